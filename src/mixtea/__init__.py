@@ -1,0 +1,50 @@
+"""mixtea finds which entities of two knowledge graphs are the same, from a few known links.
+
+>>> from mixtea import MixTEA, load_example
+>>> task = load_example()                                  # or load_task("data/EN_DE_15K_V1", fold=1)
+>>> aligner = MixTEA(preset="paper", max_epochs=20, seed=1).fit(task)
+>>> alignment = aligner.predict(k=10)                      # ranked candidates for every entity without a link
+>>> alignment.best().columns.tolist()
+['source', 'target', 'rank', 'score', 'voters']
+>>> sorted(aligner.score(task.test))[-4:]
+['hits@1', 'hits@10', 'hits@5', 'mrr']
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from mixtea.config import Config
+from mixtea.data.task import Task, load_task
+from mixtea.errors import ConfigError, DataError, MixTEAError, RunError
+from mixtea.example import load_example
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
+try:
+    __version__ = version("mixtea")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0+unknown"
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "DataError",
+    "MixTEA",
+    "MixTEAError",
+    "RunError",
+    "Task",
+    "load_example",
+    "load_task",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """MixTEA needs torch, which takes seconds to import: only on use."""
+    if name == "MixTEA":
+        from mixtea.aligner import MixTEA
+
+        return MixTEA
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

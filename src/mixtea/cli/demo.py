@@ -1,0 +1,56 @@
+"""mixtea demo"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mixtea.cli import options
+from mixtea.export.files import check_free
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The run folder to write; an earlier run there is replaced.")] = Path(
+        "runs/demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
+    device: options.Device = None,
+) -> None:
+    """Align the bundled example: the world by GeoNames (English) and by Unicode CLDR (French).
+
+    Example: mixtea demo --out runs/demo
+    """
+    from mixtea.cli.fit import train_and_save
+    from mixtea.example import load_example
+
+    check_free(out, overwrite=True)
+    settings = {"seed": seed} | ({"device": device} if device else {})
+    aligner = train_and_save(load_example(), "paper", settings, out, overwrite=True)
+    Console().print(examples(aligner, seed))
+    typer.echo(f"Next: mixtea predict {out} --out candidates.tsv    (or: mixtea export {out} --out mapping.tsv)")
+
+
+def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
+    """A random ten of the test links: what was predicted, among all targets, and whether it is right."""
+    task, alignment = aligner.task_, aligner.predict(k=1)
+    predicted = dict(zip(alignment.source_index.tolist(), range(len(alignment)), strict=True))
+    table = Table(title="Ten mappings of test entities, drawn at random", title_justify="left")
+    for heading in ("source", "predicted target", "score", "right?"):
+        table.add_column(heading, justify="right" if heading == "score" else "left")
+    drawn = np.random.default_rng(seed).choice(len(task.test), size=min(n, len(task.test)), replace=False)
+    for source, truth in task.test[drawn].tolist():
+        row = predicted[source]
+        target = int(alignment.target_index[row, 0])
+        verdict = "yes" if target == truth else f"no: {task.target.display(truth)}"
+        names = (task.source.display(source), task.target.display(target))
+        table.add_row(*map(Text, names), f"{alignment.score[row, 0]:.3f}", Text(verdict))
+    return table

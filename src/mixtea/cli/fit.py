@@ -1,0 +1,85 @@
+"""mixtea fit"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from mixtea.cli import options
+from mixtea.cli.tables import score_table
+from mixtea.config import Config, parse_setting, read_toml
+from mixtea.data.task import Task
+from mixtea.export.files import check_free
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
+
+def fit(
+    task: options.TaskFolder = None,
+    out: Annotated[Path, typer.Option(help="The run folder to write.")] = ...,  # type: ignore[assignment]
+    fold: options.Fold = None,
+    source: options.Source = None,
+    target: options.Target = None,
+    links: options.Links = None,
+    valid_links: options.ValidLinks = None,
+    test_links: options.TestLinks = None,
+    one_to_many: options.OneToMany = False,
+    preset: Annotated[str, typer.Option(help="paper (the behaviour behind the published numbers) or text.")] = "paper",
+    settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
+    config: Annotated[Path | None, typer.Option(help="Settings from a TOML file.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
+    device: options.Device = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --out.")] = False,
+) -> None:
+    """Learn from links and write a run folder.
+
+    Examples:
+
+    mixtea fit data/EN_DE_15K_V1 --fold 1 --out runs/en_de
+
+    mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --out runs/mine --set max_epochs=100
+    """
+    chosen = _settings(preset, config, settings, seed, device)
+    check_free(out, overwrite=overwrite)
+    own = dict(source=source, target=target, links=links, valid_links=valid_links, test_links=test_links)
+    read = options.read_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1))
+    train_and_save(read, preset, chosen, out, overwrite=overwrite)
+
+
+def _settings(
+    preset: str, toml: Path | None, assignments: list[str], seed: int | None, device: str | None
+) -> dict[str, Any]:
+    """Settings from the TOML file, then --set, then --seed and --device; checked before any file is read."""
+    chosen = read_toml(toml) if toml else {}
+    chosen |= dict(parse_setting(text) for text in assignments)
+    chosen |= {name: value for name, value in (("seed", seed), ("device", device)) if value is not None}
+    Config.preset(preset, **chosen)
+    return chosen
+
+
+def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path, *, overwrite: bool) -> MixTEA:
+    """Train with live progress, score the test links if there are any, and write the run folder."""
+    from mixtea.aligner import MixTEA, choose_device, describe_device
+    from mixtea.cli.progress import TrainingProgress
+
+    console = Console(stderr=True)
+    console.print(f"{task!r}", highlight=False, markup=False)
+    aligner = MixTEA(preset=preset, **settings)
+    place = describe_device(choose_device(aligner.config.device))
+    console.print(f"training on {place}, preset {preset}, seed {aligner.config.seed}", highlight=False)
+    with TrainingProgress(aligner.config.max_epochs) as progress:
+        aligner.fit(task, on_epoch=progress)
+    console.print(
+        f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}", highlight=False
+    )
+    if len(task.test):
+        aligner.metrics_ = aligner.score(task.test)
+    aligner.save(out, overwrite=overwrite)
+    if aligner.metrics_:
+        Console().print(score_table(aligner.metrics_, len(task.test), "Test links"))
+    console.print(f"run folder: {out}", highlight=False, markup=False, soft_wrap=True)
+    return aligner

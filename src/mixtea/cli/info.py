@@ -1,0 +1,40 @@
+"""mixtea info"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import Any
+
+import typer
+
+from mixtea.cli import options
+
+EXTRAS = {"faiss": "faiss", "torch_geometric": "benchmarks"}
+
+
+def info(as_json: options.AsJson = False) -> None:
+    """Versions, the device that would be used, and which optional libraries are there.
+
+    Example: mixtea info --json
+    """
+    import torch
+
+    from mixtea.aligner import choose_device, describe_device, versions
+
+    extras = {name: importlib.util.find_spec(name) is not None for name in EXTRAS}
+    found: dict[str, Any] = {
+        "versions": versions(),
+        "device": describe_device(choose_device("auto")),
+        "cuda": torch.cuda.is_available(),
+        "threads": torch.get_num_threads(),
+        "extras": extras,
+    }
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    for name, number in found["versions"].items():
+        typer.echo(f"{name:12} {number}")
+    typer.echo(f"{'device':12} {found['device']}, {found['threads']} threads")
+    for name, there in extras.items():
+        typer.echo(f"{name:12} " + ("found" if there else f"not installed: pip install 'mixtea[{EXTRAS[name]}]'"))

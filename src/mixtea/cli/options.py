@@ -1,0 +1,29 @@
+"""Arguments and options that several verbs share, and what they mean together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixtea.data.task import Task, load_task
+
+TaskFolder = Annotated[
+    Path | None, typer.Argument(metavar="[TASK]", help="A benchmark folder in OpenEA's layout.", show_default=False)
+]
+Source = Annotated[Path | None, typer.Option(help="Your source graph: tab-separated head, relation, tail.")]
+Target = Annotated[Path | None, typer.Option(help="Your target graph, likewise.")]
+Links = Annotated[Path | None, typer.Option(help="Known links: tab-separated source, target; 20 % of them validate.")]
+ValidLinks = Annotated[Path | None, typer.Option(help="Links for validation; then all of --links train.")]
+TestLinks = Annotated[Path | None, typer.Option(help="Links that are only scored, never learned from.")]
+Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
+OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
+Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+def read_task(folder: Path | None, fold: int | None, **own: Any) -> Task:
+    """The task that the arguments of a verb name, with its warnings already shown."""
+    return load_task(folder, fold, **own)

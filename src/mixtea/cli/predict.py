@@ -1,0 +1,29 @@
+"""mixtea predict"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mixtea.cli import options
+
+
+def predict(
+    run: options.RunFolder,
+    out: Annotated[Path, typer.Option(help="The file to write, tab-separated with a header.")],
+    k: Annotated[int, typer.Option(min=1, help="Candidates for each source entity.")] = 10,
+    device: options.Device = None,
+) -> None:
+    """Write ranked candidates for every source entity without a training link.
+
+    Columns: source, target, rank, score, voters (which directions agree).
+
+    Example: mixtea predict runs/en_de --out candidates.tsv --k 10
+    """
+    from mixtea.aligner import MixTEA
+    from mixtea.export.tsv import write_candidates
+
+    n = write_candidates(MixTEA.load(run, device=device).predict(k), out)
+    typer.echo(f"{out}: {n:,} candidates", err=True)

@@ -1,0 +1,51 @@
+"""What a person sees while a training runs, on standard error."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+class TrainingProgress:
+    """A live bar in a terminal, a line at each validation elsewhere. Use as a context and call with each record."""
+
+    def __init__(self, max_epochs: int) -> None:
+        console = Console(stderr=True)
+        self.live = console.is_terminal
+        self.console, self.max_epochs, self.last_score = console, max_epochs, ""
+        self.progress = Progress(
+            TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
+            TimeElapsedColumn(), TextColumn("at most"), TimeRemainingColumn(), TextColumn("left"),
+            console=console, disable=not self.live,
+        )  # fmt: skip
+        self.bar = self.progress.add_task("", total=max_epochs)
+        self.seconds = 0.0
+
+    def __enter__(self) -> TrainingProgress:
+        self.progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.progress.stop()
+
+    def __call__(self, record: dict[str, Any]) -> None:
+        self.seconds += record["seconds"]
+        losses = f"L_a {record['loss_alignment']:.0f}"
+        if "loss_pseudo" in record:
+            losses += f"  L_u {record['loss_pseudo']:.0f}"
+        validated = "valid_hits@1" in record
+        if validated:
+            self.last_score = f"  valid Hit@1 {record['valid_hits@1']:.3f}"
+        self.progress.update(self.bar, completed=record["epoch"], description=losses + self.last_score)
+        if not self.live and (validated or record["epoch"] == 1):
+            left = self.seconds / record["epoch"] * (self.max_epochs - record["epoch"])
+            self.console.print(
+                f"epoch {record['epoch']}/{self.max_epochs}  {losses}{self.last_score}  "
+                f"{self.seconds:.0f} s, at most {left:.0f} s left",
+                highlight=False,
+            )

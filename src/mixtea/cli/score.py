@@ -1,0 +1,45 @@
+"""mixtea score"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from mixtea.cli import options
+from mixtea.cli.tables import score_table
+from mixtea.data.links import check_links, read_links
+from mixtea.errors import DataError, Problems
+
+
+def score(
+    run: options.RunFolder,
+    links: Annotated[Path | None, typer.Option(help="Links to score; else the run's test links.")] = None,
+    device: options.Device = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Hit@1/5/10 and MRR in both directions, ties in expectation.
+
+    Example: mixtea score runs/en_de --links more_links.tsv --json
+    """
+    from mixtea.aligner import MixTEA
+
+    aligner = MixTEA.load(run, device=device)
+    task = aligner.task_
+    scored, title = task.test, "Test links"
+    if links is not None:
+        problems = Problems()
+        read = read_links(links, "given", task.source, task.target, problems)
+        splits, _ = check_links([read], task.source, task.target, problems, one_to_many=True)
+        problems.raise_if_any()
+        scored, title = splits["given"], links.name
+    if not len(scored):
+        raise DataError(f"{run}: the run has no test links. Name some with --links FILE.")
+    found = aligner.score(scored)
+    if as_json:
+        typer.echo(json.dumps(found | {"links": len(scored)}, indent=1))
+    else:
+        Console().print(score_table(found, len(scored), title))

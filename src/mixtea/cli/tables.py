@@ -1,0 +1,32 @@
+"""Scores and counts as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.table import Table
+
+from mixtea.data.task import Task
+
+METRICS = ("hits@1", "hits@5", "hits@10", "mrr")
+NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
+
+
+def score_table(scores: Mapping[str, float], n_links: int, title: str = "") -> Table:
+    table = Table(title=f"{title} ({n_links:,} links, ties in expectation)", title_justify="left")
+    table.add_column("direction")
+    for metric in METRICS:
+        table.add_column(NAMES[metric], justify="right")
+    for label, prefix in (("source to target", ""), ("target to source", "backward_")):
+        table.add_row(label, *(f"{scores[prefix + metric]:.3f}" for metric in METRICS))
+    return table
+
+
+def count_table(task: Task) -> Table:
+    table = Table(title=f"{task.name}" + (f", fold {task.fold}" if task.fold else ""), title_justify="left")
+    for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, graph in (("source", task.source), ("target", task.target)):
+        counts = (graph.n_entities, graph.n_relations, graph.n_triples, graph.n_attribute_triples)
+        table.add_row(name, *(f"{c:,}" for c in counts), f"{int(graph.isolated().sum()):,}")
+    return table

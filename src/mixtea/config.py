@@ -1,0 +1,211 @@
+"""One frozen configuration: the same fields as keyword arguments, in TOML, on the command line and in config.json.
+
+Each field carries its reason, its range or choices, and, where the paper's text says otherwise than what produced its
+published numbers, the value of the text (`text=`). The defaults are the preset "paper": the behaviour behind the
+numbers. The preset "text" takes the letter of the text instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from mixtea.errors import ConfigError
+
+
+def _field(default: Any, why: str, *, low: float | None = None, high: float | None = None,
+           below: float | None = None, choices: tuple[str, ...] = (), text: Any = None) -> Any:  # fmt: skip
+    """A setting with its reason; `low` and `high` are allowed values, `below` is the first that is too large."""
+    metadata = {"why": why, "low": low, "high": high, "below": below, "choices": choices, "text": text}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """All settings of an aligner; see `describe()` for a table of them."""
+
+    # the encoder (Eq. 2-6)
+    n_layers: int = _field(2, "attention layers L; how many hops away a neighbour is seen", low=1, high=8)
+    entity_dim: int = _field(256, "numbers in an entity vector, d_e", low=1, high=8192)
+    relation_dim: int = _field(128, "numbers in a relation vector, d_r", low=1, high=8192)
+    use_relations: bool = _field(True, "use the relation means r+ and r- (False: the ablation without relations)")
+    shared_relations: bool = _field(True, "one vector for relations that have the same name in both graphs")
+    layer_transform: str = _field(
+        "diagonal", "W_g of Eq. 2-3: a vector multiplied element by element, or a full matrix",
+        choices=("diagonal", "matrix"), text="matrix")  # fmt: skip
+    attention_activation: str = _field(
+        "leaky_relu", "activation inside the attention (Eq. 3); leaky_relu has slope 0.2",
+        choices=("leaky_relu", "elu"), text="elu")  # fmt: skip
+    self_connection: bool = _field(False, "count an entity among its own neighbours", text=True)
+    relation_mean: str = _field(
+        "occurrences", "mean over all relation occurrences at an entity, or over the set of them (Eq. 4-5)",
+        choices=("occurrences", "set"), text="set")  # fmt: skip
+    concat_weights: str = _field(
+        "uniform", "weights w of the concatenation (Eq. 6): fixed and equal, or trained through a softmax",
+        choices=("uniform", "trained"), text="trained")  # fmt: skip
+    normalize_blocks: bool = _field(True, "L2-normalise each block before it is weighted (Eq. 6)", text=False)
+    dropout: float = _field(0.2, "share of a layer's output dropped where it is concatenated", low=0, below=1, text=0.0)
+    teacher_dropout: bool = _field(True, "drop in the teacher too while it votes", text=False)
+    encode_twice: bool = _field(True, "encode the student once for each loss, with two dropout masks", text=False)
+
+    # learning from the links (Eq. 8)
+    margin: float = _field(2.0, "rho, the distance by which negatives should be farther", low=0)
+    negatives: str = _field(
+        "random", "negatives of a link: random entities of the other graph, or those nearest by cosine",
+        choices=("random", "hard"), text="hard")  # fmt: skip
+    negatives_replace: str = _field(
+        "source", "the end of a link that a negative replaces: the source, or each end in turn",
+        choices=("source", "both"), text="both")  # fmt: skip
+    n_negatives: int = _field(5, "negatives for each replaced end of a link", low=1, high=1000, text=10)
+    negatives_every: int = _field(10, "epochs between two draws of negatives", low=1)
+
+    # learning from the votes (Eq. 9-15)
+    voting: str = _field(
+        "both", "vote in both directions (BDV), or from source to target only (the ablation without BDV)",
+        choices=("both", "forward"))  # fmt: skip
+    vote_weights_from: str = _field(
+        "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
+        choices=("student", "teacher"), text="teacher")  # fmt: skip
+    first_beta: float = _field(
+        1.0, "weight of source to target (beta, Eq. 10) before the first validation", low=0, high=1, text=0.5
+    )
+    tied_votes: str = _field(
+        "all", "a best match with twins (targets with exactly the same vector): all of them get the vote, or one",
+        choices=("all", "one"), text="one")  # fmt: skip
+    rectify: bool = _field(True, "rectify votes by matching diversity (MDR, Eq. 13; False: the ablation without MDR)")
+    pseudo_target: str = _field(
+        "votes", "target of the cross-entropy (Eq. 14): the votes as they are, or their softmax over all targets",
+        choices=("votes", "softmax"), text="softmax")  # fmt: skip
+    pseudo_weight: float = _field(1.0, "lambda of Eq. 15 after the ramp-up (0: the ablation without L_u)", low=0)
+    ramp_up_epochs: int = _field(20, "epochs over which lambda grows as exp(-5 (1 - e/ramp)^2)", low=0)
+    temperature: float = _field(1.0, "divides the cosine in Eq. 14; smaller is sharper", low=1e-3, high=1e3)
+
+    # the loop (Algorithm 1)
+    max_epochs: int = _field(300, "epochs at most", low=1, high=1_000_000)
+    validate_every: int = _field(10, "epochs between two validations", low=1)
+    patience: int = _field(5, "validations without a better Hit@1 before training stops", low=1)
+    keep: str = _field(
+        "last", "the student that is kept: of the last validation, or of the best one", choices=("last", "best")
+    )
+    learning_rate: float = _field(0.005, "Adam's step", low=1e-9, high=10)
+    lr_halve_every: int = _field(10, "epochs after which the learning rate is halved (0: never)", low=0, text=0)
+    weight_decay: float = _field(1e-5, "Adam's L2 penalty", low=0, text=0.0)
+    momentum: float = _field(0.9, "m of the teacher's moving average (Eq. 7)", low=0, below=1)
+    momentum_warmup: bool = _field(True, "use min(1 - 1/epoch, m) instead of m, so that epoch 1 copies", text=False)
+
+    # inference and scoring (Eq. 1)
+    metric: str = _field("cosine", "nearness of two vectors when mapping", choices=("cosine", "euclidean", "manhattan"))
+    candidates: str = _field(
+        "given", "score ranks among the targets of the scored links (the literature), or among all targets",
+        choices=("given", "all"), text="all")  # fmt: skip
+
+    # the machine
+    seed: int = _field(1, "of everything random", low=0, high=2**31 - 1)
+    device: str = _field("auto", "auto (CUDA if there is one), cpu, cuda or cuda:N")
+    deterministic: bool = _field(False, "same bits on every run on a GPU too, somewhat slower")
+    block_mib: int = _field(256, "largest block of similarities held at a time, MiB", low=1, high=65536)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
+
+    @classmethod
+    def preset(cls, name: str = "paper", **settings: Any) -> Config:
+        """The settings of a preset, changed by `settings`."""
+        if name not in PRESETS:
+            raise ConfigError(f"preset {name!r} is unknown. Choose one of {', '.join(PRESETS)}.")
+        return cls.from_dict({**PRESETS[name], **settings})
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Config:
+        unknown = [name for name in settings if name not in FIELDS]
+        if unknown:
+            raise ConfigError(" ".join(_unknown(name) for name in unknown))
+        return cls(**settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def replace(self, **settings: Any) -> Config:
+        return self.from_dict({**self.to_dict(), **settings})
+
+
+def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
+    kind, meta = TYPES[field.name], field.metadata
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"{field.name} must be {_NAMES[kind]}, not {value!r}: {meta['why']}.")
+    if meta["choices"] and value not in meta["choices"]:
+        raise ConfigError(f"{field.name} must be one of {', '.join(meta['choices'])}, not {value!r}: {meta['why']}.")
+    low, high, below = meta["low"], meta["high"], meta["below"]
+    inside = (low is None or value >= low) and (high is None or value <= high) and (below is None or value < below)
+    if not inside:
+        raise ConfigError(f"{field.name} must be {allowed(field)}, not {value!r}: {meta['why']}.")
+    return value
+
+
+def allowed(field: dataclasses.Field[Any]) -> str:
+    """The range or the choices of a field, in words."""
+    meta = field.metadata
+    parts = [f"at least {meta['low']}"] if meta["low"] is not None else []
+    parts += [f"at most {meta['high']}"] if meta["high"] is not None else []
+    parts += [f"below {meta['below']}"] if meta["below"] is not None else []
+    return " | ".join(meta["choices"]) or " and ".join(parts) or _NAMES[TYPES[field.name]]
+
+
+def parse_setting(assignment: str) -> tuple[str, Any]:
+    """`field=value` of the command line into the field's type."""
+    name, equals, text = assignment.partition("=")
+    name = name.strip()
+    if not equals:
+        raise ConfigError(f"{assignment!r} is not of the form field=value.")
+    if name not in FIELDS:
+        raise ConfigError(_unknown(name))
+    if TYPES[name] is str:
+        return name, text.strip()
+    try:
+        return name, json.loads(text.strip().lower())
+    except ValueError:
+        raise ConfigError(f"{name} must be {_NAMES[TYPES[name]]}, not {text!r}.") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Settings from a TOML file of `field = value` lines."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}.") from None
+
+
+def describe() -> str:
+    """All fields as a Markdown table: the documentation of the settings is made from the settings."""
+    rows = ["| field | paper | text | allowed | what it does |", "|---|---|---|---|---|"]
+    for name, field in FIELDS.items():
+        text = field.metadata["text"]
+        shown = "" if text is None else f"`{text}`"
+        bounds = allowed(field).replace("|", "\\|")
+        rows.append(f"| `{name}` | `{field.default}` | {shown} | {bounds} | {field.metadata['why']} |")
+    return "\n".join(rows)
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, FIELDS, n=1)
+    return f"There is no setting {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(Config)}
+TYPES = get_type_hints(Config)
+_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "text": {name: f.metadata["text"] for name, f in FIELDS.items() if f.metadata["text"] is not None},
+}

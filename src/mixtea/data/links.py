@@ -1,0 +1,111 @@
+"""Links between two graphs: read, check, split. A link is a pair (source index, target index)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mixtea.data.graph import Graph
+from mixtea.data.text import Table, read_table
+from mixtea.errors import Problems
+
+
+@dataclass(frozen=True, eq=False)
+class LinkFile:
+    """The links of one file that name known entities, with where they stand."""
+
+    split: str
+    path: Path
+    pairs: np.ndarray
+    lines: np.ndarray
+
+
+def read_links(path: Path, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
+    """Read two tab-separated columns; a label outside its graph is a problem."""
+    return find_links(read_table(path, 2, problems), split, source, target, problems)
+
+
+def find_links(table: Table, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
+    found = [graph.find(labels) for graph, labels in zip((source, target), table.columns, strict=True)]
+    for indices, labels, side in zip(found, table.columns, ("source", "target"), strict=True):
+        for i in np.flatnonzero(indices < 0):
+            problems.add(
+                table.path, int(table.lines[i]), labels[i], f"the {side} graph has no entity",
+                "Correct the label, remove the link, or check that the columns are source, then target.",
+            )  # fmt: skip
+    known = (found[0] >= 0) & (found[1] >= 0)
+    return LinkFile(split, table.path, np.stack(found, axis=1)[known], table.lines[known])
+
+
+def check_links(
+    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, *, one_to_many: bool
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The links of each split without repetitions, and warnings about those.
+
+    A link in two splits is a problem; so is an entity with two different links, unless `one_to_many`.
+    """
+    rows = pd.DataFrame(
+        {
+            "source": np.concatenate([f.pairs[:, 0] for f in files]),
+            "target": np.concatenate([f.pairs[:, 1] for f in files]),
+            "file": np.repeat(np.arange(len(files)), [len(f.pairs) for f in files]),
+            "line": np.concatenate([f.lines for f in files]),
+        }
+    )
+    repeated = rows.duplicated(["source", "target", "file"])
+    warnings = [
+        f"{files[f].path}: {n} repeated link{'s' if n > 1 else ''}, used once"
+        for f, n in rows.loc[repeated, "file"].value_counts(sort=False).items()
+    ]
+    rows = rows[~repeated]
+    _report_second_places(rows, files, source, target, problems)
+    if not one_to_many:
+        once = rows[~rows.duplicated(["source", "target"])]
+        for side, other, graph, other_graph in (
+            ("source", "target", source, target),
+            ("target", "source", target, source),
+        ):
+            _report_contradictions(once, side, other, files, graph, other_graph, problems)
+    splits = {
+        f.split: rows.loc[rows["file"] == i, ["source", "target"]].to_numpy(np.int64, copy=True)
+        for i, f in enumerate(files)
+    }
+    return splits, warnings
+
+
+def _report_second_places(
+    rows: pd.DataFrame, files: list[LinkFile], source: Graph, target: Graph, problems: Problems
+) -> None:
+    again = rows[rows.duplicated(["source", "target"])]
+    first = rows[~rows.duplicated(["source", "target"])]
+    for row in again.merge(first, on=["source", "target"], suffixes=("", "_first")).itertuples():
+        problems.add(
+            files[row.file].path, int(row.line), f"{source.entities[row.source]}\t{target.entities[row.target]}",
+            f"the link is also in {files[row.file_first].path.name}, line {row.line_first}:",
+            "A link belongs to one split; remove one of the two.",
+        )  # fmt: skip
+
+
+def _report_contradictions(
+    rows: pd.DataFrame, side: str, other: str, files: list[LinkFile], graph: Graph, other_graph: Graph,
+    problems: Problems,
+) -> None:  # fmt: skip
+    again = rows[rows.duplicated(side)]
+    first = rows[~rows.duplicated(side)]
+    for row in again.merge(first, on=side, suffixes=("", "_first")).itertuples():
+        here, there = (str(other_graph.entities[getattr(row, name)]) for name in (other, f"{other}_first"))
+        problems.add(
+            files[row.file].path, int(row.line), str(graph.entities[getattr(row, side)]),
+            f"linked to {here!r} here and to {there!r} in {files[row.file_first].path.name}, line {row.line_first}:",
+            "Keep one of the two links, or ask for one-to-many (--one-to-many).",
+        )  # fmt: skip
+
+
+def split_off(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(the rest, a seeded random `share` of the links): at least one link stays in the rest."""
+    order = np.random.default_rng(seed).permutation(len(links))
+    n = min(round(share * len(links)), max(len(links) - 1, 0))
+    return links[np.sort(order[n:])], links[np.sort(order[:n])]

@@ -1,0 +1,58 @@
+"""What a task holds, in numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixtea.data.graph import Graph
+from mixtea.data.task import SPLITS, Task
+
+FEW_LINKS = 100
+
+
+def summary(task: Task) -> dict[str, Any]:
+    """Counts of both graphs and of the links, and warnings about what will hurt."""
+    return {
+        "task": task.name,
+        "fold": task.fold,
+        "source": _graph(task.source),
+        "target": _graph(task.target),
+        "links": {split: len(getattr(task, split)) for split in SPLITS},
+        "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
+        "warnings": [*task.warnings, *_doubts(task)],
+    }
+
+
+def _graph(graph: Graph) -> dict[str, Any]:
+    degree = degrees(graph)
+    return {
+        "entities": graph.n_entities,
+        "relations": graph.n_relations,
+        "triples": graph.n_triples,
+        "attribute_triples": graph.n_attribute_triples,
+        "isolated_entities": int(graph.isolated().sum()),
+        "degree": {"median": float(np.median(degree)), "mean": float(degree.mean()), "max": int(degree.max())},
+    }
+
+
+def degrees(graph: Graph) -> np.ndarray:
+    """[n]: how many different neighbours each entity has."""
+    head, tail = graph.triples[:, 0], graph.triples[:, 2]
+    n = graph.n_entities
+    pairs = np.unique(np.concatenate([head * n + tail, tail * n + head]))
+    return np.bincount(pairs // n, minlength=n)
+
+
+def _doubts(task: Task) -> list[str]:
+    doubts = [
+        f"{int(graph.isolated().sum()):,} {side} entities have no relation triple: structure cannot map them"
+        for side, graph in (("source", task.source), ("target", task.target))
+        if graph.isolated().any()
+    ]
+    for split in ("train", "valid"):
+        n = len(getattr(task, split))
+        if n < FEW_LINKS:
+            doubts.append(f"only {n} {split} links: expect low accuracy and noisy estimates of it")
+    return doubts

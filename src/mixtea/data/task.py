@@ -1,0 +1,150 @@
+"""A task: two graphs and the links between them, split into training, validation and test."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.data.graph import Graph, read_graph
+from mixtea.data.links import LinkFile, check_links, find_links, read_links, split_off
+from mixtea.data.text import read_table
+from mixtea.errors import DataError, Problems
+
+logger = logging.getLogger(__name__)
+SPLITS = ("train", "valid", "test")
+PathOrStr = str | PathLike[str]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Task:
+    """Two graphs and int64 [p, 2] arrays of links (source index, target index)."""
+
+    name: str
+    source: Graph
+    target: Graph
+    train: np.ndarray
+    valid: np.ndarray
+    test: np.ndarray
+    fold: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        sides = " <-> ".join(
+            f"{g.n_entities:,} entities, {g.n_relations:,} relations, {g.n_triples:,} triples"
+            for g in (self.source, self.target)
+        )
+        links = ", ".join(f"{len(getattr(self, s)):,} {s}" for s in SPLITS)
+        fold = f", fold {self.fold}" if self.fold is not None else ""
+        return f"Task({self.name}{fold}: {sides}; links: {links})"
+
+
+def load_task(
+    folder: PathOrStr | None = None,
+    fold: int | None = None,
+    *,
+    source: PathOrStr | None = None,
+    target: PathOrStr | None = None,
+    links: PathOrStr | None = None,
+    valid_links: PathOrStr | None = None,
+    test_links: PathOrStr | None = None,
+    one_to_many: bool = False,
+    seed: int = 1,
+) -> Task:
+    """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
+
+    A folder has `rel_triples_1`, `rel_triples_2`, `ent_links` and splits in `721_5fold/K` (fold K, 1 unless given) or
+    in one folder `split*`; without validation links there, a seeded third of the training links takes their place.
+    A user's `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
+    """
+    own = {"source": source, "target": target, "links": links}
+    if folder is not None:
+        if any(v is not None for v in (*own.values(), valid_links, test_links)):
+            raise DataError("Give either a folder, or source, target and links; not both.")
+        return _load_folder(Path(folder), fold, one_to_many, seed)
+    missing = [name for name, value in own.items() if value is None]
+    if missing:
+        raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.")
+    if fold is not None:
+        raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
+    extra = {"valid": valid_links, "test": test_links}
+    files = {"train": Path(str(links))} | {k: Path(v) for k, v in extra.items() if v is not None}
+    return _load_own(Path(str(source)), Path(str(target)), files, one_to_many, seed)
+
+
+def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -> Task:
+    if not folder.is_dir():
+        what = "a file, where a folder is needed" if folder.exists() else "no such folder"
+        raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
+    where, fold = _split_folder(folder, fold)
+    problems = Problems()
+    all_links = read_table(folder / "ent_links", 2, problems)
+    source, target = (
+        read_graph(
+            folder / f"rel_triples_{side}", problems,
+            attributes=_if_there(folder / f"attr_triples_{side}"),
+            names=_if_there(folder / f"ent_names_{side}"),
+            also=all_links.columns[side - 1],
+        )
+        for side in (1, 2)
+    )  # fmt: skip
+    everything = find_links(all_links, "all", source, target, problems)
+    files = [
+        read_links(path, split, source, target, problems)
+        for split in SPLITS
+        if split != "valid" or (where / "valid_links").exists()
+        for path in [where / f"{split}_links"]
+    ]
+    _, more = check_links([everything], source, target, problems, one_to_many=one_to_many)
+    splits, warnings = _checked(files, source, target, problems, one_to_many)
+    if "valid" not in splits:
+        splits["train"], splits["valid"] = split_off(splits["train"], 1 / 3, seed)
+    name, warnings = folder.resolve().name, [*more, *warnings]
+    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], fold, tuple(warnings))
+
+
+def _load_own(source_path: Path, target_path: Path, files: dict[str, Path], one_to_many: bool, seed: int) -> Task:
+    problems = Problems()
+    source, target = (read_graph(path, problems) for path in (source_path, target_path))
+    read = [read_links(path, split, source, target, problems) for split, path in files.items()]
+    splits, warnings = _checked(read, source, target, problems, one_to_many)
+    if "valid" not in splits:
+        splits["train"], splits["valid"] = split_off(splits["train"], 0.2, seed)
+    splits.setdefault("test", np.empty((0, 2), dtype=np.int64))
+    name = f"{source_path.stem}-{target_path.stem}"
+    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, tuple(warnings))
+
+
+def _checked(
+    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, one_to_many: bool
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    splits, warnings = check_links(files, source, target, problems, one_to_many=one_to_many)
+    problems.raise_if_any()
+    for warning in warnings:
+        logger.warning(warning)
+    return splits, warnings
+
+
+def _split_folder(folder: Path, fold: int | None) -> tuple[Path, int | None]:
+    """The folder that holds train_links and test_links, and the fold it is."""
+    folds = folder / "721_5fold"
+    if folds.is_dir():
+        fold = 1 if fold is None else fold
+        if not (folds / str(fold)).is_dir():
+            there = ", ".join(sorted(p.name for p in folds.iterdir() if p.is_dir()))
+            raise DataError(f"{folds}: there is no fold {fold}. Choose one of {there}.")
+        return folds / str(fold), fold
+    splits = sorted(p for p in folder.glob("split*") if p.is_dir())
+    if len(splits) != 1:
+        found = "more than one split folder" if splits else "no split: neither 721_5fold nor a folder split*"
+        raise DataError(f"{folder}: {found}. Lay train_links and test_links into one folder named split.")
+    if fold is not None:
+        raise DataError(f"{folder}: it has one split ({splits[0].name}) and no folds; leave the fold out.")
+    return splits[0], None
+
+
+def _if_there(path: Path) -> Path | None:
+    return path if path.exists() else None

@@ -1,0 +1,97 @@
+"""The encoder f(; theta) of student and teacher: two graphs into vectors (Eq. 2-6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from mixtea.config import Config
+from mixtea.encode.attention import attend
+from mixtea.encode.structure import Mean, Structure
+from mixtea.similarity import unit
+
+
+class Encoder(nn.Module):
+    """Trainable entity and relation vectors, L attention layers, relation means, weighted concatenation."""
+
+    def __init__(self, structure: Structure, config: Config, generator: torch.Generator) -> None:
+        super().__init__()
+        self.structure, self.config = structure, config
+        d, n_layers = config.entity_dim, config.n_layers
+
+        def xavier(*shape: int) -> nn.Parameter:
+            values = torch.empty(*shape, device=generator.device)
+            return nn.Parameter(nn.init.xavier_uniform_(values, generator=generator))
+
+        self.entity = xavier(structure.n_entities, d)
+        self.relation = xavier(structure.n_relations, config.relation_dim) if config.use_relations else None
+        square = config.layer_transform == "matrix"
+        self.transform = nn.ParameterList(
+            xavier(d, d) if square else nn.Parameter(torch.ones(d, device=generator.device)) for _ in range(n_layers)
+        )
+        self.attention = nn.ParameterList(xavier(2 * d, 1) for _ in range(n_layers))
+        n_blocks = n_layers + 2 * config.use_relations
+        trained = config.concat_weights == "trained"
+        self.weight = nn.Parameter(torch.ones(n_blocks, device=generator.device), requires_grad=trained)
+
+    @property
+    def n_source(self) -> int:
+        return self.structure.n_source
+
+    def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
+        """[n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out from it."""
+        blocks = [self._drop(layer, dropout_from) for layer in self._layers()] + self._relation_means()
+        if self.config.normalize_blocks:
+            blocks = [unit(block) for block in blocks]
+        weights = self.weight.softmax(0)
+        return torch.cat([w * block for w, block in zip(weights, blocks, strict=True)], dim=1)
+
+    def _layers(self) -> list[Tensor]:
+        """h^(1) .. h^(L): Eq. 2-3, ELU on the output."""
+        hidden: Tensor = self.entity
+        layers = []
+        for transform, attention in zip(self.transform, self.attention, strict=True):
+            hidden = hidden @ transform if transform.dim() == 2 else hidden * transform
+            scores = hidden @ attention.view(2, -1).T
+            out = attend(hidden, scores, self.structure.neighbours, self.config.attention_activation)
+            hidden = F.elu(out)
+            layers.append(hidden)
+        return layers
+
+    def _relation_means(self) -> list[Tensor]:
+        """h^{r+}, h^{r-}: Eq. 4-5; nothing without relations."""
+        if self.relation is None:
+            return []
+        return [average(self.relation, mean) for mean in (self.structure.outward, self.structure.inward)]
+
+    def _drop(self, layer: Tensor, generator: torch.Generator | None) -> Tensor:
+        p = self.config.dropout
+        return layer if generator is None or p == 0 else layer * dropout_mask(layer, p, generator)
+
+
+def dropout_mask(like: Tensor, p: float, generator: torch.Generator) -> Tensor:
+    """Zeros with probability p (to 1/65536) and else 1/(1 - p), four numbers from each 64 random bits."""
+    words = torch.empty((like.numel() + 3) // 4, dtype=torch.int64, device=like.device)
+    words.random_(-(2**63), None, generator=generator)
+    threshold = round(p * 65536) - 32768
+    kept = words.view(torch.int16)[: like.numel()].view(like.shape) >= threshold
+    return kept.to(like.dtype).mul_(1 / (1 - p))
+
+
+def average(vectors: Tensor, mean: Mean) -> Tensor:
+    """mean.matrix @ vectors, with a gradient to the vectors alone."""
+    return _Average.apply(vectors, mean)
+
+
+class _Average(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, mean: Mean) -> Tensor:
+        ctx.mean = mean
+        return mean.matrix.to(vectors.dtype) @ vectors
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.mean.transposed.to(gradients[0].dtype) @ gradients[0].contiguous(), None

@@ -1,0 +1,128 @@
+"""What the encoder needs of two graphs, as sparse arrays that student and teacher share."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from mixtea.config import Config
+from mixtea.data.graph import Graph
+
+# torch says once that its compressed rows are in beta, and that it trusts our indices as we ask it to
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Undirected neighbours in compressed rows: row i's neighbours are `column[start[i]:start[i + 1]]`.
+
+    `row` names the row of each edge, `reverse` the position of the same edge seen from its other end, so the
+    transpose of a matrix with these edges has the values `values[reverse]` at the same places.
+    """
+
+    start: Tensor
+    row: Tensor
+    column: Tensor
+    reverse: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """A fixed sparse averaging matrix [n, r] and its transpose, both in compressed rows."""
+
+    matrix: Tensor
+    transposed: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Both graphs in one numbering: source entities first, then target entities."""
+
+    n_source: int
+    n_target: int
+    n_relations: int
+    neighbours: Adjacency
+    outward: Mean
+    inward: Mean
+
+    @property
+    def n_entities(self) -> int:
+        return self.n_source + self.n_target
+
+    def to(self, device: torch.device) -> Structure:
+        return _moved(self, device)
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    """Every tensor inside nested dataclasses, moved to `device`."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, Structure | Adjacency | Mean):
+        return replace(value, **{name: _moved(part, device) for name, part in vars(value).items()})
+    return value
+
+
+def build_structure(source: Graph, target: Graph, config: Config) -> Structure:
+    """Number both graphs together and build neighbours and relation means."""
+    relation_of, n_relations = _relation_numbers(source, target, config.shared_relations)
+    shift = source.n_entities
+    n = shift + target.n_entities
+    head, relation, tail = np.concatenate(
+        [
+            np.stack([g.triples[:, 0] + s, relation_of[side][g.triples[:, 1]], g.triples[:, 2] + s])
+            for side, (g, s) in enumerate(((source, 0), (target, shift)))
+        ],
+        axis=1,
+    )
+    means = (_mean(entity, relation, n, n_relations, config.relation_mean) for entity in (head, tail))
+    return Structure(shift, target.n_entities, n_relations, _adjacency(head, tail, n, config.self_connection), *means)
+
+
+def _relation_numbers(source: Graph, target: Graph, shared: bool) -> tuple[tuple[np.ndarray, np.ndarray], int]:
+    """For each graph, the joint number of each of its relations; the same name shares a number if `shared`."""
+    first = np.arange(source.n_relations)
+    if not shared:
+        second = source.n_relations + np.arange(target.n_relations)
+    else:
+        number = {name: i for i, name in enumerate(source.relations)}
+        second = np.array([number.setdefault(name, len(number)) for name in target.relations], dtype=np.int64)
+    return (first, second), int(max(first.max(initial=-1), second.max(initial=-1))) + 1
+
+
+def _adjacency(head: np.ndarray, tail: np.ndarray, n: int, self_connection: bool) -> Adjacency:
+    keys = np.concatenate([head * n + tail, tail * n + head])
+    if self_connection:
+        keys = np.concatenate([keys, np.arange(n) * (n + 1)])
+    keys = np.unique(keys)
+    row, column = keys // n, keys % n
+    start = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=n), out=start[1:])
+    reverse = np.searchsorted(keys, column * n + row)
+    return Adjacency(*(torch.from_numpy(a) for a in (start, row, column, reverse)))
+
+
+def _mean(entity: np.ndarray, relation: np.ndarray, n: int, n_relations: int, kind: str) -> Mean:
+    """Rows that average the relation vectors at each entity (Eq. 4-5): over occurrences, or over the set."""
+    counts = sp.coo_matrix((np.ones(len(entity)), (entity, relation)), shape=(n, n_relations)).tocsr()
+    if kind == "set":
+        counts.data[:] = 1.0
+    total = np.asarray(counts.sum(axis=1)).ravel()
+    matrix = sp.csr_matrix(sp.diags(1.0 / np.maximum(total, 1.0)) @ counts)
+    return Mean(_compressed(matrix), _compressed(matrix.T.tocsr()))
+
+
+def _compressed(matrix: sp.csr_matrix) -> Tensor:
+    parts = (torch.from_numpy(matrix.indptr.astype(np.int64)), torch.from_numpy(matrix.indices.astype(np.int64)))
+    return csr(*parts, torch.from_numpy(matrix.data.astype(np.float32)), matrix.shape)
+
+
+def csr(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A compressed-row tensor without a check of its (known good) indices."""
+    return torch.sparse_csr_tensor(start, column, values, shape, check_invariants=False)

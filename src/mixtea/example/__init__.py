@@ -1,0 +1,14 @@
+"""The bundled example: the world as GeoNames (English) and Unicode CLDR (French) tell it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mixtea.data.task import Task, load_task
+
+FOLDER = Path(__file__).parent / "world"
+
+
+def load_example(fold: int | None = None) -> Task:
+    """The bundled task; see the README beside it for what it holds and where it comes from."""
+    return load_task(FOLDER, fold)

@@ -1,0 +1,56 @@
+"""The predicted mappings: ranked candidates with labels, readable without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mixtea.data.graph import Graph
+
+FORWARD, BACKWARD = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """For each of p source entities its k best targets, best first.
+
+    `source_index` [p], `target_index` [p, k], `score` [p, k] (nearness under the metric). `voters` [p, k] has bit 1
+    where the target is the source's nearest, bit 2 where the source is the target's nearest.
+    """
+
+    source: Graph
+    target: Graph
+    source_index: np.ndarray
+    target_index: np.ndarray
+    score: np.ndarray
+    voters: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.source_index)
+
+    def __repr__(self) -> str:
+        k = self.target_index.shape[1]
+        agreed = int((self.voters[:, 0] == FORWARD | BACKWARD).sum())
+        return f"Alignment({len(self):,} source entities, {k} candidates each; {agreed:,} best ones agreed both ways)"
+
+    def to_frame(self, k: int | None = None) -> pd.DataFrame:
+        """One row a candidate: source, target, rank, score, voters; the `k` best of each source."""
+        k = self.target_index.shape[1] if k is None else min(k, self.target_index.shape[1])
+        return pd.DataFrame(
+            {
+                "source": np.repeat(self.source.entities[self.source_index], k),
+                "target": self.target.entities[self.target_index[:, :k].ravel()],
+                "rank": np.tile(np.arange(1, k + 1), len(self)),
+                "score": self.score[:, :k].ravel(),
+                "voters": _VOTERS[self.voters[:, :k].ravel()],
+            }
+        )
+
+    def best(self) -> pd.DataFrame:
+        """The mapping of each source entity: the first candidate."""
+        return self.to_frame(k=1)
+
+
+_VOTERS = np.array(["", "forward", "backward", "forward+backward"], dtype=object)

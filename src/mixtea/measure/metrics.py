@@ -1,0 +1,60 @@
+"""Hit@k and MRR. Ties count in expectation: every order of equally similar candidates is equally likely."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from mixtea.errors import DataError
+from mixtea.similarity import DEFAULT_BLOCK_MIB, count_better_and_equal, unit
+
+KS = (1, 5, 10)
+
+
+def ranking_metrics(
+    source_vectors: Tensor,
+    target_vectors: Tensor,
+    truth: Tensor,
+    ks: Sequence[int] = KS,
+    *,
+    block_size: int | None = None,
+    mib: int = DEFAULT_BLOCK_MIB,
+) -> dict[str, float]:
+    """Hit@k and MRR of source row i against target row truth[i] by cosine, ties in expectation.
+
+    source_vectors [n, d], target_vectors [m, d], truth int64 [n]. With g better and e equal candidates (the true one
+    included), Hit@k is clamp((k - g)/e, 0, 1) and the reciprocal rank the mean of 1/r for r = g+1 .. g+e.
+    """
+    if not len(truth):
+        raise DataError("There is no link to score.")
+    counts = count_better_and_equal(
+        unit(source_vectors), unit(target_vectors), truth, block_size=block_size, mib=mib
+    )  # fmt: skip
+    better, equal = (c.double() for c in counts)
+    hits = {f"hits@{k}": ((k - better) / equal).clamp(0, 1).mean().item() for k in ks}
+    harmonic = torch.digamma(better + equal + 1) - torch.digamma(better + 1)
+    reciprocal = torch.where(equal == 1, 1 / (better + 1), harmonic / equal)
+    return hits | {"mrr": reciprocal.mean().item()}
+
+
+def both_directions(
+    vectors: Tensor, links: Tensor, n_source: int | None = None, *, mib: int = DEFAULT_BLOCK_MIB
+) -> dict[str, float]:
+    """The metrics from source to target, and from target to source under names that begin with `backward_`.
+
+    vectors [N, d] and links [p, 2] in joint numbers. Candidates are the links' own other ends, or, if `n_source` is
+    given, all entities of the other graph.
+    """
+    found: dict[str, float] = {}
+    for prefix, (own, other) in (("", (0, 1)), ("backward_", (1, 0))):
+        if n_source is None:
+            candidates, truth = torch.unique(links[:, other], return_inverse=True)
+            goal = vectors.index_select(0, candidates)
+        else:
+            first = n_source if other else 0
+            goal, truth = (vectors[n_source:] if other else vectors[:n_source]), links[:, other] - first
+        scores = ranking_metrics(vectors.index_select(0, links[:, own]), goal, truth, mib=mib)
+        found |= {prefix + name: value for name, value in scores.items()}
+    return found

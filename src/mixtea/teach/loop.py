@@ -1,0 +1,185 @@
+"""Mixture teaching: Algorithm 1 of the paper, one epoch a step over all data."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mixtea.config import Config
+from mixtea.data.task import Task
+from mixtea.encode.encoder import Encoder
+from mixtea.encode.structure import build_structure
+from mixtea.errors import MixTEAError
+from mixtea.measure.metrics import both_directions
+from mixtea.teach import schedule
+from mixtea.teach.alignment_loss import alignment_loss
+from mixtea.teach.fuse import fuse, vote_weights
+from mixtea.teach.negatives import hard_negatives, random_negatives
+from mixtea.teach.pseudo_loss import pseudo_mapping_loss
+from mixtea.teach.rectify import rectify
+from mixtea.teach.voters.directions import directions
+from mixtea.teach.votes import Votes
+
+logger = logging.getLogger(__name__)
+Record = dict[str, Any]
+OnEpoch = Callable[[Record], None]
+
+
+@dataclass
+class Trained:
+    """What the loop learned: the kept student, the history of all epochs, and why it stopped."""
+
+    student: Encoder
+    history: list[Record] = field(default_factory=list)
+    stopped_because: str = ""
+    best_epoch: int | None = None
+
+
+class Trainer:
+    """The state of one training: student, teacher, what is unlabelled, and how right each direction was last."""
+
+    def __init__(self, task: Task, config: Config, device: torch.device) -> None:
+        self.config = config
+        self.generator = torch.Generator(device).manual_seed(config.seed)
+        self.structure = build_structure(task.source, task.target, config).to(device)
+        self.student = Encoder(self.structure, config, self.generator)
+        self.teacher = Encoder(self.structure, config, self.generator).requires_grad_(False)
+        trained = [p for p in self.student.parameters() if p.requires_grad]
+        self.optimiser = torch.optim.Adam(trained, lr=config.learning_rate, weight_decay=config.weight_decay)
+        shift = torch.tensor([0, task.source.n_entities])
+        self.links = (torch.from_numpy(task.train) + shift).to(device)
+        self.valid = (torch.from_numpy(task.valid) + shift).to(device)
+        self.unlabelled_source, self.unlabelled_target = self._unlabelled(task, device)
+        self.weights = [config.first_beta, 1 - config.first_beta] if len(task.valid) else [0.5, 0.5]
+        self.negatives = self.links.new_empty(0, 0, 2)
+
+    def _unlabelled(self, task: Task, device: torch.device) -> tuple[Tensor, Tensor]:
+        """All entities without a training link that have a neighbour, in joint numbers.
+
+        Each side is shuffled on its own: link files list both sides in the same order, and ties go to the first.
+        """
+        sides = []
+        for graph, links, shift in (
+            (task.source, task.train[:, 0], 0),
+            (task.target, task.train[:, 1], task.source.n_entities),
+        ):
+            free = torch.from_numpy(~graph.isolated())
+            free[links] = False
+            joint = free.nonzero()[:, 0].to(device) + shift
+            sides.append(joint[torch.randperm(len(joint), generator=self.generator, device=device)])
+        return sides[0], sides[1]
+
+    def train(self, on_epoch: OnEpoch | None = None) -> Trained:
+        """Algorithm 1, until max_epochs or until validation stops getting better."""
+        config, trained = self.config, Trained(self.student)
+        best, misses, kept = -1.0, 0, None
+        for epoch in range(1, config.max_epochs + 1):
+            started = time.perf_counter()
+            record = {"epoch": epoch, **self.step(epoch)}
+            if len(self.valid) and epoch % config.validate_every == 0:
+                record |= self.validate()
+                score = record["valid_hits@1"]
+                misses = 0 if score > best else misses + 1
+                if score > best:
+                    best, trained.best_epoch = score, epoch
+                if score == best or config.keep == "last":
+                    kept = _copy(self.student)
+            record["seconds"] = time.perf_counter() - started
+            trained.history.append(record)
+            if on_epoch is not None:
+                on_epoch(record)
+            if misses >= config.patience:
+                trained.stopped_because = (
+                    f"no better validation Hit@1 in {misses} validations since epoch {trained.best_epoch}"
+                )
+                break
+        else:
+            trained.stopped_because = f"max_epochs = {config.max_epochs} reached"
+        if kept is not None:
+            self.student.load_state_dict(kept)
+        return trained
+
+    def step(self, epoch: int) -> Record:
+        """One pass through lines 4-10 of Algorithm 1."""
+        config = self.config
+        rate = schedule.learning_rate(epoch, config)
+        weight = schedule.ramp_up(epoch, config)
+        momentum = schedule.teacher_momentum(epoch, config)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        vectors = self.student(self.generator)
+        if (epoch - 1) % config.negatives_every == 0:
+            self.negatives = self.draw_negatives(vectors)
+        loss_a = alignment_loss(vectors, self.links, self.negatives, config.margin)
+        record: Record = {"loss_alignment": loss_a, "lambda": weight, "learning_rate": rate, "momentum": momentum}
+        loss = loss_a
+        if config.pseudo_weight > 0:
+            votes = self.vote()
+            again = self.student(self.generator) if config.encode_twice else vectors
+            loss_u = self.pseudo_loss(again, votes)
+            loss = loss_a + weight * loss_u
+            record |= {"loss_pseudo": loss_u, "beta": self.weights[0]} | self.count(votes)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimiser.step()
+        schedule.update_teacher(self.teacher, self.student, momentum)
+        return self.as_numbers(record | {"loss": loss}, epoch)
+
+    def draw_negatives(self, vectors: Tensor) -> Tensor:
+        config, n_source, n_target = self.config, self.structure.n_source, self.structure.n_target
+        k, replace, generator = config.n_negatives, config.negatives_replace, self.generator
+        if config.negatives == "random":
+            return random_negatives(self.links, n_source, n_target, k, generator, replace)
+        return hard_negatives(self.links, vectors, n_source, k, generator, replace, config.block_mib)
+
+    @torch.no_grad()
+    def vote(self) -> Votes:
+        """The teacher's rectified votes between the unlabelled entities (Eq. 9-13)."""
+        config = self.config
+        vectors = self.teacher(self.generator if config.teacher_dropout else None)
+        source, target = (vectors.index_select(0, side) for side in (self.unlabelled_source, self.unlabelled_target))
+        cast = directions(source, target, tied_votes=config.tied_votes, mib=config.block_mib)
+        weights = self.weights if config.voting == "both" else [1.0, 0.0]
+        votes = fuse(cast, weights)
+        return rectify(votes) if config.rectify else votes
+
+    def pseudo_loss(self, vectors: Tensor, votes: Votes) -> Tensor:
+        config = self.config
+        source, target = (vectors.index_select(0, side) for side in (self.unlabelled_source, self.unlabelled_target))
+        return pseudo_mapping_loss(
+            source, target, votes,
+            temperature=config.temperature, target=config.pseudo_target, mib=config.block_mib,
+        )  # fmt: skip
+
+    @staticmethod
+    def count(votes: Votes) -> Record:
+        agreed = (votes.voters == 3).sum() if votes.voters is not None else 0
+        return {"votes": len(votes), "votes_agreed": agreed}
+
+    @torch.no_grad()
+    def validate(self) -> Record:
+        """Hit@1 and MRR on the validation links in both directions; they weigh the voters from now on (Eq. 11)."""
+        scores = both_directions(self.student(), self.valid, mib=self.config.block_mib)
+        voter = scores
+        if self.config.vote_weights_from == "teacher":
+            voter = both_directions(self.teacher(), self.valid, mib=self.config.block_mib)
+        self.weights = vote_weights((voter["hits@1"], voter["backward_hits@1"]))
+        return {f"valid_{name}": scores[name] for name in ("hits@1", "mrr", "backward_hits@1", "backward_mrr")}
+
+    @staticmethod
+    def as_numbers(record: Record, epoch: int) -> Record:
+        """Tensors become numbers; a loss that is not finite ends the training."""
+        numbers = {name: v.item() if isinstance(v, Tensor) else v for name, v in record.items()}
+        if not all(abs(v) < float("inf") for v in numbers.values()):
+            raise MixTEAError(f"The loss is not finite at epoch {epoch}. Try a smaller learning_rate.")
+        return numbers
+
+
+def _copy(student: Encoder) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in student.state_dict().items()}

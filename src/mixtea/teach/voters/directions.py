@@ -1,0 +1,51 @@
+"""The paper's two voters: the teacher's nearest neighbours, from source to target and from target to source."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from mixtea.similarity import DEFAULT_BLOCK_MIB, best_both_ways, unit
+from mixtea.teach.votes import Votes
+
+
+@torch.no_grad()
+def directions(
+    source_vectors: Tensor, target_vectors: Tensor, *, tied_votes: str = "one", mib: int = DEFAULT_BLOCK_MIB
+) -> tuple[Votes, Votes]:
+    """g(M) and g(M^T)^T of Eq. 12, M = cosine(source [n, d], target [m, d]) of Eq. 9: one vote of 1 a row.
+
+    With tied_votes="all", every twin of a best match, a row with exactly the same vector, gets the vote too.
+    """
+    source, target = unit(source_vectors), unit(target_vectors)
+    best = best_both_ways(source, target, mib=mib)
+    shape = (len(source), len(target))
+    rows, columns = (torch.arange(k, device=source.device) for k in shape)
+    forward, backward = (rows, best.target), (best.source, columns)
+    if tied_votes == "all":
+        forward = _with_twins(*forward, target)
+        backward = _with_twins(*backward[::-1], source)[::-1]
+    return tuple(Votes(s, t, source.new_ones(len(s)), shape) for s, t in (forward, backward))  # type: ignore[return-value]
+
+
+def _with_twins(voter: Tensor, chosen: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """The pairs (voter, chosen) and (voter, twin) for every row of `vectors` equal to the chosen one."""
+    group, n_groups = _groups_of_equal_rows(vectors)
+    if n_groups == len(vectors):
+        return voter, chosen
+    size = torch.bincount(group, minlength=n_groups)
+    members = torch.argsort(group, stable=True)
+    start = size.cumsum(0) - size
+    copies = size[group[chosen]]
+    which = torch.arange(int(copies.sum()), device=chosen.device)
+    within = which - (copies.cumsum(0) - copies).repeat_interleave(copies)
+    return voter.repeat_interleave(copies), members[start[group[chosen]].repeat_interleave(copies) + within]
+
+
+def _groups_of_equal_rows(vectors: Tensor) -> tuple[Tensor, int]:
+    """A number for each row, the same for bit-equal rows, by a 64-bit hash of the row's bits."""
+    bits = vectors.contiguous().view(torch.int64 if vectors.dtype == torch.float64 else torch.int32).long()
+    generator = torch.Generator().manual_seed(0)
+    odd = torch.empty(bits.shape[1], dtype=torch.int64).random_(-(2**63), None, generator=generator) | 1
+    values, group = torch.unique((bits * odd.to(bits.device)).sum(1), return_inverse=True)
+    return group, len(values)

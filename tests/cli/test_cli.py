@@ -1,0 +1,244 @@
+"""The command, called as a user does: files in, files out, exit codes, no traceback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
+
+from mixtea import cli
+
+SHORT = ("--set", "max_epochs=2", "--device", "cpu")
+
+
+@pytest.fixture
+def mixtea(capsys, monkeypatch):
+    """Call `mixtea ARGS` in this process: (exit code, standard output, standard error)."""
+
+    def call(*args):
+        monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, args)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capsys.readouterr()
+        return stopped.value.code or 0, out, err
+
+    return call
+
+
+@pytest.fixture
+def run(tiny, tmp_path, mixtea):
+    assert mixtea("fit", tmp_path / "tiny", "--out", tmp_path / "run", *SHORT)[0] == 0
+    return tmp_path / "run"
+
+
+def mend(path, content):
+    """Put good content in place of whatever stands there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    write(path.parent, {path.name: content})
+
+
+TRAIN, VALID, TEST = (f"721_5fold/1/{s}_links" for s in ("train", "valid", "test"))
+MISSING, FOLDER = object(), object()
+BROKEN_FILES = {
+    "missing triples": ("rel_triples_1", MISSING, "no such file"),
+    "a folder instead of triples": ("rel_triples_2", FOLDER, "a folder, where a file is needed"),
+    "empty triples": ("rel_triples_1", "", "the file is empty"),
+    "two columns": ("rel_triples_1", SOURCE + "a\tb\n", "line 6: 2 columns"),
+    "four columns": ("rel_triples_2", TARGET + "A\tr\tB\tx\n", "line 6: 4 columns"),
+    "spaces instead of tabs": ("rel_triples_2", "A r B\n", "line 1: 1 column 'A r B'"),
+    "blank line": ("rel_triples_1", "\n" + SOURCE, "line 1: a blank line"),
+    "empty label": ("rel_triples_1", SOURCE + "\tr\tb\n", "line 6: column 1 is empty"),
+    "not UTF-8": ("rel_triples_1", SOURCE.encode() + b"caf\xe9\tr\tb\n", "line 6: byte e9 is not UTF-8"),
+    "UTF-16": ("rel_triples_2", TARGET.encode("utf-16"), "is not UTF-8"),
+    "missing ent_links": ("ent_links", MISSING, "no such file"),
+    "three columns of links": ("ent_links", LINKS + "a\tA\t1.0\n", "line 6: 3 columns"),
+    "missing training links": (TRAIN, MISSING, "no such file"),
+    "empty training links": (TRAIN, "", "the file is empty"),
+    "missing test links": (TEST, MISSING, "no such file"),
+    "unknown source entity": (TRAIN, "a\tA\nx\tB\n", "line 2: the source graph has no entity 'x'"),
+    "unknown target entity": (VALID, "c\tZ\n", "line 1: the target graph has no entity 'Z'"),
+    "swapped columns": (TRAIN, "A\ta\nB\tb\n", "line 1: the source graph has no entity 'A'"),
+    "contradiction in a file": (TRAIN, "a\tA\na\tB\n", "line 2: linked to 'B' here and to 'A' in train_links, line 1"),
+    "contradiction between files": (VALID, "a\tC\n", "linked to 'C' here and to 'A' in train_links, line 1"),
+    "contradiction in ent_links": ("ent_links", LINKS + "a\tE\n", "line 6: linked to 'E' here and to 'A'"),
+    "a link in two splits": (TEST, "d\tD\nb\tB\n", "line 2: the link is also in train_links, line 2"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN_FILES)
+def test_broken_files_are_explained_and_run_through_when_mended(kind, folder, tmp_path, mixtea):
+    name, content, message = BROKEN_FILES[kind]
+    path = folder / name
+    path.unlink()
+    if content is FOLDER:
+        path.mkdir()
+    elif content is not MISSING:
+        write(folder, {name: content})
+    for verb in (["inspect", folder], ["fit", folder, "--out", tmp_path / "run", *SHORT]):
+        code, out, err = mixtea(*verb)
+        assert code == 2 and out == ""
+        assert str(path) in err and message in err and "Traceback" not in err
+    assert not (tmp_path / "run").exists()
+    mend(path, benchmark_files()[name])
+    assert mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)[0] == 0
+
+
+BROKEN_RUNS = {
+    "missing weights": ("weights.safetensors", lambda b: None, "missing"),
+    "truncated weights": ("weights.safetensors", lambda b: b[: len(b) // 2], "bytes instead of"),
+    "empty vocabulary": ("vocabulary.json", lambda b: b"", "0 bytes instead of"),
+    "a flipped bit": ("graphs.safetensors", lambda b: b[:-1] + bytes([b[-1] ^ 1]), "changed since it was written"),
+    "missing manifest": ("run.json", lambda b: None, "missing"),
+    "truncated manifest": ("run.json", lambda b: b[:40], "damaged"),
+    "manifest of another kind": ("run.json", lambda b: b'{"format": 1}', "damaged"),
+    "a newer format": ("run.json", lambda b: b.replace(b'"format": 1', b'"format": 99'), "run format 99"),
+    "a path that leaves": ("run.json", lambda b: b.replace(b'"curves.png"', b'"../curves.png"'), "damaged"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN_RUNS)
+def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_path, mixtea):
+    name, breaks, message = BROKEN_RUNS[kind]
+    good = (run / name).read_bytes()
+    broken = breaks(good)
+    (run / name).unlink()
+    if broken is not None:
+        (run / name).write_bytes(broken)
+    verbs = (
+        ["score", run],
+        ["predict", run, "--out", tmp_path / "p.tsv"],
+        ["export", run, "--out", tmp_path / "e.tsv"],
+    )
+    for verb in verbs:
+        code, out, err = mixtea(*verb)
+        assert code == 2 and out == ""
+        assert str(run / name) in err and message in err and "Traceback" not in err
+    assert not (tmp_path / "p.tsv").exists()
+    (run / name).write_bytes(good)
+    assert [mixtea(*verb)[0] for verb in verbs] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (("fit", "TINY/rel_triples_1", "--out", "RUN"), "TINY/rel_triples_1: a file, where a folder is needed"),
+        (("fit", "TINY/none", "--out", "RUN"), "TINY/none: no such folder"),
+        (("fit", "TINY", "--fold", "7", "--out", "RUN"), "TINY/721_5fold: there is no fold 7. Choose one of 1"),
+        (("fit", "TINY", "--out", "TINY"), "TINY: the folder is not empty"),
+        (("fit", "TINY", "--out", "TINY/ent_links"), "TINY/ent_links: a file, where a folder is to be written"),
+        (("fit", "TINY", "--out", "RUN", "--preset", "none"), "preset 'none' is unknown"),
+        (("fit", "TINY", "--out", "RUN", "--set", "epochs=3"), "There is no setting 'epochs'"),
+        (("fit", "TINY", "--out", "RUN", "--device", "abacus"), "device 'abacus' cannot be used here"),
+        (("fit", "TINY", "--out", "RUN", "--config", "TINY/none.toml"), "TINY/none.toml: cannot be read"),
+        (("fit", "--source", "TINY/rel_triples_1", "--out", "RUN"), "Missing: target, links"),
+        (("fit", "TINY"), "--out"),
+        (("inspect",), "Give a folder"),
+        (("score", "TINY/none"), "TINY/none: no such run folder"),
+        (("score", "TINY/ent_links"), "TINY/ent_links: a file, where a run folder is needed"),
+        (("export", "TINY", "--out", "m.xlsx"), "no format goes with the ending '.xlsx'"),
+        (("predict", "TINY", "--out", "x", "--k", "0"), "k"),
+        (("fly",), "No such command"),
+    ],
+)
+def test_wrong_calls_exit_with_2(args, message, folder, tmp_path, mixtea):
+    place = {"TINY": str(folder), "RUN": str(tmp_path / "run")}
+    for short, path in place.items():
+        args, message = [a.replace(short, path) for a in args], message.replace(short, path)
+    code, out, err = mixtea(*args)
+    assert code == 2 and out == "" and message in err and "Traceback" not in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_inspect_shows_the_counts(folder, mixtea):
+    code, out, _ = mixtea("inspect", folder, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["source"]["entities"] == 5 and found["target"]["triples"] == 5 and found["shared_relations"] == 1
+    assert found["links"] == {"train": 2, "valid": 1, "test": 2}
+    assert "only 2 train links" in found["warnings"][0]
+    code, out, _ = mixtea("inspect", folder)
+    assert code == 0 and "tiny, fold 1" in out and "2 train, 1 valid, 2 test" in out
+
+
+def test_from_own_files_to_a_mapping(tmp_path, mixtea):
+    write(tmp_path, {"a.tsv": SOURCE, "b.tsv": TARGET, "l.tsv": "a\tA\nb\tB\nc\tC\n", "t.tsv": "d\tD\ne\tE\n"})
+    own = ("--source", tmp_path / "a.tsv", "--target", tmp_path / "b.tsv", "--links", tmp_path / "l.tsv")
+    run = tmp_path / "runs" / "own"
+    code, out, err = mixtea("fit", *own, "--test-links", tmp_path / "t.tsv", "--out", run, *SHORT)
+    assert code == 0 and "Hit@1" in out and str(run) in err
+    assert {p.name for p in run.iterdir()} == {
+        "run.json", "config.json", "weights.safetensors", "graphs.safetensors", "vocabulary.json", "history.json",
+        "metrics.json", "curves.png",
+    }  # fmt: skip
+    assert mixtea("export", run, "--out", tmp_path / "m.tsv")[0] == 0
+    mapping = pd.read_csv(tmp_path / "m.tsv", sep="\t", header=None)
+    about = json.loads((run / "run.json").read_text())
+    assert len(mapping) == 5 - 2 and about["versions"]["torch"] and about["seed"] == 1
+    assert mixtea("export", run, "--with-given", "--out", tmp_path / "all.tsv")[0] == 0
+    everything = pd.read_csv(tmp_path / "all.tsv", sep="\t", header=None)
+    assert sorted(everything[0]) == list("abcde") and {("a", "A"), ("b", "B")} <= set(
+        everything.itertuples(index=False)
+    )
+    assert (
+        mixtea("fit", *own[:4], "--links", tmp_path / "m.tsv", "--one-to-many", "--out", tmp_path / "again", *SHORT)[0]
+        == 0
+    )
+
+
+def test_score_of_other_links_and_as_json(run, tmp_path, mixtea):
+    code, out, _ = mixtea("score", run, "--json")
+    scores = json.loads(out)
+    assert code == 0 and scores["links"] == 2 and 0 <= scores["hits@1"] <= scores["mrr"] <= 1
+    write(tmp_path, {"more.tsv": "e\tE\n", "bad.tsv": "e\tE\ne\n"})
+    assert json.loads(mixtea("score", run, "--links", tmp_path / "more.tsv", "--json")[1])["links"] == 1
+    code, out, err = mixtea("score", run, "--links", tmp_path / "bad.tsv", "--json")
+    assert code == 2 and "bad.tsv: 1 problem" in err and out == ""
+
+
+def test_predictions_have_a_header_and_k_rows_a_source(run, tmp_path, mixtea):
+    assert mixtea("predict", run, "--out", tmp_path / "deep" / "p.tsv", "--k", "3")[0] == 0
+    frame = pd.read_csv(tmp_path / "deep" / "p.tsv", sep="\t")
+    assert frame.columns.tolist() == ["source", "target", "rank", "score", "voters"]
+    assert frame.groupby("source").size().tolist() == [3, 3, 3]
+
+
+def test_settings_from_toml_and_flags(folder, tmp_path, mixtea):
+    write(tmp_path, {"c.toml": "entity_dim = 8\nseed = 5\n"})
+    code, _, _ = mixtea(
+        "fit", folder, "--out", tmp_path / "r", "--config", tmp_path / "c.toml", "--set", "entity_dim=16", *SHORT
+    )
+    config = json.loads((tmp_path / "r" / "config.json").read_text())
+    assert code == 0 and config["entity_dim"] == 16 and config["seed"] == 5
+
+
+def test_every_verb_has_help_with_an_example(mixtea):
+    for verb in ("demo", "inspect", "fit", "predict", "score", "export", "info"):
+        code, out, _ = mixtea(verb, "--help")
+        assert code == 0 and "Example" in out
+
+
+def test_info_as_json(mixtea):
+    code, out, _ = mixtea("info", "--json")
+    assert code == 0 and json.loads(out)["versions"]["mixtea"]
+
+
+def test_reading_and_help_start_without_torch(folder):
+    """In a process of its own, as `python -m mixtea`."""
+    program = (
+        "import sys; sys.argv = ['mixtea', 'inspect', sys.argv[1], '--json']\n"
+        "import mixtea.export.run_folder, mixtea.export.tsv\n"
+        "from mixtea.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as stop: assert not stop.code\n"
+        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([sys.executable, "-m", "mixtea", "score", folder], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("error: ") and "run.json" in done.stderr

@@ -1,0 +1,119 @@
+"""Benchmark folders and a user's own files, under the data rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
+
+from mixtea import DataError, load_task
+from mixtea.data.summary import summary
+
+
+def own(tmp_path, **files):
+    names = {"source": SOURCE, "target": TARGET, "links": LINKS} | files
+    write(tmp_path, names)
+    return load_task(**{name: tmp_path / name for name in names})
+
+
+def labels(task, links):
+    return [(task.source.entities[s], task.target.entities[t]) for s, t in links]
+
+
+def test_a_benchmark_folder(tiny):
+    assert repr(tiny) == (
+        "Task(tiny, fold 1: 5 entities, 2 relations, 5 triples <-> 5 entities, 2 relations, 5 triples; "
+        "links: 2 train, 1 valid, 2 test)"
+    )
+    assert labels(tiny, tiny.train) == [("a", "A"), ("b", "B")]
+    assert labels(tiny, tiny.valid) == [("c", "C")]
+    assert labels(tiny, tiny.test) == [("d", "D"), ("e", "E")]
+    assert tiny.source.entities[tiny.source.triples[0, 2]] == "b"
+
+
+def test_entities_of_attributes_and_links_belong_too(tmp_path):
+    files = benchmark_files() | {"attr_triples_1": "x\tname\tvalue\twith tab\n", "ent_links": LINKS + "y\tY\n"}
+    task = load_task(write(tmp_path, files))
+    assert task.source.entities.tolist() == ["a", "b", "c", "d", "e", "x", "y"]
+    assert task.source.isolated().tolist() == [False] * 5 + [True] * 2
+    assert summary(task)["source"]["isolated_entities"] == 2
+
+
+def test_without_validation_links_a_third_of_the_training_links_validate(tmp_path):
+    files = {k: v for k, v in benchmark_files().items() if not k.startswith("721")}
+    links = LINKS.splitlines(keepends=True)
+    files |= {"split_60_40/train_links": "".join(links[:3]), "split_60_40/test_links": "".join(links[3:])}
+    task = load_task(write(tmp_path, files))
+    assert (len(task.train), len(task.valid), len(task.test)) == (2, 1, 2)
+    assert {*labels(task, task.train), *labels(task, task.valid)} == {("a", "A"), ("b", "B"), ("c", "C")}
+    again = load_task(tmp_path)
+    assert np.array_equal(again.valid, task.valid)
+
+
+def test_own_links_are_split_80_to_20(tmp_path):
+    task = own(tmp_path)
+    assert (len(task.train), len(task.valid), len(task.test)) == (4, 1, 0)
+
+
+def test_own_validation_and_test_links(tmp_path):
+    lines = LINKS.splitlines(keepends=True)
+    task = own(tmp_path, links="".join(lines[:2]), valid_links=lines[2], test_links="".join(lines[3:]))
+    assert (len(task.train), len(task.valid), len(task.test)) == (2, 1, 2)
+
+
+def test_a_repeated_link_is_a_warning(tmp_path):
+    task = own(tmp_path, links=LINKS + "a\tA\n")
+    assert len(task.train) + len(task.valid) == 5
+    assert task.warnings == (f"{tmp_path / 'links'}: 1 repeated link, used once",)
+
+
+def test_contradictions_name_both_places(tmp_path):
+    with pytest.raises(DataError) as caught:
+        own(tmp_path, links=LINKS + "a\tB\n")
+    message = str(caught.value)
+    assert f"{tmp_path / 'links'}: 2 problems" in message
+    assert "line 6: linked to 'B' here and to 'A' in links, line 1: 'a'" in message
+    assert "line 6: linked to 'a' here and to 'b' in links, line 2: 'B'" in message
+
+
+def test_one_to_many_on_request(tmp_path):
+    write(tmp_path, {"source": SOURCE, "target": TARGET, "links": LINKS + "a\tB\n"})
+    task = load_task(**{n: tmp_path / n for n in ("source", "target", "links")}, one_to_many=True)
+    assert len(task.train) + len(task.valid) == 6
+
+
+def test_problems_of_several_files_come_together(tmp_path):
+    files = benchmark_files() | {"rel_triples_1": SOURCE + "a\n", "721_5fold/1/test_links": "d\tD\nzz\tE\n"}
+    with pytest.raises(DataError) as caught:
+        load_task(write(tmp_path, files))
+    message = str(caught.value)
+    assert "rel_triples_1: 1 problem\n  line 6: 1 column 'a'" in message
+    assert "test_links: 1 problem\n  line 2: the source graph has no entity 'zz'" in message
+
+
+def test_the_order_of_entities_does_not_follow_the_links(tmp_path):
+    """Entities that only links name are numbered the same whichever way they are linked."""
+    files = benchmark_files()
+    first = load_task(write(tmp_path / "1", files | {"ent_links": LINKS + "x\tX\ny\tY\n"}))
+    second = load_task(write(tmp_path / "2", files | {"ent_links": "y\tX\nx\tY\n" + LINKS}))
+    assert first.source.entities.tolist() == second.source.entities.tolist()
+    assert first.target.entities.tolist() == second.target.entities.tolist()
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (dict(folder="x", source="y"), "not both"),
+        (dict(source="y"), "Missing: target, links"),
+        (dict(source="y", target="z", links="l", fold=2), "Folds belong"),
+        (dict(source="a.nt", target="z", links="l"), "RDF is not read yet"),
+    ],
+)
+def test_wrong_calls(call, message):
+    with pytest.raises(DataError, match=message):
+        load_task(**call)
+
+
+def test_names_are_for_display(tmp_path):
+    task = load_task(write(tmp_path, benchmark_files() | {"ent_names_1": "a\tAlpha\n"}))
+    assert task.source.display(0) == "Alpha" and task.source.display(1) == "b"

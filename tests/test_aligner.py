@@ -1,0 +1,155 @@
+"""The estimator: learning, determinism, and that test links never reach it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from mixtea import ConfigError, DataError, MixTEA, RunError
+from mixtea.config import PRESETS, Config
+from mixtea.errors import NotFittedError
+from mixtea.export.tsv import write_candidates
+
+SHORT = dict(max_epochs=3, validate_every=2, device="cpu")
+
+
+def predictions(task, path, **settings):
+    aligner = MixTEA(**{**SHORT, **settings}).fit(task)
+    write_candidates(aligner.predict(k=5), path)
+    return aligner.vectors_, path.read_bytes()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_same_seed_gives_the_same_file_and_another_seed_another(example, tmp_path, preset):
+    vectors, text = predictions(example, tmp_path / "1", preset=preset)
+    again, same = predictions(example, tmp_path / "2", preset=preset)
+    other, different = predictions(example, tmp_path / "3", preset=preset, seed=2)
+    assert torch.equal(vectors, again) and text == same
+    assert not torch.equal(vectors, other) and text != different
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_test_links_never_reach_the_learning(example, tmp_path, preset):
+    """Other pairs of the same entities, and nonsense, in place of the test links: the same bits."""
+    vectors, text = predictions(example, tmp_path / "true", preset=preset)
+    shuffled = example.test.copy()
+    np.random.default_rng(0).shuffle(shuffled[:, 1])
+    nonsense = np.zeros((7, 2), dtype=np.int64)
+    for name, links in (("shuffled", shuffled), ("nonsense", nonsense), ("none", nonsense[:0])):
+        found, same = predictions(replace(example, test=links), tmp_path / name, preset=preset)
+        assert torch.equal(vectors, found) and text == same
+
+
+def test_it_learns(fitted, example):
+    """After twelve epochs the example is mapped far better than chance, which is below 0.002."""
+    scores = fitted.score(example.test)
+    assert scores["hits@1"] > 0.2 and scores["backward_hits@1"] > 0.2
+    assert scores["hits@1"] <= scores["hits@5"] <= scores["hits@10"] <= 1
+    losses = [record["loss_alignment"] for record in fitted.history_]
+    assert losses[-1] < losses[0]
+
+
+def test_predictions_cover_exactly_the_sources_without_training_links(fitted, example):
+    alignment = fitted.predict(k=3)
+    assert set(alignment.source_index) == set(range(example.source.n_entities)) - set(example.train[:, 0])
+    frame = alignment.to_frame()
+    assert len(frame) == 3 * len(alignment) and frame["rank"].tolist()[:3] == [1, 2, 3]
+    assert (alignment.score[:, :-1] >= alignment.score[:, 1:]).all()
+    first = frame[frame["rank"] == 1]
+    assert first["voters"].str.startswith("forward").all()
+    assert not frame[frame["rank"] > 1]["voters"].str.contains("forward").any()
+    mutual = first[first["voters"] == "forward+backward"]
+    assert mutual["target"].is_unique and len(mutual) > 0
+
+
+def test_score_ranks_among_the_given_targets_or_all(example, fitted):
+    among_all = MixTEA(**SHORT, candidates="all").fit(example).score()
+    among_given = MixTEA(**SHORT).fit(example).score()
+    assert among_all["hits@1"] < among_given["hits@1"]
+
+
+@pytest.mark.parametrize("ablation", ["use_relations", "rectify", "voting", "pseudo_weight", "both"])
+def test_the_ablations_of_the_paper_are_plain_fields(tiny, ablation):
+    off = {"use_relations": False, "rectify": False, "voting": "forward", "pseudo_weight": 0.0}
+    settings = {"voting": "forward", "rectify": False} if ablation == "both" else {ablation: off[ablation]}
+    aligner = MixTEA(**SHORT, **settings).fit(tiny)
+    assert aligner.n_epochs_ == 3
+    assert ("loss_pseudo" in aligner.history_[0]) == (ablation != "pseudo_weight")
+
+
+def test_every_value_of_every_choice_trains(tiny):
+    for name, field in Config.__dataclass_fields__.items():
+        for value in field.metadata["choices"]:
+            assert MixTEA(**SHORT, **{name: value}).fit(tiny).n_epochs_ == 3
+
+
+def test_patience_stops_and_says_so(tiny):
+    aligner = MixTEA(max_epochs=50, validate_every=1, patience=2, device="cpu").fit(tiny)
+    assert aligner.n_epochs_ < 50
+    assert aligner.stopped_because_.startswith("no better validation Hit@1 in 2 validations since epoch")
+    assert aligner.n_epochs_ == aligner.best_epoch_ + 2
+    assert MixTEA(**SHORT).fit(tiny).stopped_because_ == "max_epochs = 3 reached"
+
+
+def test_last_and_best_keep_different_students(example):
+    settings = dict(max_epochs=20, validate_every=1, patience=30, device="cpu", lr_halve_every=0, learning_rate=3.0)
+    last, best = (MixTEA(**settings, entity_dim=32, keep=keep).fit(example) for keep in ("last", "best"))
+    hits = [r["valid_hits@1"] for r in best.history_]
+    assert hits[-1] < max(hits)
+    assert best.score(example.valid)["hits@1"] == pytest.approx(max(hits))
+    assert last.score(example.valid)["hits@1"] == pytest.approx(hits[-1])
+
+
+def test_a_task_without_validation_links_trains_to_the_end(tiny):
+    aligner = MixTEA(**SHORT).fit(replace(tiny, valid=tiny.valid[:0]))
+    assert aligner.history_[0]["beta"] == 0.5 and aligner.n_epochs_ == 3
+
+
+def test_the_history_has_a_record_an_epoch(fitted):
+    assert [r["epoch"] for r in fitted.history_] == list(range(1, 13))
+    assert {"loss", "loss_alignment", "loss_pseudo", "lambda", "votes", "votes_agreed", "seconds"} <= set(
+        fitted.history_[0]
+    )
+    assert fitted.history_[0]["beta"] == 1.0 and 0 < fitted.history_[10]["beta"] < 1
+    assert "valid_hits@1" in fitted.history_[9] and "valid_hits@1" not in fitted.history_[0]
+
+
+def test_save_and_load_give_the_same_predictions(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    loaded = MixTEA.load(tmp_path / "run")
+    assert torch.equal(loaded.vectors_, fitted.vectors_)
+    assert loaded.predict().to_frame().equals(fitted.predict().to_frame())
+    assert loaded.score() == fitted.score()
+    assert loaded.history_ == fitted.history_ and loaded.stopped_because_ == fitted.stopped_because_
+    assert repr(loaded.task_) == repr(fitted.task_)
+
+
+def test_an_existing_run_is_not_replaced_by_accident(tiny, tmp_path):
+    aligner = MixTEA(**SHORT).fit(tiny)
+    aligner.save(tmp_path / "run")
+    before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
+    with pytest.raises(RunError, match="already there"):
+        aligner.save(tmp_path / "run")
+    assert before == {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
+    aligner.save(tmp_path / "run", overwrite=True)
+    assert MixTEA.load(tmp_path / "run").n_epochs_ == 3
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_wrong_calls_are_named(tiny):
+    with pytest.raises(NotFittedError, match="fit"):
+        MixTEA().predict()
+    with pytest.raises(DataError, match="no training link"):
+        MixTEA().fit(replace(tiny, train=tiny.train[:0]))
+    with pytest.raises(ConfigError, match="cannot be used here"):
+        MixTEA(**{**SHORT, "device": "cuda:99"}).fit(tiny)
+    aligner = MixTEA(**SHORT).fit(tiny)
+    with pytest.raises(DataError, match="outside"):
+        aligner.score(np.array([[0, 99]]))
+    with pytest.raises(DataError, match=r"\[p, 2\]"):
+        aligner.score(np.array([["a", "A"]]))
+    with pytest.raises(ConfigError, match="at least 1"):
+        aligner.predict(k=0)

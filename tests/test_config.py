@@ -1,0 +1,67 @@
+"""One configuration as arguments, TOML, flags and JSON."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting, read_toml
+from mixtea.errors import ConfigError
+
+
+def test_defaults_are_the_paper_preset_and_text_differs_in_every_documented_field():
+    assert Config.preset("paper") == Config()
+    text = Config.preset("text")
+    documented = {name for name, f in FIELDS.items() if f.metadata["text"] is not None}
+    assert {n for n in FIELDS if getattr(text, n) != getattr(Config(), n)} == documented == set(PRESETS["text"])
+
+
+def test_round_trips(tmp_path):
+    config = Config.preset("text", entity_dim=64, dropout=0.1, seed=7)
+    assert Config.from_dict(config.to_dict()) == config
+    (tmp_path / "c.toml").write_text("".join(f"{k} = {toml(v)}\n" for k, v in config.to_dict().items()))
+    assert Config.from_dict(read_toml(tmp_path / "c.toml")) == config
+    flags = dict(parse_setting(f"{k}={v}") for k, v in config.to_dict().items())
+    assert Config.from_dict(flags) == config
+
+
+def toml(value):
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"entity_dims": 3}, "no setting 'entity_dims'. Did you mean 'entity_dim'?"),
+        ({"entity_dim": 2.5}, "entity_dim must be a whole number, not 2.5"),
+        ({"entity_dim": True}, "entity_dim must be a whole number"),
+        ({"entity_dim": 0}, "entity_dim must be at least 1 and at most 8192, not 0"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, not 1.0"),
+        ({"dropout": float("nan")}, "dropout must be"),
+        ({"metric": "dot"}, "metric must be one of cosine, euclidean, manhattan"),
+        ({"rectify": 1}, "rectify must be true or false"),
+    ],
+)
+def test_wrong_settings_are_explained(settings, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        Config.preset(**settings)
+
+
+def test_wrong_flags_files_and_presets_are_explained(tmp_path):
+    for text, message in (("seed", "field=value"), ("seeed=1", "Did you mean 'seed'"), ("seed=one", "whole number")):
+        with pytest.raises(ConfigError, match=message):
+            parse_setting(text)
+    with pytest.raises(ConfigError, match="Choose one of paper, text"):
+        Config.preset("worst")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_toml(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("a = ")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        read_toml(tmp_path / "bad.toml")
+
+
+def test_the_documentation_of_the_settings_is_current():
+    page = Path(__file__).parent.parent / "docs" / "settings.md"
+    assert describe() in page.read_text(encoding="utf-8"), "run: python scripts/write_settings.py"
