@@ -109,7 +109,9 @@ class Config:
     seed: int = _field(1, "of everything random", low=0, high=2**31 - 1)
     device: str = _field("auto", "auto (CUDA if there is one), cpu, cuda or cuda:N")
     deterministic: bool = _field(False, "same bits on every run on a GPU too, somewhat slower")
-    block_mib: int = _field(256, "largest block of similarities held at a time, MiB", low=1, high=65536)
+    block_mib: int = _field(
+        0, "largest block of similarities held at a time, MiB (0: 64 on a CPU, 256 on a GPU)", low=0, high=65536
+    )
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

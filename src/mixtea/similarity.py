@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-DEFAULT_BLOCK_MIB = 256
+BLOCK_MIB = {"cpu": 64, "cuda": 256}  # on a CPU larger blocks are no faster, on a GPU smaller ones are slower
 
 
 def unit(vectors: Tensor) -> Tensor:
@@ -20,11 +20,16 @@ def unit(vectors: Tensor) -> Tensor:
     return F.normalize(vectors, dim=-1, eps=1e-12)
 
 
-def row_blocks(n: int, row_bytes: int, block_size: int | None = None, mib: int = DEFAULT_BLOCK_MIB) -> Iterator[slice]:
-    """Slices that cover range(n): of `block_size` rows, or of as many as fit into `mib` MiB."""
-    size = block_size or max(1, (mib << 20) // max(row_bytes, 1))
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
+def row_blocks(
+    source: Tensor, row_bytes: int, block_size: int | None = None, mib: int | None = None
+) -> Iterator[slice]:
+    """Slices that cover the rows of `source`: of `block_size` rows, or of as many as fit into `mib` MiB.
+
+    `row_bytes` is what one row takes in a block; without `mib` the device's default holds.
+    """
+    size = block_size or max(1, ((mib or BLOCK_MIB[source.device.type]) << 20) // max(row_bytes, 1))
+    for start in range(0, len(source), size):
+        yield slice(start, min(start + size, len(source)))
 
 
 def width(target: Tensor) -> int:
@@ -42,16 +47,14 @@ class Best(NamedTuple):
 
 
 @torch.no_grad()
-def best_both_ways(
-    source: Tensor, target: Tensor, *, block_size: int | None = None, mib: int = DEFAULT_BLOCK_MIB
-) -> Best:
+def best_both_ways(source: Tensor, target: Tensor, *, block_size: int | None = None, mib: int | None = None) -> Best:
     """Argmax of source @ target.T along both sides in one sweep; the lowest index wins an exact tie."""
     n, m = len(source), len(target)
     target_index = torch.zeros(n, dtype=torch.int64, device=source.device)
     target_score = source.new_empty(n)
     source_index = torch.zeros(m, dtype=torch.int64, device=source.device)
     source_score = source.new_full((m,), -torch.inf)
-    for rows in row_blocks(n, width(target), block_size, mib):
+    for rows in row_blocks(source, width(target), block_size, mib):
         block = source[rows] @ target.T
         target_score[rows], target_index[rows] = block.max(dim=1)
         score, index = block.max(dim=0)
@@ -63,7 +66,7 @@ def best_both_ways(
 
 @torch.no_grad()
 def count_better_and_equal(
-    source: Tensor, target: Tensor, truth: Tensor, *, block_size: int | None = None, mib: int = DEFAULT_BLOCK_MIB
+    source: Tensor, target: Tensor, truth: Tensor, *, block_size: int | None = None, mib: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """How many targets are more similar to source row i than target row truth[i], and how many equally (it included).
 
@@ -72,7 +75,7 @@ def count_better_and_equal(
     """
     tolerance = 1e-12 if source.dtype == torch.float64 else 1e-6
     better, equal = torch.empty_like(truth), torch.empty_like(truth)
-    for rows in row_blocks(len(source), 2 * width(target), block_size, mib):
+    for rows in row_blocks(source, 2 * width(target), block_size, mib):
         block = source[rows] @ target.T
         block -= block.gather(1, truth[rows, None])
         better[rows] = (block > tolerance).sum(1)
@@ -88,11 +91,11 @@ def top_k(
     metric: str = "cosine",
     *,
     block_size: int | None = None,
-    mib: int = DEFAULT_BLOCK_MIB,
+    mib: int | None = None,
 ) -> Tensor:
     """int64 [n, k]: the k nearest targets of each source row, in no particular order among near ties."""
     found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
-    for rows in row_blocks(len(source), width(target), block_size, mib):
+    for rows in row_blocks(source, width(target), block_size, mib):
         found[rows] = nearness(source[rows], target, metric).topk(k, dim=1).indices
     return found
 

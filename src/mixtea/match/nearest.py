@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.similarity import DEFAULT_BLOCK_MIB, row_blocks, top_k, unit
+from mixtea.similarity import row_blocks, top_k, unit
 
 SPARE = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
 
@@ -20,7 +20,7 @@ def nearest(
     metric: str = "cosine",
     *,
     engine: str = "auto",
-    mib: int = DEFAULT_BLOCK_MIB,
+    mib: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """e_j = argmin_j d(e_i, e_j) (Eq. 1), for the k best: (nearness [n, k], target rows [n, k]), best first.
 
@@ -56,11 +56,11 @@ def _faiss(source: Tensor, target: Tensor, k: int, metric: str) -> Tensor:
 
 
 def _rescored(
-    source: Tensor, target: Tensor, candidates: Tensor, k: int, metric: str, mib: int
+    source: Tensor, target: Tensor, candidates: Tensor, k: int, metric: str, mib: int | None
 ) -> tuple[Tensor, Tensor]:
     scores = torch.empty(len(source), k, dtype=torch.float64, device=source.device)
     rows_found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
-    for rows in row_blocks(len(source), candidates.shape[1] * source.shape[1] * 16, mib=mib):
+    for rows in row_blocks(source, candidates.shape[1] * source.shape[1] * 16, mib=mib):
         pairs = target[candidates[rows]].double()
         exact = _pair_nearness(source[rows, None].double(), pairs, metric)
         order = exact.argsort(dim=1, descending=True, stable=True)[:, :k]

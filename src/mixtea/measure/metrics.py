@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import DataError
-from mixtea.similarity import DEFAULT_BLOCK_MIB, count_better_and_equal, unit
+from mixtea.similarity import count_better_and_equal, unit
 
 KS = (1, 5, 10)
 
@@ -20,7 +20,7 @@ def ranking_metrics(
     ks: Sequence[int] = KS,
     *,
     block_size: int | None = None,
-    mib: int = DEFAULT_BLOCK_MIB,
+    mib: int | None = None,
 ) -> dict[str, float]:
     """Hit@k and MRR of source row i against target row truth[i] by cosine, ties in expectation.
 
@@ -40,7 +40,7 @@ def ranking_metrics(
 
 
 def both_directions(
-    vectors: Tensor, links: Tensor, n_source: int | None = None, *, mib: int = DEFAULT_BLOCK_MIB
+    vectors: Tensor, links: Tensor, n_source: int | None = None, *, mib: int | None = None
 ) -> dict[str, float]:
     """The metrics from source to target, and from target to source under names that begin with `backward_`.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from mixtea.similarity import DEFAULT_BLOCK_MIB, top_k, unit
+from mixtea.similarity import top_k, unit
 
 Draw = Callable[[Tensor, Tensor, int, int], Tensor]  # partners [p], own [p], first entity and size of own's graph
 
@@ -30,7 +30,7 @@ def hard_negatives(
     k: int,
     generator: torch.Generator,
     replace: str = "both",
-    mib: int = DEFAULT_BLOCK_MIB,
+    mib: int | None = None,
 ) -> Tensor:
     """[p, k or 2k, 2]: (s', t) for the k sources nearest to t by cosine, then, for "both", (s, t') likewise.
 
@@ -56,7 +56,7 @@ def _replaced(links: Tensor, n_source: int, n_target: int, replace: str, draw: D
 
 
 def _nearest_others(
-    queries: Tensor, candidates: Tensor, own: Tensor, k: int, generator: torch.Generator, mib: int
+    queries: Tensor, candidates: Tensor, own: Tensor, k: int, generator: torch.Generator, mib: int | None
 ) -> Tensor:
     found = top_k(queries, candidates, min(k + 1, len(candidates)), mib=mib)
     last = (found == own).int().argsort(dim=1, stable=True)  # own, if it is among them, goes last

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import ConfigError
-from mixtea.similarity import DEFAULT_BLOCK_MIB, row_blocks, unit, width
+from mixtea.similarity import row_blocks, unit, width
 from mixtea.teach.votes import Votes
 
 SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's largest number
@@ -22,7 +22,7 @@ def pseudo_mapping_loss(
     temperature: float = 1.0,
     target: str = "votes",
     block_size: int | None = None,
-    mib: int = DEFAULT_BLOCK_MIB,
+    mib: int | None = None,
 ) -> Tensor:
     """L_u = sum_i CE(softmax_j(M_ij), q_i), M = cosine / temperature, source [n, d], target [m, d] (Eq. 14).
 
@@ -71,7 +71,7 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, source: Tensor, target: Tensor, votes: Votes, wanted: _Wanted, temperature: float,
-        block_size: int | None, mib: int,
+        block_size: int | None, mib: int | None,
     ) -> Tensor:  # fmt: skip
         ctx.needs = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
         scaled = source / temperature
@@ -98,13 +98,19 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _partition(
-    scaled: Tensor, target: Tensor, mass: Tensor, bound: float, block_size: int | None, mib: int, needs_gradient: bool
+    scaled: Tensor,
+    target: Tensor,
+    mass: Tensor,
+    bound: float,
+    block_size: int | None,
+    mib: int | None,
+    needs_gradient: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """sum_i mass_i logsumexp_j(scaled_i . target_j) and its gradients; no product exceeds `bound`."""
     loss = scaled.new_zeros(())
     d_source = torch.empty_like(scaled) if needs_gradient else scaled
     d_target = torch.zeros_like(target) if needs_gradient else target
-    for rows in row_blocks(len(scaled), width(target), block_size, mib):
+    for rows in row_blocks(scaled, width(target), block_size, mib):
         block = scaled[rows] @ target.T
         if bound > SAFE_EXPONENT:
             top = block.amax(dim=1, keepdim=True)

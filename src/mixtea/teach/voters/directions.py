@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mixtea.similarity import DEFAULT_BLOCK_MIB, best_both_ways, unit
+from mixtea.similarity import best_both_ways, unit
 from mixtea.teach.votes import Votes
 
 
 @torch.no_grad()
 def directions(
-    source_vectors: Tensor, target_vectors: Tensor, *, tied_votes: str = "one", mib: int = DEFAULT_BLOCK_MIB
+    source_vectors: Tensor, target_vectors: Tensor, *, tied_votes: str = "one", mib: int | None = None
 ) -> tuple[Votes, Votes]:
     """g(M) and g(M^T)^T of Eq. 12, M = cosine(source [n, d], target [m, d]) of Eq. 9: one vote of 1 a row.
 
