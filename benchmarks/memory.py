@@ -3,8 +3,9 @@
     python benchmarks/memory.py [--sizes 3000 6000 12000 24000 48000] [--dense-up-to 12000]
 
 Each size runs in a process of its own on the CPU: a synthetic pair, `paper` settings, one epoch. Memory is what the
-resident size grows from before the trainer exists to its peak. The dense twin takes the votes and the loss from
-tests/oracle.py. Prints a Markdown table; a doubling of the entities should cost a factor of about 2.
+resident size grows from before the trainer exists to its peak; the C library is told to hand freed memory back at
+once, so that this is memory in use. The dense twin takes the votes and the loss from tests/oracle.py. Prints a Markdown
+table; a doubling of the entities should cost a factor of about 2.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def measure(n: int, dense: bool) -> dict[str, float]:
 
 def in_own_process(n: int, dense: bool) -> dict[str, float]:
     command = [sys.executable, __file__, "--child", str(n), *(["--dense"] if dense else [])]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 18)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     result: dict[str, float] = json.loads(done.stdout)
     return result
 

@@ -110,7 +110,7 @@ class Config:
     device: str = _field("auto", "auto (CUDA if there is one), cpu, cuda or cuda:N")
     deterministic: bool = _field(False, "same bits on every run on a GPU too, somewhat slower")
     block_mib: int = _field(
-        0, "largest block of similarities held at a time, MiB (0: 64 on a CPU, 256 on a GPU)", low=0, high=65536
+        0, "largest block of similarities held at a time, MiB (0: 32 on a CPU, 256 on a GPU)", low=0, high=65536
     )
 
     def __post_init__(self) -> None:

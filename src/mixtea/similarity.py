@@ -12,12 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-BLOCK_MIB = {"cpu": 64, "cuda": 256}  # on a CPU larger blocks are no faster, on a GPU smaller ones are slower
+BLOCK_MIB = {"cpu": 32, "cuda": 256}  # on a CPU larger blocks are no faster, on a GPU smaller ones are slower
+
+EPSILON = 1e-12  # the least norm that is divided by
 
 
 def unit(vectors: Tensor) -> Tensor:
     """Rows divided by their L2 norm; a zero row stays zero."""
-    return F.normalize(vectors, dim=-1, eps=1e-12)
+    return F.normalize(vectors, dim=-1, eps=EPSILON)
 
 
 def row_blocks(

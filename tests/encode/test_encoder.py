@@ -11,6 +11,7 @@ from conftest import make_graph
 
 from mixtea.config import Config
 from mixtea.encode import attention
+from mixtea.encode.concatenate import concatenate
 from mixtea.encode.encoder import Encoder, dropout_mask
 from mixtea.encode.structure import build_structure
 
@@ -99,9 +100,25 @@ def test_xavier_initialisation():
     assert torch.equal(encoder.transform[0], torch.ones(64))
 
 
-def test_dropout_drops_its_share_and_keeps_the_mean():
-    mask = dropout_mask(torch.empty(300, 301), 0.2, torch.Generator().manual_seed(0))
-    assert set(mask.unique().tolist()) == {0.0, 1.25}
-    assert abs((mask == 0).float().mean().item() - 0.2) < 0.01
-    assert abs(mask.mean().item() - 1) < 0.01
-    assert torch.equal(mask, dropout_mask(torch.empty(300, 301), 0.2, torch.Generator().manual_seed(0)))
+def test_dropout_drops_its_share_and_follows_the_seed():
+    shape = torch.Size([301, 303])
+    masks = [dropout_mask(shape, 0.2, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert abs((~masks[0]).double().mean().item() - 0.2) < 0.01
+    assert torch.equal(masks[0], masks[1]) and not torch.equal(masks[0], masks[2])
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_concatenation_with_dropout_equals_its_stages(normalize):
+    """Eq. 6 by plain operations: drop, normalise, weigh, concatenate."""
+    generator = torch.Generator().manual_seed(0)
+    blocks = [torch.randn(5, d, generator=generator, dtype=torch.float64).requires_grad_() for d in (3, 4)]
+    weights = torch.tensor([0.3, 0.7], dtype=torch.float64, requires_grad=True)
+    masks = [torch.rand(5, 3, generator=generator) > 0.4, None]
+    dropped = [blocks[0] * masks[0] / 0.6, blocks[1]]
+    plain = torch.cat([w * (F.normalize(b) if normalize else b) for w, b in zip(weights, dropped, strict=True)], 1)
+    fast = concatenate(weights, blocks, masks, dropout=0.4, normalize=normalize)
+    torch.testing.assert_close(fast, plain)
+    upstream = torch.randn(5, 7, generator=generator, dtype=torch.float64)
+    gradients = [torch.autograd.grad((out * upstream).sum(), (weights, *blocks)) for out in (fast, plain)]
+    for found, wanted in zip(*gradients, strict=True):
+        torch.testing.assert_close(found, wanted)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from mixtea.config import Config
 from mixtea.encode.attention import attend
+from mixtea.encode.concatenate import concatenate
 from mixtea.encode.structure import Mean, Structure
-from mixtea.similarity import unit
 
 
 class Encoder(nn.Module):
@@ -43,11 +43,10 @@ class Encoder(nn.Module):
 
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
         """[n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out from it."""
-        blocks = [self._drop(layer, dropout_from) for layer in self._layers()] + self._relation_means()
-        if self.config.normalize_blocks:
-            blocks = [unit(block) for block in blocks]
-        weights = self.weight.softmax(0)
-        return torch.cat([w * block for w, block in zip(weights, blocks, strict=True)], dim=1)
+        layers, means = self._layers(), self._relation_means()
+        masks = [self._mask(layer, dropout_from) for layer in layers] + [None] * len(means)
+        weights, p, normalize = self.weight.softmax(0), self.config.dropout, self.config.normalize_blocks
+        return concatenate(weights, layers + means, masks, dropout=p, normalize=normalize)
 
     def _layers(self) -> list[Tensor]:
         """h^(1) .. h^(L): Eq. 2-3, ELU on the output."""
@@ -67,18 +66,17 @@ class Encoder(nn.Module):
             return []
         return [average(self.relation, mean) for mean in (self.structure.outward, self.structure.inward)]
 
-    def _drop(self, layer: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _mask(self, layer: Tensor, generator: torch.Generator | None) -> Tensor | None:
         p = self.config.dropout
-        return layer if generator is None or p == 0 else layer * dropout_mask(layer, p, generator)
+        return None if generator is None or p == 0 else dropout_mask(layer.shape, p, generator)
 
 
-def dropout_mask(like: Tensor, p: float, generator: torch.Generator) -> Tensor:
-    """Zeros with probability p (to 1/65536) and else 1/(1 - p), four numbers from each 64 random bits."""
-    words = torch.empty((like.numel() + 3) // 4, dtype=torch.int64, device=like.device)
+def dropout_mask(shape: torch.Size, p: float, generator: torch.Generator) -> Tensor:
+    """bool, false with probability p (to 1/65536): four decisions from each 64 random bits."""
+    n = shape.numel()
+    words = torch.empty((n + 3) // 4, dtype=torch.int64, device=generator.device)
     words.random_(-(2**63), None, generator=generator)
-    threshold = round(p * 65536) - 32768
-    kept = words.view(torch.int16)[: like.numel()].view(like.shape) >= threshold
-    return kept.to(like.dtype).mul_(1 / (1 - p))
+    return (words.view(torch.int16)[:n] >= round(p * 65536) - 32768).view(shape)
 
 
 def average(vectors: Tensor, mean: Mean) -> Tensor:

@@ -113,23 +113,25 @@ class Trainer:
         momentum = schedule.teacher_momentum(epoch, config)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
+        self.optimiser.zero_grad(set_to_none=True)
         vectors = self.student(self.generator)
         if (epoch - 1) % config.negatives_every == 0:
             self.negatives = self.draw_negatives(vectors)
         loss_a = alignment_loss(vectors, self.links, self.negatives, config.margin)
         record: Record = {"loss_alignment": loss_a, "lambda": weight, "learning_rate": rate, "momentum": momentum}
-        loss = loss_a
-        if config.pseudo_weight > 0:
+        if config.pseudo_weight == 0:
+            loss_a.backward()
+        else:
+            if config.encode_twice:  # learn from the links now, so that one encoding is held at a time
+                loss_a.backward()
+                del vectors
             votes = self.vote()
-            again = self.student(self.generator) if config.encode_twice else vectors
-            loss_u = self.pseudo_loss(again, votes)
-            loss = loss_a + weight * loss_u
+            loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors, votes)
+            (weight * loss_u + (0.0 if config.encode_twice else loss_a)).backward()
             record |= {"loss_pseudo": loss_u, "beta": self.weights[0]} | self.count(votes)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
         self.optimiser.step()
         schedule.update_teacher(self.teacher, self.student, momentum)
-        return self.as_numbers(record | {"loss": loss}, epoch)
+        return self.as_numbers(record, epoch)
 
     def draw_negatives(self, vectors: Tensor) -> Tensor:
         config, n_source, n_target = self.config, self.structure.n_source, self.structure.n_target
@@ -176,6 +178,7 @@ class Trainer:
     def as_numbers(record: Record, epoch: int) -> Record:
         """Tensors become numbers; a loss that is not finite ends the training."""
         numbers = {name: v.item() if isinstance(v, Tensor) else v for name, v in record.items()}
+        numbers["loss"] = numbers["loss_alignment"] + numbers["lambda"] * numbers.get("loss_pseudo", 0.0)
         if not all(abs(v) < float("inf") for v in numbers.values()):
             raise MixTEAError(f"The loss is not finite at epoch {epoch}. Try a smaller learning_rate.")
         return numbers
