@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mixtea.similarity import best_both_ways, count_better_and_equal, row_blocks, top_k, unit
+from mixtea.similarity import best_both_ways, block_mib, count_better_and_equal, row_blocks, top_k, unit
 
 
 def vectors(n, m, seed=0):
@@ -51,8 +51,9 @@ def test_top_k(metric):
 
 
 def test_blocks_cover_everything_within_the_budget():
-    rows = torch.empty(1000, 1)
-    blocks = list(row_blocks(rows, row_bytes=1 << 20, mib=256))
+    cpu = torch.device("cpu")
+    blocks = list(row_blocks(0, 1000, 1 << 20, cpu, mib=256))
     assert [b.start for b in blocks] == [0, 256, 512, 768] and blocks[-1].stop == 1000
-    assert list(row_blocks(rows[:0], 8)) == []
-    assert next(iter(row_blocks(rows, row_bytes=1 << 40))) == slice(0, 1)
+    assert list(row_blocks(7, 7, 8, cpu)) == []
+    assert next(iter(row_blocks(3, 9, 1 << 40, cpu))) == slice(3, 4)
+    assert [block_mib(width, cpu) for width in (8, 1 << 18, 1 << 30)] == [32, 64, 256]

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 import mixtea
+from mixtea import processes
 from mixtea.config import Config
 from mixtea.data.task import PathOrStr, Task
 from mixtea.encode.encoder import Encoder
@@ -50,18 +51,21 @@ class MixTEA:
     def fit(self, task: Task, on_epoch: OnEpoch | None = None) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
 
-        `on_epoch` is called with each epoch's record.
+        `on_epoch` is called with each epoch's record. If another process of the run is lost, what was learned so far
+        is kept, and ProcessLostError is raised.
         """
         if not len(task.train):
             raise DataError(f"{task.name}: no training link. Give at least a few.")
         device = choose_device(self.config.device)
-        with _reproducible(self.config.deterministic and device.type == "cuda"):
+        with _reproducible(self.config.deterministic and device.type == "cuda"), processes.together(device):
             started = time.perf_counter()
             trained = Trainer(task, self.config, device).train(on_epoch)
         self.task_, self._student, self._vectors = task, trained.student, None
         self.history_, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_ = time.perf_counter() - started, {}
+        if trained.lost is not None:
+            raise trained.lost
         return self
 
     @property
@@ -82,9 +86,11 @@ class MixTEA:
         free = np.setdiff1d(np.arange(n_source), task.train[:, 0])
         rows = torch.from_numpy(free).to(vectors.device)
         sources, targets = vectors.index_select(0, rows), vectors[n_source:]
-        score, found = nearest(sources, targets, k, config.metric, mib=config.block_mib)
+        engine = "auto" if config.search == "exact" else config.search
+        score, found = nearest(sources, targets, k, config.metric, engine=engine, mib=config.block_mib)
         chosen, place = torch.unique(found, return_inverse=True)
-        _, favourite = nearest(targets.index_select(0, chosen), sources, 1, config.metric, mib=config.block_mib)
+        chosen_vectors = targets.index_select(0, chosen)
+        _, favourite = nearest(chosen_vectors, sources, 1, config.metric, engine=engine, mib=config.block_mib)
         back = favourite[place, 0] == torch.arange(len(rows), device=rows.device)[:, None]
         voters = back.long() * BACKWARD
         voters[:, 0] += FORWARD
@@ -120,6 +126,7 @@ class MixTEA:
             "n_epochs": self.n_epochs_,
             "best_epoch": self.best_epoch_,
             "stopped_because": self.stopped_because_,
+            "approximations": self.config.approximations(),
             "versions": versions(),
         }
         run = Run(self.task_, self.config, weights, self.history_, self.metrics_, about)
@@ -133,7 +140,8 @@ class MixTEA:
         aligner.preset, aligner.settings = run.about.get("preset", "paper"), run.config.to_dict()
         aligner.config, aligner.metrics_ = run.config, run.metrics
         place = choose_device(device or ("auto" if run.config.device.startswith("cuda") else run.config.device))
-        structure = build_structure(run.task.source, run.task.target, run.config).to(place)
+        dtype = getattr(torch, run.config.precision)
+        structure = build_structure(run.task.source, run.task.target, run.config).to(place, dtype)
         student = Encoder(structure, run.config, torch.Generator(place))
         try:
             student.load_state_dict({name: torch.from_numpy(v) for name, v in run.weights.items()})
@@ -153,9 +161,9 @@ class MixTEA:
 def choose_device(name: str) -> torch.device:
     """auto is CUDA where there is one."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        device = torch.device(name)
+        device = torch.device(processes.local_device() if name == "cuda" else name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         why = str(error).splitlines()[0]

@@ -105,17 +105,33 @@ class Config:
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
         choices=("given", "all"), text="all")  # fmt: skip
 
+    # approximations: the first value of each is exact
+    votes_every: int = _field(1, "epochs between two votes; 1 votes in every epoch", low=1)
+    loss_rows: float = _field(1.0, "share of the unlabelled sources, drawn anew each epoch, in L_u", low=1e-6, high=1)
+    normaliser: str = _field(
+        "exact", "sums over all targets in L_u: exact, or from the mean and covariance of the targets (temperature 1)",
+        choices=("exact", "moments"))  # fmt: skip
+    search: str = _field(
+        "exact", "search of votes and mappings: exact, or Faiss's inverted lists (ivf) or graph (hnsw)",
+        choices=("exact", "ivf", "hnsw"))  # fmt: skip
+
     # the machine
     seed: int = _field(1, "of everything random", low=0, high=2**31 - 1)
     device: str = _field("auto", "auto (CUDA if there is one), cpu, cuda or cuda:N")
     deterministic: bool = _field(False, "same bits on every run on a GPU too, somewhat slower")
+    precision: str = _field("float32", "numbers of all vectors", choices=("float32", "float64"))
+    fast_products: bool = _field(True, "tf32 products in votes and L_u on a GPU; scores are always in full precision")
     block_mib: int = _field(
-        0, "largest block of similarities held at a time, MiB (0: 32 on a CPU, 256 on a GPU)", low=0, high=65536
+        0, "block of similarities held at a time, MiB (0: 32 to 256 on a CPU, 256 to 4096 on a GPU)", low=0, high=65536
     )
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
+        if self.normaliser == "moments" and self.temperature < MOMENTS_TEMPERATURE:
+            raise ConfigError(f"normaliser=moments needs a temperature of at least {MOMENTS_TEMPERATURE}.")
+        if self.search != "exact" and self.metric == "manhattan":
+            raise ConfigError(f"search={self.search} needs the metric cosine or euclidean, not manhattan.")
 
     @classmethod
     def preset(cls, name: str = "paper", **settings: Any) -> Config:
@@ -130,6 +146,11 @@ class Config:
         if unknown:
             raise ConfigError(" ".join(_unknown(name) for name in unknown))
         return cls(**settings)
+
+    def approximations(self) -> dict[str, Any]:
+        """The settings that make a run approximate; empty for an exact one."""
+        fields = ("votes_every", "loss_rows", "normaliser", "search")
+        return {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -204,6 +225,7 @@ def _unknown(name: str) -> str:
     return f"There is no setting {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
 
 
+MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 TYPES = get_type_hints(Config)
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}

@@ -29,6 +29,10 @@ class NotFittedError(MixTEAError, RuntimeError):
     """Something learned was asked of an aligner that has not learned yet."""
 
 
+class ProcessLostError(MixTEAError, RuntimeError):
+    """Another process of the same run has ended."""
+
+
 class MissingExtraError(MixTEAError, ImportError):
     """An optional library is needed; the message names the extra that brings it."""
 

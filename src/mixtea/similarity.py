@@ -1,20 +1,28 @@
 """The engine: what is asked of all n x m similarities, answered in blocks of rows; nothing ever builds n x m.
 
-Every function takes unit vectors where it says cosine, so that a block is one matrix product.
+Every function takes unit vectors where it says cosine, so that a block is one matrix product. Where several processes
+share a run, each sweeps its own share of the rows, and all end with the same answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-BLOCK_MIB = {"cpu": 32, "cuda": 256}  # on a CPU larger blocks are no faster, on a GPU smaller ones are slower
+from mixtea import processes
+from mixtea.errors import MixTEAError
 
+logger = logging.getLogger(__name__)
 EPSILON = 1e-12  # the least norm that is divided by
+# A block is as small as keeps the products fast, and wide enough for some hundreds of rows of a wide problem.
+LEAST_MIB, MOST_MIB, ROWS = {"cpu": 32, "cuda": 256}, {"cpu": 256, "cuda": 4096}, {"cpu": 256, "cuda": 1024}
+T = TypeVar("T")
 
 
 def unit(vectors: Tensor) -> Tensor:
@@ -22,21 +30,59 @@ def unit(vectors: Tensor) -> Tensor:
     return F.normalize(vectors, dim=-1, eps=EPSILON)
 
 
-def row_blocks(
-    source: Tensor, row_bytes: int, block_size: int | None = None, mib: int | None = None
-) -> Iterator[slice]:
-    """Slices that cover the rows of `source`: of `block_size` rows, or of as many as fit into `mib` MiB.
+def block_mib(row_bytes: int, device: torch.device) -> int:
+    """The size of a block whose rows take `row_bytes`, in MiB: at most a quarter of what is free on a GPU."""
+    kind = device.type
+    wanted = min(max(ROWS[kind] * row_bytes >> 20, LEAST_MIB[kind]), MOST_MIB[kind])
+    if kind == "cuda":
+        wanted = max(1, min(wanted, torch.cuda.mem_get_info(device)[0] >> 22))
+    return wanted
 
-    `row_bytes` is what one row takes in a block; without `mib` the device's default holds.
-    """
-    size = block_size or max(1, ((mib or BLOCK_MIB[source.device.type]) << 20) // max(row_bytes, 1))
-    for start in range(0, len(source), size):
-        yield slice(start, min(start + size, len(source)))
+
+def row_blocks(
+    start: int, stop: int, row_bytes: int, device: torch.device, block_size: int | None = None, mib: int | None = None
+) -> Iterator[slice]:
+    """Slices that cover start..stop: of `block_size` rows, or of as many as fit into `mib` MiB (else a default)."""
+    size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
+    for first in range(start, stop, size):
+        yield slice(first, min(first + size, stop))
 
 
 def width(target: Tensor) -> int:
     """The bytes of one row of similarities to all targets."""
     return len(target) * target.element_size()
+
+
+def sweep(function: Callable[[int | None], T], row_bytes: int, device: torch.device, mib: int | None) -> T:
+    """function(mib); when memory runs out, again with half the block, down to one MiB."""
+    while True:
+        try:
+            return function(mib)
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            if not _out_of_memory(error):
+                raise
+            size = (mib or block_mib(row_bytes, device)) // 2
+            if size < 1:
+                raise MixTEAError("Memory is full even with the smallest blocks. Use a smaller entity_dim.") from error
+        mib = size
+        logger.warning("memory is full: going on with blocks of %d MiB", mib)
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def _out_of_memory(error: Exception) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+@contextmanager
+def fast_products(wanted: bool) -> Iterator[None]:
+    """tf32 products with float32 sums on GPUs that have them, while the block runs; nothing changes on a CPU."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if wanted else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 class Best(NamedTuple):
@@ -51,14 +97,26 @@ class Best(NamedTuple):
 @torch.no_grad()
 def best_both_ways(source: Tensor, target: Tensor, *, block_size: int | None = None, mib: int | None = None) -> Best:
     """Argmax of source @ target.T along both sides in one sweep; the lowest index wins an exact tie."""
-    n, m = len(source), len(target)
-    target_index = torch.zeros(n, dtype=torch.int64, device=source.device)
-    target_score = source.new_empty(n)
-    source_index = torch.zeros(m, dtype=torch.int64, device=source.device)
-    source_score = source.new_full((m,), -torch.inf)
-    for rows in row_blocks(source, width(target), block_size, mib):
+
+    def run(mib: int | None) -> Best:
+        mine = processes.share(len(source))
+        best = _best_of_rows(source, target, mine, block_size, mib)
+        index, score = (processes.gather(part, len(source)) for part in (best.target, best.target_score))
+        other_score, other_index = processes.gather_max(best.source_score, best.source)
+        return Best(index, score, other_index, other_score)
+
+    return sweep(run, width(target), source.device, mib)
+
+
+def _best_of_rows(source: Tensor, target: Tensor, mine: slice, block_size: int | None, mib: int | None) -> Best:
+    target_index = torch.zeros(mine.stop - mine.start, dtype=torch.int64, device=source.device)
+    target_score = source.new_empty(len(target_index))
+    source_index = torch.zeros(len(target), dtype=torch.int64, device=source.device)
+    source_score = source.new_full((len(target),), -torch.inf)
+    for rows in row_blocks(mine.start, mine.stop, width(target), source.device, block_size, mib):
         block = source[rows] @ target.T
-        target_score[rows], target_index[rows] = block.max(dim=1)
+        here = slice(rows.start - mine.start, rows.stop - mine.start)
+        torch.max(block, dim=1, out=(target_score[here], target_index[here]))
         score, index = block.max(dim=0)
         better = score > source_score
         source_score = torch.where(better, score, source_score)
@@ -77,11 +135,15 @@ def count_better_and_equal(
     """
     tolerance = 1e-12 if source.dtype == torch.float64 else 1e-6
     better, equal = torch.empty_like(truth), torch.empty_like(truth)
-    for rows in row_blocks(source, 2 * width(target), block_size, mib):
-        block = source[rows] @ target.T
-        block -= block.gather(1, truth[rows, None])
-        better[rows] = (block > tolerance).sum(1)
-        equal[rows] = (block >= -tolerance).sum(1) - better[rows]
+
+    def run(mib: int | None) -> None:
+        for rows in row_blocks(0, len(source), 2 * width(target), source.device, block_size, mib):
+            block = source[rows] @ target.T
+            block -= block.gather(1, truth[rows, None])
+            better[rows] = (block > tolerance).sum(1)
+            equal[rows] = (block >= -tolerance).sum(1) - better[rows]
+
+    sweep(run, 2 * width(target), source.device, mib)
     return better, equal
 
 
@@ -97,8 +159,12 @@ def top_k(
 ) -> Tensor:
     """int64 [n, k]: the k nearest targets of each source row, in no particular order among near ties."""
     found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
-    for rows in row_blocks(source, width(target), block_size, mib):
-        found[rows] = nearness(source[rows], target, metric).topk(k, dim=1).indices
+
+    def run(mib: int | None) -> None:
+        for rows in row_blocks(0, len(source), width(target), source.device, block_size, mib):
+            found[rows] = nearness(source[rows], target, metric).topk(k, dim=1).indices
+
+    sweep(run, width(target), source.device, mib)
     return found
 
 
@@ -109,3 +175,33 @@ def nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
     if metric == "euclidean":
         return -torch.cdist(source, target)
     return -torch.cdist(source, target, p=1.0)
+
+
+def unit_rows(vectors: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """unit(vectors[first]), unit(vectors[second]) for disjoint rows, with one copy and one gradient of each."""
+    return _UnitRows.apply(vectors, first, second)
+
+
+class _UnitRows(torch.autograd.Function):
+    """y = x / |x|; d x = (g - y (y . g)) / |x|, written straight to its rows."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        kept: list[Tensor] = []
+        for index in (first, second):
+            rows = vectors.index_select(0, index)
+            norm = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+            inverse = norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0)
+            kept += [rows.mul_(inverse), inverse, index]
+        ctx.save_for_backward(*kept)
+        ctx.shape = vectors.shape
+        return kept[0], kept[3]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        saved = ctx.saved_tensors
+        whole = gradients[0].new_zeros(ctx.shape)
+        for gradient, (rows, inverse, index) in zip(gradients, (saved[:3], saved[3:]), strict=True):
+            along = torch.linalg.vecdot(gradient, rows)[:, None]
+            whole.index_copy_(0, index, gradient.addcmul(rows, along, value=-1).mul_(inverse))
+        return whole, None, None

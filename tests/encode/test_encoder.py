@@ -24,6 +24,12 @@ def graphs():
     return make_graph(FIRST, 5), make_graph(SECOND, 3, prefix="f")
 
 
+def make_encoder(**settings):
+    config = Config(**{"entity_dim": 4, "relation_dim": 3, "precision": "float64"} | settings)
+    structure = build_structure(*graphs(), config).to(torch.device("cpu"), getattr(torch, config.precision))
+    return Encoder(structure, config, torch.Generator().manual_seed(3)), config
+
+
 def neighbours(self_connection):
     dense = torch.zeros(8, 8, dtype=torch.bool)
     for h, _, t in JOINT:
@@ -56,15 +62,14 @@ def dense_forward(encoder, config):
 )
 def test_equals_the_dense_encoder_in_value_and_gradient(settings, monkeypatch):
     monkeypatch.setitem(attention.CHUNK_BYTES, "cpu", 100)
-    config = Config(entity_dim=4, relation_dim=3, **settings)
-    encoder = Encoder(build_structure(*graphs(), config), config, torch.Generator().manual_seed(3)).double()
+    encoder, config = make_encoder(**settings)
     found, wanted = encoder(), dense_forward(encoder, config)
-    torch.testing.assert_close(found, wanted, rtol=1e-7, atol=1e-7)  # the means are stored in float32
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)
     upstream = torch.randn(found.shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
     parameters = [p for p in encoder.parameters() if p.requires_grad]
     gradients = [torch.autograd.grad((out * upstream).sum(), parameters) for out in (found, wanted)]
     for fast, dense in zip(*gradients, strict=True):
-        torch.testing.assert_close(fast, dense, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(fast, dense, rtol=1e-9, atol=1e-12)
 
 
 def test_attention_passes_gradcheck():
@@ -76,8 +81,7 @@ def test_attention_passes_gradcheck():
 
 
 def test_an_entity_without_triples_gets_zeros():
-    config = Config(entity_dim=4, relation_dim=3)
-    encoder = Encoder(build_structure(*graphs(), config), config, torch.Generator().manual_seed(3))
+    encoder, _ = make_encoder()
     assert encoder().detach()[4].abs().sum() == 0
 
 
@@ -93,8 +97,7 @@ def test_the_reverse_of_the_reverse_edge_is_the_edge():
 
 
 def test_xavier_initialisation():
-    config = Config(entity_dim=64, relation_dim=32)
-    encoder = Encoder(build_structure(*graphs(), config), config, torch.Generator().manual_seed(3))
+    encoder, _ = make_encoder(entity_dim=64, relation_dim=32, precision="float32")
     bound = np.sqrt(6 / (8 + 64))
     assert 0.9 * bound < encoder.entity.abs().max() <= bound
     assert torch.equal(encoder.transform[0], torch.ones(64))

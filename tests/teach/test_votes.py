@@ -6,6 +6,7 @@ import oracle
 import pytest
 import torch
 
+from mixtea.similarity import unit
 from mixtea.teach.fuse import bidirectional_votes, fuse, vote_weights
 from mixtea.teach.rectify import rectify
 from mixtea.teach.voters.directions import directions
@@ -63,7 +64,7 @@ def test_the_lowest_index_wins_an_exact_tie():
 def test_all_twins_can_get_the_vote():
     source = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     target = torch.tensor([[3.0, 4.0], [0.0, 2.0], [2.0, 0.0], [0.0, 4.0]])
-    forward, backward = directions(source, target, tied_votes="all")
+    forward, backward = directions(source, unit(target), tied_votes="all")
     assert sorted(zip(forward.source.tolist(), forward.target.tolist(), strict=True)) == [(0, 2), (1, 1), (1, 3)]
     assert len(backward) == 4
 

@@ -83,5 +83,5 @@ def _activate(values: Tensor, activation: str) -> Tensor:
 
 def _slope(values: Tensor, activation: str) -> Tensor:
     if activation == "leaky_relu":
-        return torch.where(values > 0, 1.0, LEAKY_SLOPE).to(values.dtype)
-    return torch.where(values > 0, 1.0, values.exp())
+        return torch.ones_like(values).masked_fill_(values <= 0, LEAKY_SLOPE)
+    return values.clamp(max=0.0).exp_()

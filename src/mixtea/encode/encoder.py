@@ -20,22 +20,23 @@ class Encoder(nn.Module):
     def __init__(self, structure: Structure, config: Config, generator: torch.Generator) -> None:
         super().__init__()
         self.structure, self.config = structure, config
-        d, n_layers = config.entity_dim, config.n_layers
+        d, n_layers, dtype = config.entity_dim, config.n_layers, getattr(torch, config.precision)
 
         def xavier(*shape: int) -> nn.Parameter:
-            values = torch.empty(*shape, device=generator.device)
+            values = torch.empty(*shape, device=generator.device, dtype=dtype)
             return nn.Parameter(nn.init.xavier_uniform_(values, generator=generator))
+
+        def ones(n: int) -> nn.Parameter:
+            return nn.Parameter(torch.ones(n, device=generator.device, dtype=dtype))
 
         self.entity = xavier(structure.n_entities, d)
         self.relation = xavier(structure.n_relations, config.relation_dim) if config.use_relations else None
         square = config.layer_transform == "matrix"
-        self.transform = nn.ParameterList(
-            xavier(d, d) if square else nn.Parameter(torch.ones(d, device=generator.device)) for _ in range(n_layers)
-        )
+        self.transform = nn.ParameterList(xavier(d, d) if square else ones(d) for _ in range(n_layers))
         self.attention = nn.ParameterList(xavier(2 * d, 1) for _ in range(n_layers))
         n_blocks = n_layers + 2 * config.use_relations
         trained = config.concat_weights == "trained"
-        self.weight = nn.Parameter(torch.ones(n_blocks, device=generator.device), requires_grad=trained)
+        self.weight = ones(n_blocks).requires_grad_(trained)
 
     @property
     def n_source(self) -> int:
@@ -88,8 +89,8 @@ class _Average(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, mean: Mean) -> Tensor:
         ctx.mean = mean
-        return mean.matrix.to(vectors.dtype) @ vectors
+        return mean.matrix @ vectors
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.mean.transposed.to(gradients[0].dtype) @ gradients[0].contiguous(), None
+        return ctx.mean.transposed @ gradients[0].contiguous(), None

@@ -56,16 +56,16 @@ class Structure:
     def n_entities(self) -> int:
         return self.n_source + self.n_target
 
-    def to(self, device: torch.device) -> Structure:
-        return _moved(self, device)
+    def to(self, device: torch.device, dtype: torch.dtype) -> Structure:
+        return _moved(self, device, dtype)
 
 
-def _moved(value: Any, device: torch.device) -> Any:
-    """Every tensor inside nested dataclasses, moved to `device`."""
+def _moved(value: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    """Every tensor inside nested dataclasses on `device`, those with fractions as `dtype`."""
     if isinstance(value, Tensor):
-        return value.to(device)
+        return value.to(device, dtype if value.is_floating_point() else None)
     if isinstance(value, Structure | Adjacency | Mean):
-        return replace(value, **{name: _moved(part, device) for name, part in vars(value).items()})
+        return replace(value, **{name: _moved(part, device, dtype) for name, part in vars(value).items()})
     return value
 
 
@@ -120,7 +120,7 @@ def _mean(entity: np.ndarray, relation: np.ndarray, n: int, n_relations: int, ki
 
 def _compressed(matrix: sp.csr_matrix) -> Tensor:
     parts = (torch.from_numpy(matrix.indptr.astype(np.int64)), torch.from_numpy(matrix.indices.astype(np.int64)))
-    return csr(*parts, torch.from_numpy(matrix.data.astype(np.float32)), matrix.shape)
+    return csr(*parts, torch.from_numpy(matrix.data), matrix.shape)
 
 
 def csr(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:

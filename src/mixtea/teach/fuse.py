@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from mixtea.similarity import unit
 from mixtea.teach.voters.directions import directions
 from mixtea.teach.votes import Votes, no_votes
 
@@ -43,4 +44,4 @@ def bidirectional_votes(
 
     source_vectors [n, d], target_vectors [m, d]; M is their cosine. Confidence 1 where both directions agree.
     """
-    return fuse(directions(source_vectors, target_vectors), vote_weights((hit_forward, hit_backward)))
+    return fuse(directions(unit(source_vectors), unit(target_vectors)), vote_weights((hit_forward, hit_backward)))

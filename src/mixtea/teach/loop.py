@@ -15,13 +15,14 @@ from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
-from mixtea.errors import MixTEAError
+from mixtea.errors import MixTEAError, ProcessLostError
 from mixtea.measure.metrics import both_directions
+from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
 from mixtea.teach.fuse import fuse, vote_weights
 from mixtea.teach.negatives import hard_negatives, random_negatives
-from mixtea.teach.pseudo_loss import pseudo_mapping_loss
+from mixtea.teach.pseudo_loss import cross_entropy
 from mixtea.teach.rectify import rectify
 from mixtea.teach.voters.directions import directions
 from mixtea.teach.votes import Votes
@@ -39,6 +40,30 @@ class Trained:
     history: list[Record] = field(default_factory=list)
     stopped_because: str = ""
     best_epoch: int | None = None
+    lost: ProcessLostError | None = None
+
+
+class Progress:
+    """What the validations said so far: the student to keep, and whether to go on."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.best, self.misses = -1.0, 0
+        self.best_epoch: int | None = None
+        self.kept: dict[str, Tensor] | None = None
+
+    def validated(self, epoch: int, score: float, student: Encoder) -> None:
+        better = score > self.best
+        self.misses = 0 if better else self.misses + 1
+        if better:
+            self.best, self.best_epoch = score, epoch
+        if better or self.config.keep == "last":
+            self.kept = {name: value.detach().clone() for name, value in student.state_dict().items()}
+
+    def why_stopped(self) -> str:
+        if self.misses >= self.config.patience:
+            return f"no better validation Hit@1 in {self.misses} validations since epoch {self.best_epoch}"
+        return f"max_epochs = {self.config.max_epochs} reached"
 
 
 class Trainer:
@@ -47,17 +72,20 @@ class Trainer:
     def __init__(self, task: Task, config: Config, device: torch.device) -> None:
         self.config = config
         self.generator = torch.Generator(device).manual_seed(config.seed)
-        self.structure = build_structure(task.source, task.target, config).to(device)
+        self.structure = build_structure(task.source, task.target, config).to(device, getattr(torch, config.precision))
         self.student = Encoder(self.structure, config, self.generator)
         self.teacher = Encoder(self.structure, config, self.generator).requires_grad_(False)
         trained = [p for p in self.student.parameters() if p.requires_grad]
-        self.optimiser = torch.optim.Adam(trained, lr=config.learning_rate, weight_decay=config.weight_decay)
+        self.optimiser = torch.optim.Adam(
+            trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=device.type == "cuda"
+        )
         shift = torch.tensor([0, task.source.n_entities])
         self.links = (torch.from_numpy(task.train) + shift).to(device)
         self.valid = (torch.from_numpy(task.valid) + shift).to(device)
         self.unlabelled_source, self.unlabelled_target = self._unlabelled(task, device)
         self.weights = [config.first_beta, 1 - config.first_beta] if len(task.valid) else [0.5, 0.5]
         self.negatives = self.links.new_empty(0, 0, 2)
+        self.votes: Votes | None = None
 
     def _unlabelled(self, task: Task, device: torch.device) -> tuple[Tensor, Tensor]:
         """All entities without a training link that have a neighbour, in joint numbers.
@@ -76,33 +104,28 @@ class Trainer:
         return sides[0], sides[1]
 
     def train(self, on_epoch: OnEpoch | None = None) -> Trained:
-        """Algorithm 1, until max_epochs or until validation stops getting better."""
-        config, trained = self.config, Trained(self.student)
-        best, misses, kept = -1.0, 0, None
-        for epoch in range(1, config.max_epochs + 1):
-            started = time.perf_counter()
-            record = {"epoch": epoch, **self.step(epoch)}
-            if len(self.valid) and epoch % config.validate_every == 0:
-                record |= self.validate()
-                score = record["valid_hits@1"]
-                misses = 0 if score > best else misses + 1
-                if score > best:
-                    best, trained.best_epoch = score, epoch
-                if score == best or config.keep == "last":
-                    kept = _copy(self.student)
-            record["seconds"] = time.perf_counter() - started
-            trained.history.append(record)
-            if on_epoch is not None:
-                on_epoch(record)
-            if misses >= config.patience:
-                trained.stopped_because = (
-                    f"no better validation Hit@1 in {misses} validations since epoch {trained.best_epoch}"
-                )
-                break
-        else:
-            trained.stopped_because = f"max_epochs = {config.max_epochs} reached"
-        if kept is not None:
-            self.student.load_state_dict(kept)
+        """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost."""
+        trained = Trained(self.student)
+        progress = Progress(self.config)
+        try:
+            for epoch in range(1, self.config.max_epochs + 1):
+                started = time.perf_counter()
+                record = {"epoch": epoch, **self.step(epoch)}
+                if len(self.valid) and epoch % self.config.validate_every == 0:
+                    record |= self.validate()
+                    progress.validated(epoch, record["valid_hits@1"], self.student)
+                record["seconds"] = time.perf_counter() - started
+                trained.history.append(record)
+                if on_epoch is not None:
+                    on_epoch(record)
+                if progress.misses >= self.config.patience:
+                    break
+            trained.stopped_because = progress.why_stopped()
+        except ProcessLostError as error:
+            trained.lost, trained.stopped_because = error, f"another process ended in epoch {len(trained.history) + 1}"
+        if progress.kept is not None:
+            self.student.load_state_dict(progress.kept)
+        trained.best_epoch = progress.best_epoch
         return trained
 
     def step(self, epoch: int) -> Record:
@@ -125,10 +148,11 @@ class Trainer:
             if config.encode_twice:  # learn from the links now, so that one encoding is held at a time
                 loss_a.backward()
                 del vectors
-            votes = self.vote()
-            loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors, votes)
+            if self.votes is None or (epoch - 1) % config.votes_every == 0:
+                self.votes = self.vote()
+            loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors, self.votes)
             (weight * loss_u + (0.0 if config.encode_twice else loss_a)).backward()
-            record |= {"loss_pseudo": loss_u, "beta": self.weights[0]} | self.count(votes)
+            record |= {"loss_pseudo": loss_u, "beta": self.weights[0]} | self.count(self.votes)
         self.optimiser.step()
         schedule.update_teacher(self.teacher, self.student, momentum)
         return self.as_numbers(record, epoch)
@@ -145,19 +169,29 @@ class Trainer:
         """The teacher's rectified votes between the unlabelled entities (Eq. 9-13)."""
         config = self.config
         vectors = self.teacher(self.generator if config.teacher_dropout else None)
-        source, target = (vectors.index_select(0, side) for side in (self.unlabelled_source, self.unlabelled_target))
-        cast = directions(source, target, tied_votes=config.tied_votes, mib=config.block_mib)
-        weights = self.weights if config.voting == "both" else [1.0, 0.0]
-        votes = fuse(cast, weights)
+        source, target = unit_rows(vectors, self.unlabelled_source, self.unlabelled_target)
+        with fast_products(config.fast_products):
+            cast = directions(
+                source, target, tied_votes=config.tied_votes, search=config.search, mib=config.block_mib
+            )  # fmt: skip
+        votes = fuse(cast, self.weights if config.voting == "both" else [1.0, 0.0])
         return rectify(votes) if config.rectify else votes
 
     def pseudo_loss(self, vectors: Tensor, votes: Votes) -> Tensor:
-        config = self.config
-        source, target = (vectors.index_select(0, side) for side in (self.unlabelled_source, self.unlabelled_target))
-        return pseudo_mapping_loss(
-            source, target, votes,
-            temperature=config.temperature, target=config.pseudo_target, mib=config.block_mib,
-        )  # fmt: skip
+        """L_u of Eq. 14, over all unlabelled sources or an unbiased sample of them."""
+        config, sources, share = self.config, self.unlabelled_source, self.config.loss_rows
+        if share < 1:
+            order = torch.randperm(len(sources), generator=self.generator, device=sources.device)
+            rows = order[: max(1, round(share * len(sources)))]
+            share = len(rows) / len(sources)
+            sources, votes = sources[rows], votes.of_rows(rows)
+        source, target = unit_rows(vectors, sources, self.unlabelled_target)
+        with fast_products(config.fast_products):
+            loss = cross_entropy(
+                source, target, votes, temperature=config.temperature, target=config.pseudo_target,
+                normaliser=config.normaliser, mib=config.block_mib,
+            )  # fmt: skip
+        return loss / share
 
     @staticmethod
     def count(votes: Votes) -> Record:
@@ -182,7 +216,3 @@ class Trainer:
         if not all(abs(v) < float("inf") for v in numbers.values()):
             raise MixTEAError(f"The loss is not finite at epoch {epoch}. Try a smaller learning_rate.")
         return numbers
-
-
-def _copy(student: Encoder) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in student.state_dict().items()}

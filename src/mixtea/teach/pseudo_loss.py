@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from mixtea import processes
 from mixtea.errors import ConfigError
-from mixtea.similarity import row_blocks, unit, width
+from mixtea.similarity import row_blocks, sweep, unit, width
 from mixtea.teach.votes import Votes
 
 SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's largest number
@@ -33,9 +35,36 @@ def pseudo_mapping_loss(
         raise ConfigError(f"target must be votes or softmax, not {target!r}.")
     if votes.shape != (len(source_vectors), len(target_vectors)):
         raise ConfigError(f"votes of shape {votes.shape} for {len(source_vectors)} x {len(target_vectors)} vectors.")
-    wanted = _as_given(votes) if target == "votes" else _softmaxed(votes)
     source, goal = unit(source_vectors), unit(target_vectors)
-    return _CrossEntropy.apply(source, goal, votes, wanted, temperature, block_size, mib)
+    return cross_entropy(source, goal, votes, temperature=temperature, target=target, block_size=block_size, mib=mib)
+
+
+def cross_entropy(
+    source: Tensor,
+    target_vectors: Tensor,
+    votes: Votes,
+    *,
+    temperature: float = 1.0,
+    target: str = "votes",
+    normaliser: str = "exact",
+    block_size: int | None = None,
+    mib: int | None = None,
+) -> Tensor:
+    """The loss for unit vectors: sum_i [mass_i logsumexp_j M_ij - sum_j q_ij M_ij].
+
+    With normaliser="moments" the logsumexp is that of a normal distribution with the mean and the covariance of the
+    targets, an approximation that needs no n x m at all.
+    """
+    wanted = _as_given(votes) if target == "votes" else _softmaxed(votes)
+    scaled = source / temperature if temperature != 1 else source
+    pairs = (votes.source, votes.target, wanted.spike)
+    if normaliser == "moments":
+        loss = wanted.mass @ log_partition_by_moments(scaled, target_vectors) - _spikes(scaled, target_vectors, *pairs)
+    else:
+        loss = _CrossEntropy.apply(scaled, target_vectors, wanted.mass, *pairs, 1 / temperature, block_size, mib)
+    if wanted.base is not None:
+        loss = loss - (wanted.base @ scaled) @ target_vectors.sum(0)
+    return loss
 
 
 class _Wanted(NamedTuple):
@@ -61,56 +90,72 @@ def _softmaxed(votes: Votes) -> _Wanted:
     return _Wanted(torch.ones_like(total), 1 / total, more / total.index_select(0, votes.source))
 
 
-class _CrossEntropy(torch.autograd.Function):
-    """sum_i [mass_i logsumexp_j M_ij - sum_j q_ij M_ij] for unit vectors; the gradient is computed with the value.
+def log_partition_by_moments(scaled: Tensor, target: Tensor) -> Tensor:
+    """[n]: log sum_j exp(s_i . t_j) ~ log m + s_i . mean + s_i^T covariance s_i / 2, at a cost of n d^2."""
+    mean = target.mean(0)
+    centred = target - mean
+    covariance = centred.T @ centred / len(target)
+    spread = torch.linalg.vecdot(scaled @ covariance, scaled)
+    return scaled @ mean + spread / 2 + math.log(len(target))
 
-    With E = exp(M) of a block of rows and z its row sums, dL/dM = mass/z E - q. The factor mass/z is applied to the
-    small sides of the two gradient products, so a block is touched by one product, one exp and two products.
+
+def _spikes(scaled: Tensor, target: Tensor, rows: Tensor, columns: Tensor, spike: Tensor) -> Tensor:
+    """sum over the votes (i, j) of spike_ij s_i . t_j."""
+    return spike @ torch.linalg.vecdot(scaled.index_select(0, rows), target.index_select(0, columns))
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """sum_i mass_i logsumexp_j (s_i . t_j) - sum_ij spike_ij s_i . t_j, no product above `bound`.
+
+    The gradient is computed with the value, once. With E = exp(M) of a block of rows and z its row sums, the first
+    term's dL/dM is mass/z E. The factor mass/z is applied to the small sides of the two gradient products, so a block
+    is touched by one product, one exp, one sum and two products.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, source: Tensor, target: Tensor, votes: Votes, wanted: _Wanted, temperature: float,
-        block_size: int | None, mib: int | None,
+        ctx: Any, scaled: Tensor, target: Tensor, mass: Tensor, rows: Tensor, columns: Tensor, spike: Tensor,
+        bound: float, block_size: int | None, mib: int | None,
     ) -> Tensor:  # fmt: skip
-        ctx.needs = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
-        scaled = source / temperature
-        loss, d_source, d_target = _partition(scaled, target, wanted.mass, 1 / temperature, block_size, mib, ctx.needs)
-        left, right = scaled.index_select(0, votes.source), target.index_select(0, votes.target)
-        loss = loss - wanted.spike @ torch.linalg.vecdot(left, right)
-        if ctx.needs:
-            d_source.index_add_(0, votes.source, right * -wanted.spike[:, None])
-            d_target.index_add_(0, votes.target, left * -wanted.spike[:, None])
-        if wanted.base is not None:
-            everything, weighted = target.sum(0), wanted.base @ scaled
-            loss = loss - weighted @ everything
-            if ctx.needs:
-                d_source.addr_(wanted.base, everything, alpha=-1)
-                d_target.sub_(weighted)
-        if ctx.needs:
-            ctx.save_for_backward(d_source.div_(temperature), d_target)
-        return loss
+        gradient = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+
+        def run(mib: int | None) -> tuple[Tensor, Tensor, Tensor]:
+            mine = processes.share(len(scaled))
+            return _partition_of_rows(scaled, target, mass, bound, mine, block_size, mib, gradient)
+
+        loss, d_scaled, d_target = sweep(run, width(target), scaled.device, mib)
+        processes.total(loss)
+        if gradient:
+            processes.total(d_target)
+            d_scaled = processes.gather(d_scaled, len(scaled))
+            weight = -spike[:, None]
+            d_scaled.index_add_(0, rows, target.index_select(0, columns).mul_(weight))
+            d_target.index_add_(0, columns, scaled.index_select(0, rows).mul_(weight))
+            ctx.gradients = (d_scaled, d_target)
+        return loss - _spikes(scaled, target, rows, columns, spike)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        d_source, d_target = ctx.saved_tensors
-        return d_source * gradients[0], d_target * gradients[0], None, None, None, None, None
+        d_scaled, d_target = ctx.gradients
+        del ctx.gradients  # scaled in place, so good for one pass
+        return d_scaled.mul_(gradients[0]), d_target.mul_(gradients[0]), *(None,) * 7
 
 
-def _partition(
+def _partition_of_rows(
     scaled: Tensor,
     target: Tensor,
     mass: Tensor,
     bound: float,
+    mine: slice,
     block_size: int | None,
     mib: int | None,
-    needs_gradient: bool,
+    gradient: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """sum_i mass_i logsumexp_j(scaled_i . target_j) and its gradients; no product exceeds `bound`."""
+    """The loss of rows `mine`, its gradient to them, and to all targets."""
     loss = scaled.new_zeros(())
-    d_source = torch.empty_like(scaled) if needs_gradient else scaled
-    d_target = torch.zeros_like(target) if needs_gradient else target
-    for rows in row_blocks(scaled, width(target), block_size, mib):
+    d_scaled = scaled.new_empty(mine.stop - mine.start if gradient else 0, scaled.shape[1])
+    d_target = torch.zeros_like(target) if gradient else target
+    for rows in row_blocks(mine.start, mine.stop, width(target), scaled.device, block_size, mib):
         block = scaled[rows] @ target.T
         if bound > SAFE_EXPONENT:
             top = block.amax(dim=1, keepdim=True)
@@ -120,8 +165,8 @@ def _partition(
             total = block.exp_().sum(dim=1)
             log_total = total.log()
         loss += mass[rows] @ log_total
-        if needs_gradient:
+        if gradient:
             share = (mass[rows] / total)[:, None]
-            torch.mm(block, target, out=d_source[rows]).mul_(share)
+            torch.mm(block, target, out=d_scaled[rows.start - mine.start : rows.stop - mine.start]).mul_(share)
             d_target.addmm_(block.T, scaled[rows] * share)
-    return loss, d_source, d_target
+    return loss, d_scaled, d_target

@@ -33,6 +33,15 @@ class Votes:
         """[m]: the confidence that each target row has received in all."""
         return self.confidence.new_zeros(self.shape[1]).index_add_(0, self.target, self.confidence)
 
+    def of_rows(self, rows: Tensor) -> Votes:
+        """The votes of some source rows, which become rows 0, 1, 2, ..."""
+        place = torch.full((self.shape[0],), -1, device=rows.device)
+        place[rows] = torch.arange(len(rows), device=rows.device)
+        kept = place[self.source] >= 0
+        voters = None if self.voters is None else self.voters[kept]
+        shape = (len(rows), self.shape[1])
+        return Votes(place[self.source[kept]], self.target[kept], self.confidence[kept], shape, voters)
+
     def to_dense(self) -> Tensor:
         """The matrix P [n, m]; for looking at small examples."""
         dense = self.confidence.new_zeros(self.shape)

@@ -5,27 +5,33 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mixtea.similarity import best_both_ways, unit
+from mixtea.match.nearest import approximate
+from mixtea.similarity import best_both_ways
 from mixtea.teach.votes import Votes
 
 
 @torch.no_grad()
 def directions(
-    source_vectors: Tensor, target_vectors: Tensor, *, tied_votes: str = "one", mib: int | None = None
+    source: Tensor, target: Tensor, *, tied_votes: str = "one", search: str = "exact", mib: int | None = None
 ) -> tuple[Votes, Votes]:
-    """g(M) and g(M^T)^T of Eq. 12, M = cosine(source [n, d], target [m, d]) of Eq. 9: one vote of 1 a row.
+    """g(M) and g(M^T)^T of Eq. 12, M = source @ target.T for unit vectors [n, d], [m, d] (Eq. 9): one vote of 1 a row.
 
-    With tied_votes="all", every twin of a best match, a row with exactly the same vector, gets the vote too.
+    With tied_votes="all", every twin of a best match, a row with exactly the same vector, gets the vote too. `search`
+    other than "exact" finds best matches approximately.
     """
-    source, target = unit(source_vectors), unit(target_vectors)
-    best = best_both_ways(source, target, mib=mib)
     shape = (len(source), len(target))
     rows, columns = (torch.arange(k, device=source.device) for k in shape)
-    forward, backward = (rows, best.target), (best.source, columns)
+    if search == "exact":
+        best = best_both_ways(source, target, mib=mib)
+        forward, backward = (rows, best.target), (best.source, columns)
+    else:
+        forward = (rows, approximate(source, target, 1, search)[:, 0])
+        backward = (approximate(target, source, 1, search)[:, 0], columns)
     if tied_votes == "all":
         forward = _with_twins(*forward, target)
         backward = _with_twins(*backward[::-1], source)[::-1]
-    return tuple(Votes(s, t, source.new_ones(len(s)), shape) for s, t in (forward, backward))  # type: ignore[return-value]
+    first, second = (Votes(s, t, source.new_ones(len(s)), shape) for s, t in (forward, backward))
+    return first, second
 
 
 def _with_twins(voter: Tensor, chosen: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:

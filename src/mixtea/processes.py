@@ -1,0 +1,107 @@
+"""Several processes on one run: each takes a share of the rows, and all know the whole result.
+
+Started by PyTorch's own launcher (`torchrun --nproc-per-node 2 -m mixtea fit ...`). Every process holds the same
+parameters and draws the same random numbers; what is quadratic in the entities is shared. In a single process each
+function gives back what it was given.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from mixtea.errors import ProcessLostError
+
+logger = logging.getLogger(__name__)
+PATIENCE = timedelta(minutes=30)  # for a process that is alive but slow
+
+
+def rank() -> int:
+    return dist.get_rank() if _several() else 0
+
+
+def is_first() -> bool:
+    """Whether this process speaks and writes for all of them; known from the launcher before they have met."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def local_device() -> str:
+    """The GPU of this process among those of its machine."""
+    return f"cuda:{int(os.environ.get('LOCAL_RANK', '0'))}"
+
+
+def _several() -> bool:
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+@contextmanager
+def together(device: torch.device) -> Iterator[None]:
+    """Meet the other processes that the launcher started, if there are any, and part at the end."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
+        yield
+        return
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """A process that is gone shows as an error of the next exchange."""
+    try:
+        yield
+    except RuntimeError as error:
+        logger.debug("exchange between processes failed: %s", error)
+        raise ProcessLostError(
+            "Another process of this run has ended, so this one ends too. Look for its message above, then start again."
+        ) from error
+
+
+def share(n: int) -> slice:
+    """The rows of n that are this process's."""
+    if not _several():
+        return slice(0, n)
+    world, mine = dist.get_world_size(), dist.get_rank()
+    return slice(mine * n // world, (mine + 1) * n // world)
+
+
+def gather(rows: Tensor, n: int) -> Tensor:
+    """[n, ...]: the shares of all processes one after the other."""
+    if not _several():
+        return rows
+    world = dist.get_world_size()
+    sizes = [(r + 1) * n // world - r * n // world for r in range(world)]
+    padded = rows.new_zeros(max(sizes), *rows.shape[1:])
+    padded[: len(rows)] = rows
+    parts = [torch.empty_like(padded) for _ in sizes]
+    with _explained():
+        dist.all_gather(parts, padded)
+    return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
+
+
+def gather_max(score: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """The greatest score of all processes at each place and its index; the first process wins a tie."""
+    if not _several():
+        return score, index
+    n = len(score)
+    world = dist.get_world_size()
+    scores, indices = (gather(part[None], world).view(world, n) for part in (score, index))
+    top, winner = scores.max(dim=0)
+    return top, indices.gather(0, winner[None])[0]
+
+
+def total(*parts: Tensor) -> None:
+    """Replace each tensor by its sum over all processes."""
+    if _several():
+        with _explained():
+            for part in parts:
+                dist.all_reduce(part)
