@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from common import header, row
 from memory import Peak
 from synthetic import synthetic_pair
 from torch import Tensor
@@ -79,7 +80,7 @@ def main() -> None:
     hidden = torch.randn(args.entities, args.dim, generator=generator).requires_grad_()
     attention = (torch.randn(2, args.dim, generator=generator) / args.dim).requires_grad_()
     print(f"{args.entities:,} entities, {len(edges.row):,} edges, {args.dim} dimensions, two layers\n")
-    print("| attention | s | ratio | extra MiB | largest difference of gradients |\n|---|---|---|---|---|")
+    header("attention", "s", "ratio", "extra MiB", "largest difference of gradients")
     expected = run(ours, hidden, attention, edges)
     first = None
     ways = (("compressed rows (used)", ours), ("PyTorch Geometric", geometric), ("torch.sparse", torch_sparse))
@@ -88,7 +89,7 @@ def main() -> None:
         apart = max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(found, expected, strict=True))
         seconds, mib = measure(layer, hidden, attention, edges, args.repeats)
         first = first or seconds
-        print(f"| {name} | {seconds:.2f} | {seconds / first:.1f} | {mib:,.0f} | {apart:.0e} |", flush=True)
+        row([name, f"{seconds:.2f}", f"{seconds / first:.1f}", f"{mib:,.0f}", f"{apart:.0e}"])
 
 
 if __name__ == "__main__":

@@ -18,35 +18,13 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-import oracle
+from common import DenseTrainer, header, row
 from synthetic import synthetic_pair
 
 from mixtea import Config
 from mixtea.teach.loop import Trainer
-
-
-class DenseTrainer(Trainer):
-    """The same loop with n x m matrices: the votes and the loss as the paper writes them."""
-
-    def vote(self) -> Any:
-        with torch.no_grad():
-            vectors = self.teacher(self.generator)
-            source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]
-            return oracle.rectified(oracle.bidirectional(source, target, *self.weights))
-
-    def pseudo_loss(self, vectors: Tensor, votes: Any) -> Tensor:
-        source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]
-        return oracle.pseudo_mapping_loss(source, target, votes, self.config.temperature, "votes")
-
-    @staticmethod
-    def count(votes: Any) -> dict[str, Any]:
-        return {}
 
 
 class Peak(threading.Thread):
@@ -101,8 +79,7 @@ def main() -> None:
     if args.child:
         print(json.dumps(measure(args.child, args.dense)))
         return
-    print("| entities a side | streamed MiB | growth | s | dense MiB | growth | s | dense / streamed |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    header("entities a side", "streamed MiB", "growth", "s", "dense MiB", "growth", "s", "dense / streamed")
     before: dict[bool, float] = {}
     for n in args.sizes:
         cells = [f"{n:,}"]
@@ -117,7 +94,7 @@ def main() -> None:
             cells += [f"{found[dense]['mib']:,.0f}", growth, f"{found[dense]['seconds']:.1f}"]
         if True in found:
             cells.append(f"{found[True]['mib'] / found[False]['mib']:.1f}")
-        print(f"| {' | '.join(cells)} |", flush=True)
+        row(cells)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ class MixTEA:
         back = favourite[place, 0] == torch.arange(len(rows), device=rows.device)[:, None]
         voters = back.long() * BACKWARD
         voters[:, 0] += FORWARD
+        voters[torch.from_numpy(task.source.isolated()[free]).to(rows.device)] = 0  # structure says nothing of them
         arrays = (a.cpu().numpy() for a in (found, score, voters))
         return Alignment(task.source, task.target, free, *arrays)
 

@@ -57,7 +57,7 @@ class Config:
     # learning from the links (Eq. 8)
     margin: float = _field(2.0, "rho, the distance by which negatives should be farther", low=0)
     negatives: str = _field(
-        "random", "negatives of a link: random entities of the other graph, or those nearest by cosine",
+        "random", "what takes the place of a link's end in a negative: random entities, or those near the other end",
         choices=("random", "hard"), text="hard")  # fmt: skip
     negatives_replace: str = _field(
         "source", "the end of a link that a negative replaces: the source, or each end in turn",

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import NoReturn
 
 import torch
 import torch.distributed as dist
@@ -23,13 +25,14 @@ logger = logging.getLogger(__name__)
 PATIENCE = timedelta(minutes=30)  # for a process that is alive but slow
 
 
-def rank() -> int:
-    return dist.get_rank() if _several() else 0
+def launched_as() -> int:
+    """The number that the launcher gave this process; 0 without a launcher."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def is_first() -> bool:
-    """Whether this process speaks and writes for all of them; known from the launcher before they have met."""
-    return int(os.environ.get("RANK", "0")) == 0
+    """Whether this process speaks and writes for all of them."""
+    return launched_as() == 0
 
 
 def local_device() -> str:
@@ -48,10 +51,21 @@ def together(device: torch.device) -> Iterator[None]:
         yield
         return
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    before = signal.signal(signal.SIGTERM, lambda *_: _lost("the launcher asked this process to end"))
     try:
         yield
     finally:
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+            signal.signal(signal.SIGTERM, before)
         dist.destroy_process_group()
+
+
+def _lost(why: str) -> NoReturn:
+    """End this process's part; the launcher's signal to end must not disturb what is still to be saved."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise ProcessLostError(
+        f"Another process of this run has ended, so this one ends too ({why}). Look for its message, then start again."
+    )
 
 
 @contextmanager
@@ -60,10 +74,10 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        logger.debug("exchange between processes failed: %s", error)
-        raise ProcessLostError(
-            "Another process of this run has ended, so this one ends too. Look for its message above, then start again."
-        ) from error
+        if isinstance(error, ProcessLostError):
+            raise
+        logger.info("exchange between processes: %s", error)
+        _lost("contact to it was lost")
 
 
 def share(n: int) -> slice:

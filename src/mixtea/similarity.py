@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 EPSILON = 1e-12  # the least norm that is divided by
 # A block is as small as keeps the products fast, and wide enough for some hundreds of rows of a wide problem.
 LEAST_MIB, MOST_MIB, ROWS = {"cpu": 32, "cuda": 256}, {"cpu": 256, "cuda": 4096}, {"cpu": 256, "cuda": 1024}
+ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls back to kernels several times slower
 T = TypeVar("T")
 
 
@@ -44,6 +45,8 @@ def row_blocks(
 ) -> Iterator[slice]:
     """Slices that cover start..stop: of `block_size` rows, or of as many as fit into `mib` MiB (else a default)."""
     size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
+    if block_size is None and size > ALIGNED_ROWS:
+        size -= size % ALIGNED_ROWS
     for first in range(start, stop, size):
         yield slice(first, min(first + size, stop))
 
@@ -97,31 +100,45 @@ class Best(NamedTuple):
 @torch.no_grad()
 def best_both_ways(source: Tensor, target: Tensor, *, block_size: int | None = None, mib: int | None = None) -> Best:
     """Argmax of source @ target.T along both sides in one sweep; the lowest index wins an exact tie."""
+    mine, aligned = processes.share(len(source)), aligned_rows(target)
 
     def run(mib: int | None) -> Best:
-        mine = processes.share(len(source))
-        best = _best_of_rows(source, target, mine, block_size, mib)
-        index, score = (processes.gather(part, len(source)) for part in (best.target, best.target_score))
-        other_score, other_index = processes.gather_max(best.source_score, best.source)
-        return Best(index, score, other_index, other_score)
+        return _best_of_rows(source, aligned, len(target), mine, block_size, mib)
 
-    return sweep(run, width(target), source.device, mib)
+    best = sweep(run, width(target), source.device, mib)
+    index, score = (processes.gather(part, len(source)) for part in (best.target, best.target_score))
+    other_score, other_index = processes.gather_max(best.source_score, best.source)
+    return Best(index, score, other_index, other_score)
 
 
-def _best_of_rows(source: Tensor, target: Tensor, mine: slice, block_size: int | None, mib: int | None) -> Best:
+def _best_of_rows(source: Tensor, target: Tensor, m: int, mine: slice, block_size: int | None, mib: int | None) -> Best:
     target_index = torch.zeros(mine.stop - mine.start, dtype=torch.int64, device=source.device)
     target_score = source.new_empty(len(target_index))
     source_index = torch.zeros(len(target), dtype=torch.int64, device=source.device)
     source_score = source.new_full((len(target),), -torch.inf)
     for rows in row_blocks(mine.start, mine.stop, width(target), source.device, block_size, mib):
-        block = source[rows] @ target.T
+        block = similarities(source[rows], target, m)
         here = slice(rows.start - mine.start, rows.stop - mine.start)
         torch.max(block, dim=1, out=(target_score[here], target_index[here]))
         score, index = block.max(dim=0)
         better = score > source_score
         source_score = torch.where(better, score, source_score)
         source_index = torch.where(better, index + rows.start, source_index)
-    return Best(target_index, target_score, source_index, source_score)
+    return Best(target_index, target_score, source_index[:m], source_score[:m])
+
+
+def aligned_rows(target: Tensor) -> Tensor:
+    """On a GPU the target rows and some of zeros, so that their number suits its fast matrix products."""
+    missing = -len(target) % ALIGNED_ROWS if target.device.type == "cuda" else 0
+    return F.pad(target, (0, 0, 0, missing)) if missing else target
+
+
+def similarities(source: Tensor, target: Tensor, m: int) -> Tensor:
+    """source @ target.T, -inf to all targets from the m-th on: those that only align."""
+    block = source @ target.T
+    if m < len(target):
+        block[:, m:] = -torch.inf
+    return block
 
 
 @torch.no_grad()

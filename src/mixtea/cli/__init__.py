@@ -14,7 +14,7 @@ from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
 from mixtea.cli.predict import predict
 from mixtea.cli.score import score
-from mixtea.errors import MixTEAError
+from mixtea.errors import MixTEAError, ProcessLostError
 
 app = typer.Typer(
     name="mixtea",
@@ -35,4 +35,4 @@ def main() -> None:
         app()
     except MixTEAError as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, ProcessLostError) else 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from mixtea.cli import options
 from mixtea.cli.tables import score_table
 from mixtea.config import Config, parse_setting, read_toml
 from mixtea.data.task import Task
+from mixtea.errors import ProcessLostError
 from mixtea.export.files import check_free
 
 if TYPE_CHECKING:
@@ -63,23 +65,43 @@ def _settings(
 
 def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path, *, overwrite: bool) -> MixTEA:
     """Train with live progress, score the test links if there are any, and write the run folder."""
+    from mixtea import processes
     from mixtea.aligner import MixTEA, choose_device, describe_device
     from mixtea.cli.progress import TrainingProgress
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=not processes.is_first())
     console.print(f"{task!r}", highlight=False, markup=False)
     aligner = MixTEA(preset=preset, **settings)
     place = describe_device(choose_device(aligner.config.device))
     console.print(f"training on {place}, preset {preset}, seed {aligner.config.seed}", highlight=False)
-    with TrainingProgress(aligner.config.max_epochs) as progress:
-        aligner.fit(task, on_epoch=progress)
+    approximate = ", ".join(f"{name}={value}" for name, value in aligner.config.approximations().items())
+    if approximate:
+        console.print(f"approximate: {approximate}", highlight=False)
+    try:
+        with TrainingProgress(aligner.config.max_epochs, console) as progress:
+            aligner.fit(task, on_epoch=progress)
+    except ProcessLostError:
+        save_after_loss(aligner, out, overwrite=overwrite)
+        raise
     console.print(
         f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}", highlight=False
     )
+    if not processes.is_first():
+        return aligner
     if len(task.test):
         aligner.metrics_ = aligner.score(task.test)
     aligner.save(out, overwrite=overwrite)
     if aligner.metrics_:
-        Console().print(score_table(aligner.metrics_, len(task.test), "Test links"))
+        title = f"Test links, approximate ({approximate})" if approximate else "Test links"
+        Console().print(score_table(aligner.metrics_, len(task.test), title))
     console.print(f"run folder: {out}", highlight=False, markup=False, soft_wrap=True)
     return aligner
+
+
+def save_after_loss(aligner: MixTEA, out: Path, *, overwrite: bool) -> None:
+    """Each process that is left waits for those before it; the first of them writes what was learned so far."""
+    from mixtea import processes
+
+    time.sleep(2 * processes.launched_as())
+    if processes.is_first() or not (out / "run.json").exists():
+        aligner.save(out, overwrite=overwrite)

@@ -12,9 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 class TrainingProgress:
     """A live bar in a terminal, a line at each validation elsewhere. Use as a context and call with each record."""
 
-    def __init__(self, max_epochs: int) -> None:
-        console = Console(stderr=True)
-        self.live = console.is_terminal
+    def __init__(self, max_epochs: int, console: Console) -> None:
+        self.live = console.is_terminal and not console.quiet
         self.console, self.max_epochs, self.last_score = console, max_epochs, ""
         self.progress = Progress(
             TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),

@@ -54,6 +54,8 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
         _write_json(temporary / "metrics.json", run.metrics)
         save_file(dict(run.weights), temporary / "weights.safetensors")
         save_file(_arrays(run.task), temporary / "graphs.safetensors")
+        for name in ("weights.safetensors", "graphs.safetensors"):  # which are made for their owner alone
+            (temporary / name).chmod((temporary / "config.json").stat().st_mode)
         _draw(run, temporary / "curves.png")
         files = {p.name: _fingerprint(p) for p in sorted(temporary.iterdir())}
         about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about, "files": files}

@@ -27,9 +27,11 @@ def write_candidates(alignment: Alignment, path: Path) -> int:
 def write_mapping(alignment: Alignment, task: Task, path: Path, *, with_given: bool = False) -> int:
     """One line a mapping, source and target and no header: the layout of link files. Returns the number of lines.
 
-    With `with_given` the training and validation links come first, in place of predictions for the same sources.
+    Sources for which nothing speaks, those without a relation triple, are left out. With `with_given` the training and
+    validation links come first, in place of predictions for the same sources.
     """
-    mapping = alignment.best()[["source", "target"]]
+    best = alignment.best()
+    mapping = best.loc[best["voters"] != "", ["source", "target"]]
     if with_given:
         links = np.concatenate([task.train, task.valid])
         given = pd.DataFrame(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mixtea import processes
 from mixtea.errors import ConfigError
-from mixtea.similarity import row_blocks, sweep, unit, width
+from mixtea.similarity import aligned_rows, row_blocks, similarities, sweep, unit, width
 from mixtea.teach.votes import Votes
 
 SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's largest number
@@ -120,9 +120,9 @@ class _CrossEntropy(torch.autograd.Function):
         gradient = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
 
         def run(mib: int | None) -> tuple[Tensor, Tensor, Tensor]:
-            mine = processes.share(len(scaled))
             return _partition_of_rows(scaled, target, mass, bound, mine, block_size, mib, gradient)
 
+        mine = processes.share(len(scaled))
         loss, d_scaled, d_target = sweep(run, width(target), scaled.device, mib)
         processes.total(loss)
         if gradient:
@@ -154,9 +154,10 @@ def _partition_of_rows(
     """The loss of rows `mine`, its gradient to them, and to all targets."""
     loss = scaled.new_zeros(())
     d_scaled = scaled.new_empty(mine.stop - mine.start if gradient else 0, scaled.shape[1])
+    m, target = len(target), aligned_rows(target)
     d_target = torch.zeros_like(target) if gradient else target
     for rows in row_blocks(mine.start, mine.stop, width(target), scaled.device, block_size, mib):
-        block = scaled[rows] @ target.T
+        block = similarities(scaled[rows], target, m)
         if bound > SAFE_EXPONENT:
             top = block.amax(dim=1, keepdim=True)
             total = block.sub_(top).exp_().sum(dim=1)
@@ -169,4 +170,4 @@ def _partition_of_rows(
             share = (mass[rows] / total)[:, None]
             torch.mm(block, target, out=d_scaled[rows.start - mine.start : rows.stop - mine.start]).mul_(share)
             d_target.addmm_(block.T, scaled[rows] * share)
-    return loss, d_scaled, d_target
+    return loss, d_scaled, d_target[:m]

@@ -1,0 +1,84 @@
+"""What the benchmarks share: epochs timed, peak memory read, tables printed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+import oracle
+
+from mixtea import Config, Task
+from mixtea.teach.loop import Trainer
+
+
+class DenseTrainer(Trainer):
+    """The same loop with n x m matrices: the votes and the loss as the paper writes them."""
+
+    def vote(self) -> Any:
+        with torch.no_grad():
+            vectors = self.teacher(self.generator)
+            source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]
+            return oracle.rectified(oracle.bidirectional(source, target, *self.weights))
+
+    def pseudo_loss(self, vectors: Tensor, votes: Any) -> Tensor:
+        source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]
+        return oracle.pseudo_mapping_loss(source, target, votes, self.config.temperature, "votes")
+
+    @staticmethod
+    def count(votes: Any) -> dict[str, Any]:
+        return {}
+
+
+def synchronise(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def timed(work: Callable[[], Any], device: torch.device) -> float:
+    """Seconds that the work takes, the device's queue included."""
+    synchronise(device)
+    started = time.perf_counter()
+    work()
+    synchronise(device)
+    return time.perf_counter() - started
+
+
+def train(
+    task: Task, n_epochs: int, device: torch.device, trainer: type[Trainer] = Trainer, **settings: Any
+) -> tuple[float, float]:
+    """(seconds, peak GiB on a GPU, nan on a CPU) of n_epochs after one that warms up."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+    running = trainer(task, Config(**settings), device)
+    running.step(1)
+
+    def epochs() -> None:
+        for epoch in range(2, n_epochs + 2):
+            running.step(epoch)
+
+    seconds = timed(epochs, device)
+    return seconds, torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else float("nan")
+
+
+def unlabelled(task: Task) -> tuple[int, int]:
+    """How many entities of each side vote."""
+    return tuple(  # type: ignore[return-value]
+        int((~graph.isolated()).sum()) - len(set(task.train[:, side].tolist()))
+        for side, graph in enumerate((task.source, task.target))
+    )
+
+
+def header(*cells: str) -> None:
+    print(f"| {' | '.join(cells)} |\n|{'---|' * len(cells)}", flush=True)
+
+
+def row(cells: Sequence[Any]) -> None:
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
