@@ -56,6 +56,7 @@ def train(
     """(seconds, peak GiB on a GPU, nan on a CPU) of n_epochs after one that warms up."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
+        torch.cuda.init()
         torch.cuda.reset_peak_memory_stats(device)
     running = trainer(task, Config(**settings), device)
     running.step(1)

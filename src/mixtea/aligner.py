@@ -57,7 +57,7 @@ class MixTEA:
         if not len(task.train):
             raise DataError(f"{task.name}: no training link. Give at least a few.")
         device = choose_device(self.config.device)
-        with _reproducible(self.config.deterministic and device.type == "cuda"), processes.together(device):
+        with _reproducible(self.config.deterministic), processes.together(device):
             started = time.perf_counter()
             trained = Trainer(task, self.config, device).train(on_epoch)
         self.task_, self._student, self._vectors = task, trained.student, None
@@ -73,7 +73,7 @@ class MixTEA:
         """[n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
         if self._vectors is None:
-            with torch.no_grad():
+            with torch.no_grad(), _reproducible(self.config.deterministic):
                 self._vectors = self._student()
         return self._vectors
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mixtea.encode.structure import Adjacency, csr
+from mixtea.encode.structure import Adjacency, csr, product
 
 LEAKY_SLOPE = 0.2
 CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}
@@ -33,7 +33,7 @@ class _Attention(torch.autograd.Function):
     def forward(ctx: Any, hidden: Tensor, left: Tensor, right: Tensor, edges: Adjacency, activation: str) -> Tensor:
         before = left.index_select(0, edges.row) + right.index_select(0, edges.column)
         alpha = _row_softmax(_activate(before, activation), edges)
-        out = _matrix(edges, alpha) @ hidden
+        out = product(_matrix(edges, alpha), hidden)
         ctx.save_for_backward(hidden, before, alpha, out)
         ctx.edges, ctx.activation = edges, activation
         return out
@@ -47,7 +47,7 @@ class _Attention(torch.autograd.Function):
         d_before = alpha * (d_alpha - mean.index_select(0, edges.row)) * _slope(before, ctx.activation)
         d_left = _row_sum(d_before, edges)
         d_right = _row_sum(d_before.index_select(0, edges.reverse), edges)
-        d_hidden = _matrix(edges, alpha.index_select(0, edges.reverse)) @ gradient
+        d_hidden = product(_matrix(edges, alpha.index_select(0, edges.reverse)), gradient)
         return d_hidden, d_left, d_right, None, None
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from mixtea.config import Config
 from mixtea.encode.attention import attend
 from mixtea.encode.concatenate import concatenate
-from mixtea.encode.structure import Mean, Structure
+from mixtea.encode.structure import Mean, Structure, product
 
 
 class Encoder(nn.Module):
@@ -89,8 +89,8 @@ class _Average(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, mean: Mean) -> Tensor:
         ctx.mean = mean
-        return mean.matrix @ vectors
+        return product(mean.matrix, vectors)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.mean.transposed @ gradients[0].contiguous(), None
+        return product(ctx.mean.transposed, gradients[0].contiguous()), None
