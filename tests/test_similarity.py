@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mixtea.similarity import best_both_ways, block_mib, count_better_and_equal, row_blocks, top_k, unit
+from mixtea import similarity
+from mixtea.errors import MixTEAError
+from mixtea.similarity import best_both_ways, block_mib, count_better_and_equal, row_blocks, top_k, unit, unit_rows
 
 
 def vectors(n, m, seed=0):
@@ -57,3 +59,57 @@ def test_blocks_cover_everything_within_the_budget():
     assert list(row_blocks(7, 7, 8, cpu)) == []
     assert next(iter(row_blocks(3, 9, 1 << 40, cpu))) == slice(3, 4)
     assert [block_mib(width, cpu) for width in (8, 1 << 18, 1 << 30)] == [32, 64, 256]
+
+
+@pytest.mark.parametrize("failures", [1, 3])
+def test_smaller_blocks_when_memory_runs_out(failures, monkeypatch, caplog):
+    source, target = vectors(40, 30)
+    wanted, sizes = best_both_ways(source, target), []
+    real = similarity.similarities
+
+    def full_at_first(rows, others, m):
+        sizes.append(len(rows))
+        if len(sizes) <= failures:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(rows, others, m)
+
+    monkeypatch.setattr(similarity, "similarities", full_at_first)
+    found = best_both_ways(source, target, mib=64)
+    assert all(torch.equal(f, w) for f, w in zip(found, wanted, strict=True))
+    assert f"blocks of {64 >> failures} MiB" in caplog.text
+
+
+def test_memory_that_is_never_enough_is_an_error_with_a_way_out(monkeypatch):
+    def always_full(rows, others, m):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+
+    monkeypatch.setattr(similarity, "similarities", always_full)
+    with pytest.raises(MixTEAError, match="smaller entity_dim"):
+        best_both_ways(*vectors(4, 3))
+
+
+def test_other_errors_are_not_taken_for_full_memory():
+    with pytest.raises(RuntimeError, match="shapes"):
+        best_both_ways(torch.ones(2, 3), torch.ones(2, 4))
+
+
+def test_columns_that_only_align_a_product_never_win():
+    source, target = -torch.ones(3, 2), torch.ones(4, 2)
+    padded = torch.cat([target, torch.zeros(4, 2)])
+    block = similarity.similarities(source, padded, 4)
+    assert torch.equal(block[:, :4], source @ target.T) and (block[:, 4:] == -torch.inf).all()
+
+
+def test_unit_rows_equal_plain_operations_in_value_and_gradient():
+    generator = torch.Generator().manual_seed(0)
+    whole = torch.randn(9, 4, generator=generator, dtype=torch.float64).requires_grad_()
+    first, second = torch.tensor([3, 0, 7]), torch.tensor([8, 1])
+    upstream = [torch.randn(k, 4, generator=generator, dtype=torch.float64) for k in (3, 2)]
+    gradients = []
+    for rows in (unit_rows(whole, first, second), (unit(whole[first]), unit(whole[second]))):
+        total = sum((r * u).sum() for r, u in zip(rows, upstream, strict=True))
+        gradients.append(torch.autograd.grad(total, whole)[0])
+    torch.testing.assert_close(*gradients)
+    zero = torch.zeros(2, 3, requires_grad=True)
+    unit_rows(zero, torch.tensor([0]), torch.tensor([1]))[0].sum().backward()
+    assert zero.grad.abs().sum() == 0

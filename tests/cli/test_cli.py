@@ -162,6 +162,7 @@ def test_inspect_shows_the_counts(folder, mixtea):
     assert found["source"]["entities"] == 5 and found["target"]["triples"] == 5 and found["shared_relations"] == 1
     assert found["links"] == {"train": 2, "valid": 1, "test": 2}
     assert "only 2 train links" in found["warnings"][0]
+    assert found["estimates"]["paper"]["mib"] >= 0 and found["estimates"]["text"]["seconds"] > 0
     code, out, _ = mixtea("inspect", folder)
     assert code == 0 and "tiny, fold 1" in out and "2 train, 1 valid, 2 test" in out
 
@@ -228,12 +229,12 @@ def test_info_as_json(mixtea):
     assert code == 0 and json.loads(out)["versions"]["mixtea"]
 
 
-def test_reading_and_help_start_without_torch(folder):
+def test_reading_exporting_and_help_start_without_torch(folder):
     """In a process of its own, as `python -m mixtea`."""
     program = (
-        "import sys; sys.argv = ['mixtea', 'inspect', sys.argv[1], '--json']\n"
-        "import mixtea.export.run_folder, mixtea.export.tsv\n"
-        "from mixtea.cli import main\n"
+        "import sys; import mixtea.export.run_folder, mixtea.export.tsv\n"
+        "from mixtea import load_task; from mixtea.cli import main\n"
+        "load_task(sys.argv[1]); sys.argv = ['mixtea', 'fit', '--help']\n"
         "try: main()\n"
         "except SystemExit as stop: assert not stop.code\n"
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules\n"
@@ -242,3 +243,9 @@ def test_reading_and_help_start_without_torch(folder):
     assert done.returncode == 0, done.stderr
     done = subprocess.run([sys.executable, "-m", "mixtea", "score", folder], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.startswith("error: ") and "run.json" in done.stderr
+
+
+def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea):
+    code, out, err = mixtea("fit", folder, "--out", tmp_path / "r", "--set", "normaliser=moments", *SHORT)
+    assert code == 0 and "approximate: normaliser=moments" in err and "approximate (normaliser=moments)" in out
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["approximations"] == {"normaliser": "moments"}

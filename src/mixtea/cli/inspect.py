@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import typer
 from rich.console import Console
 
 from mixtea.cli import options
-from mixtea.cli.tables import count_table
+from mixtea.cli.tables import count_table, estimate_table
+from mixtea.config import PRESETS, Config
 from mixtea.data.summary import summary
+from mixtea.data.task import Task
 
 
 def inspect(
@@ -21,15 +24,16 @@ def inspect(
     valid_links: options.ValidLinks = None,
     test_links: options.TestLinks = None,
     one_to_many: options.OneToMany = False,
+    device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Read a task, report every problem in its files, and show what it holds.
+    """Read a task, report every problem in its files, and show what it holds and what training it will take here.
 
     Example: mixtea inspect data/EN_DE_15K_V1 --json
     """
     own = dict(source=source, target=target, links=links, valid_links=valid_links, test_links=test_links)
     read = options.read_task(task, fold, **own, one_to_many=one_to_many)
-    found = summary(read)
+    found = summary(read) | {"estimates": estimates(read, device or "auto")}
     if as_json:
         typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
         return
@@ -40,5 +44,26 @@ def inspect(
         degree = found[side]["degree"]
         typer.echo(f"neighbours in the {side} graph: median {degree['median']:g}, most {degree['max']:,}")
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
+    console.print(estimate_table(found["estimates"]))
     for warning in found["warnings"]:
         typer.echo(f"warning: {warning}")
+
+
+def estimates(task: Task, device_name: str) -> dict[str, Any]:
+    """For each preset what it will take on the device."""
+    from mixtea.aligner import choose_device, describe_device
+    from mixtea.measure.estimate import TYPICAL_EPOCHS, estimate, measure_speed
+
+    device = choose_device(device_name)
+    speed = measure_speed(device)
+    found: dict[str, Any] = {"device": describe_device(device), "epochs": TYPICAL_EPOCHS}
+    for preset in PRESETS:
+        expected = estimate(task, Config.preset(preset), device, speed)
+        found[preset] = {
+            "mib": round(expected.mib),
+            "seconds_per_epoch": round(expected.seconds_per_epoch, 3),
+            "seconds": round(expected.seconds, 1),
+            "suggestion": expected.suggestion,
+            "seconds_with_suggestion": expected.seconds_with_suggestion,
+        }
+    return found

@@ -38,6 +38,8 @@ def score(
         scored, title = splits["given"], links.name
     if not len(scored):
         raise DataError(f"{run}: the run has no test links. Name some with --links FILE.")
+    if aligner.config.approximations():
+        title += f", approximate ({', '.join(f'{k}={v}' for k, v in aligner.config.approximations().items())})"
     found = aligner.score(scored)
     if as_json:
         typer.echo(json.dumps(found | {"links": len(scored)}, indent=1))

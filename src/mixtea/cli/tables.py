@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from rich.table import Table
 
+from mixtea.config import PRESETS
 from mixtea.data.task import Task
 
 METRICS = ("hits@1", "hits@5", "hits@10", "mrr")
@@ -30,3 +32,23 @@ def count_table(task: Task) -> Table:
         counts = (graph.n_entities, graph.n_relations, graph.n_triples, graph.n_attribute_triples)
         table.add_row(name, *(f"{c:,}" for c in counts), f"{int(graph.isolated().sum()):,}")
     return table
+
+
+def estimate_table(estimates: Mapping[str, Any]) -> Table:
+    title = f"To expect on {estimates['device']} (within a factor of two; {estimates['epochs']} epochs are typical)"
+    table = Table(title=title, title_justify="left")
+    for heading in ("preset", "memory", "an epoch", f"{estimates['epochs']} epochs", "suggestion"):
+        table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
+    for preset in PRESETS:
+        row = estimates[preset]
+        changes = " ".join(f"--set {name}={value}" for name, value in row["suggestion"].items())
+        advice = f"{changes}: {_duration(row['seconds_with_suggestion'])}" if changes else "none needed"
+        times = (_duration(row["seconds_per_epoch"]), _duration(row["seconds"]))
+        table.add_row(preset, f"{row['mib']:,} MiB", *times, advice)
+    return table
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -70,7 +70,7 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
 
     n, d = items.shape
     measure = {"cosine": faiss.METRIC_INNER_PRODUCT, "euclidean": faiss.METRIC_L2, "manhattan": faiss.METRIC_L1}[metric]
-    lists = max(1, int(n**0.5))
+    lists = max(1, int(2 * n**0.5))
     index: Any
     if kind == "faiss" or n < SMALL:
         index = faiss.IndexFlat(d, measure)
@@ -79,7 +79,7 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
         index.hnsw.efSearch = 128
     else:
         index = faiss.index_factory(d, f"IVF{lists},Flat", measure)
-        index.nprobe = max(1, lists // 16)
+        index.nprobe = max(8, lists // 64)
         index.train(items)
     index.add(items)
     return index

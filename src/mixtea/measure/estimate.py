@@ -1,0 +1,113 @@
+"""How much memory and time a training will take here, before it runs.
+
+The counts are exact, the constants measured: one short product tells how fast this machine is, and the rest is put in
+relation to it. Expect the right order, within a factor of two.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from mixtea.config import Config
+from mixtea.data.graph import Graph
+from mixtea.data.task import Task
+from mixtea.match.nearest import has_faiss
+from mixtea.similarity import block_mib, fast_products
+
+TYPICAL_EPOCHS = 100  # after which most trainings stop getting better
+LONG, VERY_LONG = 600.0, 3600.0  # seconds of a training for which an approximation is suggested
+ENCODER_FLOP = {"cpu": 1.3e4, "cuda": 1.2e5}  # for each number of all vectors, an epoch's encodings, as fast products
+OVERHEAD = {"cpu": 1.1, "cuda": 1.8}  # of the sweeps over their matrix products
+LEAST_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # of an epoch: the start of many small operations
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Memory of a training and the time of its epochs; `suggestion` are settings that would shorten a long one."""
+
+    mib: float
+    seconds_per_epoch: float
+    suggestion: dict[str, Any]
+    seconds_with_suggestion: float | None
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_per_epoch * TYPICAL_EPOCHS
+
+
+def estimate(task: Task, config: Config, device: torch.device, flop_per_second: float | None = None) -> Estimate:
+    """What training `task` with `config` will need on `device`."""
+    speed = flop_per_second or measure_speed(device)
+    seconds = seconds_per_epoch(task, config, device, speed)
+    suggestion, shorter = _suggestion(task, config, device, speed, seconds)
+    return Estimate(memory_mib(task, config, device), seconds, suggestion, shorter)
+
+
+def measure_speed(device: torch.device) -> float:
+    """Floating-point operations a second in a product as the sweeps have it."""
+    left, right = (torch.randn(n, 768, device=device) for n in (1024, 8192))
+    best = float("inf")
+    with fast_products(True):
+        for _ in range(4):
+            started = time.perf_counter()
+            (left @ right.T)[-1, -1].item()
+            best = min(best, time.perf_counter() - started)
+    return 2 * len(left) * len(right) * 768 / best
+
+
+def sizes(task: Task, config: Config) -> tuple[int, int, int, int]:
+    """(all entities, unlabelled sources, unlabelled targets, numbers in a concatenated vector)."""
+    n, m = (_unlabelled(graph, task.train[:, side]) for side, graph in enumerate((task.source, task.target)))
+    width = config.n_layers * config.entity_dim + 2 * config.relation_dim * config.use_relations
+    return task.source.n_entities + task.target.n_entities, n, m, width
+
+
+def _unlabelled(graph: Graph, linked: np.ndarray) -> int:
+    free = ~graph.isolated()
+    free[linked] = False
+    return int(free.sum())
+
+
+def memory_mib(task: Task, config: Config, device: torch.device) -> float:
+    """Peak of a training, without what the libraries take themselves.
+
+    Student, teacher, gradient and Adam's two averages; three tensors and a mask a layer; relation means; all vectors
+    and their gradient; the unlabelled ones and theirs; a block.
+    """
+    entities, n, m, width = sizes(task, config)
+    item = 8 if config.precision == "float64" else 4
+    layers = entities * config.entity_dim * ((5 + 3 * config.n_layers) * item + config.n_layers)
+    vectors = (2 * entities * config.relation_dim + 2 * entities * width + 2 * (n + m) * width) * item
+    block = (config.block_mib or block_mib(m * item, device)) if config.normaliser == "exact" else 0
+    return (layers + vectors) / 2**20 + min(block, n * m * item / 2**20)
+
+
+def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: float) -> float:
+    """The sweeps of votes (one product) and loss (three), and the encodings."""
+    entities, n, m, width = sizes(task, config)
+    kind = device.type
+    product = 2 * n * m * width * OVERHEAD[kind]
+    votes = product * (1.0 if config.search == "exact" else 0.5) / config.votes_every
+    loss = 3 * product * config.loss_rows if config.normaliser == "exact" else 6 * (n + m) * width**2
+    sweeps = votes + loss if config.pseudo_weight > 0 else 0.0
+    return max((sweeps + ENCODER_FLOP[kind] * entities * width) / speed, LEAST_SECONDS[kind])
+
+
+def _suggestion(
+    task: Task, config: Config, device: torch.device, speed: float, seconds: float
+) -> tuple[dict[str, Any], float | None]:
+    """The mildest approximation that brings a long training down, and the seconds that it would take."""
+    if seconds * TYPICAL_EPOCHS <= LONG or config.temperature < 1:
+        return {}, None
+    changes: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}
+    if seconds_per_epoch(task, config.replace(**changes), device, speed) * TYPICAL_EPOCHS > VERY_LONG:
+        changes["votes_every"] = 10
+        if device.type == "cpu" and has_faiss():
+            changes["search"] = "ivf"
+    shorter = seconds_per_epoch(task, config.replace(**changes), device, speed)
+    return (changes, shorter * TYPICAL_EPOCHS) if shorter < seconds else ({}, None)
