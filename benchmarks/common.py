@@ -69,14 +69,6 @@ def train(
     return seconds, torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else float("nan")
 
 
-def unlabelled(task: Task) -> tuple[int, int]:
-    """How many entities of each side vote."""
-    return tuple(  # type: ignore[return-value]
-        int((~graph.isolated()).sum()) - len(set(task.train[:, side].tolist()))
-        for side, graph in enumerate((task.source, task.target))
-    )
-
-
 def header(*cells: str) -> None:
     print(f"| {' | '.join(cells)} |\n|{'---|' * len(cells)}", flush=True)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from common import timed, unlabelled
+from common import timed
 
 from mixtea import Config, MixTEA, load_task
 from mixtea.teach.loop import Trainer
@@ -30,7 +30,7 @@ def epoch(data: Path) -> None:
     task = load_task(data / "D_W_15K_V1", fold=1)
     trainer = Trainer(task, Config(), CPU)
     trainer.step(1)
-    n, m = unlabelled(task)
+    n, m = map(len, task.unlabelled())
     source, target = torch.randn(n, 768), torch.randn(m, 768)
     ratios = []
     for step in (2, 3, 4):

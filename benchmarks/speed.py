@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 
 import torch
-from common import DenseTrainer, header, row, timed, train, unlabelled
+from common import DenseTrainer, header, row, timed, train
 from synthetic import synthetic_pair
 from torch.profiler import ProfilerActivity, profile
 
@@ -28,7 +28,7 @@ DIMENSIONS = 768  # of the concatenated vectors under the preset paper
 def show(name: str, task: Task, n_epochs: int, of: int, device: torch.device) -> float:
     """Train n_epochs and print a row; `of` is the number that the seconds are extrapolated to."""
     seconds, memory = train(task, n_epochs, device)
-    n, m = unlabelled(task)
+    n, m = map(len, task.unlabelled())
     rate = 4 * 2 * n * m * DIMENSIONS * n_epochs / seconds / 1e12
     total = seconds / n_epochs * of
     row([name, f"{n:,} x {m:,}", n_epochs, f"{seconds:.2f}", of, f"{total:.1f}", f"{memory:.2f}", f"{rate:.0f}"])
@@ -49,7 +49,7 @@ def where_time_goes(task: Task, device: torch.device) -> None:
         if event.self_device_time_total > 0 and not event.key.startswith(("aten::", "_", "autograd", "Optimizer")):
             kind = next((k for k, words in KINDS.items() if any(w in event.key for w in words)), "other")
             busy[kind] = busy.get(kind, 0.0) + event.self_device_time_total / 1e3
-    n, m = unlabelled(task)
+    n, m = map(len, task.unlabelled())
     with fast_products(True):
         a, b = (torch.randn(k, DIMENSIONS, device=device) for k in (8192, 65536))
         ceiling = 2 * 8192 * 65536 * DIMENSIONS / min(timed(lambda: a @ b.T, device) for _ in range(5)) / 1e12

@@ -114,6 +114,13 @@ def test_a_task_without_validation_links_trains_to_the_end(tiny):
     assert aligner.history_[0]["beta"] == 0.5 and aligner.n_epochs_ == 3
 
 
+def test_without_anything_unlabelled_the_links_alone_are_learned_from(tiny):
+    everything = np.stack([np.arange(5), tiny.target.find(np.array(list("ABCDE"), dtype=object))], axis=1)
+    aligner = MixTEA(**SHORT).fit(replace(tiny, train=everything))
+    assert "loss_pseudo" not in aligner.history_[0] and len(aligner.predict()) == 0
+    assert aligner.score(everything)["hits@10"] == 1
+
+
 def test_the_history_has_a_record_an_epoch(fitted):
     assert [r["epoch"] for r in fitted.history_] == list(range(1, 13))
     assert {"loss", "loss_alignment", "loss_pseudo", "lambda", "votes", "votes_agreed", "seconds"} <= set(

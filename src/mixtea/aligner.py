@@ -88,15 +88,21 @@ class MixTEA:
         sources, targets = vectors.index_select(0, rows), vectors[n_source:]
         engine = "auto" if config.search == "exact" else config.search
         score, found = nearest(sources, targets, k, config.metric, engine=engine, mib=config.block_mib)
-        chosen, place = torch.unique(found, return_inverse=True)
-        chosen_vectors = targets.index_select(0, chosen)
-        _, favourite = nearest(chosen_vectors, sources, 1, config.metric, engine=engine, mib=config.block_mib)
-        back = favourite[place, 0] == torch.arange(len(rows), device=rows.device)[:, None]
-        voters = back.long() * BACKWARD
+        voters = self._favourites(sources, targets, found, engine).long() * BACKWARD
         voters[:, 0] += FORWARD
         voters[torch.from_numpy(task.source.isolated()[free]).to(rows.device)] = 0  # structure says nothing of them
         arrays = (a.cpu().numpy() for a in (found, score, voters))
         return Alignment(task.source, task.target, free, *arrays)
+
+    def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
+        """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
+        if not len(sources):
+            return torch.zeros_like(found, dtype=torch.bool)
+        chosen, place = torch.unique(found, return_inverse=True)
+        chosen_vectors = targets.index_select(0, chosen)
+        metric, mib = self.config.metric, self.config.block_mib
+        _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
+        return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
 
     def score(self, links: np.ndarray | None = None) -> dict[str, float]:
         """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.

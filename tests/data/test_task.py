@@ -39,6 +39,13 @@ def test_entities_of_attributes_and_links_belong_too(tmp_path):
     assert summary(task)["source"]["isolated_entities"] == 2
 
 
+def test_unlabelled_are_those_without_a_training_link_that_have_a_triple(tmp_path):
+    task = load_task(write(tmp_path, benchmark_files() | {"ent_links": LINKS + "y\tY\n"}))
+    source, target = task.unlabelled()
+    assert task.source.entities[source].tolist() == ["c", "d", "e"]
+    assert task.target.entities[target].tolist() == ["C", "D", "E"]
+
+
 def test_without_validation_links_a_third_of_the_training_links_validate(tmp_path):
     files = {k: v for k, v in benchmark_files().items() if not k.startswith("721")}
     links = LINKS.splitlines(keepends=True)

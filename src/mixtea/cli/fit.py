@@ -12,7 +12,7 @@ from rich.console import Console
 from mixtea.cli import options
 from mixtea.cli.tables import score_table
 from mixtea.config import Config, parse_setting, read_toml
-from mixtea.data.task import Task
+from mixtea.data.task import Task, load_task
 from mixtea.errors import ProcessLostError
 from mixtea.export.files import check_free
 
@@ -48,7 +48,7 @@ def fit(
     chosen = _settings(preset, config, settings, seed, device)
     check_free(out, overwrite=overwrite)
     own = dict(source=source, target=target, links=links, valid_links=valid_links, test_links=test_links)
-    read = options.read_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1))
+    read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1))
     train_and_save(read, preset, chosen, out, overwrite=overwrite)
 
 

@@ -12,7 +12,7 @@ from mixtea.cli import options
 from mixtea.cli.tables import count_table, estimate_table
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import summary
-from mixtea.data.task import Task
+from mixtea.data.task import Task, load_task
 
 
 def inspect(
@@ -32,7 +32,7 @@ def inspect(
     Example: mixtea inspect data/EN_DE_15K_V1 --json
     """
     own = dict(source=source, target=target, links=links, valid_links=valid_links, test_links=test_links)
-    read = options.read_task(task, fold, **own, one_to_many=one_to_many)
+    read = load_task(task, fold, **own, one_to_many=one_to_many)
     found = summary(read) | {"estimates": estimates(read, device or "auto")}
     if as_json:
         typer.echo(json.dumps(found, indent=1, ensure_ascii=False))

@@ -1,13 +1,11 @@
-"""Arguments and options that several verbs share, and what they mean together."""
+"""Arguments and options that several verbs share."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-
-from mixtea.data.task import Task, load_task
 
 TaskFolder = Annotated[
     Path | None, typer.Argument(metavar="[TASK]", help="A benchmark folder in OpenEA's layout.", show_default=False)
@@ -22,8 +20,3 @@ OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
-
-
-def read_task(folder: Path | None, fold: int | None, **own: Any) -> Task:
-    """The task that the arguments of a verb name, with its warnings already shown."""
-    return load_task(folder, fold, **own)

@@ -32,6 +32,17 @@ class Task:
     fold: int | None = None
     warnings: tuple[str, ...] = ()
 
+    def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
+        """The source and the target entities without a training link, less those without a relation triple.
+
+        Nothing can be learned about the latter from structure.
+        """
+        source, target = (
+            np.setdiff1d(np.flatnonzero(~graph.isolated()), self.train[:, side])
+            for side, graph in enumerate((self.source, self.target))
+        )
+        return source, target
+
     def __repr__(self) -> str:
         sides = " <-> ".join(
             f"{g.n_entities:,} entities, {g.n_relations:,} relations, {g.n_triples:,} triples"

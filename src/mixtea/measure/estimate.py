@@ -10,11 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from mixtea.config import Config
-from mixtea.data.graph import Graph
 from mixtea.data.task import Task
 from mixtea.match.nearest import has_faiss
 from mixtea.similarity import block_mib, fast_products
@@ -62,15 +60,9 @@ def measure_speed(device: torch.device) -> float:
 
 def sizes(task: Task, config: Config) -> tuple[int, int, int, int]:
     """(all entities, unlabelled sources, unlabelled targets, numbers in a concatenated vector)."""
-    n, m = (_unlabelled(graph, task.train[:, side]) for side, graph in enumerate((task.source, task.target)))
+    source, target = task.unlabelled()
     width = config.n_layers * config.entity_dim + 2 * config.relation_dim * config.use_relations
-    return task.source.n_entities + task.target.n_entities, n, m, width
-
-
-def _unlabelled(graph: Graph, linked: np.ndarray) -> int:
-    free = ~graph.isolated()
-    free[linked] = False
-    return int(free.sum())
+    return task.source.n_entities + task.target.n_entities, len(source), len(target), width
 
 
 def memory_mib(task: Task, config: Config, device: torch.device) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,7 +27,6 @@ from mixtea.teach.rectify import rectify
 from mixtea.teach.voters.directions import directions
 from mixtea.teach.votes import Votes
 
-logger = logging.getLogger(__name__)
 Record = dict[str, Any]
 OnEpoch = Callable[[Record], None]
 
@@ -82,26 +81,21 @@ class Trainer:
         shift = torch.tensor([0, task.source.n_entities])
         self.links = (torch.from_numpy(task.train) + shift).to(device)
         self.valid = (torch.from_numpy(task.valid) + shift).to(device)
-        self.unlabelled_source, self.unlabelled_target = self._unlabelled(task, device)
+        source, target = task.unlabelled()
+        self.unlabelled_source = self._shuffled(source, 0)
+        self.unlabelled_target = self._shuffled(target, task.source.n_entities)
+        self.has_voters = config.pseudo_weight > 0 and len(source) > 0 and len(target) > 0
         self.weights = [config.first_beta, 1 - config.first_beta] if len(task.valid) else [0.5, 0.5]
         self.negatives = self.links.new_empty(0, 0, 2)
         self.votes: Votes | None = None
 
-    def _unlabelled(self, task: Task, device: torch.device) -> tuple[Tensor, Tensor]:
-        """All entities without a training link that have a neighbour, in joint numbers.
+    def _shuffled(self, entities: np.ndarray, shift: int) -> Tensor:
+        """Entities of one side in joint numbers and random order.
 
-        Each side is shuffled on its own: link files list both sides in the same order, and ties go to the first.
+        Link files list both sides in the same order, and ties go to the first: each side is shuffled on its own.
         """
-        sides = []
-        for graph, links, shift in (
-            (task.source, task.train[:, 0], 0),
-            (task.target, task.train[:, 1], task.source.n_entities),
-        ):
-            free = torch.from_numpy(~graph.isolated())
-            free[links] = False
-            joint = free.nonzero()[:, 0].to(device) + shift
-            sides.append(joint[torch.randperm(len(joint), generator=self.generator, device=device)])
-        return sides[0], sides[1]
+        order = torch.randperm(len(entities), generator=self.generator, device=self.generator.device)
+        return (torch.from_numpy(entities).to(order.device) + shift)[order]
 
     def train(self, on_epoch: OnEpoch | None = None) -> Trained:
         """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost."""
@@ -142,7 +136,7 @@ class Trainer:
             self.negatives = self.draw_negatives(vectors)
         loss_a = alignment_loss(vectors, self.links, self.negatives, config.margin)
         record: Record = {"loss_alignment": loss_a, "lambda": weight, "learning_rate": rate, "momentum": momentum}
-        if config.pseudo_weight == 0:
+        if not self.has_voters:
             loss_a.backward()
         else:
             if config.encode_twice:  # learn from the links now, so that one encoding is held at a time
