@@ -66,7 +66,7 @@ def test_predictions_cover_exactly_the_sources_without_training_links(fitted, ex
     assert mutual["target"].is_unique and len(mutual) > 0
 
 
-def test_score_ranks_among_the_given_targets_or_all(example, fitted):
+def test_score_ranks_among_the_given_targets_or_all(example):
     among_all = MixTEA(**SHORT, candidates="all").fit(example).score()
     among_given = MixTEA(**SHORT).fit(example).score()
     assert among_all["hits@1"] < among_given["hits@1"]
@@ -164,5 +164,26 @@ def test_wrong_calls_are_named(tiny):
         aligner.score(np.array([[0, 99]]))
     with pytest.raises(DataError, match=r"\[p, 2\]"):
         aligner.score(np.array([["a", "A"]]))
-    with pytest.raises(ConfigError, match="at least 1"):
-        aligner.predict(k=0)
+    for k in (0, 2.5):
+        with pytest.raises(ConfigError, match="at least 1"):
+            aligner.predict(k=k)
+    with pytest.raises(ConfigError, match="not supported"):
+        MixTEA(**{**SHORT, "device": "meta"}).fit(tiny)
+
+
+def test_a_loaded_aligner_shows_what_differs_from_its_preset(tiny, tmp_path):
+    MixTEA(preset="text", **SHORT).fit(tiny).save(tmp_path / "run")
+    shown = repr(MixTEA.load(tmp_path / "run"))
+    assert shown.startswith("MixTEA(preset='text', max_epochs=3, validate_every=2, device='cpu') fitted on Task(tiny")
+
+
+def test_entities_without_triples_have_no_voter(tmp_path):
+    from conftest import LINKS, benchmark_files, write
+
+    from mixtea import load_task
+
+    task = load_task(write(tmp_path, benchmark_files() | {"ent_links": LINKS + "y\tY\n"}))
+    frame = MixTEA(**SHORT).fit(task).predict(k=6).to_frame()
+    about_y = frame[(frame["source"] == "y") | (frame["target"] == "Y")]
+    assert len(about_y) > 0 and (about_y["voters"] == "").all()
+    assert (frame["voters"] != "").any()

@@ -42,6 +42,8 @@ def toml(value):
         ({"dropout": float("nan")}, "dropout must be"),
         ({"metric": "dot"}, "metric must be one of cosine, euclidean, manhattan"),
         ({"rectify": 1}, "rectify must be true or false"),
+        ({"margin": float("inf")}, "margin must be a number"),
+        ({"margin": 10**400}, "margin must be a number"),
     ],
 )
 def test_wrong_settings_are_explained(settings, message):

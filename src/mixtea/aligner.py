@@ -79,8 +79,8 @@ class MixTEA:
 
     def predict(self, k: int = 10) -> Alignment:
         """Rank all targets for every source entity without a training link; the k best of each."""
-        if k < 1:
-            raise ConfigError(f"k must be at least 1, not {k}.")
+        if not isinstance(k, int) or k < 1:
+            raise ConfigError(f"k must be a whole number of at least 1, not {k!r}.")
         vectors, task, config = self.vectors_, self.task_, self.config
         n_source = task.source.n_entities
         free = np.setdiff1d(np.arange(n_source), task.train[:, 0])
@@ -90,7 +90,8 @@ class MixTEA:
         score, found = nearest(sources, targets, k, config.metric, engine=engine, mib=config.block_mib)
         voters = self._favourites(sources, targets, found, engine).long() * BACKWARD
         voters[:, 0] += FORWARD
-        voters[torch.from_numpy(task.source.isolated()[free]).to(rows.device)] = 0  # structure says nothing of them
+        alone = [torch.from_numpy(graph.isolated()).to(rows.device) for graph in (task.source, task.target)]
+        voters[alone[0][rows][:, None] | alone[1][found]] = 0  # structure says nothing of entities without triples
         arrays = (a.cpu().numpy() for a in (found, score, voters))
         return Alignment(task.source, task.target, free, *arrays)
 
@@ -144,7 +145,9 @@ class MixTEA:
         """Read a run folder; `device` says where to compute, else the saved setting if this machine has it."""
         run = read_run(Path(folder))
         aligner = cls.__new__(cls)
-        aligner.preset, aligner.settings = run.about.get("preset", "paper"), run.config.to_dict()
+        aligner.preset = run.about.get("preset", "paper")
+        usual = Config.preset(aligner.preset).to_dict()
+        aligner.settings = {k: v for k, v in run.config.to_dict().items() if v != usual[k]}
         aligner.config, aligner.metrics_ = run.config, run.metrics
         place = choose_device(device or ("auto" if run.config.device.startswith("cuda") else run.config.device))
         dtype = getattr(torch, run.config.precision)
@@ -171,6 +174,8 @@ def choose_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(processes.local_device() if name == "cuda" else name)
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError(f"{device.type} is not supported")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         why = str(error).splitlines()[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -161,9 +162,9 @@ class Config:
 
 def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
     kind, meta = TYPES[field.name], field.metadata
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1000:
         value = float(value)
-    if type(value) is not kind:
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
         raise ConfigError(f"{field.name} must be {_NAMES[kind]}, not {value!r}: {meta['why']}.")
     if meta["choices"] and value not in meta["choices"]:
         raise ConfigError(f"{field.name} must be one of {', '.join(meta['choices'])}, not {value!r}: {meta['why']}.")

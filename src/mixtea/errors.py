@@ -29,7 +29,11 @@ class NotFittedError(MixTEAError, RuntimeError):
     """Something learned was asked of an aligner that has not learned yet."""
 
 
-class ProcessLostError(MixTEAError, RuntimeError):
+class TrainingError(MixTEAError, RuntimeError):
+    """A training could not go on, through no fault of the call or the files."""
+
+
+class ProcessLostError(TrainingError):
     """Another process of the same run has ended."""
 
 

@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from mixtea.errors import ProcessLostError
+from mixtea.errors import ConfigError, ProcessLostError
 
 logger = logging.getLogger(__name__)
 PATIENCE = timedelta(minutes=30)  # for a process that is alive but slow
@@ -27,7 +27,12 @@ PATIENCE = timedelta(minutes=30)  # for a process that is alive but slow
 
 def launched_as() -> int:
     """The number that the launcher gave this process; 0 without a launcher."""
-    return int(os.environ.get("RANK", "0"))
+    return int(os.environ.get("RANK", "0")) if _launched() > 1 else 0
+
+
+def _launched() -> int:
+    """How many processes the launcher has started."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def is_first() -> bool:
@@ -47,10 +52,13 @@ def _several() -> bool:
 @contextmanager
 def together(device: torch.device) -> Iterator[None]:
     """Meet the other processes that the launcher started, if there are any, and part at the end."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
+    if _launched() < 2 or dist.is_initialized():
         yield
         return
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    try:
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(f"The processes could not meet: {error}. Start them with torchrun.") from error
     before = signal.signal(signal.SIGTERM, lambda *_: _lost("the launcher asked this process to end"))
     try:
         yield
@@ -76,7 +84,7 @@ def _explained() -> Iterator[None]:
     except RuntimeError as error:
         if isinstance(error, ProcessLostError):
             raise
-        logger.info("exchange between processes: %s", error)
+        logger.warning("exchange between processes failed: %s", str(error).splitlines()[0])
         _lost("contact to it was lost")
 
 
@@ -111,6 +119,14 @@ def gather_max(score: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     scores, indices = (gather(part[None], world).view(world, n) for part in (score, index))
     top, winner = scores.max(dim=0)
     return top, indices.gather(0, winner[None])[0]
+
+
+def from_first(*parts: Tensor) -> None:
+    """Replace each tensor by the first process's, so that rounding never leads them apart."""
+    if _several():
+        with _explained():
+            for part in parts:
+                dist.broadcast(part.detach(), src=0)
 
 
 def total(*parts: Tensor) -> None:

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mixtea import processes
-from mixtea.errors import MixTEAError
+from mixtea.errors import TrainingError
 
 logger = logging.getLogger(__name__)
 EPSILON = 1e-12  # the least norm that is divided by
@@ -66,7 +66,9 @@ def sweep(function: Callable[[int | None], T], row_bytes: int, device: torch.dev
                 raise
             size = (mib or block_mib(row_bytes, device)) // 2
             if size < 1:
-                raise MixTEAError("Memory is full even with the smallest blocks. Use a smaller entity_dim.") from error
+                raise TrainingError(
+                    "Memory is full even with the smallest blocks. Use a smaller entity_dim."
+                ) from error
         mib = size
         logger.warning("memory is full: going on with blocks of %d MiB", mib)
         if device.type == "cuda":
@@ -192,6 +194,17 @@ def nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
     if metric == "euclidean":
         return -torch.cdist(source, target)
     return -torch.cdist(source, target, p=1.0)
+
+
+def groups_of_equal_rows(vectors: Tensor) -> tuple[Tensor, int]:
+    """A number for each row, the same for bit-equal rows by a 64-bit hash of them, and how many numbers there are."""
+    bits = vectors.contiguous().view(torch.int64 if vectors.dtype == torch.float64 else torch.int32)
+    generator = torch.Generator().manual_seed(0)
+    odd = torch.empty(bits.shape[1], dtype=torch.int64).random_(-(2**63), None, generator=generator) | 1
+    odd = odd.to(bits.device)
+    hashes = [(part * odd).sum(1) for part in bits.split(65536)]  # the product of int32 and int64 is int64
+    values, group = torch.unique(torch.cat(hashes), return_inverse=True)
+    return group, len(values)
 
 
 def unit_rows(vectors: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:

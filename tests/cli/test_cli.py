@@ -97,6 +97,7 @@ BROKEN_RUNS = {
     "missing manifest": ("run.json", lambda b: None, "missing"),
     "truncated manifest": ("run.json", lambda b: b[:40], "damaged"),
     "manifest of another kind": ("run.json", lambda b: b'{"format": 1}', "damaged"),
+    "manifest without a field": ("run.json", lambda b: b.replace(b'"n_epochs"', b'"m_epochs"'), "without n_epochs"),
     "a newer format": ("run.json", lambda b: b.replace(b'"format": 1', b'"format": 99'), "run format 99"),
     "a path that leaves": ("run.json", lambda b: b.replace(b'"curves.png"', b'"../curves.png"'), "damaged"),
 }
@@ -132,6 +133,8 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         (("fit", "TINY", "--fold", "7", "--out", "RUN"), "TINY/721_5fold: there is no fold 7. Choose one of 1"),
         (("fit", "TINY", "--out", "TINY"), "TINY: the folder is not empty"),
         (("fit", "TINY", "--out", "TINY/ent_links"), "TINY/ent_links: a file, where a folder is to be written"),
+        (("fit", "TINY", "--out", "TINY/ent_links/run"), "TINY/ent_links/run: cannot be written"),
+        (("fit", "TINY", "--out", "TINY/" + 300 * "x"), "File name too long"),
         (("fit", "TINY", "--out", "RUN", "--preset", "none"), "preset 'none' is unknown"),
         (("fit", "TINY", "--out", "RUN", "--set", "epochs=3"), "There is no setting 'epochs'"),
         (("fit", "TINY", "--out", "RUN", "--device", "abacus"), "device 'abacus' cannot be used here"),
@@ -249,3 +252,24 @@ def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea):
     code, out, err = mixtea("fit", folder, "--out", tmp_path / "r", "--set", "normaliser=moments", *SHORT)
     assert code == 0 and "approximate: normaliser=moments" in err and "approximate (normaliser=moments)" in out
     assert json.loads((tmp_path / "r" / "run.json").read_text())["approximations"] == {"normaliser": "moments"}
+
+
+def test_overwriting_a_run_takes_nothing_else_along(run, folder, mixtea):
+    (run / "notes.txt").write_text("keep me")
+    code, _, err = mixtea("fit", folder, "--out", run, "--overwrite", *SHORT)
+    assert code == 2 and f"{run}: besides a run it holds notes.txt" in err and (run / "notes.txt").exists()
+    (run / "notes.txt").unlink()
+    assert mixtea("fit", folder, "--out", run, "--overwrite", *SHORT)[0] == 0
+
+
+def test_an_empty_folder_can_become_the_run(folder, tmp_path, mixtea, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert mixtea("fit", folder, "--out", ".", *SHORT)[0] == 0
+    assert (tmp_path / "empty" / "run.json").exists()
+
+
+def test_a_training_that_cannot_go_on_exits_with_1(folder, tmp_path, mixtea, monkeypatch):
+    monkeypatch.setattr("mixtea.teach.loop.alignment_loss", lambda vectors, *_: vectors.sum() * float("nan"))
+    code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
+    assert code == 1 and "error: The loss is not finite at epoch 1" in err and not (tmp_path / "run").exists()

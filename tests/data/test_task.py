@@ -124,3 +124,13 @@ def test_wrong_calls(call, message):
 def test_names_are_for_display(tmp_path):
     task = load_task(write(tmp_path, benchmark_files() | {"ent_names_1": "a\tAlpha\n"}))
     assert task.source.display(0) == "Alpha" and task.source.display(1) == "b"
+
+
+def test_empty_attributes_and_names_are_no_problem(tmp_path):
+    task = load_task(write(tmp_path, benchmark_files() | {"attr_triples_1": "", "ent_names_2": ""}))
+    assert task.source.n_attribute_triples == 0
+
+
+def test_warnings_are_logged(tmp_path, caplog):
+    load_task(write(tmp_path, benchmark_files() | {"ent_links": LINKS + "a\tA\n"}))
+    assert "ent_links: 1 repeated link, used once" in caplog.text

@@ -75,3 +75,12 @@ def test_attribute_values_may_hold_tabs_and_be_empty(tmp_path):
 
 def test_an_empty_file(tmp_path):
     assert read(tmp_path / "t", "")[1] == [(None, "the file is empty")]
+
+
+def test_a_line_that_only_looks_unreadable_is_reported(tmp_path):
+    assert read(tmp_path / "t", "a\tb\n\ufffd\nc\td")[1] == [(2, "1 column")]
+
+
+def test_an_optional_file_may_be_empty(tmp_path):
+    table, problems = read(tmp_path / "t", "", may_be_empty=True)
+    assert not problems and len(table) == 0 and len(table.columns) == 2

@@ -53,6 +53,20 @@ def test_a_tie_goes_to_the_lower_row():
         assert rows.tolist() == [[1, 2, 3]]
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("k", [1, 3, 25])
+def test_more_twins_than_candidates(metric, k):
+    """Forty equal targets between twenty others: the lowest of them, in order, from both engines."""
+    generator = torch.Generator().manual_seed(0)
+    target = torch.randn(60, 8, generator=generator)
+    target[7:47] = target[7]
+    source = target[[7, 50]]
+    for engine in ("streamed", "faiss"):
+        scores, rows = nearest(source, target, k, metric, engine=engine)
+        assert rows[0].tolist() == list(range(7, 7 + k)) and (scores[0] == scores[0, 0]).all()
+        assert rows[1, 0] == 50 and len(set(rows[1].tolist())) == k
+
+
 def test_nobody_asks():
     scores, rows = nearest(torch.empty(0, 3), torch.ones(4, 3), 2)
     assert scores.shape == rows.shape == (0, 2)

@@ -55,3 +55,18 @@ def test_hard_negatives_fill_up_in_a_graph_that_is_too_small():
     drawn = hard_negatives(torch.tensor([[0, 2]]), torch.eye(4), 2, 5, torch.Generator().manual_seed(0), "both")
     assert drawn.shape == (1, 10, 2)
     assert (drawn[0, :5, 0] == 1).all() and (drawn[0, 5:, 1] == 3).all()
+
+
+@pytest.mark.parametrize("replace", ["source", "both"])
+def test_a_link_is_never_a_negative_of_another_link(replace):
+    """Where an entity has several links, the other ones are no negatives."""
+    links = torch.tensor([[0, 3], [1, 3], [0, 4], [2, 5]])
+    known = set(map(tuple, links.tolist()))
+    vectors = torch.eye(6)
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        for drawn in (
+            random_negatives(links, 3, 3, 4, generator, replace),
+            hard_negatives(links, vectors, 3, 2, generator, replace),
+        ):
+            assert known.isdisjoint(map(tuple, drawn.reshape(-1, 2).tolist()))

@@ -7,6 +7,7 @@ import torch
 
 from mixtea import ConfigError, MixTEA
 from mixtea.config import Config
+from mixtea.match import nearest as nearest_module
 from mixtea.match.nearest import approximate, nearest
 from mixtea.similarity import unit
 from mixtea.teach.fuse import bidirectional_votes
@@ -44,7 +45,7 @@ def test_the_loss_by_moments_is_near_the_exact_one_in_value_and_gradient():
     assert (exact - near).norm() / exact.norm() < 0.02
 
 
-def test_a_sample_of_rows_is_unbiased(tiny, example):
+def test_a_sample_of_rows_is_unbiased(example):
     """The mean over many samples of a third of the rows is near the loss over all rows."""
     whole = Trainer(example, Config(dropout=0.0), CPU)
     part = Trainer(example, Config(dropout=0.0, loss_rows=1 / 3), CPU)
@@ -73,22 +74,32 @@ def test_votes_are_kept_between_two_refreshes(example, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["ivf", "hnsw"])
-def test_approximate_search_finds_nearly_all(kind):
-    source, target = clusters(500, seed=1), clusters(6000, seed=2)
+def test_approximate_search_finds_nearly_all(kind, monkeypatch):
+    monkeypatch.setattr(nearest_module, "SMALL", 0)
+    source, target = clusters(500, seed=1), clusters(8000, seed=2)
     exact = nearest(source, target, 1, engine="streamed")[1][:, 0]
     found = approximate(source, target, 1, kind)[:, 0]
     assert (found == exact).float().mean() > 0.9
     forward, backward = directions(source, target, search=kind)
-    assert (forward.target == exact).float().mean() > 0.9 and len(backward) == 6000
+    assert (forward.target == exact).float().mean() > 0.9 and len(backward) == 8000
     scores, rows = nearest(source, target, 5, engine=kind)
     assert (scores[:, :-1] >= scores[:, 1:]).all()
     assert all(len(set(r)) == 5 for r in rows.tolist())
 
 
+def test_a_search_that_comes_back_short_is_completed(monkeypatch):
+    monkeypatch.setattr(nearest_module, "SMALL", 0)
+    source, target = clusters(20, seed=1), clusters(8000, seed=2)
+    found = approximate(source, target, 2000, "ivf")
+    assert (found >= 0).all() and all(len(set(row)) == 2000 for row in found.tolist())
+
+
 @pytest.mark.parametrize(
-    "settings", [{"votes_every": 3}, {"loss_rows": 0.5}, {"normaliser": "moments"}, {"search": "ivf"}]
+    "settings",
+    [{"votes_every": 3}, {"loss_rows": 0.5}, {"normaliser": "moments"}, {"search": "ivf"}, {"search": "hnsw"}],
 )
-def test_an_approximate_run_says_so_and_stays_near_the_exact_one(example, fitted, settings, tmp_path):
+def test_an_approximate_run_says_so_and_stays_near_the_exact_one(example, fitted, settings, monkeypatch):
+    monkeypatch.setattr(nearest_module, "SMALL", 0)
     aligner = MixTEA(seed=1, max_epochs=12, device="cpu", **settings).fit(example)
     assert aligner.config.approximations() == settings and fitted.config.approximations() == {}
     assert aligner.score()["hits@1"] == pytest.approx(fitted.score()["hits@1"], abs=0.06)

@@ -78,3 +78,9 @@ def test_empty_votes_stay_empty():
     like = torch.ones(1)
     fused = fuse([no_votes((2, 3), like)] * 2, [0.5, 0.5])
     assert len(rectify(fused)) == 0 and fused.to_dense().shape == (2, 3)
+
+
+@pytest.mark.parametrize("n, m", [(0, 3), (3, 0), (0, 0)])
+def test_nobody_to_vote_or_to_vote_for(n, m):
+    votes = rectify(bidirectional_votes(torch.ones(n, 2), torch.ones(m, 2), 0.5, 0.5))
+    assert len(votes) == 0 and votes.shape == (n, m)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from typing import NoReturn
 
 import typer
 
@@ -14,7 +16,7 @@ from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
 from mixtea.cli.predict import predict
 from mixtea.cli.score import score
-from mixtea.errors import MixTEAError, ProcessLostError
+from mixtea.errors import MixTEAError, TrainingError
 
 app = typer.Typer(
     name="mixtea",
@@ -30,9 +32,18 @@ for verb in (demo, inspect, fit, predict, score, export, info):
 
 def main() -> None:
     """Exit code 0 for success, 2 for a wrong call or bad input (one message on stderr), 1 for anything else."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    level = logging.WARNING if os.environ.get("RANK", "0") == "0" else logging.ERROR
+    logging.basicConfig(level=level, format="%(levelname)s: %(message)s")
     try:
         app()
     except MixTEAError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1 if isinstance(error, ProcessLostError) else 2)
+        _stop(error, 1 if isinstance(error, TrainingError) else 2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _stop(f"{error.filename}: {error.strerror}. Check the path and its permissions.", 2)
+
+
+def _stop(message: object, code: int) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)

@@ -31,10 +31,13 @@ def demo(
     """
     from mixtea.cli.fit import train_and_save
     from mixtea.example import load_example
+    from mixtea.processes import is_first
 
     check_free(out, overwrite=True)
     settings = {"seed": seed} | ({"device": device} if device else {})
     aligner = train_and_save(load_example(), "paper", settings, out, overwrite=True)
+    if not is_first():
+        return
     Console().print(examples(aligner, seed))
     typer.echo(f"Next: mixtea predict {out} --out candidates.tsv    (or: mixtea export {out} --out mapping.tsv)")
 

@@ -102,6 +102,9 @@ def save_after_loss(aligner: MixTEA, out: Path, *, overwrite: bool) -> None:
     """Each process that is left waits for those before it; the first of them writes what was learned so far."""
     from mixtea import processes
 
+    started = time.time()
     time.sleep(2 * processes.launched_as())
-    if processes.is_first() or not (out / "run.json").exists():
+    manifest = out / "run.json"
+    written = manifest.exists() and manifest.stat().st_mtime >= started
+    if getattr(aligner, "history_", None) and not written:
         aligner.save(out, overwrite=overwrite)

@@ -31,7 +31,9 @@ def inspect(
 
     Example: mixtea inspect data/EN_DE_15K_V1 --json
     """
-    own = dict(source=source, target=target, links=links, valid_links=valid_links, test_links=test_links)
+    own: dict[str, Any] = dict(
+        source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
+    )
     read = load_task(task, fold, **own, one_to_many=one_to_many)
     found = summary(read) | {"estimates": estimates(read, device or "auto")}
     if as_json:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
 from mixtea.config import PRESETS
 from mixtea.data.task import Task
@@ -15,7 +16,7 @@ NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"
 
 
 def score_table(scores: Mapping[str, float], n_links: int, title: str = "") -> Table:
-    table = Table(title=f"{title} ({n_links:,} links, ties in expectation)", title_justify="left")
+    table = Table(title=Text(f"{title} ({n_links:,} links, ties in expectation)"), title_justify="left")
     table.add_column("direction")
     for metric in METRICS:
         table.add_column(NAMES[metric], justify="right")
@@ -25,7 +26,7 @@ def score_table(scores: Mapping[str, float], n_links: int, title: str = "") -> T
 
 
 def count_table(task: Task) -> Table:
-    table = Table(title=f"{task.name}" + (f", fold {task.fold}" if task.fold else ""), title_justify="left")
+    table = Table(title=Text(task.name + (f", fold {task.fold}" if task.fold else "")), title_justify="left")
     for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, graph in (("source", task.source), ("target", task.target)):

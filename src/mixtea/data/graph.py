@@ -74,7 +74,7 @@ def read_graph(
     head, relation, tail = table.columns
     extra = []
     if attributes is not None:
-        extra.append(read_table(attributes, 3, problems, rest_is_value=True).columns[0])
+        extra.append(read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True).columns[0])
     n_attribute_triples = len(extra[0]) if extra else 0
     if also is not None:
         extra.append(np.sort(pd.unique(also)))
@@ -88,5 +88,5 @@ def read_graph(
 def _names(path: Path | None, problems: Problems) -> dict[str, str]:
     if path is None:
         return {}
-    table: Table = read_table(path, 2, problems)
+    table: Table = read_table(path, 2, problems, may_be_empty=True)
     return dict(zip(*(column.tolist() for column in table.columns), strict=True))

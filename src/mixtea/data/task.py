@@ -77,13 +77,13 @@ def load_task(
             raise DataError("Give either a folder, or source, target and links; not both.")
         return _load_folder(Path(folder), fold, one_to_many, seed)
     missing = [name for name, value in own.items() if value is None]
-    if missing:
+    if source is None or target is None or links is None:
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
     extra = {"valid": valid_links, "test": test_links}
-    files = {"train": Path(str(links))} | {k: Path(v) for k, v in extra.items() if v is not None}
-    return _load_own(Path(str(source)), Path(str(target)), files, one_to_many, seed)
+    files = {"train": Path(links)} | {k: Path(v) for k, v in extra.items() if v is not None}
+    return _load_own(Path(source), Path(target), files, one_to_many, seed)
 
 
 def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -> Task:
@@ -113,8 +113,8 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
     splits, warnings = _checked(files, source, target, problems, one_to_many)
     if "valid" not in splits:
         splits["train"], splits["valid"] = split_off(splits["train"], 1 / 3, seed)
-    name, warnings = folder.resolve().name, [*more, *warnings]
-    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], fold, tuple(warnings))
+    name, said = folder.resolve().name, _logged([*more, *warnings])
+    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], fold, said)
 
 
 def _load_own(source_path: Path, target_path: Path, files: dict[str, Path], one_to_many: bool, seed: int) -> Task:
@@ -126,7 +126,7 @@ def _load_own(source_path: Path, target_path: Path, files: dict[str, Path], one_
         splits["train"], splits["valid"] = split_off(splits["train"], 0.2, seed)
     splits.setdefault("test", np.empty((0, 2), dtype=np.int64))
     name = f"{source_path.stem}-{target_path.stem}"
-    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, tuple(warnings))
+    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, _logged(warnings))
 
 
 def _checked(
@@ -134,9 +134,13 @@ def _checked(
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     splits, warnings = check_links(files, source, target, problems, one_to_many=one_to_many)
     problems.raise_if_any()
+    return splits, warnings
+
+
+def _logged(warnings: list[str]) -> tuple[str, ...]:
     for warning in warnings:
         logger.warning(warning)
-    return splits, warnings
+    return tuple(warnings)
 
 
 def _split_folder(folder: Path, fold: int | None) -> tuple[Path, int | None]:

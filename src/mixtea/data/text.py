@@ -22,21 +22,23 @@ class Table:
         return len(self.lines)
 
 
-def read_table(path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False) -> Table:
+def read_table(
+    path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False
+) -> Table:
     """Read a tab-separated file without a header; whatever is wrong with it goes to `problems`.
 
     With `rest_is_value` the last column is all that follows, tabs included (attribute values).
     """
-    text = _text(path, problems)
+    text, unreadable = _text(path, problems)
     lines = text.split("\n")
     while lines and not lines[-1]:
         lines.pop()
-    if not lines:
+    if not lines and not may_be_empty:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {n_columns} tab-separated columns.")
     tabs = _tabs_per_line(text, len(lines))
     good = tabs >= n_columns - 1 if rest_is_value else tabs == n_columns - 1
     for i in np.flatnonzero(~good):
-        if lines[i] != _UNREADABLE:
+        if i not in unreadable:
             found = f"{tabs[i] + 1} column{'s' if tabs[i] else ''}" if lines[i] else "a blank line"
             problems.add(path, int(i) + 1, lines[i], found, f"Write {n_columns} columns separated by tabs.")
     columns = _split(lines, good, n_columns, exact=bool((tabs[good] == n_columns - 1).all()))
@@ -44,17 +46,18 @@ def read_table(path: Path, n_columns: int, problems: Problems, *, rest_is_value:
     return _without_empty_labels(table, problems, last_may_be_empty=rest_is_value)
 
 
-_UNREADABLE = "\ufffd"  # stands for a line that is not UTF-8 and has been reported
-
-
-def _text(path: Path, problems: Problems) -> str:
+def _text(path: Path, problems: Problems) -> tuple[str, set[int]]:
+    """The file's text, and the places of lines that are not UTF-8, which are reported and stand empty in the text."""
     data = _bytes(path)
+    unreadable: set[int] = set()
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        text = "\n".join(_decode_line(path, i, line, problems) for i, line in enumerate(data.split(b"\n"), 1))
+        lines = [_decode_line(path, i, line, problems) for i, line in enumerate(data.split(b"\n"))]
+        unreadable = {i for i, line in enumerate(lines) if line is None}
+        text = "\n".join(line or "" for line in lines)
     text = text.removeprefix("\ufeff")
-    return text.replace("\r\n", "\n") if "\r\n" in text else text
+    return (text.replace("\r\n", "\n") if "\r\n" in text else text), unreadable
 
 
 def _bytes(path: Path) -> bytes:
@@ -68,13 +71,13 @@ def _bytes(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
-def _decode_line(path: Path, number: int, line: bytes, problems: Problems) -> str:
+def _decode_line(path: Path, place: int, line: bytes, problems: Problems) -> str | None:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         bad = line[error.start : error.end].hex(" ")
-        problems.add(path, number, repr(line[:80])[2:-1], f"byte {bad} is not UTF-8 in", "Save the file as UTF-8.")
-        return _UNREADABLE
+        problems.add(path, place + 1, repr(line[:80])[2:-1], f"byte {bad} is not UTF-8 in", "Save the file as UTF-8.")
+        return None
 
 
 def _tabs_per_line(text: str, n_lines: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from torch import Tensor
 from mixtea.config import Config
 from mixtea.data.graph import Graph
 
+CHUNK_BYTES = 256 << 20
 # torch says once that its compressed rows are in beta, and that it trusts our indices as we ask it to
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
@@ -134,4 +135,8 @@ def product(matrix: Tensor, dense: Tensor) -> Tensor:
         return matrix @ dense
     start, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     row = torch.repeat_interleave(torch.arange(len(start) - 1, device=start.device), start.diff())
-    return dense.new_zeros(matrix.shape[0], dense.shape[1]).index_add_(0, row, dense[column] * values[:, None])
+    out = dense.new_zeros(matrix.shape[0], dense.shape[1])
+    size = max(1, CHUNK_BYTES // (dense.shape[1] * dense.element_size()))
+    for part in (slice(i, i + size) for i in range(0, len(row), size)):
+        out.index_add_(0, row[part], dense[column[part]].mul_(values[part, None]))
+    return out

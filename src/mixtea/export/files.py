@@ -10,14 +10,26 @@ from pathlib import Path
 
 from mixtea.errors import RunError
 
+RUN_FILES = {
+    "run.json": "what, when, with which versions; sizes and checksums of the other files; written last",
+    "config.json": "the settings",
+    "weights.safetensors": "the student",
+    "graphs.safetensors": "triples and links as numbers",
+    "vocabulary.json": "the labels behind the numbers",
+    "history.json": "one record an epoch",
+    "metrics.json": "scores, where there were links to score",
+    "curves.png": "losses and validation scores",
+}
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, which takes its place once the block has ended well."""
-    if path.is_dir():
-        raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
-    temporary = _beside(path, "tmp")
     with _clear_errors(path):
+        path = path.resolve()
+        if path.is_dir():
+            raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
+        temporary = _beside(path, "tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield temporary
@@ -32,8 +44,9 @@ def whole_file(path: Path) -> Iterator[Path]:
 def whole_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yields a temporary folder beside `path`, which takes its place once the block has ended well."""
     check_free(path, overwrite=overwrite)
-    temporary, old = _beside(path, "tmp"), _beside(path, "old")
     with _clear_errors(path):
+        path = path.resolve()
+        temporary, old = _beside(path, "tmp"), _beside(path, "old")
         temporary.mkdir(parents=True)
         try:
             yield temporary
@@ -49,14 +62,30 @@ def whole_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
-    """Refuse a path that holds something already, before any work is done for it."""
-    if path.is_dir():
-        if any(path.iterdir()) and not (overwrite and (path / "run.json").exists()):
-            held = "a run is already there" if (path / "run.json").exists() else "the folder is not empty"
-            way = "Name another, or say --overwrite." if (path / "run.json").exists() else "Name another."
-            raise RunError(f"{path}: {held}. {way}")
-    elif path.exists():
-        raise RunError(f"{path}: a file, where a folder is to be written. Name another.")
+    """Refuse a place that holds something or cannot be written, before any work is done for it."""
+    with _clear_errors(path):
+        resolved = path.resolve()
+        if resolved.is_dir():
+            _check_replaceable(path, sorted(p.name for p in resolved.iterdir()), overwrite)
+        elif resolved.exists():
+            raise RunError(f"{path}: a file, where a folder is to be written. Name another.")
+        resolved.parent.mkdir(parents=True, exist_ok=True)
+        probe = _beside(resolved, "probe")
+        probe.mkdir()
+        probe.rmdir()
+
+
+def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
+    """A run may be replaced on request, if nothing else has been laid beside its files."""
+    if not held:
+        return
+    if "run.json" not in held:
+        raise RunError(f"{path}: the folder is not empty. Name another.")
+    if not overwrite:
+        raise RunError(f"{path}: a run is already there. Name another, or say --overwrite.")
+    others = [name for name in held if name not in RUN_FILES]
+    if others:
+        raise RunError(f"{path}: besides a run it holds {', '.join(others[:5])}. Move that away, or name another.")
 
 
 def _beside(path: Path, what: str) -> Path:

@@ -1,13 +1,6 @@
 """The run folder: everything a training leaves, in open formats, with a manifest that knows every byte.
 
-run.json              what, when, with which versions; sizes and checksums of the other files; written last
-config.json           the settings
-weights.safetensors   the student
-graphs.safetensors    triples and links as numbers
-vocabulary.json       the labels behind the numbers
-history.json          one record an epoch
-metrics.json          scores, where there were links to score
-curves.png            losses and validation scores
+`RUN_FILES` in export/files.py says what each file holds.
 """
 
 from __future__ import annotations
@@ -27,7 +20,7 @@ from mixtea.config import Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
 from mixtea.errors import MixTEAError, RunError
-from mixtea.export.files import whole_folder
+from mixtea.export.files import RUN_FILES, whole_folder
 
 FORMAT = 1
 MANIFEST = "run.json"
@@ -87,6 +80,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     try:
         about = _json(path)
         found = about["format"]
+        if found == FORMAT and not about.keys() >= set(_ABOUT):
+            raise KeyError(f"without {', '.join(set(_ABOUT) - about.keys())}")
         files = {str(name): (int(e["bytes"]), str(e["sha256"])) for name, e in about["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunError(f"{path}: damaged ({error}). Restore it from a copy, or train again.") from None
@@ -97,14 +92,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return about | {"files": files}
 
 
-_NEEDED = {
-    "config.json",
-    "vocabulary.json",
-    "history.json",
-    "metrics.json",
-    "weights.safetensors",
-    "graphs.safetensors",
-}
+_NEEDED = RUN_FILES.keys() - {MANIFEST}
+_ABOUT = ("task", "fold", "n_epochs", "best_epoch", "stopped_because", "seconds")
 
 
 def _check_file(path: Path, expected: tuple[int, str]) -> None:

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import MissingExtraError
-from mixtea.similarity import row_blocks, top_k, unit
+from mixtea.similarity import groups_of_equal_rows, row_blocks, top_k, unit
 
-SMALL = 2000  # below it an index is not worth building
+SMALL = 10_000  # targets; below it an index is not worth building
 SPARE = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
 
 
@@ -29,21 +29,46 @@ def nearest(
 
     Nearness is the cosine, or the negated Euclidean or Manhattan distance. `engine` is "faiss" or "streamed", both
     exact, "auto" (Faiss on CPU if it is installed), or "ivf" or "hnsw", which may miss some. Every engine only proposes
-    k + 8 candidates; nearness is then computed pair by pair in float64, so both exact engines give the same answer, and
-    the lower row wins a tie.
+    k + 8 different vectors; nearness is then computed pair by pair in float64 and twins, rows with exactly the same
+    vector, follow each other from the lowest, so both exact engines give the same answer.
     """
     source, target = source_vectors.detach(), target_vectors.detach()
     if metric == "cosine":
         source, target = unit(source), unit(target)
     k = min(k, len(target))
-    wider = min(k + SPARE, len(target))
+    group, n_groups = groups_of_equal_rows(target)
+    different = _first_of_each(group, n_groups)  # row numbers, ascending
+    wider = min(k + SPARE, n_groups)
     if engine == "auto":
         engine = "faiss" if source.device.type == "cpu" and has_faiss() else "streamed"
+    among = target if n_groups == len(target) else target.index_select(0, different)
     if engine == "streamed" or not len(source):
-        candidates = top_k(source, target, wider, metric, mib=mib)
+        candidates = top_k(source, among, wider, metric, mib=mib)
     else:
-        candidates = approximate(source, target, wider, engine, metric)
-    return _rescored(source, target, candidates.sort(dim=1).values, k, metric, mib)
+        candidates = approximate(source, among, wider, engine, metric)
+    scores, places = _rescored(source, among, candidates.sort(dim=1).values, metric, mib)
+    if n_groups == len(target):
+        return scores[:, :k].to(source.dtype), places[:, :k]
+    return _with_twins(scores, different[places], group, k, source.dtype)
+
+
+def _first_of_each(group: Tensor, n_groups: int) -> Tensor:
+    rows = torch.arange(len(group), device=group.device)
+    return (
+        torch.full((n_groups,), len(group), device=group.device).scatter_reduce_(0, group, rows, "amin").sort().values
+    )
+
+
+def _with_twins(scores: Tensor, rows: Tensor, group: Tensor, k: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """The first k when each of `rows` [n, w] is followed by its twins."""
+    size = torch.bincount(group)
+    members, start = torch.argsort(group, stable=True), size.cumsum(0) - size
+    found = group[rows]
+    ends = size[found].cumsum(1)
+    slots = torch.arange(k, device=rows.device).expand(len(rows), k).contiguous()
+    which = torch.searchsorted(ends, slots, right=True)
+    within = slots - (ends - size[found]).gather(1, which)
+    return scores.gather(1, which).to(dtype), members[start[found.gather(1, which)] + within]
 
 
 def has_faiss() -> bool:
@@ -51,7 +76,7 @@ def has_faiss() -> bool:
 
 
 def approximate(source: Tensor, target: Tensor, k: int, kind: str, metric: str = "cosine") -> Tensor:
-    """int64 [n, k]: the targets nearest to each source row that a Faiss index finds, the last one again if it is short.
+    """int64 [n, k]: the targets nearest to each source row that a Faiss index finds.
 
     `kind` is "ivf" (inverted lists), "hnsw" (a graph of neighbours) or "faiss" (exact). Vectors are unit for cosine.
     """
@@ -60,9 +85,10 @@ def approximate(source: Tensor, target: Tensor, k: int, kind: str, metric: str =
     queries, items = (np.ascontiguousarray(t.cpu().numpy(), dtype=np.float32) for t in (source, target))
     index = _index(kind, items, metric)
     found = index.search(queries, k)[1]
-    for place in range(1, k):
-        found[:, place] = np.where(found[:, place] < 0, found[:, place - 1], found[:, place])
-    return torch.from_numpy(np.maximum(found, 0)).to(source.device)
+    short = (found < 0).any(axis=1)
+    if short.any():  # too few in the lists that were looked at
+        found[short] = _index("faiss", items, metric).search(queries[short], k)[1]
+    return torch.from_numpy(found).to(source.device)
 
 
 def _index(kind: str, items: np.ndarray, metric: str) -> Any:
@@ -75,8 +101,8 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
     if kind == "faiss" or n < SMALL:
         index = faiss.IndexFlat(d, measure)
     elif kind == "hnsw":
-        index = faiss.IndexHNSWFlat(d, 32, measure)
-        index.hnsw.efSearch = 128
+        index = faiss.IndexHNSWFlat(d, 32, faiss.METRIC_L2)  # the order of cosines too, as the vectors are unit
+        index.hnsw.efConstruction, index.hnsw.efSearch = 100, 256
     else:
         index = faiss.index_factory(d, f"IVF{lists},Flat", measure)
         index.nprobe = max(8, lists // 64)
@@ -86,18 +112,16 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
 
 
 def _rescored(
-    source: Tensor, target: Tensor, candidates: Tensor, k: int, metric: str, mib: int | None
+    source: Tensor, target: Tensor, candidates: Tensor, metric: str, mib: int | None
 ) -> tuple[Tensor, Tensor]:
-    scores = torch.empty(len(source), k, dtype=torch.float64, device=source.device)
-    rows_found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
+    """Nearness in float64 of candidates [n, w], which ascend in each row, and they themselves; best first."""
+    scores = torch.empty(candidates.shape, dtype=torch.float64, device=source.device)
+    found = torch.empty_like(candidates)
     for rows in row_blocks(0, len(source), candidates.shape[1] * source.shape[1] * 16, source.device, mib=mib):
-        pairs = target[candidates[rows]].double()
-        exact = _pair_nearness(source[rows, None].double(), pairs, metric)
-        again = candidates[rows, 1:] == candidates[rows, :-1]  # sorted, so a candidate named twice follows itself
-        exact[:, 1:].masked_fill_(again, -torch.inf)
-        order = exact.argsort(dim=1, descending=True, stable=True)[:, :k]
-        scores[rows], rows_found[rows] = exact.gather(1, order), candidates[rows].gather(1, order)
-    return scores.to(source.dtype), rows_found
+        exact = _pair_nearness(source[rows, None].double(), target[candidates[rows]].double(), metric)
+        order = exact.argsort(dim=1, descending=True, stable=True)
+        scores[rows], found[rows] = exact.gather(1, order), candidates[rows].gather(1, order)
+    return scores, found
 
 
 def _pair_nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:

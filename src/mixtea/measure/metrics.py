@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import DataError
-from mixtea.similarity import count_better_and_equal, unit
+from mixtea.similarity import count_better_and_equal, fast_products, unit
 
 KS = (1, 5, 10)
 
@@ -29,9 +29,9 @@ def ranking_metrics(
     """
     if not len(truth):
         raise DataError("There is no link to score.")
-    counts = count_better_and_equal(
-        unit(source_vectors), unit(target_vectors), truth, block_size=block_size, mib=mib
-    )  # fmt: skip
+    source, target = unit(source_vectors), unit(target_vectors)
+    with fast_products(False):
+        counts = count_better_and_equal(source, target, truth, block_size=block_size, mib=mib)
     better, equal = (c.double() for c in counts)
     hits = {f"hits@{k}": ((k - better) / equal).clamp(0, 1).mean().item() for k in ks}
     harmonic = torch.digamma(better + equal + 1) - torch.digamma(better + 1)

@@ -11,11 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea import processes
 from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
-from mixtea.errors import MixTEAError, ProcessLostError
+from mixtea.errors import ProcessLostError, TrainingError
 from mixtea.measure.metrics import both_directions
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach import schedule
@@ -195,12 +196,18 @@ class Trainer:
     @torch.no_grad()
     def validate(self) -> Record:
         """Hit@1 and MRR on the validation links in both directions; they weigh the voters from now on (Eq. 11)."""
+        processes.from_first(*self.student.parameters(), *self.teacher.parameters())
         scores = both_directions(self.student(), self.valid, mib=self.config.block_mib)
         voter = scores
         if self.config.vote_weights_from == "teacher":
             voter = both_directions(self.teacher(), self.valid, mib=self.config.block_mib)
-        self.weights = vote_weights((voter["hits@1"], voter["backward_hits@1"]))
-        return {f"valid_{name}": scores[name] for name in ("hits@1", "mrr", "backward_hits@1", "backward_mrr")}
+        names = ("hits@1", "mrr", "backward_hits@1", "backward_mrr")
+        found = torch.tensor([*(scores[n] for n in names), *(voter[n] for n in names)], dtype=torch.float64)
+        found = found.to(self.links.device)
+        processes.from_first(found)
+        values = found.tolist()
+        self.weights = vote_weights((values[4], values[6]))
+        return {f"valid_{name}": value for name, value in zip(names, values[:4], strict=True)}
 
     @staticmethod
     def as_numbers(record: Record, epoch: int) -> Record:
@@ -208,5 +215,5 @@ class Trainer:
         numbers = {name: v.item() if isinstance(v, Tensor) else v for name, v in record.items()}
         numbers["loss"] = numbers["loss_alignment"] + numbers["lambda"] * numbers.get("loss_pseudo", 0.0)
         if not all(abs(v) < float("inf") for v in numbers.values()):
-            raise MixTEAError(f"The loss is not finite at epoch {epoch}. Try a smaller learning_rate.")
+            raise TrainingError(f"The loss is not finite at epoch {epoch}. Try a smaller learning_rate.")
         return numbers

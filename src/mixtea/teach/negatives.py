@@ -20,7 +20,7 @@ def random_negatives(
     def draw(partner: Tensor, own: Tensor, first: int, size: int) -> Tensor:
         return first + _other(own - first, size, k, generator)
 
-    return _replaced(links, n_source, n_target, replace, draw)
+    return _replaced(links, n_source, n_target, replace, draw, generator)
 
 
 def hard_negatives(
@@ -42,17 +42,37 @@ def hard_negatives(
         graph = vectors[first : first + size]
         return first + _nearest_others(vectors[partner], graph, (own - first)[:, None], k, generator, mib)
 
-    return _replaced(links, n_source, len(vectors) - n_source, replace, draw)
+    return _replaced(links, n_source, len(vectors) - n_source, replace, draw, generator)
 
 
-def _replaced(links: Tensor, n_source: int, n_target: int, replace: str, draw: Draw) -> Tensor:
+def _replaced(
+    links: Tensor, n_source: int, n_target: int, replace: str, draw: Draw, generator: torch.Generator
+) -> Tensor:
     source, target = links[:, 0], links[:, 1]
     others = draw(target, source, 0, n_source)
     pairs = [torch.stack([others, target[:, None].expand_as(others)], dim=2)]
     if replace == "both":
         others = draw(source, target, n_source, n_target)
         pairs.append(torch.stack([source[:, None].expand_as(others), others], dim=2))
-    return torch.cat(pairs, dim=1)
+    return _without_links(torch.cat(pairs, dim=1), links, n_source, n_target, generator)
+
+
+def _without_links(
+    pairs: Tensor, links: Tensor, n_source: int, n_target: int, generator: torch.Generator, tries: int = 64
+) -> Tensor:
+    """Pairs that are themselves links, as there can be where one entity has several, become random pairs."""
+    n = n_source + n_target
+    known = links[:, 0] * n + links[:, 1]
+    for _ in range(tries):
+        wrong = torch.isin(pairs[..., 0] * n + pairs[..., 1], known)
+        if not wrong.any():
+            break
+        count = int(wrong.sum())
+        drawn = [
+            torch.randint(size, (count,), generator=generator, device=links.device) for size in (n_source, n_target)
+        ]
+        pairs[wrong] = torch.stack([drawn[0], drawn[1] + n_source], dim=1)
+    return pairs
 
 
 def _nearest_others(

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from mixtea.match.nearest import approximate
-from mixtea.similarity import best_both_ways
-from mixtea.teach.votes import Votes
+from mixtea.similarity import best_both_ways, groups_of_equal_rows
+from mixtea.teach.votes import Votes, no_votes
 
 
 @torch.no_grad()
@@ -20,6 +20,8 @@ def directions(
     other than "exact" finds best matches approximately.
     """
     shape = (len(source), len(target))
+    if 0 in shape:
+        return no_votes(shape, source), no_votes(shape, source)
     rows, columns = (torch.arange(k, device=source.device) for k in shape)
     if search == "exact":
         best = best_both_ways(source, target, mib=mib)
@@ -36,7 +38,7 @@ def directions(
 
 def _with_twins(voter: Tensor, chosen: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
     """The pairs (voter, chosen) and (voter, twin) for every row of `vectors` equal to the chosen one."""
-    group, n_groups = _groups_of_equal_rows(vectors)
+    group, n_groups = groups_of_equal_rows(vectors)
     if n_groups == len(vectors):
         return voter, chosen
     size = torch.bincount(group, minlength=n_groups)
@@ -46,12 +48,3 @@ def _with_twins(voter: Tensor, chosen: Tensor, vectors: Tensor) -> tuple[Tensor,
     which = torch.arange(int(copies.sum()), device=chosen.device)
     within = which - (copies.cumsum(0) - copies).repeat_interleave(copies)
     return voter.repeat_interleave(copies), members[start[group[chosen]].repeat_interleave(copies) + within]
-
-
-def _groups_of_equal_rows(vectors: Tensor) -> tuple[Tensor, int]:
-    """A number for each row, the same for bit-equal rows, by a 64-bit hash of the row's bits."""
-    bits = vectors.contiguous().view(torch.int64 if vectors.dtype == torch.float64 else torch.int32).long()
-    generator = torch.Generator().manual_seed(0)
-    odd = torch.empty(bits.shape[1], dtype=torch.int64).random_(-(2**63), None, generator=generator) | 1
-    values, group = torch.unique((bits * odd.to(bits.device)).sum(1), return_inverse=True)
-    return group, len(values)
