@@ -152,6 +152,11 @@ def test_an_existing_run_is_not_replaced_by_accident(tiny, tmp_path):
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
+def test_links_can_be_scored_by_label(tiny):
+    aligner = MixTEA(**SHORT).fit(tiny)
+    assert aligner.score([("d", "D"), ("e", "E")]) == aligner.score(tiny.test)
+
+
 def test_wrong_calls_are_named(tiny):
     with pytest.raises(NotFittedError, match="fit"):
         MixTEA().predict()
@@ -163,7 +168,11 @@ def test_wrong_calls_are_named(tiny):
     with pytest.raises(DataError, match="outside"):
         aligner.score(np.array([[0, 99]]))
     with pytest.raises(DataError, match=r"\[p, 2\]"):
-        aligner.score(np.array([["a", "A"]]))
+        aligner.score(np.array([0, 1]))
+    with pytest.raises(DataError, match="target graph has no entity 'Z'"):
+        aligner.score([("a", "Z")])
+    with pytest.raises(DataError, match="fit needs a task, not str"):
+        MixTEA().fit("folder")
     for k in (0, 2.5):
         with pytest.raises(ConfigError, match="at least 1"):
             aligner.predict(k=k)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting, read_toml
+from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting, read_settings
 from mixtea.errors import ConfigError
 
 
@@ -22,7 +23,9 @@ def test_round_trips(tmp_path):
     config = Config.preset("text", entity_dim=64, dropout=0.1, seed=7)
     assert Config.from_dict(config.to_dict()) == config
     (tmp_path / "c.toml").write_text("".join(f"{k} = {toml(v)}\n" for k, v in config.to_dict().items()))
-    assert Config.from_dict(read_toml(tmp_path / "c.toml")) == config
+    assert Config.from_dict(read_settings(tmp_path / "c.toml")) == config
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict()))
+    assert Config.from_dict(read_settings(tmp_path / "config.json")) == config
     flags = dict(parse_setting(f"{k}={v}") for k, v in config.to_dict().items())
     assert Config.from_dict(flags) == config
 
@@ -58,10 +61,13 @@ def test_wrong_flags_files_and_presets_are_explained(tmp_path):
     with pytest.raises(ConfigError, match="Choose one of paper, text"):
         Config.preset("worst")
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_toml(tmp_path / "none.toml")
+        read_settings(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("a = ")
-    with pytest.raises(ConfigError, match="not valid TOML"):
-        read_toml(tmp_path / "bad.toml")
+    with pytest.raises(ConfigError, match=r"bad\.toml: not valid TOML"):
+        read_settings(tmp_path / "bad.toml")
+    (tmp_path / "odd.toml").write_text("preset = 'text'")
+    with pytest.raises(ConfigError, match=r"odd\.toml: There is no setting 'preset'"):
+        read_settings(tmp_path / "odd.toml")
 
 
 def test_the_documentation_of_the_settings_is_current():

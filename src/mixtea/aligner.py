@@ -54,6 +54,8 @@ class MixTEA:
         `on_epoch` is called with each epoch's record. If another process of the run is lost, what was learned so far
         is kept, and ProcessLostError is raised.
         """
+        if not isinstance(task, Task):
+            raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
         if not len(task.train):
             raise DataError(f"{task.name}: no training link. Give at least a few.")
         device = choose_device(self.config.device)
@@ -105,21 +107,33 @@ class MixTEA:
         _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
         return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
 
-    def score(self, links: np.ndarray | None = None) -> dict[str, float]:
+    def score(self, links: Any = None) -> dict[str, float]:
         """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
 
-        Ties count in expectation. Candidates are the links' own targets, or all with candidates="all".
+        Links are pairs of indices, as in a task, or of labels. Ties count in expectation. Candidates are the links' own
+        targets, or all with candidates="all".
         """
         vectors = self.vectors_
         links = np.asarray(self.task_.test if links is None else links)
-        if links.ndim != 2 or links.shape[1] != 2 or not len(links) or links.dtype.kind not in "iu":
-            raise DataError("score needs links as whole numbers [p, 2], source and target index, at least one.")
+        if links.ndim != 2 or links.shape[1] != 2 or not len(links) or links.dtype.kind not in "iuOU":
+            raise DataError("score needs links [p, 2], source and target as indices or labels, at least one.")
+        if links.dtype.kind in "OU":
+            links = self._indices(links)
         sizes = np.array([self.task_.source.n_entities, self.task_.target.n_entities])
         if (links < 0).any() or (links >= sizes).any():
             raise DataError("A link to score names an entity outside the graphs.")
         joint = torch.from_numpy(links.astype(np.int64) + np.array([0, sizes[0]])).to(vectors.device)
         everything = int(sizes[0]) if self.config.candidates == "all" else None
         return both_directions(vectors, joint, everything, mib=self.config.block_mib)
+
+    def _indices(self, labels: np.ndarray) -> np.ndarray:
+        """Pairs of labels as pairs of indices."""
+        found = [graph.find(labels[:, side]) for side, graph in enumerate((self.task_.source, self.task_.target))]
+        for side, indices in zip(("source", "target"), found, strict=True):
+            if (indices < 0).any():
+                unknown = labels[(indices < 0).argmax(), 0 if side == "source" else 1]
+                raise DataError(f"The {side} graph has no entity {str(unknown)!r}.")
+        return np.stack(found, axis=1)
 
     def save(self, folder: PathOrStr, *, overwrite: bool = False) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`."""
@@ -179,7 +193,7 @@ def choose_device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         why = str(error).splitlines()[0]
-        raise ConfigError(f"device {name!r} cannot be used here: {why}. Choose cpu, cuda or auto.") from None
+        raise ConfigError(f"device {name!r} cannot be used here: {why}. Choose cpu or auto.") from None
     return device
 
 

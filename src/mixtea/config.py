@@ -200,14 +200,20 @@ def parse_setting(assignment: str) -> tuple[str, Any]:
         raise ConfigError(f"{name} must be {_NAMES[TYPES[name]]}, not {text!r}.") from None
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Settings from a TOML file of `field = value` lines."""
+def read_settings(path: Path) -> dict[str, Any]:
+    """Settings from a TOML file of `field = value` lines, or from a run's config.json."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        settings = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        Config.from_dict(settings)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}.") from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except (ValueError, TypeError) as error:
+        kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
+        raise ConfigError(f"{path}: not valid {kind}: {error}.") from None
+    return dict(settings)
 
 
 def describe() -> str:

@@ -86,5 +86,5 @@ def _report(found: Iterable[Problem]) -> Iterable[str]:
 
 def _shorten(value: str, width: int = 100) -> str:
     """The value as a Python literal, so that invisible characters show, cut to a line's length."""
-    shown = ascii(value) if any(not c.isprintable() for c in value) else repr(value)
+    shown = repr(value)
     return shown if len(shown) <= width else shown[: width - 4] + "..." + shown[0]

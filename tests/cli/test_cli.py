@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -12,6 +15,7 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import cli
+from mixtea.example import FOLDER as WORLD
 
 SHORT = ("--set", "max_epochs=2", "--device", "cpu")
 
@@ -55,7 +59,9 @@ BROKEN_FILES = {
     "blank line": ("rel_triples_1", "\n" + SOURCE, "line 1: a blank line"),
     "empty label": ("rel_triples_1", SOURCE + "\tr\tb\n", "line 6: column 1 is empty"),
     "not UTF-8": ("rel_triples_1", SOURCE.encode() + b"caf\xe9\tr\tb\n", "line 6: byte e9 is not UTF-8"),
-    "UTF-16": ("rel_triples_2", TARGET.encode("utf-16"), "is not UTF-8"),
+    "UTF-16": ("rel_triples_2", TARGET.encode("utf-16"), "UTF-16 text, which is not UTF-8"),
+    "gzip": ("rel_triples_2", gzip.compress(TARGET.encode()), "compressed with gzip"),
+    "a header": ("rel_triples_1", "Head\tRelation\tTail\n" + SOURCE, "line 1: a header"),
     "missing ent_links": ("ent_links", MISSING, "no such file"),
     "three columns of links": ("ent_links", LINKS + "a\tA\t1.0\n", "line 6: 3 columns"),
     "missing training links": (TRAIN, MISSING, "no such file"),
@@ -146,6 +152,7 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         (("score", "TINY/ent_links"), "TINY/ent_links: a file, where a run folder is needed"),
         (("export", "TINY", "--out", "m.xlsx"), "no format goes with the ending '.xlsx'"),
         (("predict", "TINY", "--out", "x", "--k", "0"), "k"),
+        (("predict", "TINY", "--out", "x.csv"), "Name a file that ends in .tsv"),
         (("fly",), "No such command"),
     ],
 )
@@ -273,3 +280,54 @@ def test_a_training_that_cannot_go_on_exits_with_1(folder, tmp_path, mixtea, mon
     monkeypatch.setattr("mixtea.teach.loop.alignment_loss", lambda vectors, *_: vectors.sum() * float("nan"))
     code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
     assert code == 1 and "error: The loss is not finite at epoch 1" in err and not (tmp_path / "run").exists()
+
+
+def test_outputs_never_replace_what_is_no_file_or_part_of_a_run(run, tmp_path, mixtea):
+    os.mkfifo(tmp_path / "pipe.tsv")
+    before = (run / "weights.safetensors").read_bytes()
+    for out, message in ((tmp_path / "pipe.tsv", "a device or pipe"), (run / "weights.safetensors", "part of a run")):
+        code, _, err = mixtea("predict", run, "--out", out)
+        assert code == 2 and message in err
+    assert (tmp_path / "pipe.tsv").is_fifo() and (run / "weights.safetensors").read_bytes() == before
+
+
+def test_score_says_what_it_ranks_among_and_what_was_learned(run, tmp_path, mixtea):
+    write(tmp_path, {"seen.tsv": "a\tA\nd\tD\n"})
+    code, out, err = mixtea("score", run, "--links", tmp_path / "seen.tsv")
+    assert code == 0 and "ranked among their own ends" in out and "1 of these 2 links were trained on" in err
+    assert json.loads(mixtea("score", run, "--links", tmp_path / "seen.tsv", "--json")[1])["trained_on"] == 1
+    assert "ranked among all entities" in mixtea("score", run, "--candidates", "all")[1]
+    assert mixtea("score", run, "--candidates", "some")[0] == 2
+
+
+def test_fit_passes_doubts_on(folder, tmp_path, mixtea):
+    _, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
+    assert "warning: only 2 train links" in err
+
+
+def test_a_run_can_be_repeated_from_its_own_settings(run, folder, tmp_path, mixtea):
+    assert mixtea("fit", folder, "--config", run / "config.json", "--out", tmp_path / "again")[0] == 0
+    weights = [(r / "weights.safetensors").read_bytes() for r in (run, tmp_path / "again")]
+    assert weights[0] == weights[1]
+
+
+def test_version(mixtea):
+    code, out, _ = mixtea("--version")
+    assert code == 0 and out.startswith("mixtea ")
+
+
+def test_an_interrupted_training_leaves_nothing(tmp_path):
+    """A real process, a real Ctrl-C."""
+    out = tmp_path / "run"
+    command = ["-m", "mixtea", "fit", str(WORLD), "--out", str(out), "--device", "cpu"]
+    process = subprocess.Popen(
+        [sys.executable, *command, "--set", "validate_every=1", "--set", "patience=1000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    for line in process.stderr:
+        if line.startswith("epoch 2/"):
+            process.send_signal(signal.SIGINT)
+            break
+    _, err = process.communicate(timeout=60)
+    assert process.returncode not in (0, 2) and "interrupted after epoch" in err and "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -20,12 +20,29 @@ from mixtea.errors import MixTEAError, TrainingError
 
 app = typer.Typer(
     name="mixtea",
-    help="Find which entities of two knowledge graphs are the same, from a few known links.\n\nStart with: mixtea demo",
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback()
+def about(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, help="Show the version and stop.")] = False,
+) -> None:
+    """Find which entities of two knowledge graphs are the same, from a few known links.
+
+    Start with: mixtea demo
+    """
+    if version:
+        from mixtea import __version__
+
+        typer.echo(f"mixtea {__version__}")
+        raise typer.Exit
+
+
 for verb in (demo, inspect, fit, predict, score, export, info):
     app.command()(verb)
 

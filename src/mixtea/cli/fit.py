@@ -11,7 +11,8 @@ from rich.console import Console
 
 from mixtea.cli import options
 from mixtea.cli.tables import score_table
-from mixtea.config import Config, parse_setting, read_toml
+from mixtea.config import Config, parse_setting, read_settings
+from mixtea.data.summary import doubts
 from mixtea.data.task import Task, load_task
 from mixtea.errors import ProcessLostError
 from mixtea.export.files import check_free
@@ -32,7 +33,7 @@ def fit(
     one_to_many: options.OneToMany = False,
     preset: Annotated[str, typer.Option(help="paper (the behaviour behind the published numbers) or text.")] = "paper",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
-    config: Annotated[Path | None, typer.Option(help="Settings from a TOML file.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
     device: options.Device = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --out.")] = False,
@@ -55,8 +56,8 @@ def fit(
 def _settings(
     preset: str, toml: Path | None, assignments: list[str], seed: int | None, device: str | None
 ) -> dict[str, Any]:
-    """Settings from the TOML file, then --set, then --seed and --device; checked before any file is read."""
-    chosen = read_toml(toml) if toml else {}
+    """Settings from the file, then --set, then --seed and --device; checked before any other file is read."""
+    chosen = read_settings(toml) if toml else {}
     chosen |= dict(parse_setting(text) for text in assignments)
     chosen |= {name: value for name, value in (("seed", seed), ("device", device)) if value is not None}
     Config.preset(preset, **chosen)
@@ -77,9 +78,15 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
     approximate = ", ".join(f"{name}={value}" for name, value in aligner.config.approximations().items())
     if approximate:
         console.print(f"approximate: {approximate}", highlight=False)
+    for doubt in doubts(task):
+        console.print(f"warning: {doubt}", highlight=False, markup=False)
+    progress = TrainingProgress(aligner.config.max_epochs, console)
     try:
-        with TrainingProgress(aligner.config.max_epochs, console) as progress:
+        with progress:
             aligner.fit(task, on_epoch=progress)
+    except KeyboardInterrupt:
+        console.print(f"interrupted after epoch {progress.epoch}; nothing was written", highlight=False)
+        raise
     except ProcessLostError:
         save_after_loss(aligner, out, overwrite=overwrite)
         raise
@@ -93,7 +100,7 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
     aligner.save(out, overwrite=overwrite)
     if aligner.metrics_:
         title = f"Test links, approximate ({approximate})" if approximate else "Test links"
-        Console().print(score_table(aligner.metrics_, len(task.test), title))
+        Console().print(score_table(aligner.metrics_, len(task.test), title, aligner.config.candidates))
     console.print(f"run folder: {out}", highlight=False, markup=False, soft_wrap=True)
     return aligner
 

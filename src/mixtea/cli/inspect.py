@@ -11,7 +11,7 @@ from rich.console import Console
 from mixtea.cli import options
 from mixtea.cli.tables import count_table, estimate_table
 from mixtea.config import PRESETS, Config
-from mixtea.data.summary import summary
+from mixtea.data.summary import doubts, summary
 from mixtea.data.task import Task, load_task
 
 
@@ -47,8 +47,8 @@ def inspect(
         typer.echo(f"neighbours in the {side} graph: median {degree['median']:g}, most {degree['max']:,}")
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
-    for warning in found["warnings"]:
-        typer.echo(f"warning: {warning}")
+    for doubt in doubts(read):  # warnings about the files are on standard error already
+        typer.echo(f"warning: {doubt}")
 
 
 def estimates(task: Task, device_name: str) -> dict[str, Any]:

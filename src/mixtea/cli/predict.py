@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from mixtea.cli import options
+from mixtea.errors import ConfigError
+
+OTHER_FORMATS = {".csv", ".json", ".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}
 
 
 def predict(
@@ -22,6 +25,8 @@ def predict(
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """
+    if out.suffix.lower() in OTHER_FORMATS:
+        raise ConfigError(f"{out}: candidates are tab-separated text. Name a file that ends in .tsv.")
     from mixtea.aligner import MixTEA
     from mixtea.export.tsv import write_candidates
 

@@ -21,7 +21,7 @@ class TrainingProgress:
             console=console, disable=not self.live,
         )  # fmt: skip
         self.bar = self.progress.add_task("", total=max_epochs)
-        self.seconds = 0.0
+        self.seconds, self.epoch = 0.0, 0
 
     def __enter__(self) -> TrainingProgress:
         self.progress.start()
@@ -34,6 +34,7 @@ class TrainingProgress:
 
     def __call__(self, record: dict[str, Any]) -> None:
         self.seconds += record["seconds"]
+        self.epoch = record["epoch"]
         losses = f"L_a {record['loss_alignment']:.0f}"
         if "loss_pseudo" in record:
             losses += f"  L_u {record['loss_pseudo']:.0f}"

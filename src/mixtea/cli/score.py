@@ -18,6 +18,7 @@ from mixtea.errors import DataError, Problems
 def score(
     run: options.RunFolder,
     links: Annotated[Path | None, typer.Option(help="Links to score; else the run's test links.")] = None,
+    candidates: Annotated[str | None, typer.Option(help="Rank among the links' own ends (given), or all.")] = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -28,6 +29,8 @@ def score(
     from mixtea.aligner import MixTEA
 
     aligner = MixTEA.load(run, device=device)
+    if candidates is not None:
+        aligner.config = aligner.config.replace(candidates=candidates)
     task = aligner.task_
     scored, title = task.test, "Test links"
     if links is not None:
@@ -41,7 +44,10 @@ def score(
     if aligner.config.approximations():
         title += f", approximate ({', '.join(f'{k}={v}' for k, v in aligner.config.approximations().items())})"
     found = aligner.score(scored)
+    learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
+    if learned:
+        typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)
     if as_json:
-        typer.echo(json.dumps(found | {"links": len(scored)}, indent=1))
+        typer.echo(json.dumps(found | {"links": len(scored), "trained_on": learned}, indent=1))
     else:
-        Console().print(score_table(found, len(scored), title))
+        Console().print(score_table(found, len(scored), title, aligner.config.candidates))

@@ -15,8 +15,10 @@ METRICS = ("hits@1", "hits@5", "hits@10", "mrr")
 NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 
 
-def score_table(scores: Mapping[str, float], n_links: int, title: str = "") -> Table:
-    table = Table(title=Text(f"{title} ({n_links:,} links, ties in expectation)"), title_justify="left")
+def score_table(scores: Mapping[str, float], n_links: int, title: str, candidates: str) -> Table:
+    pool = "their own ends" if candidates == "given" else "all entities"
+    caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation)"
+    table = Table(title=Text(caption), title_justify="left")
     table.add_column("direction")
     for metric in METRICS:
         table.add_column(NAMES[metric], justify="right")

@@ -11,6 +11,7 @@ import pandas as pd
 from mixtea.data.text import Table, read_table
 from mixtea.errors import DataError, Problems
 
+HEADERS = {("head", "relation", "tail"), ("subject", "predicate", "object"), ("source", "relation", "target")}
 RDF_ENDINGS = (".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".xml", ".jsonld")
 
 
@@ -72,6 +73,10 @@ def read_graph(
         raise DataError(f"{triples}: RDF is not read yet. Convert it to tab-separated triples (head, relation, tail).")
     table = read_table(triples, 3, problems)
     head, relation, tail = table.columns
+    if len(table) and (head[0].lower(), relation[0].lower(), tail[0].lower()) in HEADERS:
+        problems.add(
+            triples, int(table.lines[0]), "\t".join(c[0] for c in table.columns), "a header", "Remove the line."
+        )
     extra = []
     if attributes is not None:
         extra.append(read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True).columns[0])

@@ -30,7 +30,9 @@ def read_links(path: Path, split: str, source: Graph, target: Graph, problems: P
 
 def find_links(table: Table, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
     found = [graph.find(labels) for graph, labels in zip((source, target), table.columns, strict=True)]
-    for indices, labels, side in zip(found, table.columns, ("source", "target"), strict=True):
+    for graph, indices, labels, side in zip((source, target), found, table.columns, ("source", "target"), strict=True):
+        if not graph.n_triples:
+            continue  # its file is reported already, and every link would follow
         for i in np.flatnonzero(indices < 0):
             problems.add(
                 table.path, int(table.lines[i]), labels[i], f"the {side} graph has no entity",

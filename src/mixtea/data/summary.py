@@ -21,7 +21,7 @@ def summary(task: Task) -> dict[str, Any]:
         "target": _graph(task.target),
         "links": {split: len(getattr(task, split)) for split in SPLITS},
         "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
-        "warnings": [*task.warnings, *_doubts(task)],
+        "warnings": [*task.warnings, *doubts(task)],
     }
 
 
@@ -45,14 +45,17 @@ def degrees(graph: Graph) -> np.ndarray:
     return np.bincount(pairs // n, minlength=n)
 
 
-def _doubts(task: Task) -> list[str]:
-    doubts = [
+def doubts(task: Task) -> list[str]:
+    """What will hurt the learning."""
+    found = [
         f"{int(graph.isolated().sum()):,} {side} entities have no relation triple: structure cannot map them"
         for side, graph in (("source", task.source), ("target", task.target))
         if graph.isolated().any()
     ]
-    for split in ("train", "valid"):
-        n = len(getattr(task, split))
-        if n < FEW_LINKS:
-            doubts.append(f"only {n} {split} links: expect low accuracy and noisy estimates of it")
-    return doubts
+    if len(task.train) < FEW_LINKS:
+        found.append(f"only {len(task.train)} train links: expect low accuracy")
+    if not len(task.valid):
+        found.append("no validation links: training runs to max_epochs and both directions weigh the same")
+    elif len(task.valid) < FEW_LINKS:
+        found.append(f"only {len(task.valid)} valid links: their scores are rough")
+    return found

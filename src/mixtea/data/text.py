@@ -9,6 +9,13 @@ import numpy as np
 
 from mixtea.errors import DataError, Problems
 
+OTHER_FORMATS = {
+    b"\x1f\x8b": "compressed with gzip. Unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd. Unpack it first",
+    b"\xff\xfe": "UTF-16 text, which is not UTF-8. Save the file as UTF-8",
+    b"\xfe\xff": "UTF-16 text, which is not UTF-8. Save the file as UTF-8",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -62,13 +69,17 @@ def _text(path: Path, problems: Problems) -> tuple[str, set[int]]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file. Check the path.") from None
     except IsADirectoryError:
         raise DataError(f"{path}: a folder, where a file is needed. Name the file inside it.") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
+    for start, what in OTHER_FORMATS.items():
+        if data.startswith(start):
+            raise DataError(f"{path}: {what}.")
+    return data
 
 
 def _decode_line(path: Path, place: int, line: bytes, problems: Problems) -> str | None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from mixtea.errors import RunError
 
 RUN_FILES = {
@@ -29,6 +31,10 @@ def whole_file(path: Path) -> Iterator[Path]:
         path = path.resolve()
         if path.is_dir():
             raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
+        if path.exists() and not path.is_file():
+            raise RunError(f"{path}: a device or pipe, where a file is to be written. Name a file.")
+        if path.name in RUN_FILES and (path.parent / "run.json").exists():
+            raise RunError(f"{path}: a part of a run. Name another file.")
         temporary = _beside(path, "tmp")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -104,5 +110,6 @@ def _flush(path: Path) -> None:
 def _clear_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written ({error.strerror or error}).") from error
+    except (OSError, SafetensorError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise RunError(f"{path}: cannot be written ({why}).") from error

@@ -106,7 +106,7 @@ class Trainer:
             for epoch in range(1, self.config.max_epochs + 1):
                 started = time.perf_counter()
                 record = {"epoch": epoch, **self.step(epoch)}
-                if len(self.valid) and epoch % self.config.validate_every == 0:
+                if len(self.valid) and (epoch % self.config.validate_every == 0 or epoch == self.config.max_epochs):
                     record |= self.validate()
                     progress.validated(epoch, record["valid_hits@1"], self.student)
                 record["seconds"] = time.perf_counter() - started
