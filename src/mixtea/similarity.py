@@ -143,16 +143,20 @@ def similarities(source: Tensor, target: Tensor, m: int) -> Tensor:
     return block
 
 
+def tie_tolerance(dtype: torch.dtype) -> float:
+    """Similarities that are nearer than this are equal: 1e-6 in float32, 1e-12 in float64.
+
+    The same two vectors give slightly different products at different places of a matrix product.
+    """
+    return 1e-12 if dtype == torch.float64 else 1e-6
+
+
 @torch.no_grad()
 def count_better_and_equal(
     source: Tensor, target: Tensor, truth: Tensor, *, block_size: int | None = None, mib: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """How many targets are more similar to source row i than target row truth[i], and how many equally (it included).
-
-    Equal means within 1e-6 in float32 and 1e-12 in float64: the same two vectors give slightly different products at
-    different places of a matrix product.
-    """
-    tolerance = 1e-12 if source.dtype == torch.float64 else 1e-6
+    """How many targets are more similar to source row i than target row truth[i], and how many equally, it included."""
+    tolerance = tie_tolerance(source.dtype)
     better, equal = torch.empty_like(truth), torch.empty_like(truth)
 
     def run(mib: int | None) -> None:

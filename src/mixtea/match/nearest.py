@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import MissingExtraError
-from mixtea.similarity import groups_of_equal_rows, row_blocks, top_k, unit
+from mixtea.similarity import groups_of_equal_rows, row_blocks, tie_tolerance, top_k, unit
 
 SMALL = 10_000  # targets; below it an index is not worth building
 SPARE = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
@@ -29,8 +29,9 @@ def nearest(
 
     Nearness is the cosine, or the negated Euclidean or Manhattan distance. `engine` is "faiss" or "streamed", both
     exact, "auto" (Faiss on CPU if it is installed), or "ivf" or "hnsw", which may miss some. Every engine only proposes
-    k + 8 different vectors; nearness is then computed pair by pair in float64 and twins, rows with exactly the same
-    vector, follow each other from the lowest, so both exact engines give the same answer.
+    k + 8 different vectors; nearness is then computed pair by pair in float64. Targets that differ in it by rounding
+    alone are ordered by row, and twins, rows with exactly the same vector, follow each other: so both exact engines
+    give the same answer.
     """
     source, target = source_vectors.detach(), target_vectors.detach()
     if metric == "cosine":
@@ -119,9 +120,18 @@ def _rescored(
     found = torch.empty_like(candidates)
     for rows in row_blocks(0, len(source), candidates.shape[1] * source.shape[1] * 16, source.device, mib=mib):
         exact = _pair_nearness(source[rows, None].double(), target[candidates[rows]].double(), metric)
-        order = exact.argsort(dim=1, descending=True, stable=True)
+        order = _order(exact, tie_tolerance(source.dtype))
         scores[rows], found[rows] = exact.gather(1, order), candidates[rows].gather(1, order)
     return scores, found
+
+
+def _order(scores: Tensor, tolerance: float) -> Tensor:
+    """Places of scores [n, w] from the greatest; those that differ by rounding alone keep their order."""
+    ranked = scores.sort(dim=1, descending=True)
+    step = torch.zeros_like(ranked.indices)
+    step[:, 1:] = ranked.values[:, :-1] - ranked.values[:, 1:] > tolerance
+    level = torch.empty_like(step).scatter_(1, ranked.indices, step.cumsum(1))
+    return level.argsort(dim=1, stable=True)
 
 
 def _pair_nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
