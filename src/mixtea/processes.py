@@ -129,6 +129,13 @@ def from_first(*parts: Tensor) -> None:
                 dist.broadcast(part.detach(), src=0)
 
 
+def agreed(values: list[float], device: torch.device) -> list[float]:
+    """The first process's numbers, so that all decide alike."""
+    found = torch.tensor(values, dtype=torch.float64, device=device)
+    from_first(found)
+    return found.tolist()
+
+
 def total(*parts: Tensor) -> None:
     """Replace each tensor by its sum over all processes."""
     if _several():

@@ -201,13 +201,11 @@ class Trainer:
         voter = scores
         if self.config.vote_weights_from == "teacher":
             voter = both_directions(self.teacher(), self.valid, mib=self.config.block_mib)
+        device = self.links.device
+        self.weights = processes.agreed(vote_weights((voter["hits@1"], voter["backward_hits@1"])), device)
         names = ("hits@1", "mrr", "backward_hits@1", "backward_mrr")
-        found = torch.tensor([*(scores[n] for n in names), *(voter[n] for n in names)], dtype=torch.float64)
-        found = found.to(self.links.device)
-        processes.from_first(found)
-        values = found.tolist()
-        self.weights = vote_weights((values[4], values[6]))
-        return {f"valid_{name}": value for name, value in zip(names, values[:4], strict=True)}
+        values = processes.agreed([scores[name] for name in names], device)
+        return {f"valid_{name}": value for name, value in zip(names, values, strict=True)}
 
     @staticmethod
     def as_numbers(record: Record, epoch: int) -> Record:
