@@ -81,7 +81,7 @@ class MixTEA:
 
     def predict(self, k: int = 10) -> Alignment:
         """Rank all targets for every source entity without a training link; the k best of each."""
-        if not isinstance(k, int) or k < 1:
+        if not isinstance(k, int | np.integer) or k < 1:
             raise ConfigError(f"k must be a whole number of at least 1, not {k!r}.")
         vectors, task, config = self.vectors_, self.task_, self.config
         n_source = task.source.n_entities

@@ -103,3 +103,19 @@ def test_repeated_pairs_in_hand_made_votes_add_up():
     pairs = torch.tensor([[0, 1], [0, 1], [1, 2]])
     votes = Votes(pairs[:, 0], pairs[:, 1], torch.tensor([0.2, 0.3, 1.0], dtype=torch.float64), (2, 3))
     check(source, target, votes, temperature=1.0, kind="votes", block=1, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("kind", ["votes", "softmax"])
+def test_the_graph_can_be_kept_and_gradients_checked_by_differences(kind):
+    source, target = vectors(5, 4, torch.float64)
+    votes = rectify(bidirectional_votes(source, target, 0.7, 0.2))
+
+    def loss(s, t):
+        return pseudo_mapping_loss(s, t, votes, target=kind, temperature=0.5, block_size=2)
+
+    assert torch.autograd.gradcheck(loss, (source, target))
+    kept = loss(source, target)
+    kept.backward(retain_graph=True)
+    first = source.grad.clone()
+    kept.backward()
+    torch.testing.assert_close(source.grad, 2 * first)

@@ -137,8 +137,15 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         d_scaled, d_target = ctx.gradients
-        del ctx.gradients  # scaled in place, so good for one pass
+        if _graph_is_kept():
+            return d_scaled * gradients[0], d_target * gradients[0], *(None,) * 7
+        del ctx.gradients  # the only use of them, so they are scaled where they are
         return d_scaled.mul_(gradients[0]), d_target.mul_(gradients[0]), *(None,) * 7
+
+
+def _graph_is_kept() -> bool:
+    """Whether this backward pass may be followed by another (retain_graph); yes where torch does not tell."""
+    return getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)()
 
 
 def _partition_of_rows(
