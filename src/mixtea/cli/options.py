@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 TaskFolder = Annotated[
-    Path | None, typer.Argument(metavar="[TASK]", help="A benchmark folder in OpenEA's layout.", show_default=False)
+    Path | None, typer.Argument(metavar="TASK", help="A benchmark folder in OpenEA's layout.", show_default=False)
 ]
 Source = Annotated[Path | None, typer.Option(help="Your source graph: tab-separated head, relation, tail.")]
 Target = Annotated[Path | None, typer.Option(help="Your target graph, likewise.")]
