@@ -31,6 +31,12 @@ def unit(vectors: Tensor) -> Tensor:
     return F.normalize(vectors, dim=-1, eps=EPSILON)
 
 
+def inverse_norm(rows: Tensor) -> Tensor:
+    """[n]: 1 / |row|, and 0 for a zero row, which so stays zero and gets no gradient."""
+    norm = torch.linalg.vector_norm(rows, dim=1)
+    return norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0)
+
+
 def block_mib(row_bytes: int, device: torch.device) -> int:
     """The size of a block whose rows take `row_bytes`, in MiB: at most a quarter of what is free on a GPU."""
     kind = device.type
@@ -200,15 +206,24 @@ def nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
     return -torch.cdist(source, target, p=1.0)
 
 
-def groups_of_equal_rows(vectors: Tensor) -> tuple[Tensor, int]:
-    """A number for each row, the same for bit-equal rows by a 64-bit hash of them, and how many numbers there are."""
+class Groups(NamedTuple):
+    """Rows gathered by equality: row r is in group `of[r]`, and group g is `members[start[g] : start[g] + size[g]]`."""
+
+    of: Tensor
+    size: Tensor
+    start: Tensor
+    members: Tensor
+
+
+def groups_of_equal_rows(vectors: Tensor) -> Groups:
+    """Bit-equal rows, found by a 64-bit hash of their bits; members ascend within a group."""
     bits = vectors.contiguous().view(torch.int64 if vectors.dtype == torch.float64 else torch.int32)
     generator = torch.Generator().manual_seed(0)
     odd = torch.empty(bits.shape[1], dtype=torch.int64).random_(-(2**63), None, generator=generator) | 1
     odd = odd.to(bits.device)
     hashes = [(part * odd).sum(1) for part in bits.split(65536)]  # the product of int32 and int64 is int64
-    values, group = torch.unique(torch.cat(hashes), return_inverse=True)
-    return group, len(values)
+    _, of, size = torch.unique(torch.cat(hashes), return_inverse=True, return_counts=True)
+    return Groups(of, size, size.cumsum(0) - size, torch.argsort(of, stable=True))
 
 
 def unit_rows(vectors: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
@@ -224,8 +239,7 @@ class _UnitRows(torch.autograd.Function):
         kept: list[Tensor] = []
         for index in (first, second):
             rows = vectors.index_select(0, index)
-            norm = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-            inverse = norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0)
+            inverse = inverse_norm(rows)[:, None]
             kept += [rows.mul_(inverse), inverse, index]
         ctx.save_for_backward(*kept)
         ctx.shape = vectors.shape

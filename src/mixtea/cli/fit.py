@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
-from mixtea.cli.tables import score_table
+from mixtea.cli.tables import approximate_label, score_table
 from mixtea.config import Config, parse_setting, read_settings
 from mixtea.data.summary import doubts
 from mixtea.data.task import Task, load_task
@@ -75,9 +75,8 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
     aligner = MixTEA(preset=preset, **settings)
     place = describe_device(choose_device(aligner.config.device))
     console.print(f"training on {place}, preset {preset}, seed {aligner.config.seed}", highlight=False)
-    approximate = ", ".join(f"{name}={value}" for name, value in aligner.config.approximations().items())
-    if approximate:
-        console.print(f"approximate: {approximate}", highlight=False)
+    if aligner.config.approximations():
+        console.print(f"approximate: {approximate_label(aligner.config)}", highlight=False)
     for doubt in doubts(task):
         console.print(f"warning: {doubt}", highlight=False, markup=False)
     progress = TrainingProgress(aligner.config.max_epochs, console)
@@ -99,8 +98,7 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
         aligner.metrics_ = aligner.score(task.test)
     aligner.save(out, overwrite=overwrite)
     if aligner.metrics_:
-        title = f"Test links, approximate ({approximate})" if approximate else "Test links"
-        Console().print(score_table(aligner.metrics_, len(task.test), title, aligner.config.candidates))
+        Console().print(score_table(aligner.metrics_, len(task.test), "Test links", aligner.config))
     console.print(f"run folder: {out}", highlight=False, markup=False, soft_wrap=True)
     return aligner
 

@@ -41,8 +41,6 @@ def score(
         scored, title = splits["given"], links.name
     if not len(scored):
         raise DataError(f"{run}: the run has no test links. Name some with --links FILE.")
-    if aligner.config.approximations():
-        title += f", approximate ({', '.join(f'{k}={v}' for k, v in aligner.config.approximations().items())})"
     found = aligner.score(scored)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:
@@ -50,4 +48,4 @@ def score(
     if as_json:
         typer.echo(json.dumps(found | {"links": len(scored), "trained_on": learned}, indent=1))
     else:
-        Console().print(score_table(found, len(scored), title, aligner.config.candidates))
+        Console().print(score_table(found, len(scored), title, aligner.config))

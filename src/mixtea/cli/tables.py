@@ -8,15 +8,22 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from mixtea.config import PRESETS
+from mixtea.config import PRESETS, Config
 from mixtea.data.task import Task
 
 METRICS = ("hits@1", "hits@5", "hits@10", "mrr")
 NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 
 
-def score_table(scores: Mapping[str, float], n_links: int, title: str, candidates: str) -> Table:
-    pool = "their own ends" if candidates == "given" else "all entities"
+def approximate_label(config: Config) -> str:
+    """`votes_every=2, normaliser=moments` and the like; empty for an exact run."""
+    return ", ".join(f"{name}={value}" for name, value in config.approximations().items())
+
+
+def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config) -> Table:
+    pool = "their own ends" if config.candidates == "given" else "all entities"
+    if config.approximations():
+        title += f", approximate ({approximate_label(config)})"
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation)"
     table = Table(title=Text(caption), title_justify="left")
     table.add_column("direction")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mixtea.similarity import EPSILON
+from mixtea.similarity import inverse_norm
 
 
 def concatenate(
@@ -37,7 +37,7 @@ class _Concatenate(torch.autograd.Function):
         scales = []
         for weight, part, block, mask in _parts(weights, out, blocks, masks):
             _masked(block, mask, part)
-            scales.append(_inverse_norm(part) if normalize else _undropped(part, mask, dropout))
+            scales.append(inverse_norm(part) if normalize else _undropped(part, mask, dropout))
             part.mul_((weight * scales[-1])[:, None])
         ctx.save_for_backward(weights, *blocks, *scales)
         ctx.masks, ctx.normalize = masks, normalize
@@ -74,12 +74,6 @@ def _masked(block: Tensor, mask: Tensor | None, out: Tensor) -> None:
         out.copy_(block)
     else:
         torch.mul(block, mask, out=out)
-
-
-def _inverse_norm(rows: Tensor) -> Tensor:
-    """1 / |row|, and 0 for a zero row, which so stays zero and gets no gradient."""
-    norm = torch.linalg.vector_norm(rows, dim=1)
-    return norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0)
 
 
 def _undropped(rows: Tensor, mask: Tensor | None, dropout: float) -> Tensor:

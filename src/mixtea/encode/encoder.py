@@ -38,10 +38,6 @@ class Encoder(nn.Module):
         trained = config.concat_weights == "trained"
         self.weight = ones(n_blocks).requires_grad_(trained)
 
-    @property
-    def n_source(self) -> int:
-        return self.structure.n_source
-
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
         """[n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out from it."""
         layers, means = self._layers(), self._relation_means()

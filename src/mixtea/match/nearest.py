@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import MissingExtraError
-from mixtea.similarity import groups_of_equal_rows, row_blocks, tie_tolerance, top_k, unit
+from mixtea.similarity import Groups, groups_of_equal_rows, row_blocks, tie_tolerance, top_k, unit
 
 SMALL = 10_000  # targets; below it an index is not worth building
 SPARE = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
@@ -37,39 +37,30 @@ def nearest(
     if metric == "cosine":
         source, target = unit(source), unit(target)
     k = min(k, len(target))
-    group, n_groups = groups_of_equal_rows(target)
-    different = _first_of_each(group, n_groups)  # row numbers, ascending
-    wider = min(k + SPARE, n_groups)
+    groups = groups_of_equal_rows(target)
+    different = groups.members[groups.start].sort().values  # the first row of each group
+    wider = min(k + SPARE, len(different))
     if engine == "auto":
         engine = "faiss" if source.device.type == "cpu" and has_faiss() else "streamed"
-    among = target if n_groups == len(target) else target.index_select(0, different)
+    among = target if len(different) == len(target) else target.index_select(0, different)
     if engine == "streamed" or not len(source):
         candidates = top_k(source, among, wider, metric, mib=mib)
     else:
         candidates = approximate(source, among, wider, engine, metric)
     scores, places = _rescored(source, among, candidates.sort(dim=1).values, metric, mib)
-    if n_groups == len(target):
+    if len(different) == len(target):
         return scores[:, :k].to(source.dtype), places[:, :k]
-    return _with_twins(scores, different[places], group, k, source.dtype)
+    return _with_twins(scores, groups.of[different[places]], groups, k, source.dtype)
 
 
-def _first_of_each(group: Tensor, n_groups: int) -> Tensor:
-    rows = torch.arange(len(group), device=group.device)
-    return (
-        torch.full((n_groups,), len(group), device=group.device).scatter_reduce_(0, group, rows, "amin").sort().values
-    )
-
-
-def _with_twins(scores: Tensor, rows: Tensor, group: Tensor, k: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The first k when each of `rows` [n, w] is followed by its twins."""
-    size = torch.bincount(group)
-    members, start = torch.argsort(group, stable=True), size.cumsum(0) - size
-    found = group[rows]
-    ends = size[found].cumsum(1)
-    slots = torch.arange(k, device=rows.device).expand(len(rows), k).contiguous()
+def _with_twins(scores: Tensor, found: Tensor, groups: Groups, k: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """The first k rows when each of the groups `found` [n, w] gives all its members."""
+    size = groups.size[found]
+    ends = size.cumsum(1)
+    slots = torch.arange(k, device=found.device).expand(len(found), k).contiguous()
     which = torch.searchsorted(ends, slots, right=True)
-    within = slots - (ends - size[found]).gather(1, which)
-    return scores.gather(1, which).to(dtype), members[start[found.gather(1, which)] + within]
+    within = slots - (ends - size).gather(1, which)
+    return scores.gather(1, which).to(dtype), groups.members[groups.start[found.gather(1, which)] + within]
 
 
 def has_faiss() -> bool:

@@ -38,13 +38,11 @@ def directions(
 
 def _with_twins(voter: Tensor, chosen: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
     """The pairs (voter, chosen) and (voter, twin) for every row of `vectors` equal to the chosen one."""
-    group, n_groups = groups_of_equal_rows(vectors)
-    if n_groups == len(vectors):
+    groups = groups_of_equal_rows(vectors)
+    if len(groups.size) == len(vectors):
         return voter, chosen
-    size = torch.bincount(group, minlength=n_groups)
-    members = torch.argsort(group, stable=True)
-    start = size.cumsum(0) - size
-    copies = size[group[chosen]]
+    found = groups.of[chosen]
+    copies = groups.size[found]
     which = torch.arange(int(copies.sum()), device=chosen.device)
     within = which - (copies.cumsum(0) - copies).repeat_interleave(copies)
-    return voter.repeat_interleave(copies), members[start[group[chosen]].repeat_interleave(copies) + within]
+    return voter.repeat_interleave(copies), groups.members[groups.start[found].repeat_interleave(copies) + within]
