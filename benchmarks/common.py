@@ -21,7 +21,7 @@ from mixtea.teach.loop import Trainer
 class DenseTrainer(Trainer):
     """The same loop with n x m matrices: the votes and the loss as the paper writes them."""
 
-    def vote(self) -> Any:
+    def vote(self, epoch: int) -> Any:
         with torch.no_grad():
             vectors = self.teacher(self.generator)
             source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]

@@ -89,3 +89,81 @@ def expected_metrics(similarity: Tensor, truth: list[int], ks: tuple[int, ...]) 
             hits[k] += sum(r <= k for r in ranks) / equal
     n = len(truth)
     return {f"hits@{k}": h / n for k, h in hits.items()} | {"mrr": reciprocal / n}
+
+
+def csls(scores: Tensor, neighbours: int) -> Tensor:
+    """2 s_ij less the mean of the greatest scores of row i and of column j."""
+    rows = scores.topk(min(neighbours, scores.shape[1]), dim=1).values.mean(1)
+    columns = scores.topk(min(neighbours, scores.shape[0]), dim=0).values.mean(0)
+    return 2 * scores - rows[:, None] - columns[None]
+
+
+def sinkhorn(scores: Tensor, temperature: float, rounds: int) -> Tensor:
+    """exp(s / temperature) with rows, then columns, divided by their sums, again and again."""
+    belief = (scores / temperature).exp()
+    for _ in range(rounds):
+        belief = belief / belief.sum(1, keepdim=True)
+        belief = belief / belief.sum(0, keepdim=True)
+    return belief
+
+
+Step = tuple[int, int, int]  # from an entity, through a relation or its inverse (-1 - relation), to another
+
+
+def walked(triples: list[Step]) -> set[Step]:
+    """Every triple both ways; the inverse of relation r is -1 - r."""
+    return {(h, r, t) for h, r, t in triples} | {(t, -1 - r, h) for h, r, t in triples}
+
+
+def agreement(
+    first: list[Step], second: list[Step], belief: dict[tuple[int, int], float]
+) -> dict[tuple[int, int], float]:
+    """log(1 + sum belief(a, b) alike(r, r') / sqrt(max(|N_r(a)|, |N_r'(b)|))) of each pair (x, y) that is reached.
+
+    alike(r, r') is the belief in triples that meet, over the geometric mean (each side plus 1) of what could have met.
+    """
+    ours, theirs = walked(first), walked(second)
+
+    def count(steps: set[Step], a: int, r: int) -> int:
+        return sum(s[:2] == (a, r) for s in steps)
+
+    matched = [{}, {}]
+    for pair, p in belief.items():
+        for side in (0, 1):
+            matched[side][pair[side]] = min(1.0, matched[side].get(pair[side], 0.0) + p)
+    met, could = {}, [{}, {}]
+    for side, steps in enumerate((ours, theirs)):
+        for a, r, x in steps:
+            could[side][r] = could[side].get(r, 0.0) + matched[side].get(a, 0.0) * matched[side].get(x, 0.0)
+    for a, r, x in ours:
+        for b, q, y in theirs:
+            met[r, q] = met.get((r, q), 0.0) + belief.get((a, b), 0.0) * belief.get((x, y), 0.0)
+    total: dict[tuple[int, int], float] = {}
+    for a, r, x in ours:
+        for b, q, y in theirs:
+            alike = min(1.0, met[r, q] / math.sqrt((could[0][r] + 1) * (could[1][q] + 1)))
+            few = math.sqrt(max(count(ours, a, r), count(theirs, b, q)))
+            if belief.get((a, b), 0.0) > 0:
+                total[x, y] = total.get((x, y), 0.0) + belief[a, b] * alike / few
+    return {pair: math.log1p(value) for pair, value in total.items()}
+
+
+def propagated(triples: list[Step], known: Tensor, label: Tensor, n: int, n_relations: int) -> tuple[Tensor, Tensor]:
+    """Two hops of labels [p, d]: entities [3, n, d] and relations with their inverses [3, 2 r, d], each hop of length 1."""
+    steps = {(h, 2 * r, t) for h, r, t in triples} | {(t, 2 * r + 1, h) for h, r, t in triples}
+    entity, kind = label.new_zeros(n, label.shape[1]), label.new_zeros(2 * n_relations, label.shape[1])
+    entity[known[:, 0]], entity[known[:, 1]] = label, label
+    entities, kinds = [entity], [kind]
+    for _ in range(2):
+        own = torch.tensor([2.0 * sum(s[0] == e for s in steps) for e in range(n)], dtype=label.dtype)
+        new, seen = own[:, None] * entity, torch.zeros_like(kind)
+        for to, _, at in steps:
+            new[to] += entity[at]
+        for at, r in {(at, r) for _, r, at in steps}:
+            new[at] += kind[r]
+        for to, r in {(to, r) for to, r, _ in steps}:
+            seen[r] += entity[to]
+        entity, kind = F.normalize(new, dim=1), F.normalize(seen, dim=1)
+        entities.append(entity)
+        kinds.append(kind)
+    return torch.stack(entities), torch.stack(kinds)

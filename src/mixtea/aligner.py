@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,24 +20,30 @@ import mixtea
 from mixtea import processes
 from mixtea.config import Config
 from mixtea.data.task import PathOrStr, Task
+from mixtea.decoding import Decoded, LastOpinions, decode, last_opinions
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
 from mixtea.export.run_folder import Run, read_run, write_run
-from mixtea.match.alignment import BACKWARD, FORWARD, Alignment
+from mixtea.match.alignment import BACKWARD, FORWARD, VOTERS, Alignment
+from mixtea.match.decide import ranked
 from mixtea.match.nearest import nearest
-from mixtea.measure.metrics import both_directions
+from mixtea.measure.calibration import Calibration, features, trust
+from mixtea.measure.metrics import both_directions, sparse_ranking_metrics
+from mixtea.pairs import Pairs, cosines, pairs_of_keys
+from mixtea.similarity import unit
 from mixtea.teach.loop import OnEpoch, Trainer
 
 
 class MixTEA:
     """Semi-supervised entity alignment with mixture teaching.
 
-    `preset` names a set of settings ("paper" or "text"), `settings` changes single fields of it; see `Config`. After
-    `fit`: `history_` (a record an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`, `metrics_`.
+    `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
+    After `fit`: `history_` (a record an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`, `metrics_`,
+    `trace_` (who voted for what at which epochs).
     """
 
-    def __init__(self, preset: str = "paper", **settings: Any) -> None:
+    def __init__(self, preset: str = "best", **settings: Any) -> None:
         self.preset, self.settings = preset, settings
         self.config = Config.preset(preset, **settings)
         self.metrics_: dict[str, float] = {}
@@ -63,6 +69,9 @@ class MixTEA:
             started = time.perf_counter()
             trained = Trainer(task, self.config, device).train(on_epoch)
         self.task_, self._student, self._vectors = task, trained.student, None
+        self.trace_, self._last = trained.trace.to_arrays(), None
+        if trained.opinions is not None:
+            self._last = last_opinions(trained.opinions, trained.rows, task.source.n_entities)
         self.history_, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_ = time.perf_counter() - started, {}
@@ -79,23 +88,97 @@ class MixTEA:
                 self._vectors = self._student()
         return self._vectors
 
-    def predict(self, k: int = 10) -> Alignment:
-        """Rank all targets for every source entity without a training link; the k best of each."""
+    def predict(self, k: int = 10, *, decoder: str | None = None, voters: str | None = None) -> Alignment:
+        """Rank all targets for every source entity without a training link; the k best of each, with probabilities.
+
+        `decoder` and `voters` take the place of the settings `decoder` and `decode_voters`.
+        """
         if not isinstance(k, int | np.integer) or k < 1:
             raise ConfigError(f"k must be a whole number of at least 1, not {k!r}.")
-        vectors, task, config = self.vectors_, self.task_, self.config
-        n_source = task.source.n_entities
-        free = np.setdiff1d(np.arange(n_source), task.train[:, 0])
+        vectors, task = self.vectors_, self.task_
+        config = self._decoding(decoder, voters)
+        free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
         rows = torch.from_numpy(free).to(vectors.device)
-        sources, targets = vectors.index_select(0, rows), vectors[n_source:]
+        decoded = decode(vectors, task, config, self._last)
+        score, found, bits = self._nearest(rows, int(k))
+        if (config.decoder, config.decode_voters) == ("nearest", "student"):
+            belief = self._looked_up(decoded, rows, found, decoded.opinions.belief)
+        else:
+            found, score, belief, bits = self._decoded(decoded, rows, found, int(k))
+        alone = [torch.from_numpy(graph.isolated()).to(rows.device) for graph in (task.source, task.target)]
+        silent = alone[0][rows][:, None] | alone[1][found]  # structure says nothing of entities without triples
+        bits = bits.masked_fill(silent, 0)
+        arrays = [a.cpu().numpy() for a in (found, score, belief, bits, silent)]
+        probability = self._probabilities(free, arrays[0], arrays[2], arrays[3], decoded.n_voters)
+        probability[arrays[4]] = 0.0
+        return Alignment(task.source, task.target, free, arrays[0], arrays[1], probability, arrays[3])
+
+    def _decoding(self, decoder: str | None, voters: str | None) -> Config:
+        changed = {"decoder": decoder, "decode_voters": voters}
+        return self.config.replace(**{name: value for name, value in changed.items() if value is not None})
+
+    def _nearest(self, rows: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        """(nearness, targets, voters) [p, k]: the student's nearest of all targets (Eq. 1)."""
+        vectors, config = self.vectors_, self.config
+        sources, targets = vectors.index_select(0, rows), vectors[self.task_.source.n_entities :]
         engine = "auto" if config.search == "exact" else config.search
         score, found = nearest(sources, targets, k, config.metric, engine=engine, mib=config.block_mib)
-        voters = self._favourites(sources, targets, found, engine).long() * BACKWARD
-        voters[:, 0] += FORWARD
-        alone = [torch.from_numpy(graph.isolated()).to(rows.device) for graph in (task.source, task.target)]
-        voters[alone[0][rows][:, None] | alone[1][found]] = 0  # structure says nothing of entities without triples
-        arrays = (a.cpu().numpy() for a in (found, score, voters))
-        return Alignment(task.source, task.target, free, *arrays)
+        bits = self._favourites(sources, targets, found, engine).long() * BACKWARD
+        bits[:, 0] += FORWARD
+        return score, found, bits
+
+    def _looked_up(self, decoded: Decoded, rows: Tensor, found: Tensor, values: Tensor) -> Tensor:
+        """[p, k]: the values of candidates that the decoder has considered, 0 for others."""
+        source = decoded.places(0, rows, self.task_.source.n_entities)[:, None].expand_as(found)
+        target = decoded.places(1, found, self.task_.target.n_entities)
+        place, there = decoded.opinions.pairs.find(source.clamp(min=0), target.clamp(min=0))
+        return values[place].where(there & (source >= 0) & (target >= 0), 0)
+
+    def _decoded(self, decoded: Decoded, rows: Tensor, found: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(targets, score, belief, voters) [p, k]: the decoder's candidates, then the nearest of what is left."""
+        pairs, m = decoded.opinions.pairs, self.task_.target.n_entities
+        place = torch.full((self.task_.source.n_entities,), -1, device=rows.device)
+        place[rows] = torch.arange(len(rows), device=rows.device)
+        own = place[decoded.rows[0][pairs.source]] * m + decoded.rows[1][pairs.target]
+        filler = (torch.arange(len(rows), device=rows.device)[:, None] * m + found).flatten()
+        both = pairs_of_keys(torch.cat([own, filler]), (len(rows), m))
+        ranking, belief = (decoded.opinions.belief.new_full((len(both),), value) for value in (-1e9, 0.0))
+        where = both.find(own // m, own % m)[0]
+        after = torch.arange(found.shape[1], device=rows.device).expand_as(found).flatten()
+        ranking[both.find(filler // m, filler % m)[0]] -= after.to(ranking.dtype) * 1e3
+        decoders = decoded.ranking()
+        ranking[where], belief[where] = decoders, decoded.opinions.belief
+        shown = belief if decoded.config.decoder in ("sinkhorn", "one_to_one") else ranking.clamp(min=-2.0)
+        bits = torch.zeros_like(both.source)
+        bits[where] = decoded.voters()
+        best = ranked(both, ranking, min(k, m))
+        return both.target[best], shown[best].double(), belief[best], bits[best]
+
+    def _probabilities(
+        self, free: np.ndarray, found: np.ndarray, belief: np.ndarray, bits: np.ndarray, n_voters: int
+    ) -> np.ndarray:
+        """[p, k]: calibrated on the validation links' best candidates; a row's further ones share what is left."""
+        agreeing = np.stack([(bits >> bit) & 1 for bit in range(len(VOTERS))]).sum(0) / n_voters
+        cosine = self._cosines(free, found)
+        degrees = (self.task_.source.degrees()[free].repeat(found.shape[1]), self.task_.target.degrees()[found].ravel())
+        seen = features(belief.astype(np.float64).ravel(), agreeing.ravel(), cosine, degrees)
+        seen = seen.reshape(*belief.shape, -1)
+        row = np.full(self.task_.source.n_entities, -1)
+        row[free] = np.arange(len(free))
+        valid = self.task_.valid[row[self.task_.valid[:, 0]] >= 0]
+        places = row[valid[:, 0]]
+        calibration = Calibration(seen[places, 0], found[places, 0] == valid[:, 1])
+        probability = calibration(seen)
+        probability[:, 1:] = np.minimum(probability[:, 1:], 1 - probability[:, :1])
+        return probability
+
+    def _cosines(self, free: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """[p * k]: the student's cosine of every source and its candidates."""
+        vectors, n_source = self.vectors_, self.task_.source.n_entities
+        source, target = unit(vectors[torch.from_numpy(free).to(vectors.device)]), unit(vectors[n_source:])
+        rows = torch.arange(len(free), device=vectors.device).repeat_interleave(found.shape[1])
+        columns = torch.from_numpy(found.ravel()).to(vectors.device)
+        return cosines(source, target, Pairs(rows, columns, (len(source), len(target)))).double().cpu().numpy()
 
     def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
         """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
@@ -107,11 +190,12 @@ class MixTEA:
         _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
         return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
 
-    def score(self, links: Any = None) -> dict[str, float]:
+    def score(self, links: Any = None, *, decoder: str | None = None, voters: str | None = None) -> dict[str, float]:
         """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
 
         Links are pairs of indices, as in a task, or of labels. Ties count in expectation. Candidates are the links' own
-        targets, or all with candidates="all".
+        targets, or all with candidates="all". Further: the calibration error of the probabilities that `predict` gives
+        these mappings among all targets, and the share of them to accept at 95 % precision.
         """
         vectors = self.vectors_
         links = np.asarray(self.task_.test if links is None else links)
@@ -123,8 +207,50 @@ class MixTEA:
         if (links < 0).any() or (links >= sizes).any():
             raise DataError("A link to score names an entity outside the graphs.")
         joint = torch.from_numpy(links.astype(np.int64) + np.array([0, sizes[0]])).to(vectors.device)
-        everything = int(sizes[0]) if self.config.candidates == "all" else None
-        return both_directions(vectors, joint, everything, mib=self.config.block_mib)
+        config = self._decoding(decoder, voters)
+        if (config.decoder, config.decode_voters) == ("nearest", "student"):
+            everything = int(sizes[0]) if config.candidates == "all" else None
+            found = both_directions(vectors, joint, everything, mib=config.block_mib)
+        else:
+            found = self._score_decoded(decode(vectors, self.task_, config, self._last), joint)
+        return found | self._trust(links, decoder, voters)
+
+    def _score_decoded(self, decoded: Decoded, joint: Tensor) -> dict[str, float]:
+        """The metrics of a decoder's ranking. A training link is given, so it is right."""
+        n_source, n_target = self.task_.source.n_entities, self.task_.target.n_entities
+        places = torch.stack(
+            [decoded.places(0, joint[:, 0], n_source), decoded.places(1, joint[:, 1] - n_source, n_target)], dim=1
+        )
+        both = (places >= 0).all(1)
+        if decoded.config.candidates == "all":
+            kept = [torch.arange(len(side), device=joint.device) for side in decoded.rows]
+        else:
+            kept = [torch.unique(places[both, side]) for side in (0, 1)]
+        pairs, ranking = decoded.among(*kept)
+        new = torch.stack([torch.searchsorted(kept[side], places[both, side]) for side in (0, 1)], dim=1)
+        order = torch.argsort(pairs.target * len(kept[0]) + pairs.source)
+        turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
+        if not both.any():
+            raise DataError("None of the links to score is between entities that can be mapped.")
+        found = sparse_ranking_metrics(pairs, ranking, new)
+        back = sparse_ranking_metrics(turned, ranking[order], new.flip(1))
+        found |= {f"backward_{name}": value for name, value in back.items()}
+        given = {tuple(pair) for pair in self.task_.train.tolist()}
+        right = sum((s, t - n_source) in given for s, t in joint[~both].tolist())
+        share = int(both.sum()) / len(joint)
+        return {name: value * share + right / len(joint) for name, value in found.items()}
+
+    def _trust(self, links: np.ndarray, decoder: str | None, voters: str | None) -> dict[str, float]:
+        """How far the probabilities of the scored links' mappings can be trusted."""
+        alignment = self.predict(1, decoder=decoder, voters=voters)
+        row = np.full(self.task_.source.n_entities, -1)
+        row[alignment.source_index] = np.arange(len(alignment))
+        places = row[links[:, 0]]
+        mapped = places >= 0
+        if not mapped.any():
+            return {}
+        right = alignment.target_index[places[mapped], 0] == links[mapped, 1]
+        return dict(trust(alignment.probability[places[mapped], 0], right))
 
     def _indices(self, labels: np.ndarray) -> np.ndarray:
         """Pairs of labels as pairs of indices."""
@@ -149,9 +275,11 @@ class MixTEA:
             "best_epoch": self.best_epoch_,
             "stopped_because": self.stopped_because_,
             "approximations": self.config.approximations(),
+            "voter_weights": self._last.weights if self._last is not None else {},
             "versions": versions(),
         }
-        run = Run(self.task_, self.config, weights, self.history_, self.metrics_, about)
+        last = {} if self._last is None else _as_arrays(self._last)
+        run = Run(self.task_, self.config, weights, self.history_, self.trace_, last, self.metrics_, about)
         write_run(run, Path(folder), overwrite=overwrite)
 
     @classmethod
@@ -172,6 +300,7 @@ class MixTEA:
         except RuntimeError as error:
             raise RunError(f"{folder}: weights.safetensors does not fit the settings: {error}") from None
         aligner.task_, aligner._student, aligner._vectors = run.task, student, None
+        aligner.trace_, aligner._last = dict(run.trace), _from_arrays(run.opinions, run.about["voter_weights"])
         aligner.history_, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
         aligner.seconds_ = run.about["seconds"]
@@ -180,6 +309,19 @@ class MixTEA:
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
+
+
+def _as_arrays(last: LastOpinions) -> dict[str, np.ndarray]:
+    return {"source": last.source, "target": last.target, "belief": last.belief} | {
+        f"score.{name}": values for name, values in last.scores.items()
+    }
+
+
+def _from_arrays(arrays: Mapping[str, np.ndarray], weights: dict[str, float]) -> LastOpinions | None:
+    if not arrays:
+        return None
+    scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
+    return LastOpinions(arrays["source"], arrays["target"], arrays["belief"], scores, weights)
 
 
 def choose_device(name: str) -> torch.device:

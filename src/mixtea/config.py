@@ -2,7 +2,7 @@
 
 Each field carries its reason, its range or choices, and, where the paper's text says otherwise than what produced its
 published numbers, the value of the text (`text=`). The defaults are the preset "paper": the behaviour behind the
-numbers. The preset "text" takes the letter of the text instead.
+numbers. The preset "text" takes the letter of the text instead; the preset "best" goes past the paper.
 """
 
 from __future__ import annotations
@@ -80,6 +80,22 @@ class Config:
         "all", "a best match with twins (targets with exactly the same vector): all of them get the vote, or one",
         choices=("all", "one"), text="one")  # fmt: skip
     rectify: bool = _field(True, "rectify votes by matching diversity (MDR, Eq. 13; False: the ablation without MDR)")
+    vote_normaliser: str = _field(
+        "none", "what makes scores comparable before the vote, on the candidates: nothing, CSLS or Sinkhorn",
+        choices=("none", "csls", "sinkhorn"))  # fmt: skip
+    vote_candidates: int = _field(20, "targets of a source and sources of a target that voters propose", low=1)
+    sinkhorn_temperature: float = _field(0.1, "divides the added scores before Sinkhorn; smaller is surer", low=1e-3)
+    sinkhorn_rounds: int = _field(10, "times that Sinkhorn divides rows and columns by their sums", low=1, high=1000)
+    propagation: bool = _field(False, "label propagation votes too, before training alone, then beside the teacher")
+    propagation_rounds: int = _field(12, "rounds of propagation before training, at most; 0 begins at once", low=0)
+    propagation_every: int = _field(20, "epochs between two propagations from the pairs found since", low=1)
+    sure_above: float = _field(0.8, "belief above which a mutual best pair is propagated from", low=0, high=1)
+    cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
+    agreement: bool = _field(False, "neighbour agreement votes too")
+    agreement_weight: float = _field(2.0, "agreement's score against the cosines of the others", low=0)
+    valid_needed: int = _field(
+        0, "validation links below which all voters weigh the same and no stop is decided by them", low=0
+    )
     pseudo_target: str = _field(
         "votes", "target of the cross-entropy (Eq. 14): the votes as they are, or their softmax over all targets",
         choices=("votes", "softmax"), text="softmax")  # fmt: skip
@@ -96,12 +112,21 @@ class Config:
     )
     learning_rate: float = _field(0.005, "Adam's step", low=1e-9, high=10)
     lr_halve_every: int = _field(10, "epochs after which the learning rate is halved (0: never)", low=0, text=0)
+    lr_decay: str = _field(
+        "halving", "the learning rate is halved at every lr_halve_every epochs, or follows a cosine to 0 at max_epochs",
+        choices=("halving", "cosine"))  # fmt: skip
     weight_decay: float = _field(1e-5, "Adam's L2 penalty", low=0, text=0.0)
     momentum: float = _field(0.9, "m of the teacher's moving average (Eq. 7)", low=0, below=1)
     momentum_warmup: bool = _field(True, "use min(1 - 1/epoch, m) instead of m, so that epoch 1 copies", text=False)
 
     # inference and scoring (Eq. 1)
     metric: str = _field("cosine", "nearness of two vectors when mapping", choices=("cosine", "euclidean", "manhattan"))
+    decoder: str = _field(
+        "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
+        choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
+    decode_voters: str = _field(
+        "student", "whose scores are decoded: the student's, also neighbour agreement's, or all voters'",
+        choices=("student", "agreement", "all"))  # fmt: skip
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
         choices=("given", "all"), text="all")  # fmt: skip
@@ -131,11 +156,15 @@ class Config:
             object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
         if self.normaliser == "moments" and self.temperature < MOMENTS_TEMPERATURE:
             raise ConfigError(f"normaliser=moments needs a temperature of at least {MOMENTS_TEMPERATURE}.")
+        if self.has_council and (self.voting, self.search, self.metric) != ("both", "exact", "cosine"):
+            raise ConfigError(
+                "propagation, agreement and vote_normaliser need voting=both, search=exact and metric=cosine."
+            )
         if self.search != "exact" and self.metric == "manhattan":
             raise ConfigError(f"search={self.search} needs the metric cosine or euclidean, not manhattan.")
 
     @classmethod
-    def preset(cls, name: str = "paper", **settings: Any) -> Config:
+    def preset(cls, name: str = "best", **settings: Any) -> Config:
         """The settings of a preset, changed by `settings`."""
         if name not in PRESETS:
             raise ConfigError(f"preset {name!r} is unknown. Choose one of {', '.join(PRESETS)}.")
@@ -148,9 +177,14 @@ class Config:
             raise ConfigError(" ".join(_unknown(name) for name in unknown))
         return cls(**settings)
 
+    @property
+    def has_council(self) -> bool:
+        """Whether others than the teacher's two directions vote, or scores are normalised before the vote."""
+        return self.propagation or self.agreement or self.vote_normaliser != "none"
+
     def approximations(self) -> dict[str, Any]:
-        """The settings that make a run approximate; empty for an exact one."""
-        fields = ("votes_every", "loss_rows", "normaliser", "search")
+        """The settings that make a run approximate; empty for an exact one. A council need not meet every epoch."""
+        fields = ("loss_rows", "normaliser", "search") if self.has_council else _APPROXIMATE
         return {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,12 +252,11 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 def describe() -> str:
     """All fields as a Markdown table: the documentation of the settings is made from the settings."""
-    rows = ["| field | paper | text | allowed | what it does |", "|---|---|---|---|---|"]
+    rows = ["| field | paper | best | text | allowed | what it does |", "|---|---|---|---|---|---|"]
     for name, field in FIELDS.items():
-        text = field.metadata["text"]
-        shown = "" if text is None else f"`{text}`"
+        others = (f"`{PRESETS[preset][name]}`" if name in PRESETS[preset] else "" for preset in ("best", "text"))
         bounds = allowed(field).replace("|", "\\|")
-        rows.append(f"| `{name}` | `{field.default}` | {shown} | {bounds} | {field.metadata['why']} |")
+        rows.append(f"| `{name}` | `{field.default}` | {' | '.join(others)} | {bounds} | {field.metadata['why']} |")
     return "\n".join(rows)
 
 
@@ -233,10 +266,30 @@ def _unknown(name: str) -> str:
 
 
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
+_APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 TYPES = get_type_hints(Config)
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
 PRESETS: dict[str, dict[str, Any]] = {
+    "best": {
+        "entity_dim": 512,
+        "concat_weights": "trained",
+        "negatives_replace": "both",
+        "negatives_every": 1,
+        "first_beta": 0.5,
+        "vote_normaliser": "sinkhorn",
+        "propagation": True,
+        "agreement": True,
+        "votes_every": 5,
+        "valid_needed": 100,
+        "pseudo_weight": 0.3,
+        "temperature": 0.1,
+        "max_epochs": 150,
+        "patience": 1000,
+        "lr_decay": "cosine",
+        "decoder": "sinkhorn",
+        "decode_voters": "all",
+    },
     "paper": {},
     "text": {name: f.metadata["text"] for name, f in FIELDS.items() if f.metadata["text"] is not None},
 }

@@ -22,6 +22,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="The run folder to write; an earlier run there is replaced.")] = Path(
         "runs/demo"
     ),
+    preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
     device: options.Device = None,
 ) -> None:
@@ -35,7 +36,7 @@ def demo(
 
     check_free(out, overwrite=True)
     settings = {"seed": seed} | ({"device": device} if device else {})
-    aligner = train_and_save(load_example(), "paper", settings, out, overwrite=True)
+    aligner = train_and_save(load_example(), preset, settings, out, overwrite=True)
     if not is_first():
         return
     Console().print(examples(aligner, seed))
@@ -47,13 +48,13 @@ def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
     task, alignment = aligner.task_, aligner.predict(k=1)
     predicted = dict(zip(alignment.source_index.tolist(), range(len(alignment)), strict=True))
     table = Table(title="Ten mappings of test entities, drawn at random", title_justify="left")
-    for heading in ("source", "predicted target", "score", "right?"):
-        table.add_column(heading, justify="right" if heading == "score" else "left")
+    for heading in ("source", "predicted target", "probability", "right?"):
+        table.add_column(heading, justify="right" if heading == "probability" else "left")
     drawn = np.random.default_rng(seed).choice(len(task.test), size=min(n, len(task.test)), replace=False)
     for source, truth in task.test[drawn].tolist():
         row = predicted[source]
         target = int(alignment.target_index[row, 0])
         verdict = "yes" if target == truth else f"no: {task.target.display(truth)}"
         names = (task.source.display(source), task.target.display(target))
-        table.add_row(*map(Text, names), f"{alignment.score[row, 0]:.3f}", Text(verdict))
+        table.add_row(*map(Text, names), f"{alignment.probability[row, 0]:.2f}", Text(verdict))
     return table

@@ -31,7 +31,7 @@ def fit(
     valid_links: options.ValidLinks = None,
     test_links: options.TestLinks = None,
     one_to_many: options.OneToMany = False,
-    preset: Annotated[str, typer.Option(help="paper (the behaviour behind the published numbers) or text.")] = "paper",
+    preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,

@@ -19,4 +19,6 @@ Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark fold
 OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
+Decoder = Annotated[str | None, typer.Option(help="nearest, csls, sinkhorn or one_to_one; else the run's own.")]
+Voters = Annotated[str | None, typer.Option(help="Decode the scores of student, agreement or all; else the run's own.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]

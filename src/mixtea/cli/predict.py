@@ -17,11 +17,13 @@ def predict(
     run: options.RunFolder,
     out: Annotated[Path, typer.Option(help="The file to write, tab-separated with a header.")],
     k: Annotated[int, typer.Option(min=1, help="Candidates for each source entity.")] = 10,
+    decoder: options.Decoder = None,
+    voters: options.Voters = None,
     device: options.Device = None,
 ) -> None:
     """Write ranked candidates for every source entity without a training link.
 
-    Columns: source, target, rank, score, voters (which directions agree).
+    Columns: source, target, rank, score, probability (calibrated on the validation links), voters (who favours it).
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """
@@ -30,5 +32,5 @@ def predict(
     from mixtea.aligner import MixTEA
     from mixtea.export.tsv import write_candidates
 
-    n = write_candidates(MixTEA.load(run, device=device).predict(k), out)
+    n = write_candidates(MixTEA.load(run, device=device).predict(k, decoder=decoder, voters=voters), out)
     typer.echo(f"{out}: {n:,} candidates", err=True)

@@ -19,18 +19,24 @@ def score(
     run: options.RunFolder,
     links: Annotated[Path | None, typer.Option(help="Links to score; else the run's test links.")] = None,
     candidates: Annotated[str | None, typer.Option(help="Rank among the links' own ends (given), or all.")] = None,
+    decoder: options.Decoder = None,
+    voters: options.Voters = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Hit@1/5/10 and MRR in both directions, ties in expectation.
+    """Hit@1/5/10 and MRR in both directions, ties in expectation, and how far the probabilities can be trusted.
 
-    Example: mixtea score runs/en_de --links more_links.tsv --json
+    Examples:
+
+    mixtea score runs/en_de --links more_links.tsv --json
+
+    mixtea score runs/en_de --decoder nearest --voters student
     """
     from mixtea.aligner import MixTEA
 
     aligner = MixTEA.load(run, device=device)
-    if candidates is not None:
-        aligner.config = aligner.config.replace(candidates=candidates)
+    changed = {"candidates": candidates, "decoder": decoder, "decode_voters": voters}
+    aligner.config = aligner.config.replace(**{name: value for name, value in changed.items() if value is not None})
     task = aligner.task_
     scored, title = task.test, "Test links"
     if links is not None:

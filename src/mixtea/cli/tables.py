@@ -12,6 +12,7 @@ from mixtea.config import PRESETS, Config
 from mixtea.data.task import Task
 
 METRICS = ("hits@1", "hits@5", "hits@10", "mrr")
+DECODED = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
 NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 
 
@@ -24,14 +25,26 @@ def score_table(scores: Mapping[str, float], n_links: int, title: str, config: C
     pool = "their own ends" if config.candidates == "given" else "all entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
-    caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation)"
-    table = Table(title=Text(caption), title_justify="left")
+    decoder = f"{config.decoder.replace('_', '-')}, {DECODED[config.decode_voters]}"
+    caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
+    table = Table(title=Text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
     table.add_column("direction")
     for metric in METRICS:
         table.add_column(NAMES[metric], justify="right")
     for label, prefix in (("source to target", ""), ("target to source", "backward_")):
         table.add_row(label, *(f"{scores[prefix + metric]:.3f}" for metric in METRICS))
     return table
+
+
+def _trust(scores: Mapping[str, float]) -> str | None:
+    """What can be said of the probabilities, in words."""
+    if "calibration_error" not in scores:
+        return None
+    said = f"probabilities: expected calibration error {scores['calibration_error']:.3f}"
+    if "accepted@95_precision" in scores:
+        share, precision = scores["accepted@95"], scores["accepted@95_precision"]
+        said += f"; {share:.0%} of these mappings could be accepted unseen at 95 % precision ({precision:.1%} found)"
+    return said
 
 
 def count_table(task: Task) -> Table:

@@ -41,6 +41,10 @@ class Graph:
     def n_triples(self) -> int:
         return len(self.triples)
 
+    def degrees(self) -> np.ndarray:
+        """[n_entities]: the relation triples that each entity is an end of."""
+        return np.bincount(self.triples[:, [0, 2]].ravel(), minlength=self.n_entities)
+
     def isolated(self) -> np.ndarray:
         """bool [n]: the entities without a relation triple; structure says nothing about them."""
         alone = np.ones(self.n_entities, dtype=bool)

@@ -72,18 +72,21 @@ def _moved(value: Any, device: torch.device, dtype: torch.dtype) -> Any:
 
 def build_structure(source: Graph, target: Graph, config: Config) -> Structure:
     """Number both graphs together and build neighbours and relation means."""
-    relation_of, n_relations = _relation_numbers(source, target, config.shared_relations)
-    shift = source.n_entities
-    n = shift + target.n_entities
-    head, relation, tail = np.concatenate(
-        [
-            np.stack([g.triples[:, 0] + s, relation_of[side][g.triples[:, 1]], g.triples[:, 2] + s])
-            for side, (g, s) in enumerate(((source, 0), (target, shift)))
-        ],
-        axis=1,
-    )
+    (head, relation, tail), n_relations = joint_triples(source, target, shared_relations=config.shared_relations)
+    n = source.n_entities + target.n_entities
     means = (_mean(entity, relation, n, n_relations, config.relation_mean) for entity in (head, tail))
-    return Structure(shift, target.n_entities, n_relations, _adjacency(head, tail, n, config.self_connection), *means)
+    neighbours = _adjacency(head, tail, n, config.self_connection)
+    return Structure(source.n_entities, target.n_entities, n_relations, neighbours, *means)
+
+
+def joint_triples(source: Graph, target: Graph, *, shared_relations: bool) -> tuple[np.ndarray, int]:
+    """[3, t]: head, relation, tail of all triples in one numbering, source first; and the number of relations."""
+    relation_of, n_relations = _relation_numbers(source, target, shared_relations)
+    parts = [
+        np.stack([g.triples[:, 0] + shift, relation_of[side][g.triples[:, 1]], g.triples[:, 2] + shift])
+        for side, (g, shift) in enumerate(((source, 0), (target, source.n_entities)))
+    ]
+    return np.concatenate(parts, axis=1), n_relations
 
 
 def _relation_numbers(source: Graph, target: Graph, shared: bool) -> tuple[tuple[np.ndarray, np.ndarray], int]:

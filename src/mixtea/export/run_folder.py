@@ -22,7 +22,7 @@ from mixtea.data.task import SPLITS, Task
 from mixtea.errors import MixTEAError, RunError
 from mixtea.export.files import RUN_FILES, whole_folder
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "run.json"
 
 
@@ -34,6 +34,8 @@ class Run:
     config: Config
     weights: Mapping[str, np.ndarray]
     history: list[dict[str, Any]]
+    trace: Mapping[str, np.ndarray]
+    opinions: Mapping[str, np.ndarray]
     metrics: dict[str, float] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -47,8 +49,10 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
         _write_json(temporary / "metrics.json", run.metrics)
         save_file(dict(run.weights), temporary / "weights.safetensors")
         save_file(_arrays(run.task), temporary / "graphs.safetensors")
-        for name in ("weights.safetensors", "graphs.safetensors"):  # which are made for their owner alone
-            (temporary / name).chmod((temporary / "config.json").stat().st_mode)
+        save_file(dict(run.trace), temporary / "votes.safetensors")
+        save_file(dict(run.opinions), temporary / "opinions.safetensors")
+        for path in temporary.glob("*.safetensors"):  # which are made for their owner alone
+            path.chmod((temporary / "config.json").stat().st_mode)
         _draw(run, temporary / "curves.png")
         files = {p.name: _fingerprint(p) for p in sorted(temporary.iterdir())}
         about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about, "files": files}
@@ -63,11 +67,12 @@ def read_run(folder: Path) -> Run:
     try:
         task = _task(about, _json(folder / "vocabulary.json"), load_file(folder / "graphs.safetensors"))
         config = Config.from_dict(_json(folder / "config.json"))
-        weights = load_file(folder / "weights.safetensors")
+        names = ("weights", "votes", "opinions")
+        weights, trace, opinions = (load_file(folder / f"{name}.safetensors") for name in names)
         history, metrics = _json(folder / "history.json"), _json(folder / "metrics.json")
     except (KeyError, TypeError, ValueError, SafetensorError, OSError, MixTEAError) as error:
         raise RunError(f"{folder}: not a run that this version can read ({error}).") from error
-    return Run(task, config, weights, history, metrics, about)
+    return Run(task, config, weights, history, trace, opinions, metrics, about)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -93,7 +98,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 _NEEDED = RUN_FILES.keys() - {MANIFEST}
-_ABOUT = ("task", "fold", "n_epochs", "best_epoch", "stopped_because", "seconds")
+_ABOUT = ("task", "fold", "n_epochs", "best_epoch", "stopped_because", "seconds", "voter_weights")
 
 
 def _check_file(path: Path, expected: tuple[int, str]) -> None:

@@ -16,9 +16,10 @@ _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": 
 
 
 def write_candidates(alignment: Alignment, path: Path) -> int:
-    """All ranked candidates with a header: source, target, rank, score, voters. Returns the number of rows."""
+    """All ranked candidates with a header: source, target, rank, score, probability, voters. Returns how many."""
     frame = alignment.to_frame()
-    frame["score"] = frame["score"].map("{:.6f}".format)
+    for name in ("score", "probability"):
+        frame[name] = frame[name].map("{:.6f}".format)
     with whole_file(path) as temporary:
         frame.to_csv(temporary, **_FORMAT)
     return len(frame)

@@ -10,14 +10,17 @@ import pandas as pd
 from mixtea.data.graph import Graph
 
 FORWARD, BACKWARD = 1, 2
+VOTERS = ("forward", "backward", "propagation", "agreement")  # bits 1, 2, 4, 8
 
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
     """For each of p source entities its k best targets, best first.
 
-    `source_index` [p], `target_index` [p, k], `score` [p, k] (nearness under the metric). `voters` [p, k] has bit 1
-    where the target is the source's nearest, bit 2 where the source is the target's nearest.
+    `source_index` [p], `target_index` [p, k]; `score` [p, k] is the decoder's (the nearness under the metric, CSLS or a
+    belief), `probability` [p, k] how often such a mapping is right. `voters` [p, k] has bit 1 where the target is the
+    source's nearest, bit 2 where the source is the target's nearest, and a bit for each further voter whose favourite
+    it is, as in VOTERS.
     """
 
     source: Graph
@@ -25,6 +28,7 @@ class Alignment:
     source_index: np.ndarray
     target_index: np.ndarray
     score: np.ndarray
+    probability: np.ndarray
     voters: np.ndarray
 
     def __len__(self) -> int:
@@ -32,11 +36,12 @@ class Alignment:
 
     def __repr__(self) -> str:
         k = self.target_index.shape[1]
-        agreed = int((self.voters[:, 0] == FORWARD | BACKWARD).sum())
+        both = FORWARD | BACKWARD
+        agreed = int((self.voters[:, 0] & both == both).sum())
         return f"Alignment({len(self):,} source entities, {k} candidates each; {agreed:,} best ones agreed both ways)"
 
     def to_frame(self, k: int | None = None) -> pd.DataFrame:
-        """One row a candidate: source, target, rank, score, voters; the `k` best of each source."""
+        """One row a candidate: source, target, rank, score, probability, voters; the `k` best of each source."""
         k = self.target_index.shape[1] if k is None else min(k, self.target_index.shape[1])
         return pd.DataFrame(
             {
@@ -44,6 +49,7 @@ class Alignment:
                 "target": self.target.entities[self.target_index[:, :k].ravel()],
                 "rank": np.tile(np.arange(1, k + 1), len(self)),
                 "score": self.score[:, :k].ravel(),
+                "probability": self.probability[:, :k].ravel(),
                 "voters": _VOTERS[self.voters[:, :k].ravel()],
             }
         )
@@ -53,4 +59,8 @@ class Alignment:
         return self.to_frame(k=1)
 
 
-_VOTERS = np.array(["", "forward", "backward", "forward+backward"], dtype=object)
+def _text_of(bits: int) -> str:
+    return "+".join(name for i, name in enumerate(VOTERS) if bits >> i & 1)
+
+
+_VOTERS = np.array([_text_of(bits) for bits in range(1 << len(VOTERS))], dtype=object)

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import DataError
+from mixtea.pairs import Pairs
 from mixtea.similarity import count_better_and_equal, fast_products, unit
 
 KS = (1, 5, 10)
+RANKING_TOLERANCE = 1e-5  # of decoders' numbers, which have gone through many sums
 
 
 def ranking_metrics(
@@ -32,11 +34,37 @@ def ranking_metrics(
     source, target = unit(source_vectors), unit(target_vectors)
     with fast_products(False):
         counts = count_better_and_equal(source, target, truth, block_size=block_size, mib=mib)
-    better, equal = (c.double() for c in counts)
+    return expected(*counts, ks)
+
+
+def expected(better: Tensor, equal: Tensor, ks: Sequence[int] = KS) -> dict[str, float]:
+    """The metrics from how many candidates are better, and how many equal to the right one, itself included."""
+    better, equal = better.double(), equal.double()
     hits = {f"hits@{k}": ((k - better) / equal).clamp(0, 1).mean().item() for k in ks}
     harmonic = torch.digamma(better + equal + 1) - torch.digamma(better + 1)
     reciprocal = torch.where(equal == 1, 1 / (better + 1), harmonic / equal)
     return hits | {"mrr": reciprocal.mean().item()}
+
+
+def sparse_ranking_metrics(pairs: Pairs, ranking: Tensor, links: Tensor, ks: Sequence[int] = KS) -> dict[str, float]:
+    """Hit@k and MRR of links [p, 2] (places in the rows and columns of `pairs`) when only candidates are ranked.
+
+    Targets that are no candidates of a row come after them, all equal.
+    """
+    row, column = links[:, 0], links[:, 1]
+    size = torch.bincount(pairs.source, minlength=pairs.shape[0])
+    place, found = pairs.find(row, column)
+    of_row = torch.argsort(row, stable=True)
+    first = torch.searchsorted(row[of_row].contiguous(), torch.arange(pairs.shape[0], device=row.device))
+    copies = torch.bincount(row, minlength=pairs.shape[0])[pairs.source]  # links that a candidate competes in
+    entry = torch.repeat_interleave(torch.arange(len(pairs), device=row.device), copies)
+    turn = torch.arange(len(entry), device=row.device) - torch.repeat_interleave(copies.cumsum(0) - copies, copies)
+    link = of_row[first[pairs.source[entry]] + turn]
+    gap = ranking[entry] - ranking[place][link]
+    better = torch.zeros_like(row).index_add_(0, link, (gap > RANKING_TOLERANCE).long())
+    equal = torch.zeros_like(row).index_add_(0, link, (gap.abs() <= RANKING_TOLERANCE).long())
+    better, equal = better.where(found, size[row]), equal.where(found, pairs.shape[1] - size[row]).clamp(min=1)
+    return expected(better, equal, ks)
 
 
 def both_directions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,22 +22,31 @@ from mixtea.measure.metrics import both_directions
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
+from mixtea.teach.council import ROUNDS_ALONE, Council, Opinions
 from mixtea.teach.fuse import fuse, vote_weights
 from mixtea.teach.negatives import hard_negatives, random_negatives
 from mixtea.teach.pseudo_loss import cross_entropy
 from mixtea.teach.rectify import rectify
+from mixtea.teach.trace import Trace
 from mixtea.teach.voters.directions import directions
 from mixtea.teach.votes import Votes
 
+logger = logging.getLogger(__name__)
 Record = dict[str, Any]
 OnEpoch = Callable[[Record], None]
 
 
 @dataclass
 class Trained:
-    """What the loop learned: the kept student, the history of all epochs, and why it stopped."""
+    """What the loop learned: the kept student, the history of all epochs, and why it stopped.
+
+    `trace` says who voted for what; `opinions` is what the council thought last, about the entities `rows`.
+    """
 
     student: Encoder
+    trace: Trace
+    rows: tuple[Tensor, Tensor]
+    opinions: Opinions | None = None
     history: list[Record] = field(default_factory=list)
     stopped_because: str = ""
     best_epoch: int | None = None
@@ -86,9 +96,20 @@ class Trainer:
         self.unlabelled_source = self._shuffled(source, 0)
         self.unlabelled_target = self._shuffled(target, task.source.n_entities)
         self.has_voters = config.pseudo_weight > 0 and len(source) > 0 and len(target) > 0
-        self.weights = [config.first_beta, 1 - config.first_beta] if len(task.valid) else [0.5, 0.5]
+        self.enough_valid = len(task.valid) >= max(1, config.valid_needed)
+        if len(task.valid) and not self.enough_valid:
+            logger.warning(
+                "%d validation links are fewer than %d: all voters weigh the same, and training does not stop early",
+                len(task.valid), config.valid_needed,
+            )  # fmt: skip
+        self.weights = [config.first_beta, 1 - config.first_beta] if self.enough_valid else [0.5, 0.5]
         self.negatives = self.links.new_empty(0, 0, 2)
         self.votes: Votes | None = None
+        self.trace = Trace()
+        self.rows = (self.unlabelled_source, self.unlabelled_target)
+        self.council: Council | None = None
+        if config.has_council and self.has_voters:
+            self.council = Council(task, config, self.links, self.rows, self.generator)
 
     def _shuffled(self, entities: np.ndarray, shift: int) -> Tensor:
         """Entities of one side in joint numbers and random order.
@@ -100,15 +121,18 @@ class Trainer:
 
     def train(self, on_epoch: OnEpoch | None = None) -> Trained:
         """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost."""
-        trained = Trained(self.student)
+        trained = Trained(self.student, self.trace, self.rows)
         progress = Progress(self.config)
         try:
+            if self.council is not None:
+                self.council.prepare()
             for epoch in range(1, self.config.max_epochs + 1):
                 started = time.perf_counter()
                 record = {"epoch": epoch, **self.step(epoch)}
                 if len(self.valid) and (epoch % self.config.validate_every == 0 or epoch == self.config.max_epochs):
                     record |= self.validate()
-                    progress.validated(epoch, record["valid_hits@1"], self.student)
+                    if self.enough_valid:
+                        progress.validated(epoch, record["valid_hits@1"], self.student)
                 record["seconds"] = time.perf_counter() - started
                 trained.history.append(record)
                 if on_epoch is not None:
@@ -121,6 +145,10 @@ class Trainer:
         if progress.kept is not None:
             self.student.load_state_dict(progress.kept)
         trained.best_epoch = progress.best_epoch
+        if self.council is not None:
+            with torch.no_grad():
+                self.council.judge(self.student(), ROUNDS_ALONE)
+            trained.opinions = self.council.opinions
         return trained
 
     def step(self, epoch: int) -> Record:
@@ -144,7 +172,10 @@ class Trainer:
                 loss_a.backward()
                 del vectors
             if self.votes is None or (epoch - 1) % config.votes_every == 0:
-                self.votes = self.vote()
+                self.votes = self.vote(epoch)
+                shift = self.structure.n_source
+                places = (self.unlabelled_source.cpu().numpy(), self.unlabelled_target.cpu().numpy() - shift)
+                self.trace.add(epoch, self.votes, *places)
             loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors, self.votes)
             (weight * loss_u + (0.0 if config.encode_twice else loss_a)).backward()
             record |= {"loss_pseudo": loss_u, "beta": self.weights[0]} | self.count(self.votes)
@@ -160,10 +191,13 @@ class Trainer:
         return hard_negatives(self.links, vectors, n_source, k, generator, replace, config.block_mib)
 
     @torch.no_grad()
-    def vote(self) -> Votes:
-        """The teacher's rectified votes between the unlabelled entities (Eq. 9-13)."""
+    def vote(self, epoch: int) -> Votes:
+        """The rectified votes between the unlabelled entities: the teacher's (Eq. 9-13), or the council's."""
         config = self.config
         vectors = self.teacher(self.generator if config.teacher_dropout else None)
+        if self.council is not None:
+            votes = self.council.vote(vectors, epoch, self.weights)
+            return rectify(votes) if config.rectify else votes
         source, target = unit_rows(vectors, self.unlabelled_source, self.unlabelled_target)
         with fast_products(config.fast_products):
             cast = directions(
@@ -190,7 +224,7 @@ class Trainer:
 
     @staticmethod
     def count(votes: Votes) -> Record:
-        agreed = (votes.voters == 3).sum() if votes.voters is not None else 0
+        agreed = (votes.voters & 3 == 3).sum() if votes.voters is not None else 0
         return {"votes": len(votes), "votes_agreed": agreed}
 
     @torch.no_grad()
@@ -202,7 +236,10 @@ class Trainer:
         if self.config.vote_weights_from == "teacher":
             voter = both_directions(self.teacher(), self.valid, mib=self.config.block_mib)
         device = self.links.device
-        self.weights = processes.agreed(vote_weights((voter["hits@1"], voter["backward_hits@1"])), device)
+        if self.enough_valid:
+            self.weights = processes.agreed(vote_weights((voter["hits@1"], voter["backward_hits@1"])), device)
+            if self.council is not None:
+                self.council.weigh(self.valid)
         names = ("hits@1", "mrr", "backward_hits@1", "backward_mrr")
         values = processes.agreed([scores[name] for name in names], device)
         return {f"valid_{name}": value for name, value in zip(names, values, strict=True)}

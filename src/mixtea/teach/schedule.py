@@ -29,6 +29,8 @@ def ramp_up(epoch: int, config: Config) -> float:
 
 
 def learning_rate(epoch: int, config: Config) -> float:
-    """The rate of an epoch, halved every lr_halve_every epochs."""
+    """The rate of an epoch: halved every lr_halve_every epochs, or on a cosine that reaches 0 after max_epochs."""
+    if config.lr_decay == "cosine":
+        return config.learning_rate * (1 + math.cos(math.pi * (epoch - 1) / config.max_epochs)) / 2
     halvings = (epoch - 1) // config.lr_halve_every if config.lr_halve_every else 0
     return config.learning_rate * 0.5**halvings

@@ -1,0 +1,209 @@
+"""The council: all voters judge the same candidates, their scores add up, and a belief decides the votes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mixtea import processes
+from mixtea.config import Config
+from mixtea.data.task import Task
+from mixtea.encode.structure import joint_triples
+from mixtea.match.alignment import VOTERS
+from mixtea.match.normalise import normalised, sinkhorn
+from mixtea.pairs import Pairs, union
+from mixtea.similarity import fast_products, unit_rows
+from mixtea.teach.fuse import fuse, vote_weights
+from mixtea.teach.voters import Voter
+from mixtea.teach.voters.agreement import AgreementVoter, Belief
+from mixtea.teach.voters.propagation import Propagation, PropagationVoter
+from mixtea.teach.voters.vectors import VectorVoter
+from mixtea.teach.votes import Votes
+
+logger = logging.getLogger(__name__)
+ROUNDS_ALONE = 4  # in which belief and agreement settle before and after training; while training, one a vote
+SETTLED = 1.0025  # sure pairs that grow by less a round: more rounds do not help
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What the council thinks: candidates in rows of the unlabelled entities, each voter's scores of them, the belief.
+
+    `total` are the scores added up by the voters' weights.
+    """
+
+    pairs: Pairs
+    scores: dict[str, Tensor]
+    belief: Tensor
+    total: Tensor
+    weights: dict[str, float]
+
+
+class Council:
+    """Voters beside the vectors, the belief they came to, and how much each one's word weighs.
+
+    `rows` are the unlabelled entities of both sides in joint numbers; votes and beliefs are about places in them.
+    """
+
+    def __init__(
+        self, task: Task, config: Config, links: Tensor, rows: tuple[Tensor, Tensor], generator: torch.Generator
+    ) -> None:
+        self.config, self.rows, self.generator = config, rows, generator
+        triples, n_relations = joint_triples(task.source, task.target, shared_relations=config.shared_relations)
+        head, relation, tail = torch.from_numpy(triples).to(links.device)
+        n_source, n = task.source.n_entities, task.source.n_entities + task.target.n_entities
+        self.agreement = self.propagation = None
+        if config.agreement:
+            self.agreement = AgreementVoter(head, relation, tail, n_relations, links, rows, n_source, n)
+        if config.propagation:
+            graph = Propagation(head, relation, tail, n, n_relations, getattr(torch, config.precision))
+            folds = 2 if config.cross_fit else 1
+            k = 2 * config.vote_candidates
+            self.propagation = PropagationVoter(graph, links, rows, k, folds, config.block_mib)
+        self.place_of = torch.full((n,), -1, device=links.device)
+        for side in rows:
+            self.place_of[side] = torch.arange(len(side), device=links.device)
+        self.opinions: Opinions | None = None
+        self.weights: dict[str, float] = {}
+
+    @torch.no_grad()
+    def prepare(self) -> None:
+        """Before any training: propagate, believe, take up the sure pairs, and again until there are no more."""
+        if self.propagation is None:
+            return
+        n_sure, nobody = 0, self.rows[0].new_empty(0, 2)
+        self.propagation.refresh(nobody, self.generator)
+        for _ in range(self.config.propagation_rounds):
+            self.opinions = None
+            self._judge([self.propagation], ROUNDS_ALONE)
+            sure = self.sure_pairs()
+            logger.info("propagation alone: %d sure pairs", len(sure))
+            self.propagation.refresh(sure, self.generator)
+            if len(sure) < SETTLED * n_sure:
+                break
+            n_sure = len(sure)
+
+    @torch.no_grad()
+    def vote(self, vectors: Tensor, epoch: int, direction_weights: Sequence[float]) -> Votes:
+        """Votes from vectors [n, d] of all entities and the other voters: the best of the belief both ways."""
+        every = self.config.propagation_every
+        if self.propagation is not None and epoch > 1 and (epoch - 1) % every < self.config.votes_every:
+            self.propagation.refresh(self.sure_pairs(), self.generator)
+        if epoch > 1 or self.opinions is None:  # before it has learned, the others' belief speaks alone
+            self.judge(vectors)
+        return self.votes(direction_weights)
+
+    @torch.no_grad()
+    def judge(self, vectors: Tensor, rounds: int = 1) -> None:
+        """Form the belief anew, from vectors [n, d] of all entities and the other voters."""
+        config = self.config
+        source, target = unit_rows(vectors, *self.rows)
+        with fast_products(config.fast_products):
+            voters: list[Voter] = [VectorVoter("vectors", source, target, config.vote_candidates, config.block_mib)]
+            self._judge(voters + ([self.propagation] if self.propagation else []), rounds)
+
+    def _judge(self, voters: Sequence[Voter], rounds: int) -> None:
+        proposed = [found for voter in voters if (found := voter.pairs()) is not None]
+        pairs = union(proposed)
+        scores = {voter.name: voter.scores(pairs) for voter in voters}
+        held = Belief(self.opinions.pairs, self.opinions.belief) if self.opinions is not None else None
+        self.opinions = settle(pairs, scores, self.weights, self.agreement, self.config, held, rounds)
+        processes.from_first(self.opinions.belief)
+
+    def sure_pairs(self) -> Tensor:
+        """[p, 2] in joint numbers: each the best of the other, believed above the threshold."""
+        if self.opinions is None:
+            return self.rows[0].new_empty(0, 2)
+        pairs, p = self.opinions.pairs, self.opinions.belief
+        sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
+        return torch.stack([self.rows[0][pairs.source[sure]], self.rows[1][pairs.target[sure]]], dim=1)
+
+    def votes(self, direction_weights: Sequence[float]) -> Votes:
+        """The best target of each source and the best source of each target, and which voters favour them too."""
+        assert self.opinions is not None
+        pairs, p = self.opinions.pairs, self.opinions.belief
+        cast = []
+        for best in (pairs.best_of_rows(p), pairs.best_of_columns(p)):
+            chosen = pairs.where(best)
+            cast.append(Votes(chosen.source, chosen.target, p.new_ones(len(chosen)), pairs.shape))
+        votes = fuse(cast, direction_weights)
+        place, _ = pairs.find(votes.source, votes.target)
+        return Votes(votes.source, votes.target, votes.confidence, votes.shape, self.favourites()[place])
+
+    def favourites(self) -> Tensor:
+        """int64 a candidate: the bits of those voters whose favourite it is."""
+        assert self.opinions is not None
+        return favourites(self.opinions.pairs, self.opinions.scores)
+
+    @torch.no_grad()
+    def weigh(self, links: Tensor) -> None:
+        """weight_k = hit_k / mean of the hits: Eq. 11 for several voters, scaled so that equal voters weigh 1.
+
+        hit_k is the share of the links [v, 2], in joint numbers, that are voter k's favourite for their source.
+        """
+        if self.opinions is None:
+            return
+        pairs, place_of = self.opinions.pairs, self.place_of
+        place, found = pairs.find(*(place_of[links[:, side]].clamp(min=0) for side in (0, 1)))
+        found &= (place_of[links] >= 0).all(1)
+        names = list(self.opinions.scores)
+        hits = [(pairs.best_of_rows(self.opinions.scores[n])[place] & found).double().mean().item() for n in names]
+        hits = processes.agreed(hits, links.device)
+        self.weights = dict(zip(names, (len(names) * w for w in vote_weights(hits)), strict=True))
+
+
+def settle(
+    pairs: Pairs, scores: dict[str, Tensor], weights: dict[str, float], agreement: AgreementVoter | None,
+    config: Config, belief: Belief | None, rounds: int,
+) -> Opinions:  # fmt: skip
+    """Add the voters' scores, normalise them to a belief, and let neighbours agree on it, `rounds` times.
+
+    Agreement judges by the belief before; without one, by the belief of the other voters.
+    """
+    scores = dict(scores)
+    total = total_score(scores, weights, config)
+    p = believed(pairs, total, config)
+    if agreement is not None:
+        agreement.belief = belief or Belief(pairs, p)
+        for _ in range(rounds):
+            scores[agreement.name] = agreement.scores(pairs)
+            total = total_score(scores, weights, config)
+            p = believed(pairs, total, config)
+            agreement.belief = Belief(pairs, p)
+    return Opinions(pairs, scores, p, total, weights)
+
+
+def total_score(scores: Mapping[str, Tensor], weights: Mapping[str, float], config: Config) -> Tensor:
+    """sum_k weight_k score_k, agreement's by agreement_weight too."""
+    scale = {name: weights.get(name, 1.0) for name in scores}
+    if "agreement" in scale:
+        scale["agreement"] *= config.agreement_weight
+    parts = [scale[name] * values for name, values in scores.items()]
+    return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+
+
+def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
+    """The belief behind scores: p in [0, 1] a pair."""
+    temperature, rounds = config.sinkhorn_temperature, config.sinkhorn_rounds
+    if config.vote_normaliser == "sinkhorn":
+        return sinkhorn(pairs, scores, temperature, rounds)
+    scaled = normalised(pairs, scores, config.vote_normaliser, temperature, rounds) / temperature
+    exponent = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
+    return exponent / pairs.row_sum(exponent)[pairs.source]
+
+
+def favourites(pairs: Pairs, scores: dict[str, Tensor]) -> Tensor:
+    """int64 a candidate, bits as in VOTERS: the vectors' favourite forward and backward, the others' in either way."""
+    bits = torch.zeros_like(pairs.source)
+    for name, values in scores.items():
+        rows, columns = pairs.best_of_rows(values), pairs.best_of_columns(values)
+        says = values > 0 if name == "agreement" else torch.ones_like(rows)
+        if name == "vectors":
+            bits += rows.long() + 2 * columns.long()
+        else:
+            bits += ((rows | columns) & says).long() << VOTERS.index(name)
+    return bits
