@@ -10,9 +10,10 @@ Every field of `Config`. They are the same as keyword arguments (`MixTEA(entity_
 (`mixtea fit --config settings.toml`, lines like `entity_dim = 512`), on the command line (`--set entity_dim=512`) and
 in a run's `config.json`.
 
-Column *paper* is the default and the preset `paper`: the behaviour behind the published numbers. Column *text* is given
-where the letter of the paper's text says something else; the preset `text` takes all of them. What each difference
-means stands in [paper-to-code.md](paper-to-code.md).
+Column *paper* is the preset `paper`, the behaviour behind the published numbers, and what `Config()` has. Column *best*
+is given where the preset `best` differs, which `MixTEA()` and `mixtea fit` take unless told otherwise; column *text*
+where the letter of the paper's text says something else, which the preset `text` takes. What these differences mean
+stands in [voting.md](voting.md) and [paper-to-code.md](paper-to-code.md).
 
 """
 

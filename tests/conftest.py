@@ -63,4 +63,4 @@ def example() -> Task:
 
 @pytest.fixture(scope="session")
 def fitted(example: Task) -> MixTEA:
-    return MixTEA(seed=1, max_epochs=12, device="cpu").fit(example)
+    return MixTEA(preset="paper", seed=1, max_epochs=12, device="cpu").fit(example)

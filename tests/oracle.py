@@ -127,11 +127,12 @@ def agreement(
     def count(steps: set[Step], a: int, r: int) -> int:
         return sum(s[:2] == (a, r) for s in steps)
 
-    matched = [{}, {}]
+    matched: list[dict[int, float]] = [{}, {}]
     for pair, p in belief.items():
         for side in (0, 1):
             matched[side][pair[side]] = min(1.0, matched[side].get(pair[side], 0.0) + p)
-    met, could = {}, [{}, {}]
+    met: dict[tuple[int, int], float] = {}
+    could: list[dict[int, float]] = [{}, {}]
     for side, steps in enumerate((ours, theirs)):
         for a, r, x in steps:
             could[side][r] = could[side].get(r, 0.0) + matched[side].get(a, 0.0) * matched[side].get(x, 0.0)
@@ -149,7 +150,7 @@ def agreement(
 
 
 def propagated(triples: list[Step], known: Tensor, label: Tensor, n: int, n_relations: int) -> tuple[Tensor, Tensor]:
-    """Two hops of labels [p, d]: entities [3, n, d] and relations with their inverses [3, 2 r, d], each hop of length 1."""
+    """Two hops of labels [p, d]: entities [3, n, d], relations with their inverses [3, 2 r, d]; rows of length 1."""
     steps = {(h, 2 * r, t) for h, r, t in triples} | {(t, 2 * r + 1, h) for h, r, t in triples}
     entity, kind = label.new_zeros(n, label.shape[1]), label.new_zeros(2 * n_relations, label.shape[1])
     entity[known[:, 0]], entity[known[:, 1]] = label, label

@@ -14,7 +14,7 @@ from mixtea.errors import NotFittedError
 from mixtea.export.tsv import write_candidates
 from mixtea.teach.loop import Trainer
 
-SHORT = dict(max_epochs=3, validate_every=2, device="cpu")
+SHORT = dict(preset="paper", max_epochs=3, validate_every=2, device="cpu")
 
 
 def predictions(task, path, **settings):
@@ -88,7 +88,7 @@ def test_every_value_of_every_choice_trains(tiny):
 
 
 def test_patience_stops_and_says_so(tiny):
-    aligner = MixTEA(max_epochs=50, validate_every=1, patience=2, device="cpu").fit(tiny)
+    aligner = MixTEA(preset="paper", max_epochs=50, validate_every=1, patience=2, device="cpu").fit(tiny)
     assert aligner.n_epochs_ < 50
     assert aligner.stopped_because_.startswith("no better validation Hit@1 in 2 validations since epoch")
     assert aligner.n_epochs_ == aligner.best_epoch_ + 2
@@ -181,7 +181,7 @@ def test_wrong_calls_are_named(tiny):
 
 
 def test_a_loaded_aligner_shows_what_differs_from_its_preset(tiny, tmp_path):
-    MixTEA(preset="text", **SHORT).fit(tiny).save(tmp_path / "run")
+    MixTEA(**SHORT | {"preset": "text"}).fit(tiny).save(tmp_path / "run")
     shown = repr(MixTEA.load(tmp_path / "run"))
     assert shown.startswith("MixTEA(preset='text', max_epochs=3, validate_every=2, device='cpu') fitted on Task(tiny")
 

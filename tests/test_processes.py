@@ -17,10 +17,22 @@ from mixtea.example import FOLDER
 SECONDS = 120
 
 
-def fit(out, n, *settings, **popen):
+def fit(out, n, *settings, preset="paper", **popen):
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(n), "--master-port", str(free_port())]
     assignments = [word for s in settings for word in ("--set", s)]
-    command = ["-m", "mixtea", "fit", str(FOLDER), "--out", str(out), "--device", "cpu", *assignments]
+    command = [
+        "-m",
+        "mixtea",
+        "fit",
+        str(FOLDER),
+        "--out",
+        str(out),
+        "--device",
+        "cpu",
+        "--preset",
+        preset,
+        *assignments,
+    ]
     return subprocess.Popen(
         [sys.executable, *(launcher if n > 1 else []), *command],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, **popen,
@@ -35,17 +47,18 @@ def free_port():
         return s.getsockname()[1]
 
 
-def fitted(tmp_path, n, *settings):
-    process = fit(tmp_path / str(n), n, *settings)
+def fitted(tmp_path, n, *settings, preset="paper"):
+    process = fit(tmp_path / str(n), n, *settings, preset=preset)
     output, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, output
     assert output.count("run folder") == 1  # one process speaks
     return MixTEA.load(tmp_path / str(n), device="cpu")
 
 
-def test_two_processes_learn_the_same_in_float64(tmp_path):
-    settings = ("precision=float64", "max_epochs=5", "validate_every=2")
-    one, two = (fitted(tmp_path, n, *settings) for n in (1, 2))
+@pytest.mark.parametrize("preset", ["paper", "best"])
+def test_two_processes_learn_the_same_in_float64(tmp_path, preset):
+    settings = ("precision=float64", "max_epochs=5", "validate_every=2", "entity_dim=64", "votes_every=2")
+    one, two = (fitted(tmp_path, n, *settings, preset=preset) for n in (1, 2))
     for single, shared in zip(one.history_, two.history_, strict=True):
         for loss in ("loss", "loss_alignment", "loss_pseudo"):
             assert shared[loss] == pytest.approx(single[loss], rel=1e-9)
@@ -72,7 +85,8 @@ def wait_for_line(process, text):
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_process_ends_the_other_and_leaves_a_readable_run(tmp_path, victim):
-    process = fit(tmp_path / "run", 2, "max_epochs=100000", "patience=100000", "validate_every=1")
+    settings = ("max_epochs=100000", "patience=100000", "validate_every=1", "entity_dim=128")
+    process = fit(tmp_path / "run", 2, *settings, preset=("paper", "best")[victim])
     try:
         wait_for_line(process, "epoch 3/")
         os.kill(sorted(children(process.pid))[victim], signal.SIGKILL)

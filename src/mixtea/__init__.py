@@ -5,7 +5,7 @@
 >>> aligner = MixTEA(preset="paper", max_epochs=20, seed=1).fit(task)
 >>> alignment = aligner.predict(k=10)                      # ranked candidates for every entity without a link
 >>> alignment.best().columns.tolist()
-['source', 'target', 'rank', 'score', 'voters']
+['source', 'target', 'rank', 'score', 'probability', 'voters']
 >>> sorted(aligner.score(task.test))[-4:]
 ['hits@1', 'hits@10', 'hits@5', 'mrr']
 """

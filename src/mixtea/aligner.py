@@ -160,9 +160,12 @@ class MixTEA:
         """[p, k]: calibrated on the validation links' best candidates; a row's further ones share what is left."""
         agreeing = np.stack([(bits >> bit) & 1 for bit in range(len(VOTERS))]).sum(0) / n_voters
         cosine = self._cosines(free, found)
-        degrees = (self.task_.source.degrees()[free].repeat(found.shape[1]), self.task_.target.degrees()[found].ravel())
+        degrees = (
+            self.task_.source.triple_counts()[free].repeat(found.shape[1]),
+            self.task_.target.triple_counts()[found].ravel(),
+        )
         seen = features(belief.astype(np.float64).ravel(), agreeing.ravel(), cosine, degrees)
-        seen = seen.reshape(*belief.shape, -1)
+        seen = seen.reshape(*belief.shape, seen.shape[1])
         row = np.full(self.task_.source.n_entities, -1)
         row[free] = np.arange(len(free))
         valid = self.task_.valid[row[self.task_.valid[:, 0]] >= 0]

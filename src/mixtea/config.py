@@ -158,7 +158,8 @@ class Config:
             raise ConfigError(f"normaliser=moments needs a temperature of at least {MOMENTS_TEMPERATURE}.")
         if self.has_council and (self.voting, self.search, self.metric) != ("both", "exact", "cosine"):
             raise ConfigError(
-                "propagation, agreement and vote_normaliser need voting=both, search=exact and metric=cosine."
+                "propagation, agreement and vote_normaliser need voting=both, search=exact and metric=cosine; "
+                "the preset paper does without them."
             )
         if self.search != "exact" and self.metric == "manhattan":
             raise ConfigError(f"search={self.search} needs the metric cosine or euclidean, not manhattan.")

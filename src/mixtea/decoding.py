@@ -87,7 +87,8 @@ class Decoded:
 @torch.no_grad()
 def decode(vectors: Tensor, task: Task, config: Config, last: LastOpinions | None) -> Decoded:
     """Ranked candidates by the settings `decoder` and `decode_voters`."""
-    config = config.replace(vote_normaliser="sinkhorn") if config.vote_normaliser == "none" else config
+    if config.vote_normaliser == "none":  # a belief is needed all the same, whatever the paper's voters did
+        config = config.replace(vote_normaliser="sinkhorn", search="exact", metric="cosine", voting="both")
     n_source = task.source.n_entities
     generator = torch.Generator().manual_seed(config.seed)
     rows = tuple(torch.from_numpy(e)[torch.randperm(len(e), generator=generator)] for e in task.unlabelled())

@@ -129,6 +129,17 @@ def from_first(*parts: Tensor) -> None:
                 dist.broadcast(part.detach(), src=0)
 
 
+def copied(part: Tensor) -> Tensor:
+    """The first process's tensor, of whatever length, so that all go on with the same."""
+    if not _several():
+        return part
+    length = torch.tensor([len(part)], device=part.device)
+    from_first(length)
+    same = part if len(part) == int(length) else part.new_empty(int(length), *part.shape[1:])
+    from_first(same)
+    return same
+
+
 def agreed(values: list[float], device: torch.device) -> list[float]:
     """The first process's numbers, so that all decide alike."""
     found = torch.tensor(values, dtype=torch.float64, device=device)

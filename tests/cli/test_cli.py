@@ -17,7 +17,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 from mixtea import cli
 from mixtea.example import FOLDER as WORLD
 
-SHORT = ("--set", "max_epochs=2", "--device", "cpu")
+SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ BROKEN_RUNS = {
     "truncated manifest": ("run.json", lambda b: b[:40], "damaged"),
     "manifest of another kind": ("run.json", lambda b: b'{"format": 1}', "damaged"),
     "manifest without a field": ("run.json", lambda b: b.replace(b'"n_epochs"', b'"m_epochs"'), "without n_epochs"),
-    "a newer format": ("run.json", lambda b: b.replace(b'"format": 1', b'"format": 99'), "run format 99"),
+    "a newer format": ("run.json", lambda b: b.replace(b'"format": 2', b'"format": 99'), "run format 99"),
     "a path that leaves": ("run.json", lambda b: b.replace(b'"curves.png"', b'"../curves.png"'), "damaged"),
 }
 
@@ -185,7 +185,7 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
     assert code == 0 and "Hit@1" in out and str(run) in err
     assert {p.name for p in run.iterdir()} == {
         "run.json", "config.json", "weights.safetensors", "graphs.safetensors", "vocabulary.json", "history.json",
-        "metrics.json", "curves.png",
+        "metrics.json", "curves.png", "votes.safetensors", "opinions.safetensors",
     }  # fmt: skip
     assert mixtea("export", run, "--out", tmp_path / "m.tsv")[0] == 0
     mapping = pd.read_csv(tmp_path / "m.tsv", sep="\t", header=None)
@@ -215,8 +215,19 @@ def test_score_of_other_links_and_as_json(run, tmp_path, mixtea):
 def test_predictions_have_a_header_and_k_rows_a_source(run, tmp_path, mixtea):
     assert mixtea("predict", run, "--out", tmp_path / "deep" / "p.tsv", "--k", "3")[0] == 0
     frame = pd.read_csv(tmp_path / "deep" / "p.tsv", sep="\t")
-    assert frame.columns.tolist() == ["source", "target", "rank", "score", "voters"]
+    assert frame.columns.tolist() == ["source", "target", "rank", "score", "probability", "voters"]
     assert frame.groupby("source").size().tolist() == [3, 3, 3]
+
+
+def test_decoders_are_chosen_on_the_command_line(run, tmp_path, mixtea):
+    scores = [json.loads(mixtea("score", run, "--json", *words)[1]) for words in ((), ("--decoder", "nearest"))]
+    assert all("calibration_error" in found for found in scores)
+    code, out, _ = mixtea("score", run, "--decoder", "one_to_one", "--voters", "student")
+    assert code == 0 and "one-to-one, the student alone" in " ".join(out.split())
+    words = ("--out", tmp_path / "p.tsv", "--decoder", "csls", "--voters", "agreement")
+    assert mixtea("predict", run, *words)[0] == 0
+    code, _, err = mixtea("predict", run, "--out", tmp_path / "p.tsv", "--decoder", "best")
+    assert code == 2 and "decoder must be one of" in err
 
 
 def test_settings_from_toml_and_flags(folder, tmp_path, mixtea):
@@ -256,7 +267,9 @@ def test_reading_exporting_and_help_start_without_torch(folder):
 
 
 def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea):
-    code, out, err = mixtea("fit", folder, "--out", tmp_path / "r", "--set", "normaliser=moments", *SHORT)
+    code, out, err = mixtea(
+        "fit", folder, "--out", tmp_path / "r", "--preset", "paper", "--set", "normaliser=moments", *SHORT
+    )
     assert code == 0 and "approximate: normaliser=moments" in err and "approximate (normaliser=moments)" in out
     assert json.loads((tmp_path / "r" / "run.json").read_text())["approximations"] == {"normaliser": "moments"}
 

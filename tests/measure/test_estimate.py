@@ -9,8 +9,9 @@ from conftest import make_graph
 
 from mixtea import Task
 from mixtea.config import Config
-from mixtea.measure.estimate import estimate, measure_speed, memory_mib, seconds_per_epoch, sizes
+from mixtea.measure.estimate import PROPAGATED, estimate, measure_speed, memory_mib, seconds_per_epoch, sizes
 from mixtea.teach.loop import Trainer
+from mixtea.teach.voters.propagation import PART_DIM, RELATION_DIM
 
 CPU = torch.device("cpu")
 
@@ -48,10 +49,20 @@ def test_a_long_training_gets_a_suggestion_that_shortens_it(chain, example):
     assert estimate(example, Config(), CPU, 1e9).suggestion == {}  # so small that it would only get longer
 
 
+def test_propagated_vectors_are_as_wide_as_estimated():
+    assert PROPAGATED == RELATION_DIM * PART_DIM
+
+
 def test_the_machine_is_measured():
     assert measure_speed(CPU) > 1e8
 
 
-@pytest.mark.parametrize("settings", [{"temperature": 0.1}, {"pseudo_weight": 0.0}])
-def test_no_suggestion_that_would_not_help(chain, settings):
-    assert estimate(chain, Config(**settings), CPU, 1e9).suggestion == {}
+def test_no_suggestion_that_would_not_help(chain):
+    assert estimate(chain, Config(pseudo_weight=0.0), CPU, 1e9).suggestion == {}
+
+
+def test_sharp_losses_are_sampled_since_moments_would_not_do(chain):
+    assert estimate(chain, Config(temperature=0.1), CPU, 1e9).suggestion == {"loss_rows": 0.25}
+    best = estimate(chain, Config.preset("best"), CPU, 1e11)
+    assert best.epochs == 150 and best.suggestion == {"loss_rows": 0.25}
+    assert best.mib > estimate(chain, Config(entity_dim=512), CPU, 1e11).mib

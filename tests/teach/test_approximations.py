@@ -50,7 +50,7 @@ def test_a_sample_of_rows_is_unbiased(example):
     whole = Trainer(example, Config(dropout=0.0), CPU)
     part = Trainer(example, Config(dropout=0.0, loss_rows=1 / 3), CPU)
     with torch.no_grad():
-        vectors, votes = whole.student(), whole.vote()
+        vectors, votes = whole.student(), whole.vote(1)
         exact = whole.pseudo_loss(vectors, votes).item()
         part.unlabelled_source, part.unlabelled_target = whole.unlabelled_source, whole.unlabelled_target
         sampled = torch.tensor([part.pseudo_loss(vectors, votes).item() for _ in range(60)])
@@ -68,8 +68,8 @@ def test_votes_of_some_rows():
 def test_votes_are_kept_between_two_refreshes(example, monkeypatch):
     count = []
     vote = Trainer.vote
-    monkeypatch.setattr(Trainer, "vote", lambda self: count.append(1) or vote(self))
-    MixTEA(max_epochs=7, votes_every=3, device="cpu").fit(example)
+    monkeypatch.setattr(Trainer, "vote", lambda self, epoch: count.append(1) or vote(self, epoch))
+    MixTEA(preset="paper", max_epochs=7, votes_every=3, device="cpu").fit(example)
     assert len(count) == 3
 
 
@@ -100,7 +100,7 @@ def test_a_search_that_comes_back_short_is_completed(monkeypatch):
 )
 def test_an_approximate_run_says_so_and_stays_near_the_exact_one(example, fitted, settings, monkeypatch):
     monkeypatch.setattr(nearest_module, "SMALL", 0)
-    aligner = MixTEA(seed=1, max_epochs=12, device="cpu", **settings).fit(example)
+    aligner = MixTEA(preset="paper", seed=1, max_epochs=12, device="cpu", **settings).fit(example)
     assert aligner.config.approximations() == settings and fitted.config.approximations() == {}
     assert aligner.score()["hits@1"] == pytest.approx(fitted.score()["hits@1"], abs=0.06)
 

@@ -62,18 +62,19 @@ def test_propagation_finds_the_twin_of_each_entity():
 
 
 def test_a_sure_pair_is_judged_by_the_propagation_that_does_not_know_it():
-    """Wrong sure pairs speak for themselves in a plain propagation, and much less in a cross-fitted one."""
-    mirrored = [(h + 5, r, t + 5) for h, r, t in SOURCE]
-    graph = Propagation(*columns(SOURCE + mirrored), n=10, n_relations=2, dtype=torch.float32)
-    rows, links = (torch.tensor([1, 2, 3, 4]), torch.tensor([6, 7, 8, 9])), torch.tensor([[0, 5]])
-    wrong = torch.tensor([[1, 9], [4, 6]])
-    scores = {}
-    for folds in (1, 2):
-        voter = PropagationVoter(graph, links, rows, k=4, folds=folds)
-        voter.refresh(wrong, torch.Generator().manual_seed(5))  # the two pairs get different hands
-        scores[folds] = voter.scores(pairs_of_keys(torch.arange(16), (4, 4))).view(4, 4)
-    assert set(voter.hand[wrong[:, 0]].tolist()) == {0, 1}
-    assert scores[2][0, 3] < scores[1][0, 3] and scores[2][3, 0] < scores[1][3, 0]
+    graph = Propagation(*columns(SOURCE + TARGET), n=10, n_relations=3, dtype=torch.float64)
+    rows = (torch.tensor([1, 2, 4]), torch.tensor([6, 7, 9]))
+    voter = PropagationVoter(graph, LINKS, rows, k=3, folds=2)
+    sure = torch.tensor([[1, 9], [4, 6]])
+    voter.refresh(sure, torch.Generator().manual_seed(5))
+    assert voter.hand[sure[:, 0]].tolist() == voter.hand[sure[:, 1]].tolist() == [1, 0]  # the seed deals one to each
+    seen = [source @ target.T for source, target in voter.views]
+    scores = voter.scores(pairs_of_keys(torch.arange(9), (3, 3))).view(3, 3)
+    torch.testing.assert_close(scores[0, 2], seen[1][0, 2])  # the pair (1, 9) is in hand 1, left out of view 1
+    torch.testing.assert_close(scores[2, 0], seen[0][2, 0])
+    torch.testing.assert_close(scores[0, 0], (seen[0][0, 0] + seen[1][0, 0]) / 2)  # known in one view each
+    torch.testing.assert_close(scores[0, 1], seen[1][0, 1])  # 7 is in no sure pair: the view without 1's decides
+    torch.testing.assert_close(scores[1, 1], (seen[0][1, 1] + seen[1][1, 1]) / 2)  # nor is 2: both views
 
 
 BELIEF = {(1, 6): 0.9, (1, 7): 0.2, (2, 7): 0.6, (4, 9): 0.3, (0, 5): 1.0, (3, 8): 1.0}

@@ -15,6 +15,8 @@ def export(
     run: options.RunFolder,
     out: Annotated[Path, typer.Option(help="The file to write; its ending chooses the format (.tsv).")],
     with_given: Annotated[bool, typer.Option("--with-given", help="Add the given links.")] = False,
+    decoder: options.Decoder = None,
+    voters: options.Voters = None,
     device: options.Device = None,
 ) -> None:
     """Write the mapping: the best target of every source entity without a training link.
@@ -29,5 +31,5 @@ def export(
     from mixtea.export.tsv import write_mapping
 
     aligner = MixTEA.load(run, device=device)
-    n = write_mapping(aligner.predict(k=1), aligner.task_, out, with_given=with_given)
+    n = write_mapping(aligner.predict(k=1, decoder=decoder, voters=voters), aligner.task_, out, with_given=with_given)
     typer.echo(f"{out}: {n:,} mappings", err=True)

@@ -54,15 +54,16 @@ def inspect(
 def estimates(task: Task, device_name: str) -> dict[str, Any]:
     """For each preset what it will take on the device."""
     from mixtea.aligner import choose_device, describe_device
-    from mixtea.measure.estimate import TYPICAL_EPOCHS, estimate, measure_speed
+    from mixtea.measure.estimate import estimate, measure_speed
 
     device = choose_device(device_name)
     speed = measure_speed(device)
-    found: dict[str, Any] = {"device": describe_device(device), "epochs": TYPICAL_EPOCHS}
+    found: dict[str, Any] = {"device": describe_device(device)}
     for preset in PRESETS:
         expected = estimate(task, Config.preset(preset), device, speed)
         found[preset] = {
             "mib": round(expected.mib),
+            "epochs": expected.epochs,
             "seconds_per_epoch": round(expected.seconds_per_epoch, 3),
             "seconds": round(expected.seconds, 1),
             "suggestion": expected.suggestion,

@@ -58,15 +58,15 @@ def count_table(task: Task) -> Table:
 
 
 def estimate_table(estimates: Mapping[str, Any]) -> Table:
-    title = f"To expect on {estimates['device']} (within a factor of two; {estimates['epochs']} epochs are typical)"
+    title = f"To expect on {estimates['device']} (within a factor of two)"
     table = Table(title=title, title_justify="left")
-    for heading in ("preset", "memory", "an epoch", f"{estimates['epochs']} epochs", "suggestion"):
+    for heading in ("preset", "memory", "an epoch", "epochs", "a training", "suggestion"):
         table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
     for preset in PRESETS:
         row = estimates[preset]
         changes = " ".join(f"--set {name}={value}" for name, value in row["suggestion"].items())
         advice = f"{changes}: {_duration(row['seconds_with_suggestion'])}" if changes else "none needed"
-        times = (_duration(row["seconds_per_epoch"]), _duration(row["seconds"]))
+        times = (_duration(row["seconds_per_epoch"]), str(row["epochs"]), _duration(row["seconds"]))
         table.add_row(preset, f"{row['mib']:,} MiB", *times, advice)
     return table
 

@@ -41,7 +41,7 @@ class Graph:
     def n_triples(self) -> int:
         return len(self.triples)
 
-    def degrees(self) -> np.ndarray:
+    def triple_counts(self) -> np.ndarray:
         """[n_entities]: the relation triples that each entity is an end of."""
         return np.bincount(self.triples[:, [0, 2]].ravel(), minlength=self.n_entities)
 

@@ -55,7 +55,7 @@ def doubts(task: Task) -> list[str]:
     if len(task.train) < FEW_LINKS:
         found.append(f"only {len(task.train)} train links: expect low accuracy")
     if not len(task.valid):
-        found.append("no validation links: training runs to max_epochs and both directions weigh the same")
+        found.append("no validation links: training runs to max_epochs and all voters weigh the same")
     elif len(task.valid) < FEW_LINKS:
         found.append(f"only {len(task.valid)} valid links: their scores are rough")
     return found

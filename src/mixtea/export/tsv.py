@@ -32,7 +32,7 @@ def write_mapping(alignment: Alignment, task: Task, path: Path, *, with_given: b
     validation links come first, in place of predictions for the same sources.
     """
     best = alignment.best()
-    mapping = best.loc[best["voters"] != "", ["source", "target"]]
+    mapping = best.loc[best["probability"] > 0, ["source", "target"]]
     if with_given:
         links = np.concatenate([task.train, task.valid])
         given = pd.DataFrame(

@@ -12,15 +12,17 @@ from typing import Any
 
 import torch
 
-from mixtea.config import Config
+from mixtea.config import MOMENTS_TEMPERATURE, Config
 from mixtea.data.task import Task
 from mixtea.match.nearest import has_faiss
 from mixtea.similarity import block_mib, fast_products
 
-TYPICAL_EPOCHS = 100  # after which most trainings stop getting better
+TYPICAL_EPOCHS = 100  # after which most trainings that may stop early do so
 LONG, VERY_LONG = 600.0, 3600.0  # seconds of a training for which an approximation is suggested
 ENCODER_FLOP = {"cpu": 1.3e4, "cuda": 1.2e5}  # for each number of all vectors, an epoch's encodings, as fast products
 OVERHEAD = {"cpu": 1.1, "cuda": 1.8}  # of the sweeps over their matrix products
+PROPAGATED = 1024  # numbers in a propagated vector
+COUNCIL_PRODUCTS = 8.0  # of a vote of all voters: two sweeps with the best of each row, and what candidates take
 LEAST_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # of an epoch: the start of many small operations
 
 
@@ -29,13 +31,14 @@ class Estimate:
     """Memory of a training and the time of its epochs; `suggestion` are settings that would shorten a long one."""
 
     mib: float
+    epochs: int
     seconds_per_epoch: float
     suggestion: dict[str, Any]
     seconds_with_suggestion: float | None
 
     @property
     def seconds(self) -> float:
-        return self.seconds_per_epoch * TYPICAL_EPOCHS
+        return self.seconds_per_epoch * self.epochs
 
 
 def estimate(task: Task, config: Config, device: torch.device, flop_per_second: float | None = None) -> Estimate:
@@ -43,7 +46,12 @@ def estimate(task: Task, config: Config, device: torch.device, flop_per_second: 
     speed = flop_per_second or measure_speed(device)
     seconds = seconds_per_epoch(task, config, device, speed)
     suggestion, shorter = _suggestion(task, config, device, speed, seconds)
-    return Estimate(memory_mib(task, config, device), seconds, suggestion, shorter)
+    return Estimate(memory_mib(task, config, device), epochs(config), seconds, suggestion, shorter)
+
+
+def epochs(config: Config) -> int:
+    """How many a training takes: all where the learning rate is planned to the end, else what is typical."""
+    return config.max_epochs if config.lr_decay == "cosine" else min(config.max_epochs, TYPICAL_EPOCHS)
 
 
 def measure_speed(device: torch.device) -> float:
@@ -76,7 +84,13 @@ def memory_mib(task: Task, config: Config, device: torch.device) -> float:
     layers = entities * config.entity_dim * ((5 + 3 * config.n_layers) * item + config.n_layers)
     vectors = (2 * entities * config.relation_dim + 2 * entities * width + 2 * (n + m) * width) * item
     block = (config.block_mib or block_mib(m * item, device)) if config.normaliser == "exact" else 0
-    return (layers + vectors) / 2**20 + min(block, n * m * item / 2**20)
+    return (layers + vectors + _council_bytes(n, m, config, item)) / 2**20 + min(block, n * m * item / 2**20)
+
+
+def _council_bytes(n: int, m: int, config: Config, item: int) -> float:
+    """The propagated vectors of both views, and about a dozen numbers a candidate."""
+    views = (2 if config.cross_fit else 1) * (n + m) * PROPAGATED * item if config.propagation else 0
+    return views + (100 * 1.5 * (n + m) * config.vote_candidates if config.has_council else 0)
 
 
 def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: float) -> float:
@@ -84,7 +98,8 @@ def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: f
     entities, n, m, width = sizes(task, config)
     kind = device.type
     product = 2 * n * m * width * OVERHEAD[kind]
-    votes = product * (1.0 if config.search == "exact" else 0.5) / config.votes_every
+    search = COUNCIL_PRODUCTS if config.has_council else 1.0 if config.search == "exact" else 0.5
+    votes = product * search / config.votes_every
     loss = 3 * product * config.loss_rows if config.normaliser == "exact" else 6 * (n + m) * width**2
     sweeps = votes + loss if config.pseudo_weight > 0 else 0.0
     return max((sweeps + ENCODER_FLOP[kind] * entities * width) / speed, LEAST_SECONDS[kind])
@@ -94,12 +109,14 @@ def _suggestion(
     task: Task, config: Config, device: torch.device, speed: float, seconds: float
 ) -> tuple[dict[str, Any], float | None]:
     """The mildest approximation that brings a long training down, and the seconds that it would take."""
-    if seconds * TYPICAL_EPOCHS <= LONG or config.temperature < 1:
+    if seconds * epochs(config) <= LONG:
         return {}, None
     changes: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}
-    if seconds_per_epoch(task, config.replace(**changes), device, speed) * TYPICAL_EPOCHS > VERY_LONG:
+    if config.temperature < MOMENTS_TEMPERATURE:
+        changes = {"loss_rows": 0.25}
+    elif seconds_per_epoch(task, config.replace(**changes), device, speed) * epochs(config) > VERY_LONG:
         changes["votes_every"] = 10
         if device.type == "cpu" and has_faiss():
             changes["search"] = "ivf"
     shorter = seconds_per_epoch(task, config.replace(**changes), device, speed)
-    return (changes, shorter * TYPICAL_EPOCHS) if shorter < seconds else ({}, None)
+    return (changes, shorter * epochs(config)) if shorter < seconds else ({}, None)

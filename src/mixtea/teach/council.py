@@ -15,7 +15,7 @@ from mixtea.data.task import Task
 from mixtea.encode.structure import joint_triples
 from mixtea.match.alignment import VOTERS
 from mixtea.match.normalise import normalised, sinkhorn
-from mixtea.pairs import Pairs, union
+from mixtea.pairs import Pairs, pairs_of_keys, union
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach.fuse import fuse, vote_weights
 from mixtea.teach.voters import Voter
@@ -108,7 +108,7 @@ class Council:
 
     def _judge(self, voters: Sequence[Voter], rounds: int) -> None:
         proposed = [found for voter in voters if (found := voter.pairs()) is not None]
-        pairs = union(proposed)
+        pairs = pairs_of_keys(processes.copied(union(proposed).key), proposed[0].shape)
         scores = {voter.name: voter.scores(pairs) for voter in voters}
         held = Belief(self.opinions.pairs, self.opinions.belief) if self.opinions is not None else None
         self.opinions = settle(pairs, scores, self.weights, self.agreement, self.config, held, rounds)

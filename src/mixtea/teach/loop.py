@@ -146,8 +146,9 @@ class Trainer:
             self.student.load_state_dict(progress.kept)
         trained.best_epoch = progress.best_epoch
         if self.council is not None:
-            with torch.no_grad():
-                self.council.judge(self.student(), ROUNDS_ALONE)
+            if trained.lost is None:
+                with torch.no_grad():
+                    self.council.judge(self.student(), ROUNDS_ALONE)
             trained.opinions = self.council.opinions
         return trained
 
