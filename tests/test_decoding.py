@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mixtea import MixTEA
-from mixtea.errors import ConfigError
+from mixtea.errors import ConfigError, RunError
 from mixtea.match.decide import ranked
 from mixtea.measure.metrics import ranking_metrics, sparse_ranking_metrics
 from mixtea.pairs import pairs_of_keys
@@ -134,3 +134,60 @@ def test_what_is_no_candidate_ranks_last_and_equal():
     assert found["hits@2"] == pytest.approx((1 + 0 + 1 / 3) / 3)  # the last: one of three places after the candidate
     assert found["hits@3"] == pytest.approx((1 + 1 / 2 + 2 / 3) / 3)
     assert ranked(pairs, torch.tensor([2.0, 1.0, 5.0]), 1).tolist() == [[0], [2]]
+
+
+def test_links_without_a_candidate_among_themselves_are_scored_all_the_same(best, example):
+    seen = set(zip(best._last.source.tolist(), best._last.target.tolist(), strict=True))
+    lost = next(pair for pair in example.test if tuple(pair) not in seen)
+    assert best.score(lost[None], decoder="sinkhorn")["hits@1"] == 1  # the one target there is
+    assert best.score(example.train[:5])["hits@1"] == best.score(example.train[:5])["backward_mrr"] == 1
+
+
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_a_side_without_anything_unlabelled_leaves_probabilities_of_nothing(tiny, preset):
+    """Every target is linked, one source is left."""
+    target = tiny.target
+    smaller = replace(
+        target, entities=target.entities[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)]
+    )
+    links = np.stack([np.arange(4), np.arange(4)], axis=1)
+    task = replace(tiny, target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
+    aligner = MixTEA(preset=preset, max_epochs=2, device="cpu").fit(task)
+    assert aligner.predict(k=2).to_frame()["source"].tolist() == [tiny.source.entities[4]] * 2
+    assert 0 <= aligner.score()["hits@1"] <= 1
+
+
+def test_the_candidates_of_a_row_share_one_probability(best):
+    assert (best.predict(k=10).probability.sum(axis=1) <= 1 + 1e-9).all()
+
+
+BROKEN = {
+    "a voter nobody knows": lambda a, w: a.update({"score.names": a["score.agreement"]}),
+    "another length": lambda a, w: a.update({"score.agreement": a["score.agreement"][:-1]}),
+    "an entity that is not there": lambda a, w: a["source"].__setitem__(0, 10**6),
+    "a pair twice": lambda a, w: (
+        a["source"].__setitem__(1, a["source"][0]),
+        a["target"].__setitem__(1, a["target"][0]),
+    ),
+    "no number": lambda a, w: a["score.agreement"].__setitem__(0, np.nan),
+    "weights that are words": lambda a, w: w.update(vectors="much"),
+    "without sources": lambda a, w: a.pop("source"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_opinions_that_cannot_be_are_refused(best, tmp_path, kind, monkeypatch):
+    import mixtea.aligner as module
+
+    arrays = {name: a.copy() for name, a in module._as_arrays(best._last).items()}
+    weights = dict(best._last.weights)
+    BROKEN[kind](arrays, weights)
+    monkeypatch.setattr(module, "_as_arrays", lambda last: arrays)
+    last = best._last
+    best._last = replace(last, weights=weights)
+    try:
+        best.save(tmp_path / "run")
+    finally:
+        best._last = last
+    with pytest.raises(RunError, match=r"opinions\.safetensors does not fit the run"):
+        MixTEA.load(tmp_path / "run")

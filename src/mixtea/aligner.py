@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -29,10 +30,37 @@ from mixtea.match.alignment import BACKWARD, FORWARD, VOTERS, Alignment
 from mixtea.match.decide import ranked
 from mixtea.match.nearest import nearest
 from mixtea.measure.calibration import Calibration, features, trust
-from mixtea.measure.metrics import both_directions, sparse_ranking_metrics
+from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
 from mixtea.pairs import Pairs, cosines, pairs_of_keys
 from mixtea.similarity import unit
+from mixtea.teach.council import OnRound
 from mixtea.teach.loop import OnEpoch, Trainer
+
+T = TypeVar("T")
+
+
+@contextmanager
+def _reproducible(wanted: bool) -> Iterator[None]:
+    """Only algorithms that give the same bits every time, while the block runs."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def _reproducibly(method: Callable[..., T]) -> Callable[..., T]:
+    """A method of an aligner that gives the same bits every time where `deterministic` asks for it."""
+
+    @wraps(method)
+    def run(self: MixTEA, *args: Any, **kwargs: Any) -> T:
+        with _reproducible(self.config.deterministic):
+            return method(self, *args, **kwargs)
+
+    return run
 
 
 class MixTEA:
@@ -54,11 +82,12 @@ class MixTEA:
         state = f" fitted on {self.task_!r}" if hasattr(self, "task_") else ""
         return f"MixTEA(preset={self.preset!r}{settings}){state}"
 
-    def fit(self, task: Task, on_epoch: OnEpoch | None = None) -> MixTEA:
+    def fit(self, task: Task, on_epoch: OnEpoch | None = None, on_round: OnRound | None = None) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
 
-        `on_epoch` is called with each epoch's record. If another process of the run is lost, what was learned so far
-        is kept, and ProcessLostError is raised.
+        `on_epoch` is called with each epoch's record, `on_round` with the number of each round of propagation before
+        the first epoch and the pairs that are sure after it. If another process of the run is lost, what was learned
+        so far is kept, and ProcessLostError is raised.
         """
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
@@ -67,7 +96,7 @@ class MixTEA:
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), processes.together(device):
             started = time.perf_counter()
-            trained = Trainer(task, self.config, device).train(on_epoch)
+            trained = Trainer(task, self.config, device).train(on_epoch, on_round)
         self.task_, self._student, self._vectors = task, trained.student, None
         self.trace_, self._last = trained.trace.to_arrays(), None
         if trained.opinions is not None:
@@ -88,6 +117,7 @@ class MixTEA:
                 self._vectors = self._student()
         return self._vectors
 
+    @_reproducibly
     def predict(self, k: int = 10, *, decoder: str | None = None, voters: str | None = None) -> Alignment:
         """Rank all targets for every source entity without a training link; the k best of each, with probabilities.
 
@@ -109,8 +139,7 @@ class MixTEA:
         silent = alone[0][rows][:, None] | alone[1][found]  # structure says nothing of entities without triples
         bits = bits.masked_fill(silent, 0)
         arrays = [a.cpu().numpy() for a in (found, score, belief, bits, silent)]
-        probability = self._probabilities(free, arrays[0], arrays[2], arrays[3], decoded.n_voters)
-        probability[arrays[4]] = 0.0
+        probability = self._probabilities(free, arrays[0], arrays[2], arrays[3], arrays[4], decoded.n_voters)
         return Alignment(task.source, task.target, free, arrays[0], arrays[1], probability, arrays[3])
 
     def _decoding(self, decoder: str | None, voters: str | None) -> Config:
@@ -131,6 +160,8 @@ class MixTEA:
         """[p, k]: the values of candidates that the decoder has considered, 0 for others."""
         source = decoded.places(0, rows, self.task_.source.n_entities)[:, None].expand_as(found)
         target = decoded.places(1, found, self.task_.target.n_entities)
+        if not len(values):
+            return values.new_zeros(found.shape)
         place, there = decoded.opinions.pairs.find(source.clamp(min=0), target.clamp(min=0))
         return values[place].where(there & (source >= 0) & (target >= 0), 0)
 
@@ -148,32 +179,33 @@ class MixTEA:
         ranking[both.find(filler // m, filler % m)[0]] -= after.to(ranking.dtype) * 1e3
         decoders = decoded.ranking()
         ranking[where], belief[where] = decoders, decoded.opinions.belief
-        shown = belief if decoded.config.decoder in ("sinkhorn", "one_to_one") else ranking.clamp(min=-2.0)
+        shown = belief if decoded.config.decoder in ("sinkhorn", "one_to_one") else ranking.clamp(min=-10.0)
         bits = torch.zeros_like(both.source)
         bits[where] = decoded.voters()
         best = ranked(both, ranking, min(k, m))
         return both.target[best], shown[best].double(), belief[best], bits[best]
 
     def _probabilities(
-        self, free: np.ndarray, found: np.ndarray, belief: np.ndarray, bits: np.ndarray, n_voters: int
-    ) -> np.ndarray:
+        self, free: np.ndarray, found: np.ndarray, belief: np.ndarray, bits: np.ndarray, silent: np.ndarray,
+        n_voters: int,
+    ) -> np.ndarray:  # fmt: skip
         """[p, k]: calibrated on the validation links' best candidates; a row's further ones share what is left."""
+        task = self.task_
         agreeing = np.stack([(bits >> bit) & 1 for bit in range(len(VOTERS))]).sum(0) / n_voters
-        cosine = self._cosines(free, found)
-        degrees = (
-            self.task_.source.triple_counts()[free].repeat(found.shape[1]),
-            self.task_.target.triple_counts()[found].ravel(),
-        )
-        seen = features(belief.astype(np.float64).ravel(), agreeing.ravel(), cosine, degrees)
+        counts = (task.source.triple_counts()[free].repeat(found.shape[1]), task.target.triple_counts()[found].ravel())
+        seen = features(belief.astype(np.float64).ravel(), agreeing.ravel(), self._cosines(free, found), counts)
         seen = seen.reshape(*belief.shape, seen.shape[1])
-        row = np.full(self.task_.source.n_entities, -1)
-        row[free] = np.arange(len(free))
-        valid = self.task_.valid[row[self.task_.valid[:, 0]] >= 0]
-        places = row[valid[:, 0]]
-        calibration = Calibration(seen[places, 0], found[places, 0] == valid[:, 1])
-        probability = calibration(seen)
-        probability[:, 1:] = np.minimum(probability[:, 1:], 1 - probability[:, :1])
+        known = np.isin(free, task.valid[:, 0]) & ~silent[:, 0]
+        calibration = Calibration(seen[known, 0], self._among(task.valid, free[known], found[known, 0]))
+        probability = np.where(silent, 0.0, calibration(seen))
+        left, others = 1 - probability[:, :1], probability[:, 1:]
+        others *= np.minimum(1.0, left / np.maximum(others.sum(axis=1, keepdims=True), 1e-12))
         return probability
+
+    def _among(self, links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """bool: whether each pair is one of the links."""
+        m = self.task_.target.n_entities
+        return np.isin(source * m + target, links[:, 0] * m + links[:, 1])
 
     def _cosines(self, free: np.ndarray, found: np.ndarray) -> np.ndarray:
         """[p * k]: the student's cosine of every source and its candidates."""
@@ -193,6 +225,7 @@ class MixTEA:
         _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
         return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
 
+    @_reproducibly
     def score(self, links: Any = None, *, decoder: str | None = None, voters: str | None = None) -> dict[str, float]:
         """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
 
@@ -219,7 +252,7 @@ class MixTEA:
         return found | self._trust(links, decoder, voters)
 
     def _score_decoded(self, decoded: Decoded, joint: Tensor) -> dict[str, float]:
-        """The metrics of a decoder's ranking. A training link is given, so it is right."""
+        """The metrics of a decoder's ranking. A training link is given, so it is right; others of its ends are not."""
         n_source, n_target = self.task_.source.n_entities, self.task_.target.n_entities
         places = torch.stack(
             [decoded.places(0, joint[:, 0], n_source), decoded.places(1, joint[:, 1] - n_source, n_target)], dim=1
@@ -229,31 +262,28 @@ class MixTEA:
             kept = [torch.arange(len(side), device=joint.device) for side in decoded.rows]
         else:
             kept = [torch.unique(places[both, side]) for side in (0, 1)]
+        given = {tuple(pair) for pair in self.task_.train.tolist()}
+        right = sum((s, t - n_source) in given for s, t in joint[~both].tolist()) / len(joint)
+        if not both.any():
+            return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
         pairs, ranking = decoded.among(*kept)
         new = torch.stack([torch.searchsorted(kept[side], places[both, side]) for side in (0, 1)], dim=1)
         order = torch.argsort(pairs.target * len(kept[0]) + pairs.source)
         turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
-        if not both.any():
-            raise DataError("None of the links to score is between entities that can be mapped.")
         found = sparse_ranking_metrics(pairs, ranking, new)
         back = sparse_ranking_metrics(turned, ranking[order], new.flip(1))
         found |= {f"backward_{name}": value for name, value in back.items()}
-        given = {tuple(pair) for pair in self.task_.train.tolist()}
-        right = sum((s, t - n_source) in given for s, t in joint[~both].tolist())
         share = int(both.sum()) / len(joint)
-        return {name: value * share + right / len(joint) for name, value in found.items()}
+        return {name: value * share + right for name, value in found.items()}
 
     def _trust(self, links: np.ndarray, decoder: str | None, voters: str | None) -> dict[str, float]:
         """How far the probabilities of the scored links' mappings can be trusted."""
         alignment = self.predict(1, decoder=decoder, voters=voters)
-        row = np.full(self.task_.source.n_entities, -1)
-        row[alignment.source_index] = np.arange(len(alignment))
-        places = row[links[:, 0]]
-        mapped = places >= 0
-        if not mapped.any():
+        asked = np.isin(alignment.source_index, links[:, 0])
+        if not asked.any():
             return {}
-        right = alignment.target_index[places[mapped], 0] == links[mapped, 1]
-        return dict(trust(alignment.probability[places[mapped], 0], right))
+        right = self._among(links, alignment.source_index[asked], alignment.target_index[asked, 0])
+        return dict(trust(alignment.probability[asked, 0], right))
 
     def _indices(self, labels: np.ndarray) -> np.ndarray:
         """Pairs of labels as pairs of indices."""
@@ -303,7 +333,11 @@ class MixTEA:
         except RuntimeError as error:
             raise RunError(f"{folder}: weights.safetensors does not fit the settings: {error}") from None
         aligner.task_, aligner._student, aligner._vectors = run.task, student, None
-        aligner.trace_, aligner._last = dict(run.trace), _from_arrays(run.opinions, run.about["voter_weights"])
+        try:
+            aligner._last = _from_arrays(run.opinions, run.about["voter_weights"], run.task)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise RunError(f"{folder}: opinions.safetensors does not fit the run: {error}.") from None
+        aligner.trace_ = dict(run.trace)
         aligner.history_, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
         aligner.seconds_ = run.about["seconds"]
@@ -315,16 +349,28 @@ class MixTEA:
 
 
 def _as_arrays(last: LastOpinions) -> dict[str, np.ndarray]:
-    return {"source": last.source, "target": last.target, "belief": last.belief} | {
-        f"score.{name}": values for name, values in last.scores.items()
-    }
+    scores = {f"score.{name}": values for name, values in last.scores.items()}
+    return {"source": last.source, "target": last.target} | scores
 
 
-def _from_arrays(arrays: Mapping[str, np.ndarray], weights: dict[str, float]) -> LastOpinions | None:
+def _from_arrays(arrays: Mapping[str, np.ndarray], weights: Any, task: Task) -> LastOpinions | None:
+    """Opinions as a run folder has them; ValueError if they cannot be about this task."""
     if not arrays:
         return None
     scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
-    return LastOpinions(arrays["source"], arrays["target"], arrays["belief"], scores, weights)
+    if arrays.keys() - {f"score.{name}" for name in VOTERS} != {"source", "target"}:
+        raise ValueError("the opinions are not those of known voters")
+    ends = [arrays["source"], arrays["target"]]
+    if any(a.shape != ends[0].shape or a.ndim != 1 for a in arrays.values()):
+        raise ValueError("the opinions differ in length")
+    if not all(np.isin(end, side).all() for end, side in zip(ends, task.unlabelled(), strict=True)):
+        raise ValueError("the opinions are about entities that are linked or not there")
+    if len(np.unique(np.stack(ends), axis=1).T) != len(ends[0]):
+        raise ValueError("the opinions repeat a pair")
+    numbers = [*scores.values(), np.array(list(weights.values()), dtype=np.float64)]
+    if not all(a.dtype.kind == "f" and np.isfinite(a).all() for a in numbers):
+        raise ValueError("the opinions hold what is no number")
+    return LastOpinions(ends[0], ends[1], scores, weights)
 
 
 def choose_device(name: str) -> torch.device:
@@ -350,16 +396,3 @@ def versions() -> dict[str, str]:
     names = ("numpy", "scipy", "pandas", "safetensors")
     found = {name: version(name) for name in names} | {"torch": str(torch.__version__)}
     return {"mixtea": mixtea.__version__, "python": platform.python_version()} | found
-
-
-@contextmanager
-def _reproducible(wanted: bool) -> Iterator[None]:
-    """Only algorithms that give the same bits every time, while the block runs."""
-    before = torch.are_deterministic_algorithms_enabled()
-    if wanted:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)

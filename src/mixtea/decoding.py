@@ -27,7 +27,6 @@ class LastOpinions:
 
     source: np.ndarray
     target: np.ndarray
-    belief: np.ndarray
     scores: dict[str, np.ndarray]
     weights: dict[str, float]
 
@@ -37,9 +36,9 @@ def last_opinions(opinions: Opinions, rows: tuple[Tensor, Tensor], n_source: int
     pairs = opinions.pairs
     source, target = rows[0][pairs.source], rows[1][pairs.target] - n_source
     order = torch.argsort(source * (int(target.max()) + 1 if len(target) else 1) + target)
-    arrays = [a[order].cpu().numpy() for a in (source.int(), target.int(), opinions.belief)]
+    arrays = [a[order].cpu().numpy() for a in (source.int(), target.int())]
     others = {name: s[order].cpu().numpy() for name, s in opinions.scores.items() if name != "vectors"}
-    return LastOpinions(arrays[0], arrays[1], arrays[2], others, opinions.weights)
+    return LastOpinions(arrays[0], arrays[1], others, opinions.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,7 @@ class Decoded:
 @torch.no_grad()
 def decode(vectors: Tensor, task: Task, config: Config, last: LastOpinions | None) -> Decoded:
     """Ranked candidates by the settings `decoder` and `decode_voters`."""
-    if config.vote_normaliser == "none":  # a belief is needed all the same, whatever the paper's voters did
+    if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
         config = config.replace(vote_normaliser="sinkhorn", search="exact", metric="cosine", voting="both")
     n_source = task.source.n_entities
     generator = torch.Generator().manual_seed(config.seed)
@@ -125,4 +124,4 @@ def _remembered(
     order = torch.argsort(key)
     scores = {"vectors": cosines(source, target, pairs)} | {n: tensor(s)[order] for n, s in last.scores.items()}
     total = total_score(scores, last.weights, config)
-    return Opinions(pairs, scores, tensor(last.belief)[order], total, last.weights)
+    return Opinions(pairs, scores, believed(pairs, total, config), total, last.weights)

@@ -309,7 +309,14 @@ def test_score_says_what_it_ranks_among_and_what_was_learned(run, tmp_path, mixt
     code, out, err = mixtea("score", run, "--links", tmp_path / "seen.tsv")
     assert code == 0 and "ranked among their own ends" in out and "1 of these 2 links were trained on" in err
     assert json.loads(mixtea("score", run, "--links", tmp_path / "seen.tsv", "--json")[1])["trained_on"] == 1
-    assert "ranked among all entities" in mixtea("score", run, "--candidates", "all")[1]
+    said = [
+        mixtea("score", run, "--candidates", "all", *words)[1]
+        for words in ((), ("--decoder", "nearest", "--voters", "student"))
+    ]
+    assert [
+        "ranked among all unlinked entities" in " ".join(said[0].split()),
+        "all entities" in " ".join(said[1].split()),
+    ] == [True, True]
     assert mixtea("score", run, "--candidates", "some")[0] == 2
 
 

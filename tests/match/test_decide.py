@@ -52,8 +52,10 @@ def test_one_to_one_ranks_the_assigned_first_and_then_by_belief():
 
 def test_the_other_decoders_go_by_the_scores():
     pairs, scores = everything(2, 3), torch.tensor([0.9, 0.8, 0.1, 0.8, 0.2, 0.1])
-    assert torch.equal(decide(pairs, scores, scores, "nearest"), scores)
-    assert torch.equal(decide(pairs, scores, scores, "csls"), csls(pairs, scores))
+    torch.testing.assert_close(decide(pairs, scores, scores, "nearest"), scores)
+    torch.testing.assert_close(decide(pairs, scores, scores, "csls"), csls(pairs, scores))
+    tied = torch.tensor([0.9, 0.9 + 1e-9, 0.1, 0.8, 0.2, 0.1], dtype=torch.float64)
+    assert ranked(pairs, decide(pairs, tied, tied, "nearest"), 1).tolist() == [[0], [3]]
 
 
 def test_ranked_says_where_a_row_has_too_few():

@@ -6,7 +6,7 @@ import oracle
 import pytest
 import torch
 
-from mixtea.match.normalise import csls, normalised, sinkhorn
+from mixtea.match.normalise import csls, sinkhorn
 from mixtea.pairs import pairs_of_keys
 
 
@@ -35,10 +35,3 @@ def test_sinkhorn_counts_missing_pairs_as_impossible_and_survives_rows_and_colum
     assert torch.isfinite(found).all()
     torch.testing.assert_close(found[0] + 0, torch.tensor(1.0), atol=2e-2, rtol=0)  # column 1 goes to row 1
     assert found[1] < 0.02
-
-
-def test_normalisers_go_by_their_names(scores):
-    pairs, flat = pairs_of_keys(torch.arange(30), (6, 5)), scores.flatten()
-    assert normalised(pairs, flat, "none", 0.1, 5) is flat
-    assert torch.equal(normalised(pairs, flat, "csls", 0.1, 5), csls(pairs, flat))
-    assert torch.equal(normalised(pairs, flat, "sinkhorn", 0.1, 5), sinkhorn(pairs, flat, 0.1, 5))

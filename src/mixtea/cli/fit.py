@@ -14,7 +14,7 @@ from mixtea.cli.tables import approximate_label, score_table
 from mixtea.config import Config, parse_setting, read_settings
 from mixtea.data.summary import doubts
 from mixtea.data.task import Task, load_task
-from mixtea.errors import ProcessLostError
+from mixtea.errors import MixTEAError, ProcessLostError
 from mixtea.export.files import check_free
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
     progress = TrainingProgress(aligner.config.max_epochs, console)
     try:
         with progress:
-            aligner.fit(task, on_epoch=progress)
+            aligner.fit(task, on_epoch=progress, on_round=progress.round)
     except KeyboardInterrupt:
         console.print(f"interrupted after epoch {progress.epoch}; nothing was written", highlight=False)
         raise
@@ -95,7 +95,10 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
     if not processes.is_first():
         return aligner
     if len(task.test):
-        aligner.metrics_ = aligner.score(task.test)
+        try:
+            aligner.metrics_ = aligner.score(task.test)
+        except MixTEAError as error:  # what was learned is worth more than its score
+            console.print(f"warning: the test links could not be scored: {error}", highlight=False, markup=False)
     aligner.save(out, overwrite=overwrite)
     if aligner.metrics_:
         Console().print(score_table(aligner.metrics_, len(task.test), "Test links", aligner.config))

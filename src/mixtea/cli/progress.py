@@ -32,6 +32,13 @@ class TrainingProgress:
     ) -> None:
         self.progress.stop()
 
+    def round(self, number: int, n_sure: int) -> None:
+        """A round of propagation before the first epoch has ended."""
+        said = f"propagation, round {number}: {n_sure:,} sure pairs"
+        self.progress.update(self.bar, description=said)
+        if not self.live:
+            self.console.print(said, highlight=False)
+
     def __call__(self, record: dict[str, Any]) -> None:
         self.seconds += record["seconds"]
         self.epoch = record["epoch"]

@@ -22,7 +22,8 @@ def approximate_label(config: Config) -> str:
 
 
 def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config) -> Table:
-    pool = "their own ends" if config.candidates == "given" else "all entities"
+    plain = (config.decoder, config.decode_voters) == ("nearest", "student")
+    pool = "their own ends" if config.candidates == "given" else f"all {'' if plain else 'unlinked '}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
     decoder = f"{config.decoder.replace('_', '-')}, {DECODED[config.decode_voters]}"

@@ -19,7 +19,7 @@ RUN_FILES = {
     "graphs.safetensors": "triples and links as numbers",
     "vocabulary.json": "the labels behind the numbers",
     "votes.safetensors": "who voted for what, from which epoch to which",
-    "opinions.safetensors": "candidates, what each voter beside the student thinks of them, and the belief",
+    "opinions.safetensors": "candidates, and what each voter beside the student thinks of them",
     "history.json": "one record an epoch",
     "metrics.json": "scores, where there were links to score",
     "curves.png": "losses and validation scores",

@@ -20,13 +20,14 @@ def decide(pairs: Pairs, scores: Tensor, belief: Tensor, decoder: str) -> Tensor
     """A number a pair by which each row's candidates are ranked, greatest first.
 
     nearest: the scores as they are; csls: normalised by both neighbourhoods; sinkhorn: the logarithm of the belief;
-    one_to_one: the same, after the pairs of the best assignment, in which every source and target occurs once.
+    one_to_one: the same, after the pairs of the best assignment, in which every source and target occurs once. All are
+    rounded, so that twins tie whatever the order of the sums behind them.
     """
     if decoder == "nearest":
-        return scores
+        return scores.round(decimals=6)
     if decoder == "csls":
-        return csls(pairs, scores)
-    ranking = belief.log().clamp_(min=LEAST_LOG)
+        return csls(pairs, scores).round(decimals=6)
+    ranking = belief.log().clamp_(min=LEAST_LOG).round(decimals=4)
     if decoder == "one_to_one":
         ranking = ranking + ASSIGNED * assign(pairs, ranking)
     return ranking

@@ -40,10 +40,3 @@ def sinkhorn(pairs: Pairs, scores: Tensor, temperature: float, rounds: int) -> T
         row = pairs.row_sum(kernel * column[pairs.target]).clamp_(min=TINY).reciprocal_()
         column = pairs.column_sum(kernel * row[pairs.source]).clamp_(min=TINY).reciprocal_()
     return kernel * row[pairs.source] * column[pairs.target]
-
-
-def normalised(pairs: Pairs, scores: Tensor, kind: str, temperature: float, rounds: int) -> Tensor:
-    """The scores by the name of their normaliser: none, csls or sinkhorn."""
-    if kind == "sinkhorn":
-        return sinkhorn(pairs, scores, temperature, rounds)
-    return csls(pairs, scores) if kind == "csls" else scores

@@ -44,7 +44,6 @@ class Calibration:
             slope = -(sign * _sigmoid(-margin)) @ seen + away / PRIOR_SPREAD
             return value, slope
 
-        self.n_links = len(seen)
         self.weights = minimize(loss, PRIOR, jac=True, method="L-BFGS-B").x
 
     def __call__(self, seen: np.ndarray) -> np.ndarray:

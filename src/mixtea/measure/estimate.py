@@ -112,7 +112,7 @@ def _suggestion(
     if seconds * epochs(config) <= LONG:
         return {}, None
     changes: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}
-    if config.temperature < MOMENTS_TEMPERATURE:
+    if config.temperature < MOMENTS_TEMPERATURE or config.has_council:
         changes = {"loss_rows": 0.25}
     elif seconds_per_epoch(task, config.replace(**changes), device, speed) * epochs(config) > VERY_LONG:
         changes["votes_every"] = 10

@@ -12,6 +12,7 @@ from mixtea.pairs import Pairs
 from mixtea.similarity import count_better_and_equal, fast_products, unit
 
 KS = (1, 5, 10)
+METRICS = (*(f"hits@{k}" for k in KS), "mrr")
 RANKING_TOLERANCE = 1e-4  # of decoders' numbers, which have gone through many sums
 
 
@@ -52,6 +53,8 @@ def sparse_ranking_metrics(pairs: Pairs, ranking: Tensor, links: Tensor, ks: Seq
     Targets that are no candidates of a row come after them, all equal.
     """
     row, column = links[:, 0], links[:, 1]
+    if not len(pairs):
+        return expected(torch.zeros_like(row), torch.full_like(row, pairs.shape[1]), ks)
     size = torch.bincount(pairs.source, minlength=pairs.shape[0])
     place, found = pairs.find(row, column)
     of_row = torch.argsort(row, stable=True)

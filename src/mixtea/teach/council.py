@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +13,7 @@ from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.encode.structure import joint_triples
 from mixtea.match.alignment import VOTERS
-from mixtea.match.normalise import normalised, sinkhorn
+from mixtea.match.normalise import csls, sinkhorn
 from mixtea.pairs import Pairs, pairs_of_keys, union
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach.fuse import fuse, vote_weights
@@ -24,7 +23,7 @@ from mixtea.teach.voters.propagation import Propagation, PropagationVoter
 from mixtea.teach.voters.vectors import VectorVoter
 from mixtea.teach.votes import Votes
 
-logger = logging.getLogger(__name__)
+OnRound = Callable[[int, int], None]
 ROUNDS_ALONE = 4  # in which belief and agreement settle before and after training; while training, one a vote
 SETTLED = 1.0025  # sure pairs that grow by less a round: more rounds do not help
 
@@ -71,17 +70,20 @@ class Council:
         self.weights: dict[str, float] = {}
 
     @torch.no_grad()
-    def prepare(self) -> None:
-        """Before any training: propagate, believe, take up the sure pairs, and again until there are no more."""
+    def prepare(self, on_round: OnRound | None = None) -> None:
+        """Before any training: propagate, believe, take up the sure pairs, and again until there are no more.
+
+        `on_round` is called after each round with its number and how many pairs are sure.
+        """
         if self.propagation is None:
             return
-        n_sure, nobody = 0, self.rows[0].new_empty(0, 2)
-        self.propagation.refresh(nobody, self.generator)
-        for _ in range(self.config.propagation_rounds):
+        n_sure = 0
+        for number in range(1, self.config.propagation_rounds + 1):
             self.opinions = None
             self._judge([self.propagation], ROUNDS_ALONE)
             sure = self.sure_pairs()
-            logger.info("propagation alone: %d sure pairs", len(sure))
+            if on_round is not None:
+                on_round(number, len(sure))
             self.propagation.refresh(sure, self.generator)
             if len(sure) < SETTLED * n_sure:
                 break
@@ -107,6 +109,8 @@ class Council:
             self._judge(voters + ([self.propagation] if self.propagation else []), rounds)
 
     def _judge(self, voters: Sequence[Voter], rounds: int) -> None:
+        if self.propagation is not None and not self.propagation.views:
+            self.propagation.refresh(self.sure_pairs(), self.generator)
         proposed = [found for voter in voters if (found := voter.pairs()) is not None]
         pairs = pairs_of_keys(processes.copied(union(proposed).key), proposed[0].shape)
         scores = {voter.name: voter.scores(pairs) for voter in voters}
@@ -182,16 +186,15 @@ def total_score(scores: Mapping[str, Tensor], weights: Mapping[str, float], conf
     scale = {name: weights.get(name, 1.0) for name in scores}
     if "agreement" in scale:
         scale["agreement"] *= config.agreement_weight
-    parts = [scale[name] * values for name, values in scores.items()]
+    parts = [scale[name] * scores[name] for name in sorted(scores)]  # one order, so that sums round alike
     return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
 
 
 def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
     """The belief behind scores: p in [0, 1] a pair."""
-    temperature, rounds = config.sinkhorn_temperature, config.sinkhorn_rounds
     if config.vote_normaliser == "sinkhorn":
-        return sinkhorn(pairs, scores, temperature, rounds)
-    scaled = normalised(pairs, scores, config.vote_normaliser, temperature, rounds) / temperature
+        return sinkhorn(pairs, scores, config.sinkhorn_temperature, config.sinkhorn_rounds)
+    scaled = (csls(pairs, scores) if config.vote_normaliser == "csls" else scores) / config.sinkhorn_temperature
     exponent = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
     return exponent / pairs.row_sum(exponent)[pairs.source]
 

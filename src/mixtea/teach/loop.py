@@ -22,7 +22,7 @@ from mixtea.measure.metrics import both_directions
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
-from mixtea.teach.council import ROUNDS_ALONE, Council, Opinions
+from mixtea.teach.council import ROUNDS_ALONE, Council, OnRound, Opinions
 from mixtea.teach.fuse import fuse, vote_weights
 from mixtea.teach.negatives import hard_negatives, random_negatives
 from mixtea.teach.pseudo_loss import cross_entropy
@@ -119,13 +119,13 @@ class Trainer:
         order = torch.randperm(len(entities), generator=self.generator, device=self.generator.device)
         return (torch.from_numpy(entities).to(order.device) + shift)[order]
 
-    def train(self, on_epoch: OnEpoch | None = None) -> Trained:
+    def train(self, on_epoch: OnEpoch | None = None, on_round: OnRound | None = None) -> Trained:
         """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost."""
         trained = Trained(self.student, self.trace, self.rows)
         progress = Progress(self.config)
         try:
             if self.council is not None:
-                self.council.prepare()
+                self.council.prepare(on_round)
             for epoch in range(1, self.config.max_epochs + 1):
                 started = time.perf_counter()
                 record = {"epoch": epoch, **self.step(epoch)}
@@ -146,11 +146,20 @@ class Trainer:
             self.student.load_state_dict(progress.kept)
         trained.best_epoch = progress.best_epoch
         if self.council is not None:
-            if trained.lost is None:
-                with torch.no_grad():
-                    self.council.judge(self.student(), ROUNDS_ALONE)
-            trained.opinions = self.council.opinions
+            self._judge_last(trained)
         return trained
+
+    @torch.no_grad()
+    def _judge_last(self, trained: Trained) -> None:
+        """The council's opinions with the kept student; if a process is lost, those that it had before."""
+        assert self.council is not None
+        trained.opinions = self.council.opinions
+        if trained.lost is None:
+            try:
+                self.council.judge(self.student(), ROUNDS_ALONE)
+                trained.opinions = self.council.opinions
+            except ProcessLostError as error:
+                trained.lost, trained.stopped_because = error, "another process ended after the last epoch"
 
     def step(self, epoch: int) -> Record:
         """One pass through lines 4-10 of Algorithm 1."""

@@ -21,7 +21,8 @@ class Trace:
         bits = np.zeros(len(votes), dtype=np.int64) if votes.voters is None else votes.voters.cpu().numpy()
         now = np.stack([sources[votes.source.cpu().numpy()], targets[votes.target.cpu().numpy()], bits], axis=1)
         now = now[np.lexsort(now.T[::-1])].astype(np.int32)
-        stays, known = _same(self._open[:, :3], now)
+        before, after = (_key(table) for table in (self._open, now))
+        stays, known = np.isin(before, after, assume_unique=True), np.isin(after, before, assume_unique=True)
         self._closed.append(self._open[~stays])
         kept = self._open[stays]
         kept[:, 4] = epoch
@@ -35,7 +36,7 @@ class Trace:
         return {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(COLUMNS)}
 
 
-def _same(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows of `left` are in `right`, and which of `right` in `left`."""
-    keys = [np.ascontiguousarray(a).view([("", a.dtype)] * a.shape[1]).ravel() for a in (left, right)]
-    return np.isin(keys[0], keys[1]), np.isin(keys[1], keys[0])
+def _key(table: np.ndarray) -> np.ndarray:
+    """int64 a row: source, target and voters in one number."""
+    source, target, bits = table[:, :3].astype(np.int64).T
+    return (source << 36) | (target << 4) | bits

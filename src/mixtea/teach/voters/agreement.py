@@ -88,16 +88,13 @@ class AgreementVoter:
         n_first, n_second = (self.start[e + 1] - self.start[e] for e in (source, target))
         n_steps = n_first * n_second
         ends = n_steps.cumsum(0)
-        first = 0
-        while first < len(source):
-            base = int(ends[first - 1]) if first else 0
-            last = max(first + 1, int(torch.searchsorted(ends, base + STEPS_AT_ONCE, right=True)))
-            chunk = slice(first, last)
-            pair = torch.repeat_interleave(torch.arange(first, last, device=source.device), n_steps[chunk])
-            step = torch.arange(len(pair), device=source.device) + base - (ends - n_steps)[pair]
+        total = int(ends[-1]) if len(ends) else 0
+        for first in range(0, total, STEPS_AT_ONCE):
+            step = torch.arange(first, min(first + STEPS_AT_ONCE, total), device=source.device)
+            pair = torch.searchsorted(ends, step, right=True)
+            step -= ends[pair] - n_steps[pair]
             wide = n_second[pair]
             yield weight[pair], self.start[source[pair]] + step // wide, self.start[target[pair]] + step % wide
-            first = last
 
     def _alike(self, believed: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """How alike two relations are, as (sorted numbers r * n_kinds + r', values in [0, 1]).

@@ -59,7 +59,8 @@ class Propagation:
     def hops(self, known: Tensor, label: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """Labels [p, d] of known pairs carried on, hop by hop: to the entities [n, d] and the relations [r, d]."""
         entity, kind = label.new_zeros(self.n, label.shape[1]), label.new_zeros(self.n_kinds, label.shape[1])
-        entity[known[:, 0]], entity[known[:, 1]] = label, label
+        for side in (0, 1):  # an entity with several links carries all their labels
+            entity.index_add_(0, known[:, side], label)
         entities, kinds = [entity], [kind]
         for _ in range(HOPS):
             entity, kind = (
@@ -107,12 +108,13 @@ class PropagationVoter:
         self, graph: Propagation, links: Tensor, rows: tuple[Tensor, Tensor], k: int, folds: int, mib: int | None = None
     ) -> None:
         self.graph, self.links, self.rows, self.k, self.folds, self.mib = graph, links, rows, k, folds, mib
+        self.views: list[tuple[Tensor, Tensor]] = []
 
     def refresh(self, sure: Tensor, generator: torch.Generator) -> None:
         """Propagate anew from the links and the sure pairs [p, 2], in joint numbers."""
         hand = torch.randint(self.folds, (len(sure),), generator=generator, device=sure.device)
         folds = self.folds if len(sure) and self.folds > 1 else 1
-        self.views: list[tuple[Tensor, Tensor]] = []
+        self.views = []
         for fold in range(folds):
             known = torch.cat([self.links, sure[hand != fold] if folds > 1 else sure])
             vectors = self.graph.vectors(known, generator)
