@@ -65,7 +65,8 @@ def draw(tables: dict[str, list[dict[str, Any]]], path: Path) -> None:
         axes[1, column].set(xlabel="epoch", ylabel="votes of linked sources", ylim=(0, None))
         for line in (0, 1):
             axes[line, column].grid(alpha=0.3)
-    axes[0, 0].legend(title="favoured by", fontsize=8, title_fontsize=8, loc="lower left")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, title="favoured by", loc="outside lower center", ncols=len(labels))
     figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
