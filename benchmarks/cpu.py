@@ -43,7 +43,7 @@ def epoch(data: Path) -> None:
 
 def reach(data: Path, settings: dict[str, Any]) -> None:
     task = load_task(data / "D_W_15K_V1", fold=1)
-    aligner = MixTEA(device="cpu", **settings).fit(task)
+    aligner = MixTEA(preset="paper", device="cpu", **settings).fit(task)
     hit, name = aligner.score(task.test)["hits@1"], settings or "exact"
     per_epoch = aligner.seconds_ / aligner.n_epochs_
     print(f"{name}: Hit@1 {hit:.4f} after {aligner.n_epochs_} epochs, {aligner.seconds_:.0f} s, {per_epoch:.2f} s each")
@@ -51,7 +51,9 @@ def reach(data: Path, settings: dict[str, Any]) -> None:
 
 def wordnet(data: Path) -> None:
     task = load_task(data / "WN30_WN31", fold=1)
-    aligner = MixTEA(device="cpu", max_epochs=10, **WIDE).fit(task, on_epoch=lambda r: print(r, flush=True))
+    aligner = MixTEA(preset="paper", device="cpu", max_epochs=10, **WIDE).fit(
+        task, on_epoch=lambda r: print(r, flush=True)
+    )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"WN30_WN31, ten epochs, {WIDE}: {aligner.seconds_:.0f} s, peak {peak:.1f} GiB")
 

@@ -31,7 +31,7 @@ from mixtea.match.decide import ranked
 from mixtea.match.nearest import nearest
 from mixtea.measure.calibration import Calibration, features, trust
 from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
-from mixtea.pairs import Pairs, cosines, pairs_of_keys
+from mixtea.pairs import Pairs, cosines, pairs_of_keys, places
 from mixtea.similarity import unit
 from mixtea.teach.council import OnRound
 from mixtea.teach.loop import OnEpoch, Trainer
@@ -168,17 +168,17 @@ class MixTEA:
     def _decoded(self, decoded: Decoded, rows: Tensor, found: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """(targets, score, belief, voters) [p, k]: the decoder's candidates, then the nearest of what is left."""
         pairs, m = decoded.opinions.pairs, self.task_.target.n_entities
-        place = torch.full((self.task_.source.n_entities,), -1, device=rows.device)
-        place[rows] = torch.arange(len(rows), device=rows.device)
-        own = place[decoded.rows[0][pairs.source]] * m + decoded.rows[1][pairs.target]
+        own = (
+            places(rows, self.task_.source.n_entities)[decoded.rows[0][pairs.source]] * m
+            + decoded.rows[1][pairs.target]
+        )
         filler = (torch.arange(len(rows), device=rows.device)[:, None] * m + found).flatten()
         both = pairs_of_keys(torch.cat([own, filler]), (len(rows), m))
         ranking, belief = (decoded.opinions.belief.new_full((len(both),), value) for value in (-1e9, 0.0))
         where = both.find(own // m, own % m)[0]
         after = torch.arange(found.shape[1], device=rows.device).expand_as(found).flatten()
         ranking[both.find(filler // m, filler % m)[0]] -= after.to(ranking.dtype) * 1e3
-        decoders = decoded.ranking()
-        ranking[where], belief[where] = decoders, decoded.opinions.belief
+        ranking[where], belief[where] = decoded.ranking(), decoded.opinions.belief
         shown = belief if decoded.config.decoder in ("sinkhorn", "one_to_one") else ranking.clamp(min=-10.0)
         bits = torch.zeros_like(both.source)
         bits[where] = decoded.voters()
@@ -254,20 +254,20 @@ class MixTEA:
     def _score_decoded(self, decoded: Decoded, joint: Tensor) -> dict[str, float]:
         """The metrics of a decoder's ranking. A training link is given, so it is right; others of its ends are not."""
         n_source, n_target = self.task_.source.n_entities, self.task_.target.n_entities
-        places = torch.stack(
+        stand = torch.stack(
             [decoded.places(0, joint[:, 0], n_source), decoded.places(1, joint[:, 1] - n_source, n_target)], dim=1
         )
-        both = (places >= 0).all(1)
+        both = (stand >= 0).all(1)
         if decoded.config.candidates == "all":
             kept = [torch.arange(len(side), device=joint.device) for side in decoded.rows]
         else:
-            kept = [torch.unique(places[both, side]) for side in (0, 1)]
+            kept = [torch.unique(stand[both, side]) for side in (0, 1)]
         given = {tuple(pair) for pair in self.task_.train.tolist()}
         right = sum((s, t - n_source) in given for s, t in joint[~both].tolist()) / len(joint)
         if not both.any():
             return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
         pairs, ranking = decoded.among(*kept)
-        new = torch.stack([torch.searchsorted(kept[side], places[both, side]) for side in (0, 1)], dim=1)
+        new = torch.stack([torch.searchsorted(kept[side], stand[both, side]) for side in (0, 1)], dim=1)
         order = torch.argsort(pairs.target * len(kept[0]) + pairs.source)
         turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
         found = sparse_ranking_metrics(pairs, ranking, new)

@@ -12,7 +12,7 @@ from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.encode.structure import joint_triples
 from mixtea.match.decide import decide
-from mixtea.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys
+from mixtea.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places
 from mixtea.similarity import fast_products, unit
 from mixtea.teach.council import ROUNDS_ALONE, Opinions, believed, favourites, settle, total_score
 from mixtea.teach.voters.agreement import AgreementVoter
@@ -54,9 +54,7 @@ class Decoded:
 
     def places(self, side: int, entities: Tensor, n: int) -> Tensor:
         """Where each of the entities stands in the rows of its side, -1 for those that do not."""
-        place = torch.full((n,), -1, device=entities.device)
-        place[self.rows[side]] = torch.arange(len(self.rows[side]), device=entities.device)
-        return place[entities]
+        return places(self.rows[side], n)[entities]
 
     def ranking(self) -> Tensor:
         opinions = self.opinions
@@ -72,10 +70,8 @@ class Decoded:
     def among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
         """Candidates and their ranking among some rows alone, which become rows 0, 1, 2, ... in their given order."""
         pairs, config = self.opinions.pairs, self.config
-        new = [torch.full((n,), -1, device=sources.device) for n in pairs.shape]
-        for place, kept in zip(new, (sources, targets), strict=True):
-            place[kept] = torch.arange(len(kept), device=sources.device)
-        source, target = new[0][pairs.source], new[1][pairs.target]
+        source = places(sources, pairs.shape[0])[pairs.source]
+        target = places(targets, pairs.shape[1])[pairs.target]
         inside = (source >= 0) & (target >= 0)
         order = torch.argsort(source[inside] * len(targets) + target[inside])
         few = Pairs(source[inside][order], target[inside][order], (len(sources), len(targets)))
@@ -112,9 +108,7 @@ def _remembered(
     source: Tensor, target: Tensor, rows: tuple[Tensor, Tensor], task: Task, config: Config, last: LastOpinions
 ) -> Opinions:
     """The council's last opinions, about the same entities in another order."""
-    place = [torch.full((g.n_entities,), -1, device=source.device) for g in (task.source, task.target)]
-    for side, row in zip(place, rows, strict=True):
-        side[row] = torch.arange(len(row), device=source.device)
+    place = [places(row, graph.n_entities) for row, graph in zip(rows, (task.source, task.target), strict=True)]
 
     def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(source.device)

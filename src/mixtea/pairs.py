@@ -75,6 +75,13 @@ class Pairs:
         return among & (first[line] == place)
 
 
+def places(rows: Tensor, n: int) -> Tensor:
+    """[n]: where each of n entities stands in `rows`, -1 for those that do not."""
+    place = torch.full((n,), -1, device=rows.device)
+    place[rows] = torch.arange(len(rows), device=rows.device)
+    return place
+
+
 def rank_within(line: Tensor, values: Tensor, n: int) -> Tensor:
     """The rank of each value among those of its line (a row or column, one of n), 0 for the greatest.
 

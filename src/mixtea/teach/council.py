@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from mixtea.data.task import Task
 from mixtea.encode.structure import joint_triples
 from mixtea.match.alignment import VOTERS
 from mixtea.match.normalise import csls, sinkhorn
-from mixtea.pairs import Pairs, pairs_of_keys, union
+from mixtea.pairs import Pairs, pairs_of_keys, places, union
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach.fuse import fuse, vote_weights
 from mixtea.teach.voters import Voter
@@ -63,9 +63,7 @@ class Council:
             folds = 2 if config.cross_fit else 1
             k = 2 * config.vote_candidates
             self.propagation = PropagationVoter(graph, links, rows, k, folds, config.block_mib)
-        self.place_of = torch.full((n,), -1, device=links.device)
-        for side in rows:
-            self.place_of[side] = torch.arange(len(side), device=links.device)
+        self.place_of = torch.maximum(places(rows[0], n), places(rows[1], n))
         self.opinions: Opinions | None = None
         self.weights: dict[str, float] = {}
 
@@ -136,12 +134,7 @@ class Council:
             cast.append(Votes(chosen.source, chosen.target, p.new_ones(len(chosen)), pairs.shape))
         votes = fuse(cast, direction_weights)
         place, _ = pairs.find(votes.source, votes.target)
-        return Votes(votes.source, votes.target, votes.confidence, votes.shape, self.favourites()[place])
-
-    def favourites(self) -> Tensor:
-        """int64 a candidate: the bits of those voters whose favourite it is."""
-        assert self.opinions is not None
-        return favourites(self.opinions.pairs, self.opinions.scores)
+        return replace(votes, voters=favourites(pairs, self.opinions.scores)[place])
 
     @torch.no_grad()
     def weigh(self, links: Tensor) -> None:

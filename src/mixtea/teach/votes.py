@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mixtea.pairs import places
+
 
 @dataclass(frozen=True, eq=False)
 class Votes:
@@ -35,8 +37,7 @@ class Votes:
 
     def of_rows(self, rows: Tensor) -> Votes:
         """The votes of some source rows, which become rows 0, 1, 2, ..."""
-        place = torch.full((self.shape[0],), -1, device=rows.device)
-        place[rows] = torch.arange(len(rows), device=rows.device)
+        place = places(rows, self.shape[0])
         kept = place[self.source] >= 0
         voters = None if self.voters is None else self.voters[kept]
         shape = (len(rows), self.shape[1])

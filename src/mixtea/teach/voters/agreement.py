@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mixtea.pairs import Pairs, pairs_of_keys
+from mixtea.pairs import Pairs, pairs_of_keys, places
 
 MANY = 200  # neighbours through one relation, from which on a single one says nothing
 FLOOR = 0.1  # a weaker belief is not listened to
@@ -49,9 +49,7 @@ class AgreementVoter:
         kept = count[place] <= MANY
         self.near, self.kind, self.far, self.count = near[kept], kind[kept], far[kept], count[place][kept]
         self.start = torch.searchsorted(self.near.contiguous(), torch.arange(n + 1, device=near.device))
-        self.row_of = torch.full((n,), -1, device=near.device)
-        for side in rows:
-            self.row_of[side] = torch.arange(len(side), device=near.device)
+        self.row_of = torch.maximum(places(rows[0], n), places(rows[1], n))
         self.belief: Belief | None = None
 
     def pairs(self) -> None:
