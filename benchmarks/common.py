@@ -31,9 +31,9 @@ class DenseTrainer(Trainer):
         source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]
         return oracle.pseudo_mapping_loss(source, target, votes, self.config.temperature, "votes")
 
-    @staticmethod
-    def count(votes: Any) -> dict[str, Any]:
-        return {}
+    def cast(self, epoch: int) -> Any:
+        self.votes = self.vote(epoch)
+        return self.votes
 
 
 def synchronise(device: torch.device) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -34,7 +35,7 @@ from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metr
 from mixtea.pairs import Pairs, cosines, pairs_of_keys, places
 from mixtea.similarity import unit
 from mixtea.teach.council import OnRound
-from mixtea.teach.loop import OnEpoch, Trainer
+from mixtea.teach.loop import Observer, OnEpoch, Trainer
 
 T = TypeVar("T")
 
@@ -67,8 +68,8 @@ class MixTEA:
     """Semi-supervised entity alignment with mixture teaching.
 
     `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
-    After `fit`: `history_` (a record an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`, `metrics_`,
-    `trace_` (who voted for what at which epochs).
+    After `fit`: `history_` (a data frame, a row an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`,
+    `metrics_`, `trace_` (who voted for what at which epochs).
     """
 
     def __init__(self, preset: str = "best", **settings: Any) -> None:
@@ -82,12 +83,31 @@ class MixTEA:
         state = f" fitted on {self.task_!r}" if hasattr(self, "task_") else ""
         return f"MixTEA(preset={self.preset!r}{settings}){state}"
 
-    def fit(self, task: Task, on_epoch: OnEpoch | None = None, on_round: OnRound | None = None) -> MixTEA:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The preset and the value of every setting, as scikit-learn asks for them."""
+        return {"preset": self.preset} | self.config.to_dict()
+
+    def set_params(self, **params: Any) -> MixTEA:
+        """Change the preset or single settings; what was learned stays as it is until the next fit."""
+        preset = params.pop("preset", self.preset)
+        settings = (self.settings if preset == self.preset else {}) | params
+        self.config = Config.preset(preset, **settings)
+        self.preset, self.settings = preset, settings
+        return self
+
+    def fit(
+        self,
+        task: Task,
+        on_epoch: OnEpoch | None = None,
+        on_round: OnRound | None = None,
+        observer: Observer | None = None,
+    ) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
 
         `on_epoch` is called with each epoch's record, `on_round` with the number of each round of propagation before
-        the first epoch and the pairs that are sure after it. If another process of the run is lost, what was learned
-        so far is kept, and ProcessLostError is raised.
+        the first epoch and the pairs that are sure after it, `observer` after each epoch with its number and a function
+        that gives the student's vectors: for curves of scores that training must not see. If another process of the run
+        is lost, what was learned so far is kept, and ProcessLostError is raised.
         """
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
@@ -96,17 +116,23 @@ class MixTEA:
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), processes.together(device):
             started = time.perf_counter()
-            trained = Trainer(task, self.config, device).train(on_epoch, on_round)
+            trained = Trainer(task, self.config, device).train(on_epoch, on_round, observer)
         self.task_, self._student, self._vectors = task, trained.student, None
         self.trace_, self._last = trained.trace.to_arrays(), None
         if trained.opinions is not None:
             self._last = last_opinions(trained.opinions, trained.rows, task.source.n_entities)
-        self.history_, self.n_epochs_ = trained.history, len(trained.history)
+        self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_ = time.perf_counter() - started, {}
         if trained.lost is not None:
             raise trained.lost
         return self
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """A row an epoch: losses, schedules, votes by voter and by how many agree, validation scores, seconds."""
+        self._check_fitted()
+        return pd.DataFrame(self._records)
 
     @property
     def vectors_(self) -> Tensor:
@@ -312,7 +338,7 @@ class MixTEA:
             "versions": versions(),
         }
         last = {} if self._last is None else _as_arrays(self._last)
-        run = Run(self.task_, self.config, weights, self.history_, self.trace_, last, self.metrics_, about)
+        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about)
         write_run(run, Path(folder), overwrite=overwrite)
 
     @classmethod
@@ -338,7 +364,7 @@ class MixTEA:
         except (ValueError, TypeError, AttributeError) as error:
             raise RunError(f"{folder}: opinions.safetensors does not fit the run: {error}.") from None
         aligner.trace_ = dict(run.trace)
-        aligner.history_, aligner.n_epochs_ = run.history, run.about["n_epochs"]
+        aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
         aligner.seconds_ = run.about["seconds"]
         return aligner

@@ -67,6 +67,14 @@ class Config:
     negatives_every: int = _field(10, "epochs between two draws of negatives", low=1)
 
     # learning from the votes (Eq. 9-15)
+    teaching: str = _field(
+        "mixture", "what is learned beside the links: the teacher's votes, or pairs that the student proposes as links "
+        "(above a threshold, mutual neighbours, or one-to-one), to compare with",
+        choices=("mixture", "threshold", "mutual", "one_to_one"))  # fmt: skip
+    teaching_every: int = _field(20, "epochs between two proposals of a teaching other than mixture", low=1)
+    teaching_threshold: float = _field(
+        0.9, "least cosine of a pair that the teaching threshold or one_to_one proposes", low=-1, high=1
+    )
     voting: str = _field(
         "both", "vote in both directions (BDV), or from source to target only (the ablation without BDV)",
         choices=("both", "forward"))  # fmt: skip
@@ -156,10 +164,11 @@ class Config:
             object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
         if self.normaliser == "moments" and self.temperature < MOMENTS_TEMPERATURE:
             raise ConfigError(f"normaliser=moments needs a temperature of at least {MOMENTS_TEMPERATURE}.")
-        if self.has_council and (self.voting, self.search, self.metric) != ("both", "exact", "cosine"):
+        plain = (self.teaching, self.voting, self.search, self.metric)
+        if self.has_council and plain != ("mixture", "both", "exact", "cosine"):
             raise ConfigError(
-                "propagation, agreement and vote_normaliser need voting=both, search=exact and metric=cosine; "
-                "the preset paper does without them."
+                "propagation, agreement and vote_normaliser need teaching=mixture, voting=both, search=exact and "
+                "metric=cosine; the preset paper does without them."
             )
         if self.search != "exact" and self.metric == "manhattan":
             raise ConfigError(f"search={self.search} needs the metric cosine or euclidean, not manhattan.")

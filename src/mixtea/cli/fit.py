@@ -114,5 +114,5 @@ def save_after_loss(aligner: MixTEA, out: Path, *, overwrite: bool) -> None:
     time.sleep(2 * processes.launched_as())
     manifest = out / "run.json"
     written = manifest.exists() and manifest.stat().st_mtime >= started
-    if getattr(aligner, "history_", None) and not written:
+    if getattr(aligner, "n_epochs_", 0) and not written:
         aligner.save(out, overwrite=overwrite)

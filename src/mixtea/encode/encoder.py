@@ -38,6 +38,12 @@ class Encoder(nn.Module):
         trained = config.concat_weights == "trained"
         self.weight = ones(n_blocks).requires_grad_(trained)
 
+    def block_weights(self) -> dict[str, float]:
+        """What each block counts in the concatenation (Eq. 6)."""
+        names = [f"layer_{i + 1}" for i in range(self.config.n_layers)]
+        names += ["relations_out", "relations_in"] if self.config.use_relations else []
+        return dict(zip(names, self.weight.detach().softmax(0).tolist(), strict=True))
+
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
         """[n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out from it."""
         layers, means = self._layers(), self._relation_means()

@@ -18,22 +18,23 @@ from mixtea.data.task import Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ProcessLostError, TrainingError
+from mixtea.match.alignment import VOTERS
 from mixtea.measure.metrics import both_directions
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
 from mixtea.teach.council import ROUNDS_ALONE, Council, OnRound, Opinions
-from mixtea.teach.fuse import fuse, vote_weights
+from mixtea.teach.fuse import vote_weights
 from mixtea.teach.negatives import hard_negatives, random_negatives
 from mixtea.teach.pseudo_loss import cross_entropy
-from mixtea.teach.rectify import rectify
+from mixtea.teach.strategies import strategy_of
 from mixtea.teach.trace import Trace
-from mixtea.teach.voters.directions import directions
 from mixtea.teach.votes import Votes
 
 logger = logging.getLogger(__name__)
 Record = dict[str, Any]
 OnEpoch = Callable[[Record], None]
+Observer = Callable[[int, Callable[[], Tensor]], None]
 
 
 @dataclass
@@ -110,6 +111,9 @@ class Trainer:
         self.council: Council | None = None
         if config.has_council and self.has_voters:
             self.council = Council(task, config, self.links, self.rows, self.generator)
+        self.strategy = strategy_of(config, self.rows, self.council)
+        self.proposed = self.links.new_empty(0, 2)
+        self.counts: Record = {}
 
     def _shuffled(self, entities: np.ndarray, shift: int) -> Tensor:
         """Entities of one side in joint numbers and random order.
@@ -119,8 +123,14 @@ class Trainer:
         order = torch.randperm(len(entities), generator=self.generator, device=self.generator.device)
         return (torch.from_numpy(entities).to(order.device) + shift)[order]
 
-    def train(self, on_epoch: OnEpoch | None = None, on_round: OnRound | None = None) -> Trained:
-        """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost."""
+    def train(
+        self, on_epoch: OnEpoch | None = None, on_round: OnRound | None = None, observer: Observer | None = None
+    ) -> Trained:
+        """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost.
+
+        The observer is called after each epoch with its number and a function that gives the student's vectors. What
+        it does with them, training cannot see.
+        """
         trained = Trained(self.student, self.trace, self.rows)
         progress = Progress(self.config)
         try:
@@ -137,6 +147,8 @@ class Trainer:
                 trained.history.append(record)
                 if on_epoch is not None:
                     on_epoch(record)
+                if observer is not None:
+                    observer(epoch, self.encoded)
                 if progress.misses >= self.config.patience:
                     break
             trained.stopped_because = progress.why_stopped()
@@ -148,6 +160,11 @@ class Trainer:
         if self.council is not None:
             self._judge_last(trained)
         return trained
+
+    @torch.no_grad()
+    def encoded(self) -> Tensor:
+        """The student's vectors as they are now, without anything random."""
+        return self.student()
 
     @torch.no_grad()
     def _judge_last(self, trained: Trained) -> None:
@@ -170,51 +187,57 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.zero_grad(set_to_none=True)
+        from_votes = self.has_voters and self.strategy.learned_as == "votes"
+        if self.has_voters and not from_votes and self.strategy.due(epoch):
+            self.cast(epoch)
+        links = torch.cat([self.links, self.proposed])
         vectors = self.student(self.generator)
-        if (epoch - 1) % config.negatives_every == 0:
-            self.negatives = self.draw_negatives(vectors)
-        loss_a = alignment_loss(vectors, self.links, self.negatives, config.margin)
+        if (epoch - 1) % config.negatives_every == 0 or len(self.negatives) != len(links):
+            self.negatives = self.draw_negatives(vectors, links)
+        loss_a = alignment_loss(vectors, links, self.negatives, config.margin)
         record: Record = {"loss_alignment": loss_a, "lambda": weight, "learning_rate": rate, "momentum": momentum}
-        if not self.has_voters:
+        if not from_votes:
             loss_a.backward()
         else:
             if config.encode_twice:  # learn from the links now, so that one encoding is held at a time
                 loss_a.backward()
                 del vectors
-            if self.votes is None or (epoch - 1) % config.votes_every == 0:
-                self.votes = self.vote(epoch)
-                shift = self.structure.n_source
-                places = (self.unlabelled_source.cpu().numpy(), self.unlabelled_target.cpu().numpy() - shift)
-                self.trace.add(epoch, self.votes, *places)
-            loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors, self.votes)
+            votes = self.cast(epoch) if self.votes is None or self.strategy.due(epoch) else self.votes
+            loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors, votes)
             (weight * loss_u + (0.0 if config.encode_twice else loss_a)).backward()
-            record |= {"loss_pseudo": loss_u, "beta": self.weights[0]} | self.count(self.votes)
+            record |= {"loss_pseudo": loss_u, "beta": self.weights[0]}
+        record |= self.counts
+        if config.concat_weights == "trained":
+            record |= {f"concat_{name}": share for name, share in self.student.block_weights().items()}
         self.optimiser.step()
         schedule.update_teacher(self.teacher, self.student, momentum)
         return self.as_numbers(record, epoch)
 
-    def draw_negatives(self, vectors: Tensor) -> Tensor:
+    def cast(self, epoch: int) -> Votes:
+        """New votes, remembered with their epoch and counted."""
+        self.votes = votes = self.vote(epoch)
+        source, target = self.rows
+        self.trace.add(epoch, votes, source.cpu().numpy(), target.cpu().numpy() - self.structure.n_source)
+        self.counts = self.count(votes)
+        if self.strategy.learned_as == "links":
+            self.proposed = torch.stack([source[votes.source], target[votes.target]], dim=1)
+        return votes
+
+    def draw_negatives(self, vectors: Tensor, links: Tensor) -> Tensor:
         config, n_source, n_target = self.config, self.structure.n_source, self.structure.n_target
         k, replace, generator = config.n_negatives, config.negatives_replace, self.generator
         if config.negatives == "random":
-            return random_negatives(self.links, n_source, n_target, k, generator, replace)
-        return hard_negatives(self.links, vectors, n_source, k, generator, replace, config.block_mib)
+            return random_negatives(links, n_source, n_target, k, generator, replace)
+        return hard_negatives(links, vectors, n_source, k, generator, replace, config.block_mib)
 
     @torch.no_grad()
     def vote(self, epoch: int) -> Votes:
-        """The rectified votes between the unlabelled entities: the teacher's (Eq. 9-13), or the council's."""
-        config = self.config
-        vectors = self.teacher(self.generator if config.teacher_dropout else None)
-        if self.council is not None:
-            votes = self.council.vote(vectors, epoch, self.weights)
-            return rectify(votes) if config.rectify else votes
-        source, target = unit_rows(vectors, self.unlabelled_source, self.unlabelled_target)
-        with fast_products(config.fast_products):
-            cast = directions(
-                source, target, tied_votes=config.tied_votes, search=config.search, mib=config.block_mib
-            )  # fmt: skip
-        votes = fuse(cast, self.weights if config.voting == "both" else [1.0, 0.0])
-        return rectify(votes) if config.rectify else votes
+        """What the strategy makes of the teacher's or the student's vectors."""
+        if self.strategy.asks == "student":
+            vectors = self.student()
+        else:
+            vectors = self.teacher(self.generator if self.config.teacher_dropout else None)
+        return self.strategy.votes(vectors, epoch, self.weights)
 
     def pseudo_loss(self, vectors: Tensor, votes: Votes) -> Tensor:
         """L_u of Eq. 14, over all unlabelled sources or an unbiased sample of them."""
@@ -232,10 +255,21 @@ class Trainer:
             )  # fmt: skip
         return loss / share
 
-    @staticmethod
-    def count(votes: Votes) -> Record:
-        agreed = (votes.voters & 3 == 3).sum() if votes.voters is not None else 0
-        return {"votes": len(votes), "votes_agreed": agreed}
+    def count(self, votes: Votes) -> Record:
+        """How many votes there are, how many both directions agree on, each voter favours, and 1, 2, ... voters do."""
+        if votes.voters is None:
+            return {"votes": len(votes)}
+        of_bits = np.array(torch.bincount(votes.voters, minlength=1 << len(VOTERS)).tolist())
+        has = np.arange(len(of_bits))[:, None] >> np.arange(len(VOTERS)) & 1
+        voting = {"forward": True, "backward": self.config.voting == "both"}
+        voting |= {"propagation": self.config.propagation, "agreement": self.config.agreement}
+        by_voter = zip(VOTERS, of_bits @ has, strict=True)
+        by_number = np.bincount(has.sum(1), weights=of_bits)[1 : sum(voting.values()) + 1]
+        return (
+            {"votes": len(votes), "votes_agreed": int(of_bits @ (has[:, 0] & has[:, 1]))}
+            | {f"votes_{name}": int(n) for name, n in by_voter if voting[name]}
+            | {f"votes_of_{k}": int(n) for k, n in enumerate(by_number, 1)}
+        )
 
     @torch.no_grad()
     def validate(self) -> Record:
