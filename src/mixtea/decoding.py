@@ -83,7 +83,8 @@ class Decoded:
 def decode(vectors: Tensor, task: Task, config: Config, last: LastOpinions | None) -> Decoded:
     """Ranked candidates by the settings `decoder` and `decode_voters`."""
     if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
-        config = config.replace(vote_normaliser="sinkhorn", search="exact", metric="cosine", voting="both")
+        usual = {"teaching": "mixture", "voting": "both", "search": "exact", "metric": "cosine"}
+        config = config.replace(vote_normaliser="sinkhorn", **usual)
     n_source = task.source.n_entities
     generator = torch.Generator().manual_seed(config.seed)
     rows = tuple(torch.from_numpy(e)[torch.randperm(len(e), generator=generator)] for e in task.unlabelled())
