@@ -15,7 +15,9 @@ from mixtea.cli.fit import fit
 from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
 from mixtea.cli.predict import predict
+from mixtea.cli.reproduce import reproduce
 from mixtea.cli.score import score
+from mixtea.cli.tune import tune
 from mixtea.errors import MixTEAError, TrainingError
 
 app = typer.Typer(
@@ -43,7 +45,7 @@ def about(
         raise typer.Exit
 
 
-for verb in (demo, inspect, fit, predict, score, export, info):
+for verb in (demo, inspect, fit, tune, predict, score, export, reproduce, info):
     app.command()(verb)
 
 

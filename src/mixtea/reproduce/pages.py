@@ -1,0 +1,65 @@
+"""What `reproduce` leaves in its folder: a page of all tables and figures, and each of them as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mixtea.data.task import Task, load_task
+from mixtea.export.files import whole_file
+from mixtea.reproduce.experiments import EXPERIMENTS, Variant
+from mixtea.reproduce.plan import Plan
+from mixtea.reproduce.plots import AXES, draw
+from mixtea.reproduce.tables import Measured, cost_frame, data_frame, data_markdown, frame, markdown
+
+PAGE = "results.md"
+
+
+def write_pages(folder: Path, plan: Plan, rows: Mapping[str, Any]) -> Path:
+    """The tables and figures of a plan from the rows that are there, and the page of all that the folder holds."""
+    if "data" in plan.rows:
+        write_data(folder, {task: load_task(path, fold=plan.folds[task][0]) for task, path in plan.folders.items()})
+    for name, variants in plan.rows.items():
+        if name != "data":
+            write_experiment(folder, name, [_measured(row, plan, rows) for row in variants], list(plan.folders))
+    return write_page(folder, rows)
+
+
+def _measured(variant: Variant, plan: Plan, rows: Mapping[str, Any]) -> Measured:
+    runs = {task: [rows[j.key] for j in plan.jobs_of(variant, task) if j.key in rows] for task in plan.folders}
+    return Measured(variant, runs)
+
+
+def write_experiment(folder: Path, name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> None:
+    """NAME.md, NAME.csv and, for a figure, NAME.png."""
+    text = markdown(name, measured, tasks)
+    with whole_file(folder / f"{name}.csv") as path:
+        frame(name, measured, tasks).to_csv(path, index=False)
+    if name in AXES:
+        text += f"\n\n![{EXPERIMENTS[name].title}]({name}.png)"
+        with whole_file(folder / f"{name}.png") as path:
+            draw(name, measured, tasks, path)
+    _write(folder / f"{name}.md", text)
+
+
+def write_data(folder: Path, tasks: Mapping[str, Task]) -> None:
+    counts = data_frame(tasks)
+    with whole_file(folder / "data.csv") as path:
+        counts.to_csv(path, index=False)
+    _write(folder / "data.md", data_markdown(counts))
+
+
+def write_page(folder: Path, rows: Mapping[str, Any]) -> Path:
+    """All tables that are there, in one page; and every run with what it cost, in runs.csv."""
+    with whole_file(folder / "runs.csv") as path:
+        cost_frame(list(rows.values())).to_csv(path, index=False)
+    parts = [path.read_text(encoding="utf-8").strip() for n in EXPERIMENTS if (path := folder / f"{n}.md").is_file()]
+    about = "Made by `mixtea reproduce`. Every run, its settings, seconds and memory: [runs.csv](runs.csv)."
+    _write(folder / PAGE, "\n\n".join(["# Results", about, *parts]))
+    return folder / PAGE
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")

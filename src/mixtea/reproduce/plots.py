@@ -1,0 +1,67 @@
+"""The figures: curves and sensitivity, readable in grey, two tasks side by side at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from mixtea.reproduce.experiments import EXPERIMENTS
+from mixtea.reproduce.tables import Measured
+
+STYLES = (("-", "o", "#1b4f72"), ("--", "s", "#b9770e"), (":", "^", "#616a6b"), ("-.", "D", "#943126"))
+AXES = {
+    "curves": "epoch",
+    "layers": "attention layers",
+    "momentum": "momentum",
+    "seeds": "links that train (share of all)",
+}  # fmt: skip
+
+
+def draw(name: str, measured: Sequence[Measured], tasks: Sequence[str], path: Path) -> None:
+    """One panel a task, all with the same axes."""
+    from matplotlib.figure import Figure
+
+    columns = min(2, len(tasks))
+    rows = -(-len(tasks) // columns)
+    figure = Figure(figsize=(4.6 * columns, 3.3 * rows + 0.7), layout="constrained")
+    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).flatten()
+    for panel, task in zip(panels, tasks, strict=False):
+        (_curves if name == "curves" else _sensitivity)(panel, name, measured, task)
+        panel.set(title=task, xlabel=AXES[name], ylabel="test Hit@1")
+        panel.label_outer()
+        panel.grid(alpha=0.3)
+    for panel in panels[len(tasks) :]:
+        panel.set_axis_off()
+    labels = panels[0].get_legend_handles_labels()
+    if len(labels[1]) > 1:
+        figure.legend(*labels, loc="outside lower center", ncols=3 if columns > 1 else 1, frameon=False)
+    figure.suptitle(EXPERIMENTS[name].title)
+    figure.savefig(path, format="png", dpi=130, metadata={"Software": None})
+
+
+def _curves(panel: Any, name: str, measured: Sequence[Measured], task: str) -> None:
+    several = len({row.variant.preset for row in measured}) > 1
+    for row, (line, marker, colour) in zip(measured, STYLES * len(measured), strict=False):
+        curves = [run["curve"] for run in row.runs.get(task, ()) if run["curve"]]
+        if curves:
+            epochs = [epoch for epoch, _ in max(curves, key=len)]
+            heights = [mean(dict(map(tuple, c))[e] for c in curves if e in dict(map(tuple, c))) for e in epochs]
+            label = f"{row.label} ({row.variant.preset})" if several else row.label
+            panel.plot(epochs, heights, line, marker=marker, color=colour, label=label, markersize=4, markevery=4)
+
+
+def _sensitivity(panel: Any, name: str, measured: Sequence[Measured], task: str) -> None:
+    presets = list(dict.fromkeys(row.variant.preset for row in measured))
+    ticks = list(dict.fromkeys(row.label for row in measured))
+    for preset, (line, marker, colour) in zip(presets, STYLES, strict=False):
+        points = [(row.label, row.values(task, "hits@1")) for row in measured if row.variant.preset == preset]
+        points = [(label, values) for label, values in points if values]
+        if points:
+            x = [ticks.index(label) for label, _ in points]
+            y = [mean(values) for _, values in points]
+            spread = [stdev(values) if len(values) > 1 else 0.0 for _, values in points]
+            panel.errorbar(x, y, spread, linestyle=line, marker=marker, color=colour, label=preset, capsize=3)
+    panel.set_xticks(range(len(ticks)), ticks)
+    panel.margins(x=0.1)

@@ -1,0 +1,151 @@
+"""Many trainings, several at a time, each remembered as soon as it is done: a run that was stopped goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from mixtea.errors import MixTEAError, RunError, TrainingError
+from mixtea.reproduce.plan import Job
+
+ROWS = "rows.jsonl"
+BREAKS = 3  # times that a process of the pool may die before it is given up
+Row = dict[str, Any]
+OnRow = Callable[[Job, Row | MixTEAError], None]
+_device: list[str] = []  # of a process of the pool
+
+
+class Rows:
+    """The rows of earlier and of this call, a JSON object a line; held by one process at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / ROWS
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.file = self.path.open("a+", encoding="utf-8")
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.") from None
+        except OSError as error:
+            raise RunError(f"{folder}: cannot be written ({error.strerror}).") from None
+        self.rows = dict(self._read())
+
+    def _read(self) -> Iterator[tuple[str, Row]]:
+        """Every whole line; a line that a sudden death has cut off is dropped."""
+        self.file.seek(0)
+        text = self.file.read()
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            self.file.truncate(len(whole.encode()))
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                row = json.loads(line)
+                yield row["key"], row
+            except (ValueError, KeyError, TypeError):
+                raise RunError(
+                    f"{self.path}: line {number} is damaged. Delete that line to measure it again."
+                ) from None
+
+    def add(self, row: Row) -> None:
+        self.file.write(json.dumps(row) + "\n")
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.rows[row["key"]] = row
+
+    def close(self) -> None:
+        self.file.close()
+
+    def of_other_versions(self, version: str) -> set[str]:
+        """The versions of mixtea, other than this one, that rows were made with."""
+        return {row["versions"]["mixtea"] for row in self.rows.values()} - {version}
+
+
+def run_jobs(
+    jobs: Sequence[Job], folders: Mapping[str, Path], rows: Rows, devices: Sequence[str], n_workers: int, on_row: OnRow
+) -> list[tuple[Job, MixTEAError]]:
+    """Do what is not in `rows` yet. `on_row` hears of each end; what failed comes back, the rest goes on."""
+    todo = [job for job in jobs if job.key not in rows.rows]
+    failed: list[tuple[Job, MixTEAError]] = []
+
+    def ended(job: Job, result: Row | MixTEAError) -> None:
+        if isinstance(result, MixTEAError):
+            failed.append((job, result))
+        else:
+            rows.add(result)
+        on_row(job, result)
+
+    if n_workers == 1:
+        for job in todo:
+            ended(job, _attempt(job, folders[job.task], devices[0]))
+        return failed
+    for broken in range(BREAKS + 1):
+        todo = [job for job in todo if job.key not in rows.rows and job not in {j for j, _ in failed}]
+        with contextlib.suppress(BrokenProcessPool):
+            _run_pool(todo, folders, devices, n_workers, ended)
+            return failed
+        if broken == BREAKS:
+            raise TrainingError(
+                "A process that trains has died, again and again: is there enough memory? What was done is kept. "
+                "The same command goes on; take fewer --jobs."
+            )
+    return failed
+
+
+def _run_pool(
+    jobs: Sequence[Job], folders: Mapping[str, Path], devices: Sequence[str], n_workers: int,
+    ended: Callable[[Job, Row | MixTEAError], None],
+) -> None:  # fmt: skip
+    context = get_context("spawn")
+    places = context.SimpleQueue()
+    for worker in range(n_workers):
+        places.put(devices[worker % len(devices)])
+    threads = max(1, (os.cpu_count() or 1) // n_workers)
+    with _stoppable(ProcessPoolExecutor(n_workers, context, _begin, (places, threads))) as pool:
+        running: dict[Future[Row | MixTEAError], Job] = {
+            pool.submit(_attempt, job, folders[job.task], None): job for job in jobs
+        }
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                ended(running.pop(future), future.result())
+
+
+@contextlib.contextmanager
+def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
+    """The pool, whose processes end at once when the block does not end well."""
+    try:
+        yield pool
+        pool.shutdown()
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+
+
+def _begin(places: Any, threads: int) -> None:
+    """In a process of the pool: Ctrl-C is the parent's business; one device and some cores for all its trainings."""
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _device[:] = [places.get()]
+    torch.set_num_threads(threads)
+
+
+def _attempt(job: Job, folder: Path, device: str | None) -> Row | MixTEAError:
+    from mixtea.reproduce.work import measure
+
+    logging.getLogger("mixtea").setLevel(logging.ERROR)  # that validation links are few is meant here
+    try:
+        return measure(job, folder, device or _device[0])
+    except MixTEAError as error:
+        return error
