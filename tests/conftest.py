@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mixtea import MixTEA, Task, load_example, load_task
+from mixtea import MixTEA, Task, cli, load_example, load_task
 from mixtea.data.graph import Graph
 
 SOURCE = "a\tr\tb\nb\tr\tc\nc\ts\td\na\ts\td\nd\tr\te\n"
@@ -54,6 +55,20 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def tiny(folder: Path) -> Task:
     return load_task(folder)
+
+
+@pytest.fixture
+def mixtea(capsys, monkeypatch):
+    """Call `mixtea ARGS` in this process: (exit code, standard output, standard error)."""
+
+    def call(*args):
+        monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, args)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        out, err = capsys.readouterr()
+        return stopped.value.code or 0, out, err
+
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -195,3 +195,25 @@ def test_entities_without_triples_have_no_voter(tmp_path):
     about_y = frame[(frame["source"] == "y") | (frame["target"] == "Y")]
     assert len(about_y) > 0 and (about_y["voters"] == "").all()
     assert (frame["voters"] != "").any()
+
+
+def test_an_observer_sees_every_epoch_and_changes_nothing(tiny):
+    seen = {}
+
+    def observer(epoch, vectors):
+        seen[epoch] = vectors()
+        vectors().zero_()
+
+    alone, watched = MixTEA(**SHORT).fit(tiny), MixTEA(**SHORT).fit(tiny, observer=observer)
+    assert torch.equal(alone.vectors_, watched.vectors_) and list(seen) == [1, 2, 3]
+    assert torch.equal(seen[3], watched.vectors_) and not torch.equal(seen[1], seen[3])
+
+
+def test_votes_are_counted_by_voter_and_by_how_many_agree(example):
+    history = MixTEA(preset="best", max_epochs=2, propagation_rounds=1, device="cpu").fit(example).history_
+    voters = ["votes_forward", "votes_backward", "votes_propagation", "votes_agreement"]
+    agreeing = history[[f"votes_of_{k}" for k in (1, 2, 3, 4)]]
+    assert (agreeing.sum(axis=1) <= history["votes"]).all()  # some of the belief's votes are nobody's favourite
+    assert (history[voters].sum(axis=1) == agreeing.to_numpy() @ [1, 2, 3, 4]).all()
+    blocks = history[["concat_layer_1", "concat_layer_2", "concat_relations_out", "concat_relations_in"]]
+    assert blocks.sum(axis=1).to_numpy() == pytest.approx(1) and (blocks.iloc[0] == 0.25).all()

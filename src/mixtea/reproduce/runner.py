@@ -33,12 +33,17 @@ class Rows:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self.file = self.path.open("a+", encoding="utf-8")
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.") from None
         except OSError as error:
             raise RunError(f"{folder}: cannot be written ({error.strerror}).") from None
-        self.rows = dict(self._read())
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.rows = dict(self._read())
+        except BlockingIOError:
+            self.close()
+            raise RunError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.") from None
+        except RunError:
+            self.close()
+            raise
 
     def _read(self) -> Iterator[tuple[str, Row]]:
         """Every whole line; a line that a sudden death has cut off is dropped."""

@@ -61,7 +61,8 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     aligner.fit(replace(task, test=task.test[:0]), observer=observe if observed else None)
     peak = peak_gib(place)
     joint = torch.from_numpy(task.test + np.array([0, task.source.n_entities])).to(place)
-    student = both_directions(aligner.vectors_, joint, mib=aligner.config.block_mib)
+    everything = task.source.n_entities if aligner.config.candidates == "all" else None
+    student = both_directions(aligner.vectors_, joint, everything, mib=aligner.config.block_mib)
     started = time.perf_counter()
     scores = {"student": student}
     if not observed and aligner.config.has_council:

@@ -1,0 +1,169 @@
+"""`mixtea reproduce` on the bundled example: whole, resumed, interrupted, killed, with a process lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from conftest import benchmark_files, write
+
+from mixtea import RunError
+from mixtea.example import FOLDER as WORLD
+from mixtea.reproduce.runner import ROWS, Rows
+
+QUICK = ("--set", "max_epochs=5", "--set", "entity_dim=16", "--set", "propagation_rounds=1", "--device", "cpu")
+PARTS = ("--only", "main", "--only", "layers", "--folds", "1")
+TABLES = ("main.md", "main.csv", "layers.md", "layers.csv", "layers.png", "results.md")
+SECONDS = 120
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory) -> Path:
+    """The tables of an undisturbed run."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    process = start(out)
+    assert process.wait(SECONDS) == 0, said(out)
+    return out
+
+
+def start(out, *more):
+    """The command as a process of its own; what it says is kept in said()."""
+    command = [sys.executable, "-m", "mixtea", "reproduce", str(WORLD), "--out", str(out), *PARTS, *QUICK, *more]
+    with out.with_suffix(".log").open("w") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+def said(out):
+    return out.with_suffix(".log").read_text()
+
+
+def wait_for_rows(out, n, process):
+    until = time.monotonic() + SECONDS
+    while not (out / ROWS).exists() or (out / ROWS).read_bytes().count(b"\n") < n:
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.01)
+
+
+def same_tables(one, other):
+    for name in TABLES:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def test_everything_on_a_small_task(mixtea, tmp_path):
+    """All parts, with progress, a page, tables, figures and the record of every run."""
+    data = write(tmp_path / "tiny", benchmark_files())
+    code, _, err = mixtea("reproduce", data, "--out", tmp_path / "out", "--only", "data", "--only", "curves", *QUICK)
+    assert code == 0 and "3 runs, 0 of them done before; 1 at a time on cpu" in err
+    assert "1/3 tiny fold 1 paper" in err and "s left" in err and "results.md" in err
+    page = (tmp_path / "out/results.md").read_text()
+    assert "## Data" in page and "![Training curves](curves.png)" in page
+    runs = pd.read_csv(tmp_path / "out/runs.csv")
+    assert len(runs) == 3 and runs["seconds"].gt(0).all() and runs["peak_gib"].gt(0).all()
+    assert runs["seed"].eq(1).all() and runs["mixtea"].notna().all()
+    row = json.loads((tmp_path / "out" / ROWS).read_text().splitlines()[0])
+    assert row["config"]["max_epochs"] == 5 and [epoch for epoch, _ in row["curve"]] == [1, 5]
+
+
+def test_a_second_call_has_nothing_left_to_do(mixtea, whole):
+    before = {name: (whole / name).read_bytes() for name in (*TABLES, ROWS)}
+    code, _, err = mixtea("reproduce", WORLD, "--out", whole, *PARTS, *QUICK)
+    assert code == 0 and "5 runs, 5 of them done before" in err
+    assert before == {name: (whole / name).read_bytes() for name in (*TABLES, ROWS)}
+
+
+def test_killed_at_a_random_moment_it_goes_on_to_the_same_tables(whole, tmp_path):
+    out = tmp_path / "out"
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    for kept in (1, 3):
+        process = start(out)
+        wait_for_rows(out, kept, process)
+        time.sleep(random.Random(seed + kept).random() * 0.3)
+        process.kill()
+        process.wait(SECONDS)
+        assert not (out / "results.md").exists()
+    with (out / ROWS).open("a") as file:
+        file.write('{"key": "half a li')  # as a death in the middle of a write leaves it
+    process = start(out)
+    assert process.wait(SECONDS) == 0, said(out)
+    assert "5 runs, 0 of them" not in said(out) and "done before" in said(out)
+    same_tables(whole, out)
+
+
+def test_ctrl_c_says_how_to_go_on(whole, tmp_path):
+    out = tmp_path / "out"
+    process = start(out, "--jobs", "2")
+    wait_for_rows(out, 1, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 130 and "Traceback" not in said(out)
+    assert "of 5 runs are kept in" in said(out) and "the same command goes on" in said(out)
+
+
+def test_a_process_that_dies_is_replaced(whole, tmp_path):
+    out = tmp_path / "out"
+    process = start(out, "--jobs", "2")
+    wait_for_rows(out, 1, process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    workers = [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    os.kill(workers[-1], signal.SIGKILL)
+    assert process.wait(SECONDS) == 0, said(out)
+    same_tables(whole, out)
+
+
+def test_a_run_that_fails_is_named_and_the_others_go_on(mixtea, tmp_path):
+    """A fold whose files are broken, beside one that is not."""
+    files = benchmark_files()
+    files |= {name.replace("fold/1/", "fold/2/"): text for name, text in files.items() if "fold/1/" in name}
+    data = write(tmp_path / "tiny", files | {"721_5fold/2/train_links": "nobody\tA\n"})
+    out = tmp_path / "out"
+    code, _, err = mixtea("reproduce", data, "--out", out, "--only", "main", "--preset", "paper", *QUICK)
+    assert code == 1 and "fold 2 paper" in err and "failed: " in err and "1 of the runs failed" in err
+    assert "| mixtea `paper`, student |" in (out / "main.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (("--only", "everything"), "no part 'everything'"),
+        (("--tasks", "moon"), "no task moon"),
+        (("--set", "device=cuda"), "by --device"),
+        (("--device", "gpu"), "cannot be used here"),
+    ],
+)
+def test_a_wrong_call_is_refused_before_anything_runs(mixtea, tmp_path, wrong, message):
+    code, _, err = mixtea("reproduce", WORLD, "--out", tmp_path / "out", *wrong)
+    assert code == 2 and message in err and not (tmp_path / "out").exists()
+
+
+def test_two_cannot_work_in_one_folder(tmp_path):
+    first = Rows(tmp_path / "out")
+    with pytest.raises(RunError, match="another mixtea is at work there"):
+        Rows(tmp_path / "out")
+    first.close()
+    Rows(tmp_path / "out").close()
+
+
+def test_rows_survive_a_cut_line_but_not_a_damaged_one(tmp_path):
+    (tmp_path / ROWS).write_text('{"key": "a"}\n{"key": "b"}\n{"key": "ü')
+    rows = Rows(tmp_path)
+    assert list(rows.rows) == ["a", "b"]
+    rows.add({"key": "c"})
+    rows.close()
+    assert (tmp_path / ROWS).read_text() == '{"key": "a"}\n{"key": "b"}\n{"key": "c"}\n'
+    (tmp_path / ROWS).write_text('{"key": "a"}\nnonsense\n')
+    with pytest.raises(RunError, match="line 2 is damaged"):
+        Rows(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written"):
+        Rows(tmp_path / "file/out")

@@ -1,0 +1,110 @@
+"""Teaching strategies, on vectors written out and in a training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from mixtea import Config, ConfigError, MixTEA
+from mixtea.teach.loop import Trainer
+from mixtea.teach.strategies import strategy_of
+
+ROWS = (torch.tensor([0, 1, 2]), torch.tensor([3, 4, 5]))
+HARD = ("threshold", "mutual", "one_to_one")
+
+
+def at(*degrees):
+    """Unit vectors at these angles: sources 0, 1, 2, then targets 3, 4, 5."""
+    angle = torch.deg2rad(torch.tensor(degrees, dtype=torch.float64))
+    return torch.stack([angle.cos(), angle.sin()], dim=1)
+
+
+def strategy(teaching, **settings):
+    return strategy_of(Config(teaching=teaching, **settings), ROWS, None)
+
+
+def pairs(votes):
+    return set(zip(votes.source.tolist(), votes.target.tolist(), strict=True))
+
+
+def test_threshold_takes_the_nearest_above_it_even_twice():
+    taught = strategy("threshold", teaching_threshold=0.9)
+    votes = taught.votes(at(0, 10, 80, 5, 150, 160), 21, (0.5, 0.5))
+    assert pairs(votes) == {(0, 0), (1, 0)}  # 2 has no target within 25 degrees
+    assert votes.shape == (3, 3) and votes.confidence.tolist() == [1, 1]
+
+
+def test_mutual_neighbours_must_be_each_others_nearest():
+    taught = strategy("mutual")
+    assert pairs(taught.votes(at(0, 10, 80, 9, 100, 200), 21, (0.5, 0.5))) == {(1, 0), (2, 1)}
+
+
+@pytest.mark.parametrize("teaching", ["threshold", "mutual"])
+def test_pairs_stay_and_their_entities_are_not_proposed_again(teaching):
+    taught = strategy(teaching, teaching_threshold=0.99)
+    assert pairs(taught.votes(at(0, 90, 180, 1, 45, 225), 21, (0.5, 0.5))) >= {(0, 0)}
+    votes = taught.votes(at(0, 90, 180, 170, 90, 181), 41, (0.5, 0.5))  # 0's old partner has moved away
+    assert pairs(votes) >= {(0, 0), (1, 1)}
+    assert votes.source.unique().numel() == len(votes) and votes.target.unique().numel() == len(votes)
+
+
+def test_editing_is_one_to_one_and_takes_pairs_back():
+    taught = strategy("one_to_one", teaching_threshold=0.9)
+    first = taught.votes(at(0, 10, 80, 2, 150, 160), 21, (0.5, 0.5))
+    assert pairs(first) == {(0, 0)}  # the best assignment has one of the two rivals
+    second = taught.votes(at(20, 0, 80, 2, 85, 160), 41, (0.5, 0.5))
+    assert pairs(second) == {(1, 0), (2, 1)}  # 1 has come nearer than 0
+
+
+def test_editing_prefers_the_best_total():
+    """Source 0 is nearest to target 0, but then 1 would go empty-handed."""
+    taught = strategy("one_to_one", teaching_threshold=0.9)
+    assert pairs(taught.votes(at(0, 20, 180, 5, -18, 90), 21, (0.5, 0.5))) == {(0, 1), (1, 0)}
+
+
+@pytest.mark.parametrize("teaching", HARD)
+def test_proposals_come_every_so_many_epochs(teaching):
+    taught = strategy(teaching, teaching_every=20)
+    assert [epoch for epoch in range(1, 65) if taught.due(epoch)] == [21, 41, 61]
+    assert (taught.asks, taught.learned_as) == ("student", "links")
+
+
+@pytest.mark.parametrize("teaching", HARD)
+def test_nothing_is_left_to_propose(teaching):
+    taught = strategy(teaching, teaching_threshold=-1.0)
+    vectors = at(0, 90, 180, 1, 91, 181)
+    for epoch in (21, 41):
+        assert pairs(taught.votes(vectors, epoch, (0.5, 0.5))) == {(0, 0), (1, 1), (2, 2)}
+
+
+@pytest.mark.parametrize("teaching", HARD)
+def test_what_is_proposed_is_learned_like_links(tiny, teaching):
+    config = Config(teaching=teaching, teaching_every=2, teaching_threshold=-1.0, max_epochs=4)
+    trainer = Trainer(tiny, config, torch.device("cpu"))
+    for epoch in (1, 2, 3):
+        before = len(trainer.proposed)
+        record = trainer.step(epoch)
+    assert before == 0 < len(trainer.proposed) and len(trainer.negatives) == 2 + len(trainer.proposed)
+    assert record["votes"] == len(trainer.proposed) and "loss_pseudo" not in record
+    assert (trainer.proposed[:, 0] < 5).all() and (trainer.proposed[:, 1] >= 5).all()
+    assert not set(trainer.proposed.flatten().tolist()) & set(trainer.links.flatten().tolist())
+
+
+@pytest.mark.parametrize("teaching", HARD)
+def test_every_strategy_learns_and_leaves_test_links_alone(example, teaching):
+    settings = dict(preset="paper", teaching=teaching, teaching_every=5, teaching_threshold=0.8, max_epochs=12)
+    settings |= dict(device="cpu", entity_dim=64)
+    one = MixTEA(**settings).fit(example)
+    other = MixTEA(**settings).fit(replace(example, test=example.test[::-1] * 0))
+    assert torch.equal(one.vectors_, other.vectors_)
+    assert one.score(example.test)["hits@1"] > 0.2
+    assert one.history_["votes"].iloc[-1] > 0 and one.history_["votes"].isna().sum() == 5
+    assert set(np.unique(one.trace_["first_epoch"])) <= {6, 11}
+
+
+def test_a_council_needs_mixture_teaching():
+    with pytest.raises(ConfigError, match="teaching=mixture"):
+        Config.preset("best", teaching="mutual")
