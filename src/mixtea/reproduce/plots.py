@@ -1,4 +1,4 @@
-"""The figures: curves and sensitivity, readable in grey, two tasks side by side at most."""
+"""The figures: curves and sensitivity, readable in grey and, with one task above the other, on a narrow screen."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mixtea.reproduce.experiments import EXPERIMENTS
 from mixtea.reproduce.tables import Measured
 
 STYLES = (("-", "o", "#1b4f72"), ("--", "s", "#b9770e"), (":", "^", "#616a6b"), ("-.", "D", "#943126"))
+LEAST_RANGE = 0.1  # of Hit@1 on an axis
 AXES = {
     "curves": "epoch",
     "layers": "attention layers",
@@ -20,28 +21,26 @@ AXES = {
 
 
 def draw(name: str, measured: Sequence[Measured], tasks: Sequence[str], path: Path) -> None:
-    """One panel a task, all with the same axes."""
+    """One panel a task."""
     from matplotlib.figure import Figure
 
-    columns = min(2, len(tasks))
-    rows = -(-len(tasks) // columns)
-    figure = Figure(figsize=(4.6 * columns, 3.3 * rows + 0.7), layout="constrained")
-    panels = figure.subplots(rows, columns, sharey=True, squeeze=False).flatten()
-    for panel, task in zip(panels, tasks, strict=False):
-        (_curves if name == "curves" else _sensitivity)(panel, name, measured, task)
+    figure = Figure(figsize=(5.6, 2.9 * len(tasks) + 1), layout="constrained")
+    panels = figure.subplots(len(tasks), 1, squeeze=False).flatten()
+    for panel, task in zip(panels, tasks, strict=True):
+        (_curves if name == "curves" else _sensitivity)(panel, measured, task)
         panel.set(title=task, xlabel=AXES[name], ylabel="test Hit@1")
-        panel.label_outer()
         panel.grid(alpha=0.3)
-    for panel in panels[len(tasks) :]:
-        panel.set_axis_off()
+        low, high = panel.get_ylim()
+        missing = max(0.0, LEAST_RANGE - (high - low))  # what differs little should look so
+        panel.set_ylim(low - missing / 2, high + missing / 2)
     labels = panels[0].get_legend_handles_labels()
     if len(labels[1]) > 1:
-        figure.legend(*labels, loc="outside lower center", ncols=3 if columns > 1 else 1, frameon=False)
+        figure.legend(*labels, loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(EXPERIMENTS[name].title)
     figure.savefig(path, format="png", dpi=130, metadata={"Software": None})
 
 
-def _curves(panel: Any, name: str, measured: Sequence[Measured], task: str) -> None:
+def _curves(panel: Any, measured: Sequence[Measured], task: str) -> None:
     several = len({row.variant.preset for row in measured}) > 1
     for row, (line, marker, colour) in zip(measured, STYLES * len(measured), strict=False):
         curves = [run["curve"] for run in row.runs.get(task, ()) if run["curve"]]
@@ -52,7 +51,7 @@ def _curves(panel: Any, name: str, measured: Sequence[Measured], task: str) -> N
             panel.plot(epochs, heights, line, marker=marker, color=colour, label=label, markersize=4, markevery=4)
 
 
-def _sensitivity(panel: Any, name: str, measured: Sequence[Measured], task: str) -> None:
+def _sensitivity(panel: Any, measured: Sequence[Measured], task: str) -> None:
     presets = list(dict.fromkeys(row.variant.preset for row in measured))
     ticks = list(dict.fromkeys(row.label for row in measured))
     for preset, (line, marker, colour) in zip(presets, STYLES, strict=False):
