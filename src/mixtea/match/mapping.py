@@ -1,0 +1,39 @@
+"""The mapping: for each source entity one decision, with its probability, its rival, and who spoke for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from mixtea.data.graph import Graph
+
+COLUMNS = ("source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given")
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """Decisions about source entities, a row each (several where one-to-many was asked for).
+
+    `frame` has the columns of COLUMNS: `source` and `target` are labels as in the graphs, `target` None where no
+    counterpart is likelier than any; `probability` is that of the decision; `runner_up` the next candidate, or None;
+    `voters` as in an Alignment; `given` is true for links that were given.
+    """
+
+    source: Graph
+    target: Graph
+    frame: pd.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        n = int(self.frame["target"].notna().sum())
+        return f"Mapping({n:,} mappings, {len(self) - n:,} source entities without a counterpart)"
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.frame.copy()
+
+    def pairs(self) -> pd.DataFrame:
+        """The mappings alone, without the sources that have no counterpart."""
+        return self.frame[self.frame["target"].notna()].reset_index(drop=True)
