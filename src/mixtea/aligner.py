@@ -79,7 +79,8 @@ class MixTEA:
         self._vectors: Tensor | None = None
 
     def __repr__(self) -> str:
-        settings = "".join(f", {name}={value!r}" for name, value in self.settings.items())
+        usual, own = Config.preset(self.preset).to_dict(), self.config.to_dict()
+        settings = "".join(f", {name}={value!r}" for name, value in own.items() if value != usual[name])
         state = f" fitted on {self.task_!r}" if hasattr(self, "task_") else ""
         return f"MixTEA(preset={self.preset!r}{settings}){state}"
 
@@ -320,9 +321,17 @@ class MixTEA:
                 raise DataError(f"The {side} graph has no entity {str(unknown)!r}.")
         return np.stack(found, axis=1)
 
-    def save(self, folder: PathOrStr, *, overwrite: bool = False) -> None:
-        """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`."""
+    def save(self, folder: PathOrStr, *, overwrite: bool = False, report: bool = False) -> None:
+        """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
+
+        With `report` it holds a page about the run, report.html.
+        """
         self._check_fitted()
+        page = ""
+        if report:
+            from mixtea.report import make_report
+
+            page = make_report(self)
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
         about = {
             "preset": self.preset,
@@ -338,7 +347,7 @@ class MixTEA:
             "versions": versions(),
         }
         last = {} if self._last is None else _as_arrays(self._last)
-        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about)
+        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about, page)
         write_run(run, Path(folder), overwrite=overwrite)
 
     @classmethod

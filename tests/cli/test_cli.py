@@ -14,24 +14,9 @@ import pandas as pd
 import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
-from mixtea import cli
 from mixtea.example import FOLDER as WORLD
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
-
-
-@pytest.fixture
-def mixtea(capsys, monkeypatch):
-    """Call `mixtea ARGS` in this process: (exit code, standard output, standard error)."""
-
-    def call(*args):
-        monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, args)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        return stopped.value.code or 0, out, err
-
-    return call
 
 
 @pytest.fixture
@@ -182,10 +167,10 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
     own = ("--source", tmp_path / "a.tsv", "--target", tmp_path / "b.tsv", "--links", tmp_path / "l.tsv")
     run = tmp_path / "runs" / "own"
     code, out, err = mixtea("fit", *own, "--test-links", tmp_path / "t.tsv", "--out", run, *SHORT)
-    assert code == 0 and "Hit@1" in out and str(run) in err
+    assert code == 0 and "Hit@1" in out and f"run folder: {run} (open {run / 'report.html'})" in err
     assert {p.name for p in run.iterdir()} == {
         "run.json", "config.json", "weights.safetensors", "graphs.safetensors", "vocabulary.json", "history.json",
-        "metrics.json", "curves.png", "votes.safetensors", "opinions.safetensors",
+        "metrics.json", "curves.png", "votes.safetensors", "opinions.safetensors", "report.html",
     }  # fmt: skip
     assert mixtea("export", run, "--out", tmp_path / "m.tsv")[0] == 0
     mapping = pd.read_csv(tmp_path / "m.tsv", sep="\t", header=None)

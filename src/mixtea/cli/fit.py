@@ -14,7 +14,7 @@ from mixtea.cli.tables import approximate_label, score_table
 from mixtea.config import Config, parse_setting, read_settings
 from mixtea.data.summary import doubts
 from mixtea.data.task import Task, load_task
-from mixtea.errors import MixTEAError, ProcessLostError
+from mixtea.errors import ConfigError, MixTEAError, ProcessLostError, RunError
 from mixtea.export.files import check_free
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ def fit(
     seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
     device: options.Device = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --out.")] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option(help="Write each epoch there too; to look: tensorboard --logdir DIR", metavar="DIR")
+    ] = None,
 ) -> None:
     """Learn from links and write a run folder.
 
@@ -46,14 +49,16 @@ def fit(
 
     mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --out runs/mine --set max_epochs=100
     """
-    chosen = _settings(preset, config, settings, seed, device)
+    chosen = chosen_settings(preset, config, settings, seed, device)
     check_free(out, overwrite=overwrite)
+    if tensorboard and tensorboard.resolve().is_relative_to(out.resolve()):
+        raise ConfigError(f"{tensorboard}: inside the run folder {out}, which is written whole. Name another.")
     own = dict(source=source, target=target, links=links, valid_links=valid_links, test_links=test_links)
     read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1))
-    train_and_save(read, preset, chosen, out, overwrite=overwrite)
+    train_and_save(read, preset, chosen, out, overwrite=overwrite, tensorboard=tensorboard)
 
 
-def _settings(
+def chosen_settings(
     preset: str, toml: Path | None, assignments: list[str], seed: int | None, device: str | None
 ) -> dict[str, Any]:
     """Settings from the file, then --set, then --seed and --device; checked before any other file is read."""
@@ -64,11 +69,14 @@ def _settings(
     return chosen
 
 
-def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path, *, overwrite: bool) -> MixTEA:
+def train_and_save(
+    task: Task, preset: str, settings: dict[str, Any], out: Path, *, overwrite: bool, tensorboard: Path | None = None
+) -> MixTEA:
     """Train with live progress, score the test links if there are any, and write the run folder."""
     from mixtea import processes
     from mixtea.aligner import MixTEA, choose_device, describe_device
     from mixtea.cli.progress import TrainingProgress
+    from mixtea.measure.tensorboard import TensorBoard
 
     console = Console(stderr=True, quiet=not processes.is_first())
     console.print(f"{task!r}", highlight=False, markup=False)
@@ -81,8 +89,13 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
         console.print(f"warning: {doubt}", highlight=False, markup=False)
     progress = TrainingProgress(aligner.config.max_epochs, console)
     try:
-        with progress:
-            aligner.fit(task, on_epoch=progress, on_round=progress.round)
+        with progress, TensorBoard(tensorboard) as board:
+
+            def on_epoch(record: dict[str, Any]) -> None:
+                progress(record)
+                board(record)
+
+            aligner.fit(task, on_epoch=on_epoch, on_round=progress.round)
     except KeyboardInterrupt:
         console.print(f"interrupted after epoch {progress.epoch}; nothing was written", highlight=False)
         raise
@@ -99,11 +112,25 @@ def train_and_save(task: Task, preset: str, settings: dict[str, Any], out: Path,
             aligner.metrics_ = aligner.score(task.test)
         except MixTEAError as error:  # what was learned is worth more than its score
             console.print(f"warning: the test links could not be scored: {error}", highlight=False, markup=False)
-    aligner.save(out, overwrite=overwrite)
+    with_report = _save(aligner, out, overwrite, console)
     if aligner.metrics_:
         Console().print(score_table(aligner.metrics_, len(task.test), "Test links", aligner.config))
-    console.print(f"run folder: {out}", highlight=False, markup=False, soft_wrap=True)
+    said = f"run folder: {out}" + (f" (open {out / 'report.html'})" if with_report else "")
+    console.print(said, highlight=False, markup=False, soft_wrap=True)
     return aligner
+
+
+def _save(aligner: MixTEA, out: Path, overwrite: bool, console: Console) -> bool:
+    """Write the run with its report; without one if it cannot be made, for what was learned is worth more."""
+    try:
+        aligner.save(out, overwrite=overwrite, report=True)
+    except RunError:  # of the folder, which would not take a run without a report either
+        raise
+    except Exception as error:
+        console.print(f"warning: the report could not be made: {error!r}", highlight=False, markup=False)
+        aligner.save(out, overwrite=overwrite)
+        return False
+    return True
 
 
 def save_after_loss(aligner: MixTEA, out: Path, *, overwrite: bool) -> None:

@@ -23,6 +23,7 @@ RUN_FILES = {
     "history.json": "one record an epoch",
     "metrics.json": "scores, where there were links to score",
     "curves.png": "losses and validation scores",
+    "report.html": "a page about the run, where one was asked for",
 }
 
 

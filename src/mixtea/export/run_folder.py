@@ -24,6 +24,7 @@ from mixtea.export.files import RUN_FILES, whole_folder
 
 FORMAT = 2
 MANIFEST = "run.json"
+REPORT = "report.html"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,7 @@ class Run:
     opinions: Mapping[str, np.ndarray]
     metrics: dict[str, float] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
+    report: str = ""
 
 
 def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
@@ -54,16 +56,19 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
         for path in temporary.glob("*.safetensors"):  # which are made for their owner alone
             path.chmod((temporary / "config.json").stat().st_mode)
         _draw(run, temporary / "curves.png")
+        if run.report:
+            (temporary / REPORT).write_text(run.report, encoding="utf-8")
         files = {p.name: _fingerprint(p) for p in sorted(temporary.iterdir())}
         about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about, "files": files}
         _write_json(temporary / MANIFEST, about)
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run folder; a missing or damaged file is named."""
+    """Read a run folder; a missing or damaged file is named. The report may be missing: it can be made again."""
     about = _manifest(folder)
     for name, expected in about["files"].items():
-        _check_file(folder / name, expected)
+        if name != REPORT or (folder / name).exists():
+            _check_file(folder / name, expected)
     try:
         task = _task(about, _json(folder / "vocabulary.json"), load_file(folder / "graphs.safetensors"))
         config = Config.from_dict(_json(folder / "config.json"))
@@ -97,7 +102,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return about | {"files": files}
 
 
-_NEEDED = RUN_FILES.keys() - {MANIFEST}
+_NEEDED = RUN_FILES.keys() - {MANIFEST, REPORT}
 _ABOUT = ("task", "fold", "n_epochs", "best_epoch", "stopped_because", "seconds", "voter_weights")
 
 
