@@ -1,0 +1,88 @@
+"""A page about a run, `report.html`: one file without scripts that needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from mixtea.aligner import MixTEA, describe_device, versions
+from mixtea.config import Config
+from mixtea.data.summary import doubts
+from mixtea.data.task import SPLITS, Task
+from mixtea.match.alignment import Alignment
+from mixtea.measure.calibration import trust
+from mixtea.report import figures, findings
+
+VOTERS_OF = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
+
+
+def make_report(aligner: MixTEA) -> str:
+    """The page of a fitted aligner as HTML. The same aligner gives the same page."""
+    history, task = aligner.history_, aligner.task_
+    alignment = aligner.predict(k=2)
+    split, links = findings.truth_of(task)
+    rows, right = findings.check(alignment, links)
+    page = {
+        "task": task,
+        "aligner": aligner,
+        "device": describe_device(aligner.vectors_.device),
+        "versions": versions(),
+        "graphs": findings.graph_counts(task),
+        "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
+        "notes": [*task.warnings, *doubts(task)],
+        "settings": findings.changed_settings(aligner.config, aligner.preset),
+        "metrics": findings.METRICS,
+        "scores": _scores(aligner, history),
+        "ranked": _ranked(aligner.config) if aligner.metrics_ and len(task.test) else "",
+        "trust": _trust(alignment, rows, right),
+        "truth": findings.SPLIT_NAMES[split] if len(rows) else "",
+        "n_mappings": len(alignment),
+        "training": figures.training_figures(history),
+        "probabilities": figures.probability_figures(task, alignment, rows, right),
+        "examples": _examples(task, alignment, rows, right, aligner.config.seed),
+    }
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = findings.visible
+    return environment.from_string(_text("report.html.j2")).render(page, style=Markup(_text("report.css")))
+
+
+def _text(name: str) -> str:
+    """A file beside this one."""
+    return files("mixtea.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _scores(aligner: MixTEA, history: pd.DataFrame) -> list[dict[str, Any]]:
+    validated = findings.last_validation(history)
+    scored = "test" if len(aligner.task_.test) else "scored"
+    return [*findings.score_rows(aligner.metrics_, scored), *findings.score_rows(validated, "validation", "valid_")]
+
+
+def _ranked(config: Config) -> str:
+    """Among what, and by what, the test links were ranked."""
+    plain = (config.decoder, config.decode_voters) == ("nearest", "student")
+    everything = "all entities" if plain else "all entities without a training link"
+    pool = "the ends of the test links" if config.candidates == "given" else everything
+    decoder = f"decoder {config.decoder.replace('_', '-')}, {VOTERS_OF[config.decode_voters]}"
+    return f"The test ranks among {pool} ({decoder}); ties count in expectation."
+
+
+def _trust(alignment: Alignment, rows: np.ndarray, right: np.ndarray) -> dict[str, float]:
+    """What `score` says of the probabilities, how many mappings were checked, and the share that is right."""
+    if not len(rows):
+        return {}
+    return {"n": len(rows), "right": float(right.mean())} | dict(trust(alignment.probability[rows, 0], right))
+
+
+def _examples(task: Task, alignment: Alignment, rows: np.ndarray, right: np.ndarray, seed: int) -> dict[str, Any]:
+    known, probability = np.concatenate([task.valid, task.test]), alignment.probability[:, 0]
+    chosen = {
+        "right": findings.drawn(rows[right], probability, seed),
+        "wrong": findings.drawn(rows[~right], probability, seed),
+        "doubtful": findings.doubtful(probability),
+    }
+    return {name: findings.examples(alignment, which, known) for name, which in chosen.items()}

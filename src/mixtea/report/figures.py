@@ -1,0 +1,94 @@
+"""Which figures a report has, and how to read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from mixtea.data.task import Task
+from mixtea.match.alignment import VOTERS, Alignment
+from mixtea.measure.calibration import reliability
+from mixtea.report import findings, plots
+
+HISTOGRAM_BINS = 20
+LOSSES = {"loss_alignment": "links (L_a)", "loss_pseudo": "votes (L_u)"}
+VALIDATION = {"valid_hits@1": "source to target", "valid_backward_hits@1": "target to source"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure with its title and how to read it."""
+
+    title: str
+    svg: Markup
+    caption: str
+
+
+def training_figures(history: pd.DataFrame) -> list[Shown]:
+    """Losses, validation, votes and weights by epoch; those of which the history says something."""
+    found = []
+    for title, draw, names, more, caption in _by_epoch(history):
+        rows = findings.thinned(history, names)
+        if len(rows):
+            found.append(_shown(title, draw(rows, names, *more), caption))
+    return found
+
+
+def _by_epoch(history: pd.DataFrame) -> list[tuple[str, Any, dict[str, str], tuple[Any, ...], str]]:
+    """(title, how to draw it, its columns with their labels, further arguments, caption) of each figure."""
+    voters = {f"votes_{name}": name for name in VOTERS}
+    blocks = {name: words.replace("_", " ") for name, words in _named(history, "concat_").items()}
+    numbers = _named(history, "votes_of_")
+    agreeing = {name: f"{k} of {len(numbers)} voters" for name, k in numbers.items()}
+    return [
+        ("Losses", plots.curves, LOSSES, ("loss (sum)", "loss"),
+         "Both should fall at first; that of the votes can rise again because more votes agree, which is good."),
+        ("Validation", plots.curves, VALIDATION, ("Hit@1 (share)", "share"),
+         "The share of validation links whose right end is the student's first choice among the ends of all of them: "
+         "the higher, the better."),
+        ("Votes by voter", plots.curves, voters, ("votes (pairs)",),
+         "How many pairs of entities without a link each voter favours; lines that meet mean as many pairs, not always "
+         "the same pairs."),
+        ("Votes by agreement", plots.bands, agreeing, ("votes (pairs)",),
+         "The pairs that are favoured, divided by how many voters favour them: the darker, the more agree."),
+        ("What the vectors are made of", plots.curves, blocks, ("weight (share)",),
+         "The learned weight of each part of an entity's vector; at every epoch they add up to 1."),
+    ]  # fmt: skip
+
+
+def _named(history: pd.DataFrame, prefix: str) -> dict[str, str]:
+    """The columns that begin with the prefix, and what follows it."""
+    return {str(name): str(name).removeprefix(prefix) for name in history if str(name).startswith(prefix)}
+
+
+def probability_figures(task: Task, alignment: Alignment, rows: np.ndarray, right: np.ndarray) -> list[Shown]:
+    """All probabilities; for the mappings `rows` also whether they can be trusted, and how often which are right."""
+    if not len(alignment):
+        return []
+    probability = alignment.probability[:, 0]
+    found = [
+        _shown("All mappings", plots.histogram(findings.bin_counts(probability, HISTOGRAM_BINS), "mappings (number)"),
+               "How many of all predicted mappings have which probability: the farther right, the surer; entities "
+               "without triples stand at 0."),
+    ]  # fmt: skip
+    if not len(rows):
+        return found
+    points, counts = reliability(probability[rows], right), findings.bin_counts(probability[rows])
+    degrees = findings.by_degree(task.source.triple_counts()[alignment.source_index[rows]], right)
+    return [
+        *found,
+        _shown("Calibration", plots.reliability_diagram(points, counts),
+               "Where the line is below the diagonal, mappings are right less often than promised, above it more "
+               "often; the bars count the links in each range, and where there are few, chance decides."),
+        _shown("Right by number of triples", plots.shares(degrees, "triples", "triples of the source entity (number)"),
+               "How often the mapping of an entity with so many triples is right; above each bar the number of links."),
+    ]  # fmt: skip
+
+
+def _shown(title: str, svg: str, caption: str) -> Shown:
+    """Ids are made from the title, since each may be in a page only once."""
+    return Shown(title, Markup(plots.with_own_ids(svg, title.lower().replace(" ", "-"))), caption)

@@ -1,0 +1,139 @@
+"""What a report shows, as plain numbers and words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mixtea.config import FIELDS, Config
+from mixtea.data.task import SPLITS, Task
+from mixtea.match.alignment import VOTERS, Alignment
+from mixtea.measure.calibration import BINS
+
+METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
+DIRECTIONS = {"": "source to target", "backward_": "target to source"}
+SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
+DEGREES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))
+MOST_POINTS = 400  # of a curve that is a few centimetres wide
+LONGEST_LABEL = 160
+# Controls, line and paragraph separators, what turns the direction of writing, and what is no character.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def visible(label: str) -> str:
+    """A label of unknown origin as one line of text: nothing in it is invisible or moves its neighbours."""
+    shown = _UNSEEN.sub("\ufffd", label[: LONGEST_LABEL + 1])
+    return shown if len(shown) <= LONGEST_LABEL else shown[:LONGEST_LABEL] + "…"
+
+
+def graph_counts(task: Task) -> dict[str, tuple[int, int, int, int]]:
+    """Of each graph its entities, relations, triples, and the entities without any."""
+    return {
+        side: (graph.n_entities, graph.n_relations, graph.n_triples, int(graph.isolated().sum()))
+        for side, graph in (("source", task.source), ("target", task.target))
+    }
+
+
+def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:
+    """A row a setting that is not as the preset has it: its name, both values, what it does."""
+    usual, here = Config.preset(preset).to_dict(), config.to_dict()
+    return [
+        {"field": name, "preset": usual[name], "here": here[name], "why": FIELDS[name].metadata["why"]}
+        for name in here
+        if here[name] != usual[name]
+    ]
+
+
+def score_rows(scores: Mapping[str, float], links: str, prefix: str = "") -> list[dict[str, Any]]:
+    """A row a direction with the metrics that are there, None for others; no row where there is none at all."""
+    rows = [
+        {"links": links, "direction": words} | {name: scores.get(prefix + back + name) for name in METRICS}
+        for back, words in DIRECTIONS.items()
+    ]
+    return [row for row in rows if any(row[name] is not None for name in METRICS)]
+
+
+def last_validation(history: pd.DataFrame) -> dict[str, float]:
+    """The scores of the last epoch that was validated, by their names in the history."""
+    names = [name for name in history if str(name).startswith("valid_")]
+    rows = history[names].dropna(how="all")
+    return {} if rows.empty else {str(name): float(rows[name].iloc[-1]) for name in names}
+
+
+def thinned(history: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Those of the columns that are there, in the epochs that have any of them; evenly fewer of a long training."""
+    there = [name for name in columns if name in history]
+    if not there:
+        return pd.DataFrame({"epoch": []})
+    rows = history[["epoch", *there]].dropna(how="all", subset=there)
+    places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).round().astype(int)
+    return rows.iloc[places]
+
+
+def truth_of(task: Task) -> tuple[str, np.ndarray]:
+    """(split, links) to judge mappings by: the test links, else the validation links, else ("", no links)."""
+    for split in ("test", "valid"):
+        if len(getattr(task, split)):
+            return split, getattr(task, split)
+    return "", np.empty((0, 2), dtype=np.int64)
+
+
+def check(alignment: Alignment, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, right): the mappings whose source has a link, and whether each leads to a target it is linked to."""
+    rows = np.flatnonzero(np.isin(alignment.source_index, links[:, 0]))
+    m = alignment.target.n_entities
+    found = alignment.source_index[rows] * m + alignment.target_index[rows, 0]
+    return rows, np.isin(found, links[:, 0] * m + links[:, 1])
+
+
+def by_degree(triples: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
+    """For each range of how many triples a source has: how many mappings, and the share that is right."""
+    ranges = [(low, np.inf if high is None else high) for low, high in DEGREES]
+    places = [(triples >= low) & (triples <= high) for low, high in ranges]
+    names = [f"{low}+" if high == np.inf else str(low) if low == high else f"{low}–{high}" for low, high in ranges]
+    return [
+        {"triples": name, "n": int(here.sum()), "right": float(right[here].mean())}
+        for name, here in zip(names, places, strict=True)
+        if here.any()
+    ]
+
+
+def bin_counts(probability: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """[bins]: how many mappings are in each of equal ranges of probability, as `reliability` divides them."""
+    return np.bincount(np.minimum((probability * bins).astype(int), bins - 1), minlength=bins)
+
+
+def drawn(rows: np.ndarray, probability: np.ndarray, seed: int, n: int = 10) -> np.ndarray:
+    """At most n of the rows, drawn at random but the same for a seed, the most probable first."""
+    chosen = np.sort(np.random.default_rng(seed).choice(rows, size=min(n, len(rows)), replace=False))
+    return chosen[np.argsort(-probability[chosen], kind="stable")]
+
+
+def doubtful(probability: np.ndarray, n: int = 10) -> np.ndarray:
+    """The rows of the n probabilities nearest to one half, the most probable first."""
+    chosen = np.sort(np.argsort(np.abs(probability - 0.5), kind="stable")[:n])
+    return chosen[np.argsort(-probability[chosen], kind="stable")]
+
+
+def examples(alignment: Alignment, rows: np.ndarray, links: np.ndarray) -> list[dict[str, Any]]:
+    """Rows of an alignment in words: labels, probability, who voted, the runner-up, and the targets that are right."""
+    return [_example(alignment, int(row), links) for row in rows]
+
+
+def _example(alignment: Alignment, row: int, links: np.ndarray) -> dict[str, Any]:
+    source, found = int(alignment.source_index[row]), alignment.target_index[row].tolist()
+    right, probability = links[links[:, 0] == source, 1].tolist(), alignment.probability[row].tolist()
+    label = alignment.target.display
+    return {
+        "source": alignment.source.display(source),
+        "target": label(found[0]),
+        "probability": probability[0],
+        "voters": [name for bit, name in enumerate(VOTERS) if int(alignment.voters[row, 0]) >> bit & 1],
+        "runner_up": (label(found[1]), probability[1]) if len(found) > 1 else None,
+        "right": found[0] in right if right else None,
+        "right_targets": [label(target) for target in right[:3]],
+    }

@@ -1,0 +1,157 @@
+"""Small figures as SVG to put into a page: readable in grey, and the same bits every time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from io import StringIO
+from typing import Any, Concatenate, ParamSpec
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps, rc_context, rcdefaults, rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+SIZE = (4.4, 3.2)  # inches
+STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "mixtea", "svg.fonttype": "path",
+    "font.size": 10.5, "axes.labelpad": 7, "axes.axisbelow": True,
+}  # fmt: skip
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+COLOURS = ("#1b4f72", "#b9770e", "#1e8449", "#922b21", "#5b2c6f", "#424949")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
+MARKERS = "os^Dvx"
+FEW_POINTS = 25  # that markers leave room for
+LOG_FROM = 5  # greatest over least value
+P = ParamSpec("P")
+
+
+def _drawn(draw: Callable[Concatenate[Figure, P], None]) -> Callable[P, str]:
+    """A function that fills a figure becomes one that gives it as SVG, whatever the user's settings of matplotlib."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> str:
+        with rc_context():
+            rcdefaults()
+            rcParams.update(STYLE)
+            figure, text = Figure(figsize=SIZE, layout="constrained"), StringIO()
+            draw(figure, *args, **kwargs)
+            figure.savefig(text, format="svg", metadata=NO_METADATA)
+        return text.getvalue()[text.getvalue().index("<svg") :]
+
+    return drawn
+
+
+def with_own_ids(svg: str, name: str) -> str:
+    """The SVG with `name` before each of its ids, so that several fit into one page."""
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+
+
+@_drawn
+def curves(figure: Figure, rows: pd.DataFrame, names: Mapping[str, str], ylabel: str, kind: str = "") -> None:
+    """A line for each column of `names`, which gives its label, by epoch.
+
+    The axis of kind "share" goes from 0 to 1, that of kind "loss" is logarithmic where values differ much.
+    """
+    axes = figure.subplots()
+    for i, name in enumerate(name for name in names if name in rows):
+        marker = MARKERS[i % len(MARKERS)] if len(rows) <= FEW_POINTS else ""
+        colour, filled = COLOURS[i % len(COLOURS)], i % 2 == 0  # every second marker is open: it hides no other
+        style: dict[str, Any] = dict(color=colour, linestyle=LINES[i % len(LINES)], linewidth=1.8, marker=marker)
+        style |= dict(markersize=5 if filled else 7.5, markerfacecolor=colour if filled else "none")
+        axes.plot(rows["epoch"], rows[name], label=names[name], **style)
+    values = rows.drop(columns="epoch").to_numpy()
+    if kind == "loss" and np.nanmax(values) > LOG_FROM * np.nanmin(values) > 0:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(_NUMBERS)
+    if kind == "share":
+        axes.set_ylim(-0.02, 1.02)
+    _finish(figure, axes, ylabel)
+
+
+@_drawn
+def bands(figure: Figure, rows: pd.DataFrame, names: Mapping[str, str], ylabel: str) -> None:
+    """Columns on top of each other by epoch, darker and darker; a value holds until the next epoch."""
+    axes = figure.subplots()
+    there, rows = [name for name in names if name in rows], rows.fillna(0)
+    epoch = np.append(rows["epoch"], rows["epoch"].iloc[-1] + 1) - 0.5
+    below = np.zeros(len(epoch))
+    for name, shade in zip(there, np.linspace(0.12, 0.95, len(there)), strict=True):
+        above = below + np.append(rows[name], rows[name].iloc[-1])
+        look: dict[str, Any] = dict(facecolor=colormaps["Blues"](shade), edgecolor="#1a1a1a", linewidth=0.5)
+        axes.fill_between(epoch, below, above, step="post", label=names[name], **look)
+        below = above
+    axes.margins(x=0)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(_NUMBERS)
+    _finish(figure, axes, ylabel)
+
+
+@_drawn
+def reliability_diagram(figure: Figure, points: Sequence[Mapping[str, Any]], counts: np.ndarray) -> None:
+    """Share right against mean probability, with the diagonal; below it how many mappings are in each range."""
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1))
+    upper.plot([0, 1], [0, 1], color="#777777", linestyle="--", linewidth=1.2, label="as promised")
+    at, right = ([point[name] for point in points] for name in ("probability", "right"))
+    upper.plot(at, right, color=COLOURS[0], marker="o", markersize=5, linewidth=1.8, label="found")
+    upper.set(ylabel="share right", ylim=(-0.04, 1.04), yticks=[0, 0.5, 1])
+    upper.grid(alpha=0.3)
+    _bars(lower, _middles(counts), counts, 0.092, [_short(n) if n else "" for n in counts.tolist()], fontsize=8)
+    lower.set(xlabel="probability", ylabel="links", yticks=[], ylim=(0, max(counts.max(), 1) * 1.6), xlim=(0, 1))
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
+
+
+@_drawn
+def histogram(figure: Figure, counts: np.ndarray, ylabel: str) -> None:
+    """How many mappings are in each of equal ranges of probability."""
+    axes = figure.subplots()
+    _bars(axes, _middles(counts), counts, 0.92 / len(counts))
+    axes.set(xlabel="probability", ylabel=ylabel, xlim=(0, 1), ylim=(0, max(counts.max(), 1) * 1.05))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.yaxis.set_major_formatter(_NUMBERS)
+    axes.grid(alpha=0.3, axis="y")
+
+
+@_drawn
+def shares(figure: Figure, rows: Sequence[Mapping[str, Any]], by: str, xlabel: str) -> None:
+    """A bar for each row's share `right`, named by its column `by`, with its number `n` above."""
+    axes = figure.subplots()
+    places = np.arange(len(rows))
+    _bars(axes, places, np.array([row["right"] for row in rows]), 0.75, [_short(row["n"]) for row in rows], fontsize=9)
+    axes.set_xticks(places, [row[by] for row in rows])
+    axes.set(xlabel=xlabel, ylabel="share right", xlim=(-0.6, len(rows) - 0.4), ylim=(0, 1.12))
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    axes.grid(alpha=0.3, axis="y")
+
+
+def _bars(
+    axes: Axes, places: np.ndarray, heights: np.ndarray, width: float, above: Sequence[str] = (), **text: Any
+) -> None:
+    bars = axes.bar(places, heights, width=width, color="#7fa6c4", edgecolor="#1b4f72", linewidth=0.8)
+    if above:
+        axes.bar_label(bars, above, padding=1, **text)
+
+
+def _finish(figure: Figure, axes: Axes, ylabel: str) -> None:
+    """The epochs below, the legend above the axes, where it hides nothing."""
+    axes.set(xlabel="epoch", ylabel=ylabel)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7, min_n_ticks=1))
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False, handlelength=2.8)
+
+
+def _middles(counts: np.ndarray) -> np.ndarray:
+    return (np.arange(len(counts)) + 0.5) / len(counts)
+
+
+def _short(n: int) -> str:
+    """9,999 as it is, 12,345 as 12k."""
+    return f"{n:,}" if n < 10_000 else f"{n / 1e3:.0f}k" if n < 1_000_000 else f"{n / 1e6:.1f}M"
+
+
+_NUMBERS = FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}")

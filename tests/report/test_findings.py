@@ -1,0 +1,119 @@
+"""What a report shows, from small inputs written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import make_graph
+
+from mixtea.config import Config
+from mixtea.data.task import Task
+from mixtea.match.alignment import Alignment
+from mixtea.measure.calibration import reliability
+from mixtea.report import findings, plots
+
+NOTHING = np.empty((0, 2), dtype=np.int64)
+
+
+def links(*pairs):
+    return np.array(pairs, dtype=np.int64)
+
+
+@pytest.fixture
+def alignment():
+    """Sources 1 to 4 with two candidates each."""
+    source, target = make_graph([(0, 0, 1), (1, 0, 2), (2, 0, 3)], 5, "s"), make_graph([(0, 0, 1)], 6, "t")
+    found = np.array([[1, 2], [3, 2], [3, 0], [0, 5]])
+    probability = np.array([[0.9, 0.05], [0.55, 0.4], [0.45, 0.5], [0.0, 0.0]])
+    voters = np.array([[15, 0], [5, 0], [2, 8], [0, 0]])
+    return Alignment(source, target, np.arange(1, 5), found, probability, probability, voters)
+
+
+def test_mappings_are_checked_by_the_links_of_their_source(alignment):
+    rows, right = findings.check(alignment, links((1, 1), (2, 2), (2, 3), (3, 4), (0, 0)))
+    assert rows.tolist() == [0, 1, 2] and right.tolist() == [True, True, False]
+    assert [len(a) for a in findings.check(alignment, NOTHING)] == [0, 0]
+
+
+def test_test_links_are_the_truth_then_validation_links():
+    graph = make_graph([(0, 0, 1)], 2)
+    splits = [(NOTHING, links((1, 1))), (links((0, 0)), NOTHING), (NOTHING, NOTHING)]
+    tasks = [Task("t", graph, graph, NOTHING, valid, test) for valid, test in splits]
+    assert [(name, found.tolist()) for name, found in map(findings.truth_of, tasks)] == [
+        ("test", [[1, 1]]), ("valid", [[0, 0]]), ("", []),
+    ]  # fmt: skip
+
+
+def test_accuracy_by_degree_has_the_ranges_that_occur():
+    triples = np.array([0, 1, 1, 3, 4, 16, 17, 1000])
+    right = np.array([False, True, False, True, True, True, False, False])
+    found = [(row["triples"], row["n"], row["right"]) for row in findings.by_degree(triples, right)]
+    assert found == [("0", 1, 0.0), ("1", 2, 0.5), ("3–4", 2, 1.0), ("9–16", 1, 1.0), ("17+", 2, 0.0)]
+
+
+def test_ranges_of_probability_are_those_of_the_reliability():
+    probability = np.array([0.0, 0.05, 0.1, 0.95, 1.0])
+    assert findings.bin_counts(probability).tolist() == [2, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert [row["n"] for row in reliability(probability, probability > 0)] == [2, 1, 2]
+    assert findings.bin_counts(probability[:0], 4).tolist() == [0, 0, 0, 0]
+
+
+def test_examples_are_drawn_alike_for_a_seed_and_sorted_by_probability():
+    probability = np.arange(100) / 100
+    first, again = (findings.drawn(np.arange(0, 100, 2), probability, seed=3, n=4) for _ in range(2))
+    assert first.tolist() == again.tolist() == sorted(first, reverse=True) and not (first % 2).any()
+    assert findings.drawn(np.array([7, 5]), probability, seed=1).tolist() == [7, 5]
+    assert findings.drawn(np.array([], dtype=int), probability, seed=1).tolist() == []
+    assert findings.doubtful(np.array([0.1, 0.52, 0.9, 0.49, 0.3]), n=3).tolist() == [1, 3, 4]
+
+
+def test_an_example_in_words(alignment):
+    first, second, _, last = findings.examples(alignment, np.arange(4), links((1, 1), (2, 2), (2, 4)))
+    assert first == {
+        "source": "s1", "target": "t1", "probability": 0.9, "runner_up": ("t2", 0.05), "right": True,
+        "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": ["t1"],
+    }  # fmt: skip
+    assert (second["voters"], second["right"]) == (["forward", "propagation"], False)
+    assert second["right_targets"] == ["t2", "t4"]
+    assert (last["voters"], last["right"], last["right_targets"]) == ([], None, [])
+
+
+def test_counts_settings_and_scores():
+    graph = make_graph([(0, 0, 1), (1, 1, 0)], 3)
+    task = Task("t", graph, make_graph([], 2), NOTHING, NOTHING, NOTHING)
+    assert findings.graph_counts(task) == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
+    (changed,) = findings.changed_settings(Config.preset("best", max_epochs=6), "best")
+    assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", 150, 6) and changed["why"]
+    (row,) = findings.score_rows({"valid_hits@1": 0.5, "valid_mrr": 0.6}, "validation", "valid_")
+    assert (row["direction"], row["hits@1"], row["hits@5"], row["mrr"]) == ("source to target", 0.5, None, 0.6)
+    assert findings.score_rows({}, "test") == []
+
+
+def test_the_last_validation_and_the_epochs_of_a_curve():
+    history = pd.DataFrame({"epoch": [1, 2, 3], "loss": [3.0, 2.0, 1.0], "valid_mrr": [np.nan, 0.4, np.nan]})
+    assert findings.last_validation(history) == {"valid_mrr": 0.4}
+    assert findings.last_validation(history[["epoch", "loss"]]) == {}
+    assert findings.thinned(history, ["valid_mrr", "other"]).to_numpy().tolist() == [[2.0, 0.4]]
+    assert len(findings.thinned(history, ["other"])) == 0
+    long = pd.DataFrame({"epoch": np.arange(1, 10_001), "loss": 1.0})
+    epochs = findings.thinned(long, ["loss"])["epoch"].tolist()
+    assert (len(epochs), epochs[0], epochs[-1]) == (findings.MOST_POINTS, 1, 10_000)
+
+
+def test_labels_become_visible_text():
+    hidden = "a\x00b\tc\x85d\u202ee\u2066f\u2028g\ud800h"
+    assert findings.visible(hidden) == "\ufffd".join("abcdefgh")
+    assert findings.visible("Ελλάδα 中国 \u200fעברית") == "Ελλάδα 中国 \u200fעברית"
+    assert findings.visible("x" * 160) == "x" * 160 and findings.visible("x" * 5000) == "x" * 160 + "…"
+
+
+def test_figures_are_the_same_bits_every_time_and_hold_no_link_to_elsewhere():
+    rows = pd.DataFrame({"epoch": [1], "a": [0.0], "b": [3.0]})
+    names = {"a": "first", "b": "second", "c": "not there"}
+    for draw in (plots.curves, plots.bands):
+        first, again = (draw(rows, names, "number") for _ in range(2))
+        assert first == again and first.startswith("<svg") and "metadata" not in first
+    own = plots.with_own_ids(first, "mine")
+    assert 'id="mine-figure_1"' in own and own.count('id="') == own.count('id="mine-')
+    assert own.count('href="#') == own.count('href="#mine-') > 0

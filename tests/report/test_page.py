@@ -1,0 +1,160 @@
+"""The page in a real browser: complete, silent, alone, narrow and wide; what labels hold stays text."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from playwright.sync_api import sync_playwright
+
+from mixtea import MixTEA
+from mixtea.report import make_report
+
+SHORT = dict(preset="paper", max_epochs=2, device="cpu")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "\u202egnp.exe",
+    "{{ 7 * 7 }}",
+    "&amp;\x00\x9b",
+)
+SHOWN = [*HOSTILE[:2], "\ufffdgnp.exe", HOSTILE[3], "&amp;\ufffd\ufffd"]
+TRAINING = ["Losses", "Validation", "Votes by voter", "Votes by agreement", "What the vectors are made of"]
+CHECKED = ["All mappings", "Calibration", "Right by number of triples"]
+OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.fail("chromium is missing, and reports are tested in it. On Debian: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open a page as a file, with what it asks for and complains about in `asked` and `said`; both are checked."""
+    pages = []
+
+    def open_page(html, width=1280):
+        path = tmp_path / f"{len(pages)}.html"
+        path.write_text(html, encoding="utf-8")
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        asked, said = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.goto(path.as_uri())
+        pages.append((page, path.as_uri(), asked, said))
+        return page
+
+    yield open_page
+    for page, own, asked, said in pages:
+        page.close()
+        assert asked == [own] and said == []
+
+
+@pytest.fixture(scope="module")
+def best(example):
+    aligner = MixTEA(preset="best", max_epochs=6, propagation_rounds=2, device="cpu").fit(example)
+    aligner.metrics_ = aligner.score()
+    return aligner
+
+
+@pytest.fixture(scope="module")
+def html(best):
+    return make_report(best)
+
+
+def texts(page, selector):
+    return [" ".join(text.split()) for text in page.locator(selector).all_inner_texts()]
+
+
+def test_the_page_has_all_its_parts(html, opened, best):
+    page = opened(html)
+    assert page.title() == "world, fold 1: report of a run" and texts(page, "h1") == ["world, fold 1"]
+    assert texts(page, "h2") == ["Task", "Scores", "Training", "Probabilities", "Examples"]
+    assert texts(page, "h3") == ["Right", "Wrong", "Doubtful"]
+    assert texts(page, "figcaption strong") == [f"{title}." for title in TRAINING + CHECKED]
+    assert page.locator("figure [role=img][aria-label] svg").count() == 8
+    for name in texts(page, "h3"):
+        assert page.locator(f"[aria-label='{name} mappings'] tbody tr").count() == 10
+    scores = texts(page, "[aria-label=Scores] tbody tr")
+    assert f"test source to target {best.metrics_['hits@1']:.3f}" in scores[0] and len(scores) == 4
+    trusted = texts(page, "[aria-label='Mappings and their probabilities'] tbody tr")
+    assert f"expected calibration error {best.metrics_['calibration_error']:.3f}" in trusted
+    changed = texts(page, "[aria-label='Settings that differ from the preset'] tbody tr")
+    assert [row.split()[:3] for row in changed[:2]] == [["propagation_rounds", "12", "2"], ["max_epochs", "150", "6"]]
+    ids = page.eval_on_selector_all("[id]", "found => found.map(element => element.id)")
+    assert len(ids) == len(set(ids)) > 0 and page.locator("script, link, iframe, img, object").count() == 0
+
+
+def test_nothing_is_wider_than_the_window(html, opened):
+    for width in (1280, 375):
+        page = opened(html, width)
+        assert page.evaluate(OVERFLOW) <= 0
+        for box in (figure.bounding_box() for figure in page.locator("figure svg").all()):
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] > 150
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 680, "height": 900})
+    assert page.evaluate(OVERFLOW) <= 0
+
+
+def test_the_same_aligner_gives_the_same_page(html, best):
+    assert make_report(best) == html
+
+
+def test_labels_are_shown_as_text_whatever_they_hold(tiny, opened):
+    names = {str(label): hostile for label, hostile in zip(tiny.source.entities, HOSTILE, strict=True)}
+    others = {str(label): hostile for label, hostile in zip(tiny.target.entities, HOSTILE, strict=True)}
+    task = replace(
+        tiny, name=HOSTILE[0], source=replace(tiny.source, names=names), target=replace(tiny.target, names=others),
+        warnings=HOSTILE, train=tiny.train[:1],
+    )  # fmt: skip
+    page = opened(make_report(MixTEA(**SHORT).fit(task)), 375)
+    assert texts(page, "h1") == [f"{HOSTILE[0]}, fold 1"] and page.evaluate(OVERFLOW) <= 0
+    shown = set(texts(page, "[aria-label='Doubtful mappings'] tbody th"))
+    assert shown == set(SHOWN[1:]) and texts(page, "li")[: len(SHOWN)] == SHOWN
+    assert page.locator("script, img").count() == 0
+
+
+def test_a_label_without_end_stays_in_its_table(tiny, opened):
+    task = replace(tiny, name="w" * 999, source=replace(tiny.source, names=dict.fromkeys("abcde", "w" * 999)))
+    assert opened(make_report(MixTEA(**SHORT).fit(task)), 375).evaluate(OVERFLOW) <= 0
+
+
+def test_without_test_links_the_page_says_what_probabilities_were_fitted_on(tiny, opened):
+    page = opened(make_report(MixTEA(**SHORT).fit(replace(tiny, test=tiny.test[:0]))))
+    assert "fitted on these validation links" in page.inner_text("main")
+    assert "There are no test links" in page.inner_text("main")
+    assert texts(page, "figcaption strong")[-3:] == [f"{title}." for title in CHECKED]
+
+
+def test_without_any_links_to_check_by_the_page_says_so(tiny, opened):
+    task = replace(tiny, valid=tiny.valid[:0], test=tiny.test[:0])
+    page = opened(make_report(MixTEA(**SHORT).fit(task)))
+    assert "neither test nor validation links" in page.inner_text("main")
+    assert texts(page, "figcaption strong")[-1] == "All mappings." and texts(page, "h3") == ["Doubtful"]
+    assert set(texts(page, "[aria-label='Doubtful mappings'] tbody td:last-child")) == {"not known"}
+
+
+def test_when_all_sources_are_linked_there_is_nothing_to_map(tiny, opened):
+    everything = np.stack([np.arange(5), np.arange(5)], axis=1)
+    task = replace(tiny, train=everything, valid=everything[:0], test=everything[:0])
+    page = opened(make_report(MixTEA(**SHORT).fit(task)))
+    assert "there was nothing to map" in page.inner_text("main") and texts(page, "h3") == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "training"), [({"pseudo_weight": 0.0}, TRAINING[:2]), ({"teaching": "threshold"}, TRAINING[:4])]
+)
+def test_figures_of_the_training_are_those_it_has_numbers_for(tiny, opened, settings, training):
+    page = opened(make_report(MixTEA(**SHORT, teaching_every=1, **settings).fit(tiny)))
+    assert texts(page, "figcaption strong") == [f"{title}." for title in (*training, *CHECKED)]
