@@ -27,7 +27,7 @@ def alignment():
     found = np.array([[1, 2], [3, 2], [3, 0], [0, 5]])
     probability = np.array([[0.9, 0.05], [0.55, 0.4], [0.45, 0.5], [0.0, 0.0]])
     voters = np.array([[15, 0], [5, 0], [2, 8], [0, 0]])
-    return Alignment(source, target, np.arange(1, 5), found, probability, probability, voters)
+    return Alignment(source, target, np.arange(1, 5), found, probability, probability, voters, np.ones(4))
 
 
 def test_mappings_are_checked_by_the_links_of_their_source(alignment):

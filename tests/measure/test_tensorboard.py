@@ -1,0 +1,91 @@
+"""What TensorBoard reads back is what the training recorded."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from mixtea import MixTEA, cli
+from mixtea.errors import MissingExtraError
+from mixtea.measure.tensorboard import TensorBoard, tag
+
+SHORT = dict(max_epochs=4, validate_every=2, entity_dim=16, relation_dim=8, propagation_rounds=1, device="cpu")
+
+
+def scalars(folder):
+    """{tag: {epoch: value}} of all event files."""
+    events = EventAccumulator(str(folder)).Reload()
+    return {name: {e.step: e.value for e in events.Scalars(name)} for name in events.Tags()["scalars"]}
+
+
+@pytest.fixture(scope="module")
+def written(example, tmp_path_factory):
+    """What was written, and the aligner it is about."""
+    folder = tmp_path_factory.mktemp("board")
+    with TensorBoard(folder) as board:
+        aligner = MixTEA(preset="best", **SHORT).fit(example, on_epoch=board)
+    return scalars(folder), aligner
+
+
+def test_tags_and_values_are_those_of_the_history(written):
+    found, history = written[0], written[1].history_.set_index("epoch")
+    assert found.keys() == {tag(name) for name in history} and len(found) == len(history.columns)
+    for name, values in history.items():
+        series = pd.Series(found[tag(name)])
+        assert series.index.tolist() == values.dropna().index.tolist()
+        assert np.array_equal(series.to_numpy(np.float32), values.dropna().to_numpy(np.float32))
+
+
+def test_values_are_grouped(written):
+    groups = {}
+    for name in written[0]:
+        group, _, one = name.partition("/")
+        groups.setdefault(group, set()).add(one)
+    assert groups == {
+        "losses": {"alignment", "pseudo", "total"},
+        "schedule": {"lambda", "learning_rate", "momentum", "beta"},
+        "votes": {"all", "agreed_both_ways"},
+        "votes_by_voter": {"forward", "backward", "propagation", "agreement"},
+        "votes_by_number_of_voters": {"1", "2", "3", "4"},
+        "validation": {"hits_at_1", "mrr", "backward_hits_at_1", "backward_mrr"},
+        "concatenation": {"layer_1", "layer_2", "relations_out", "relations_in"},
+        "time": {"seconds_an_epoch"},
+    }
+
+
+def test_only_the_first_process_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr("mixtea.processes.is_first", lambda: False)
+    with TensorBoard(tmp_path / "none") as board:
+        board({"epoch": 1, "loss": 2.0})
+    assert not (tmp_path / "none").exists()
+
+
+def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'mixtea\[tensorboard\]'"), TensorBoard(tmp_path):
+        pass
+    with TensorBoard(None) as board:
+        board({"epoch": 1, "loss": 2.0})
+
+
+def test_on_the_command_line(tiny, tmp_path, monkeypatch, capsys):
+    def fit(*args):
+        words = ("fit", tmp_path / "tiny", "--out", tmp_path / "run", "--preset", "paper", "--set", "max_epochs=3")
+        monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, (*words, *args))])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        return stopped.value.code or 0, capsys.readouterr().err
+
+    code, err = fit("--tensorboard", tmp_path / "run" / "board")
+    assert code == 2 and f"{tmp_path / 'run' / 'board'}: inside the run folder" in err
+    (tmp_path / "file").write_text("")
+    code, err = fit("--tensorboard", tmp_path / "file")
+    assert code == 2 and f"{tmp_path / 'file'}: " in err and "Traceback" not in err
+    assert fit("--tensorboard", tmp_path / "board")[0] == 0
+    history = MixTEA.load(tmp_path / "run").history_
+    found = scalars(tmp_path / "board")["losses/total"]
+    assert [*found] == [1, 2, 3] and [*found.values()] == pytest.approx(history["loss"].tolist(), rel=1e-6)

@@ -1,0 +1,50 @@
+"""The notebook runs from top to bottom, in a real kernel of the interpreter that runs the tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+import mixtea
+
+NOTEBOOK = Path(__file__).parent.parent / "examples" / "first_alignment.ipynb"
+
+
+class OwnKernel(AsyncKernelManager):
+    """This interpreter, whatever kernels are registered."""
+
+    @property
+    def kernel_spec(self):
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, language="python", display_name="this interpreter")
+
+
+def test_every_cell_runs(tmp_path, monkeypatch):
+    for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("PYTHONPATH", str(Path(mixtea.__file__).parents[1]))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # steady beside other work
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    work = tmp_path / "work"
+    work.mkdir()
+    NotebookClient(
+        notebook, timeout=300, kernel_manager_class=OwnKernel, resources={"metadata": {"path": str(work)}}
+    ).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert [output.output_type for output in outputs].count("display_data") == 2  # two pictures
+    assert not [output for output in outputs if output.output_type == "error"]
+    said = "".join(output.text for output in outputs if output.get("name") == "stderr")
+    assert "Warning" not in said
+    assert (work / "runs" / "first_alignment" / "run.json").exists()
+
+
+def test_it_is_stored_without_outputs():
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert all(not cell.outputs and cell.execution_count is None for cell in notebook.cells if cell.cell_type == "code")
