@@ -1,60 +1,123 @@
-"""How fast triples are read: a million tab-separated lines into arrays.
+"""How fast and in how much memory triples are read into arrays.
 
     python benchmarks/reading.py [--triples 1000000]
 
-Writes a temporary file of synthetic triples with IRIs of a usual length and reads it, three times. The ratio is to a
-plain read and split of the same file.
+Writes temporary files of the same synthetic triples with IRIs of a usual length, one a format, and reads each three
+times in a process of its own. The ratio is to the plain work on the same file in the same process: reading and
+splitting the lines of .tsv and .csv, going through pyoxigraph's statements of RDF and doing nothing with them, lists of
+text from Parquet by pyarrow. The two are timed in turns and the best times compared. Memory is the peak of the process,
+and how much of it reading has added to what it had after its imports.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
+import subprocess
+import sys
 import tempfile
 import time
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from common import header, row
-from synthetic import synthetic_pair
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyoxigraph as ox
 
-from mixtea.data.graph import read_graph
+from mixtea.data.graph_files import read_graph
 from mixtea.errors import Problems
 
+RDF = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
+FILES = ("triples.tsv", "triples.csv", "triples.parquet", "triples.nt", "triples.nt.gz", "triples.ttl")
+ENTITY, RELATION = "http://example.org/resource/E", "http://example.org/ontology/r"
 
-def write(path: Path, n: int) -> None:
-    graph = synthetic_pair(n // 3, n).source
-    lines = (
-        f"http://example.org/resource/E{h}\thttp://example.org/ontology/r{r}\thttp://example.org/resource/E{t}\n"
-        for h, r, t in graph.triples.tolist()
-    )
-    path.write_text("".join(lines), encoding="utf-8")
+
+def write_all(folder: Path, n: int) -> None:
+    from synthetic import synthetic_pair
+
+    triples = synthetic_pair(n // 3, n).source.triples.tolist()
+    full = [(f"{ENTITY}{h}", f"{RELATION}{r}", f"{ENTITY}{t}") for h, r, t in triples]
+    (folder / "triples.tsv").write_text("".join(f"{h}\t{r}\t{t}\n" for h, r, t in full), encoding="utf-8")
+    (folder / "triples.csv").write_text("".join(f"{h},{r},{t}\n" for h, r, t in full), encoding="utf-8")
+    (folder / "triples.nt").write_text("".join(f"<{h}> <{r}> <{t}> .\n" for h, r, t in full), encoding="utf-8")
+    (folder / "triples.nt.gz").write_bytes(gzip.compress((folder / "triples.nt").read_bytes(), 5))
+    head = f"@prefix e: <{ENTITY[:-1]}> .\n@prefix o: <{RELATION[:-1]}> .\n"
+    turtle = "".join(f"e:E{h} o:r{r} e:E{t} .\n" for h, r, t in triples)
+    (folder / "triples.ttl").write_text(head + turtle, encoding="utf-8")
+    names = ("head", "relation", "tail")
+    pq.write_table(pa.table(dict(zip(names, zip(*full, strict=True), strict=True))), folder / "triples.parquet")
+
+
+def plain_work(path: Path) -> Callable[[], Any]:
+    """The least that any reader of this format has to do."""
+    if path.suffix == ".parquet":
+        return lambda: [column.to_pylist() for column in pq.read_table(path).columns]
+    if path.suffix in (".tsv", ".csv"):
+        sign = "\t" if path.suffix == ".tsv" else ","
+        return lambda: [line.split(sign) for line in path.read_text(encoding="utf-8").split("\n")]
+
+    def statements() -> None:
+        file: Any
+        ending = path.name.removesuffix(".gz").removeprefix("triples")
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            deque(ox.parse(file, format=RDF[ending]), maxlen=0)
+
+    return statements
+
+
+def peak_mib() -> float:
+    """Of this process alone: the peak that getrusage tells includes that of the process which has started it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def measure(path: Path) -> dict[str, float]:
+    """In this process; our memory first, before the plain work can raise the peak."""
+    before, problems = peak_mib(), Problems()
+    ours = [seconds(lambda: read_graph(path, problems))]
+    peak = peak_mib()
+    plain = []
+    for _ in range(2):
+        plain.append(seconds(plain_work(path)))
+        ours.append(seconds(lambda: read_graph(path, problems)))
+    graph = read_graph(path, problems)
+    problems.raise_if_any()
+    return dict(
+        triples=graph.n_triples, ours=min(ours), plain=min(plain), peak=peak, added=peak - before
+    )  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--triples", type=int, default=1_000_000)
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.measure:
+        print(json.dumps(measure(args.measure)))
+        return
+    from common import header, row
+
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "triples.tsv"
-        write(path, args.triples)
-        started = time.perf_counter()
-        [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")]
-        plain = time.perf_counter() - started
-        times = []
-        for _ in range(3):
-            started = time.perf_counter()
-            graph = read_graph(path, Problems())
-            times.append(time.perf_counter() - started)
-        header("triples", "entities", "MB", "s", "ratio to a plain split")
-        size = path.stat().st_size / 1e6
-        row(
-            [
-                f"{graph.n_triples:,}",
-                f"{graph.n_entities:,}",
-                f"{size:.0f}",
-                f"{min(times):.2f}",
-                f"{min(times) / plain:.1f}",
-            ]
-        )
+        write_all(Path(folder), args.triples)
+        header("file", "triples", "MB", "plain work, s", "mixtea, s", "ratio", "peak MiB", "of it for reading")
+        for name in FILES:
+            path = Path(folder) / name
+            done = subprocess.run([sys.executable, __file__, "--measure", path], capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(done.stderr)
+            found = json.loads(done.stdout)
+            times = [f"{found['plain']:.2f}", f"{found['ours']:.2f}", f"{found['ours'] / found['plain']:.1f}"]
+            sizes = [f"{found['triples']:,}", f"{path.stat().st_size / 1e6:.0f}"]
+            row([path.name, *sizes, *times, f"{found['peak']:.0f}", f"{found['added']:.0f}"])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Table
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
@@ -22,18 +23,15 @@ import mixtea
 from mixtea import processes
 from mixtea.config import Config
 from mixtea.data.task import PathOrStr, Task
-from mixtea.decoding import Decoded, LastOpinions, decode, last_opinions
+from mixtea.decoding import LastOpinions, last_opinions
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
 from mixtea.export.run_folder import Run, read_run, write_run
-from mixtea.match.alignment import BACKWARD, FORWARD, VOTERS, Alignment
-from mixtea.match.decide import ranked
-from mixtea.match.nearest import nearest
-from mixtea.measure.calibration import Calibration, features, trust
-from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
-from mixtea.pairs import Pairs, cosines, pairs_of_keys, places
-from mixtea.similarity import unit
+from mixtea.match.alignment import VOTERS, Alignment
+from mixtea.match.mapping import Mapping
+from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+from mixtea.prediction import Predictor
 from mixtea.teach.council import OnRound
 from mixtea.teach.loop import Observer, OnEpoch, Trainer
 
@@ -102,13 +100,16 @@ class MixTEA:
         on_epoch: OnEpoch | None = None,
         on_round: OnRound | None = None,
         observer: Observer | None = None,
+        warm_start: MixTEA | None = None,
     ) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
 
         `on_epoch` is called with each epoch's record, `on_round` with the number of each round of propagation before
         the first epoch and the pairs that are sure after it, `observer` after each epoch with its number and a function
-        that gives the student's vectors: for curves of scores that training must not see. If another process of the run
-        is lost, what was learned so far is kept, and ProcessLostError is raised.
+        that gives the student's vectors: for curves of scores that training must not see. `warm_start` is an aligner
+        that was fitted to an earlier state of these graphs: what it learned of entities and relations that are still
+        there, by label, is where this one begins. If another process of the run is lost, what was learned so far is
+        kept, and ProcessLostError is raised.
         """
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
@@ -117,7 +118,8 @@ class MixTEA:
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), processes.together(device):
             started = time.perf_counter()
-            trained = Trainer(task, self.config, device).train(on_epoch, on_round, observer)
+            start = None if warm_start is None else warm_start._learned()
+            trained = Trainer(task, self.config, device, start).train(on_epoch, on_round, observer)
         self.task_, self._student, self._vectors = task, trained.student, None
         self.trace_, self._last = trained.trace.to_arrays(), None
         if trained.opinions is not None:
@@ -152,105 +154,52 @@ class MixTEA:
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise ConfigError(f"k must be a whole number of at least 1, not {k!r}.")
-        vectors, task = self.vectors_, self.task_
-        config = self._decoding(decoder, voters)
-        free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
-        rows = torch.from_numpy(free).to(vectors.device)
-        decoded = decode(vectors, task, config, self._last)
-        score, found, bits = self._nearest(rows, int(k))
-        if (config.decoder, config.decode_voters) == ("nearest", "student"):
-            belief = self._looked_up(decoded, rows, found, decoded.opinions.belief)
-        else:
-            found, score, belief, bits = self._decoded(decoded, rows, found, int(k))
-        alone = [torch.from_numpy(graph.isolated()).to(rows.device) for graph in (task.source, task.target)]
-        silent = alone[0][rows][:, None] | alone[1][found]  # structure says nothing of entities without triples
-        bits = bits.masked_fill(silent, 0)
-        arrays = [a.cpu().numpy() for a in (found, score, belief, bits, silent)]
-        probability = self._probabilities(free, arrays[0], arrays[2], arrays[3], arrays[4], decoded.n_voters)
-        return Alignment(task.source, task.target, free, arrays[0], arrays[1], probability, arrays[3])
+        return self._predictor(decoder, voters).alignment(int(k))
 
-    def _decoding(self, decoder: str | None, voters: str | None) -> Config:
-        changed = {"decoder": decoder, "decode_voters": voters}
-        return self.config.replace(**{name: value for name, value in changed.items() if value is not None})
+    @_reproducibly
+    def map(
+        self,
+        *,
+        one_to_many: bool = False,
+        abstain: bool = True,
+        with_given: bool = False,
+        decoder: str | None = None,
+        voters: str | None = None,
+    ) -> Mapping:
+        """Decide about every source entity without a training link, among all targets.
 
-    def _nearest(self, rows: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        """(nearness, targets, voters) [p, k]: the student's nearest of all targets (Eq. 1)."""
-        vectors, config = self.vectors_, self.config
-        sources, targets = vectors.index_select(0, rows), vectors[self.task_.source.n_entities :]
-        engine = "auto" if config.search == "exact" else config.search
-        score, found = nearest(sources, targets, k, config.metric, engine=engine, mib=config.block_mib)
-        bits = self._favourites(sources, targets, found, engine).long() * BACKWARD
-        bits[:, 0] += FORWARD
-        return score, found, bits
+        Each target is given once, by a one-to-one assignment unless another `decoder` is named, unless `one_to_many`.
+        With `abstain` a source has no counterpart where that is likelier than its best target. `with_given` puts the
+        given links in front.
+        """
+        predictor = self._predictor(decoder or (None if one_to_many else "one_to_one"), voters)
+        return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given)
 
-    def _looked_up(self, decoded: Decoded, rows: Tensor, found: Tensor, values: Tensor) -> Tensor:
-        """[p, k]: the values of candidates that the decoder has considered, 0 for others."""
-        source = decoded.places(0, rows, self.task_.source.n_entities)[:, None].expand_as(found)
-        target = decoded.places(1, found, self.task_.target.n_entities)
-        if not len(values):
-            return values.new_zeros(found.shape)
-        place, there = decoded.opinions.pairs.find(source.clamp(min=0), target.clamp(min=0))
-        return values[place].where(there & (source >= 0) & (target >= 0), 0)
+    def score_mapping(
+        self, links: Any = None, *, complete: bool = False, one_to_many: bool = False, abstain: bool = True
+    ) -> dict[str, float]:
+        """Precision, recall and F1 of the mapping that `map` gives, on links (the task's test links unless given).
 
-    def _decoded(self, decoded: Decoded, rows: Tensor, found: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(targets, score, belief, voters) [p, k]: the decoder's candidates, then the nearest of what is left."""
-        pairs, m = decoded.opinions.pairs, self.task_.target.n_entities
-        own = (
-            places(rows, self.task_.source.n_entities)[decoded.rows[0][pairs.source]] * m
-            + decoded.rows[1][pairs.target]
-        )
-        filler = (torch.arange(len(rows), device=rows.device)[:, None] * m + found).flatten()
-        both = pairs_of_keys(torch.cat([own, filler]), (len(rows), m))
-        ranking, belief = (decoded.opinions.belief.new_full((len(both),), value) for value in (-1e9, 0.0))
-        where = both.find(own // m, own % m)[0]
-        after = torch.arange(found.shape[1], device=rows.device).expand_as(found).flatten()
-        ranking[both.find(filler // m, filler % m)[0]] -= after.to(ranking.dtype) * 1e3
-        ranking[where], belief[where] = decoded.ranking(), decoded.opinions.belief
-        shown = belief if decoded.config.decoder in ("sinkhorn", "one_to_one") else ranking.clamp(min=-10.0)
-        bits = torch.zeros_like(both.source)
-        bits[where] = decoded.voters()
-        best = ranked(both, ranking, min(k, m))
-        return both.target[best], shown[best].double(), belief[best], bits[best]
+        With `complete` no further entity has a counterpart, the training and validation links' apart; without, only
+        mappings of sources with a link are judged.
+        """
+        mapping, truth = self._judged(links, one_to_many, abstain)
+        return mapping_scores(mapping, truth, complete=complete)
 
-    def _probabilities(
-        self, free: np.ndarray, found: np.ndarray, belief: np.ndarray, bits: np.ndarray, silent: np.ndarray,
-        n_voters: int,
-    ) -> np.ndarray:  # fmt: skip
-        """[p, k]: calibrated on the validation links' best candidates; a row's further ones share what is left."""
-        task = self.task_
-        agreeing = np.stack([(bits >> bit) & 1 for bit in range(len(VOTERS))]).sum(0) / n_voters
-        counts = (task.source.triple_counts()[free].repeat(found.shape[1]), task.target.triple_counts()[found].ravel())
-        seen = features(belief.astype(np.float64).ravel(), agreeing.ravel(), self._cosines(free, found), counts)
-        seen = seen.reshape(*belief.shape, seen.shape[1])
-        known = np.isin(free, task.valid[:, 0]) & ~silent[:, 0]
-        calibration = Calibration(seen[known, 0], self._among(task.valid, free[known], found[known, 0]))
-        probability = np.where(silent, 0.0, calibration(seen))
-        left, others = 1 - probability[:, :1], probability[:, 1:]
-        others *= np.minimum(1.0, left / np.maximum(others.sum(axis=1, keepdims=True), 1e-12))
-        return probability
+    def threshold_curve(self, links: Any = None, *, complete: bool = False, one_to_many: bool = False) -> pd.DataFrame:
+        """The scores of the mapping by the least probability that is asked for, instead of what `map` decides."""
+        mapping, truth = self._judged(links, one_to_many, False)
+        return threshold_curve(mapping, truth, complete=complete)
 
-    def _among(self, links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """bool: whether each pair is one of the links."""
-        m = self.task_.target.n_entities
-        return np.isin(source * m + target, links[:, 0] * m + links[:, 1])
-
-    def _cosines(self, free: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """[p * k]: the student's cosine of every source and its candidates."""
-        vectors, n_source = self.vectors_, self.task_.source.n_entities
-        source, target = unit(vectors[torch.from_numpy(free).to(vectors.device)]), unit(vectors[n_source:])
-        rows = torch.arange(len(free), device=vectors.device).repeat_interleave(found.shape[1])
-        columns = torch.from_numpy(found.ravel()).to(vectors.device)
-        return cosines(source, target, Pairs(rows, columns, (len(source), len(target)))).double().cpu().numpy()
-
-    def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
-        """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
-        if not len(sources):
-            return torch.zeros_like(found, dtype=torch.bool)
-        chosen, place = torch.unique(found, return_inverse=True)
-        chosen_vectors = targets.index_select(0, chosen)
-        metric, mib = self.config.metric, self.config.block_mib
-        _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
-        return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
+    def _judged(self, links: Any, one_to_many: bool, abstain: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The mapping and the links as labels; sources of validation links are not judged."""
+        self._check_fitted()
+        task, links = self.task_, self._links(links)
+        names = (task.source.entities[links[:, 0]], task.target.entities[links[:, 1]])
+        truth = pd.DataFrame(dict(zip(("source", "target"), names, strict=True)))
+        mapping = self.map(one_to_many=one_to_many, abstain=abstain).pairs()
+        known = set(task.source.entities[task.valid[:, 0]]) - set(truth["source"])
+        return mapping[~mapping["source"].isin(known)], truth
 
     @_reproducibly
     def score(self, links: Any = None, *, decoder: str | None = None, voters: str | None = None) -> dict[str, float]:
@@ -260,7 +209,11 @@ class MixTEA:
         targets, or all with candidates="all". Further: the calibration error of the probabilities that `predict` gives
         these mappings among all targets, and the share of them to accept at 95 % precision.
         """
-        vectors = self.vectors_
+        return self._predictor(decoder, voters).scores(self._links(links))
+
+    def _links(self, links: Any) -> np.ndarray:
+        """Links to score as pairs of indices: the test links, or given ones, by index or by label."""
+        self._check_fitted()
         links = np.asarray(self.task_.test if links is None else links)
         if links.ndim != 2 or links.shape[1] != 2 or not len(links) or links.dtype.kind not in "iuOU":
             raise DataError("score needs links [p, 2], source and target as indices or labels, at least one.")
@@ -269,48 +222,12 @@ class MixTEA:
         sizes = np.array([self.task_.source.n_entities, self.task_.target.n_entities])
         if (links < 0).any() or (links >= sizes).any():
             raise DataError("A link to score names an entity outside the graphs.")
-        joint = torch.from_numpy(links.astype(np.int64) + np.array([0, sizes[0]])).to(vectors.device)
-        config = self._decoding(decoder, voters)
-        if (config.decoder, config.decode_voters) == ("nearest", "student"):
-            everything = int(sizes[0]) if config.candidates == "all" else None
-            found = both_directions(vectors, joint, everything, mib=config.block_mib)
-        else:
-            found = self._score_decoded(decode(vectors, self.task_, config, self._last), joint)
-        return found | self._trust(links, decoder, voters)
+        return links.astype(np.int64)
 
-    def _score_decoded(self, decoded: Decoded, joint: Tensor) -> dict[str, float]:
-        """The metrics of a decoder's ranking. A training link is given, so it is right; others of its ends are not."""
-        n_source, n_target = self.task_.source.n_entities, self.task_.target.n_entities
-        stand = torch.stack(
-            [decoded.places(0, joint[:, 0], n_source), decoded.places(1, joint[:, 1] - n_source, n_target)], dim=1
-        )
-        both = (stand >= 0).all(1)
-        if decoded.config.candidates == "all":
-            kept = [torch.arange(len(side), device=joint.device) for side in decoded.rows]
-        else:
-            kept = [torch.unique(stand[both, side]) for side in (0, 1)]
-        given = {tuple(pair) for pair in self.task_.train.tolist()}
-        right = sum((s, t - n_source) in given for s, t in joint[~both].tolist()) / len(joint)
-        if not both.any():
-            return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
-        pairs, ranking = decoded.among(*kept)
-        new = torch.stack([torch.searchsorted(kept[side], stand[both, side]) for side in (0, 1)], dim=1)
-        order = torch.argsort(pairs.target * len(kept[0]) + pairs.source)
-        turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
-        found = sparse_ranking_metrics(pairs, ranking, new)
-        back = sparse_ranking_metrics(turned, ranking[order], new.flip(1))
-        found |= {f"backward_{name}": value for name, value in back.items()}
-        share = int(both.sum()) / len(joint)
-        return {name: value * share + right for name, value in found.items()}
-
-    def _trust(self, links: np.ndarray, decoder: str | None, voters: str | None) -> dict[str, float]:
-        """How far the probabilities of the scored links' mappings can be trusted."""
-        alignment = self.predict(1, decoder=decoder, voters=voters)
-        asked = np.isin(alignment.source_index, links[:, 0])
-        if not asked.any():
-            return {}
-        right = self._among(links, alignment.source_index[asked], alignment.target_index[asked, 0])
-        return dict(trust(alignment.probability[asked, 0], right))
+    def _predictor(self, decoder: str | None, voters: str | None) -> Predictor:
+        changed = {"decoder": decoder, "decode_voters": voters}
+        config = self.config.replace(**{name: value for name, value in changed.items() if value is not None})
+        return Predictor(self.vectors_, self.task_, config, self._last)
 
     def _indices(self, labels: np.ndarray) -> np.ndarray:
         """Pairs of labels as pairs of indices."""
@@ -321,17 +238,26 @@ class MixTEA:
                 raise DataError(f"The {side} graph has no entity {str(unknown)!r}.")
         return np.stack(found, axis=1)
 
-    def save(self, folder: PathOrStr, *, overwrite: bool = False, report: bool = False) -> None:
+    def save(
+        self,
+        folder: PathOrStr,
+        *,
+        overwrite: bool = False,
+        report: bool = False,
+        changes: pd.DataFrame | None = None,
+    ) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
-        With `report` it holds a page about the run, report.html.
+        With `report` it holds a page about the run, report.html; `changes` (see mixtea.changes) become changes.tsv.
         """
         self._check_fitted()
-        page = ""
+        pages = {}
         if report:
             from mixtea.report import make_report
 
-            page = make_report(self)
+            pages["report.html"] = make_report(self)
+        if changes is not None:
+            pages["changes.tsv"] = changes.to_csv(sep="\t", index=False, lineterminator="\n")
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
         about = {
             "preset": self.preset,
@@ -347,7 +273,7 @@ class MixTEA:
             "versions": versions(),
         }
         last = {} if self._last is None else _as_arrays(self._last)
-        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about, page)
+        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about, pages)
         write_run(run, Path(folder), overwrite=overwrite)
 
     @classmethod
@@ -378,6 +304,11 @@ class MixTEA:
         aligner.seconds_ = run.about["seconds"]
         return aligner
 
+    def _learned(self) -> tuple[Task, dict[str, Tensor]]:
+        """For a warm start: what was aligned, and the student's parameters."""
+        self._check_fitted()
+        return self.task_, self._student.state_dict()
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
@@ -388,7 +319,7 @@ def _as_arrays(last: LastOpinions) -> dict[str, np.ndarray]:
     return {"source": last.source, "target": last.target} | scores
 
 
-def _from_arrays(arrays: Mapping[str, np.ndarray], weights: Any, task: Task) -> LastOpinions | None:
+def _from_arrays(arrays: Table[str, np.ndarray], weights: Any, task: Task) -> LastOpinions | None:
     """Opinions as a run folder has them; ValueError if they cannot be about this task."""
     if not arrays:
         return None

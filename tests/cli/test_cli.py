@@ -225,7 +225,7 @@ def test_settings_from_toml_and_flags(folder, tmp_path, mixtea):
 
 
 def test_every_verb_has_help_with_an_example(mixtea):
-    for verb in ("demo", "inspect", "fit", "predict", "score", "export", "info"):
+    for verb in ("demo", "inspect", "fit", "predict", "score", "export", "reproduce", "tune", "info"):
         code, out, _ = mixtea(verb, "--help")
         assert code == 0 and "Example" in out
 

@@ -7,6 +7,7 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import DataError, load_task
+from mixtea.data.reading import Reading
 from mixtea.data.summary import summary
 
 
@@ -113,7 +114,9 @@ def test_the_order_of_entities_does_not_follow_the_links(tmp_path):
         (dict(folder="x", source="y"), "not both"),
         (dict(source="y"), "Missing: target, links"),
         (dict(source="y", target="z", links="l", fold=2), "Folds belong"),
-        (dict(source="a.nt", target="z", links="l"), "RDF is not read yet"),
+        (dict(source=[], target="z", links="l"), "Missing: source"),
+        (dict(source="a.jsonld", target="z", links="l"), "JSON-LD is not read"),
+        (dict(folder="x", reading=Reading(keep_types=["dbo:Person"])), "read as a whole"),
     ],
 )
 def test_wrong_calls(call, message):

@@ -2,34 +2,64 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mixtea.cli import options
-from mixtea.errors import ConfigError
+
+FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet"
 
 
 def export(
     run: options.RunFolder,
-    out: Annotated[Path, typer.Option(help="The file to write; its ending chooses the format (.tsv).")],
+    out: Annotated[Path, typer.Option(help=f"The file to write; its ending chooses the format: {FORMATS}.")],
     with_given: Annotated[bool, typer.Option("--with-given", help="Add the given links.")] = False,
+    with_unmapped: Annotated[
+        bool, typer.Option("--with-unmapped", help="Add sources without a counterpart (.sssom.tsv, .parquet).")
+    ] = False,
+    every: options.Every = False,
+    one_to_many: options.SharedTargets = False,
+    min_probability: Annotated[float, typer.Option(min=0, max=1, help="Leave less probable mappings out.")] = 0.0,
+    predicate: Annotated[str, typer.Option(help="skos:exactMatch or owl:sameAs.")] = "skos:exactMatch",
+    licence: Annotated[str | None, typer.Option(metavar="IRI", help="Of the mapping set.")] = None,
+    set_id: Annotated[str, typer.Option(metavar="IRI", help="Of the mapping set; else made from the mappings.")] = "",
+    title: Annotated[str, typer.Option(help="Of the mapping set.")] = "",
+    date: Annotated[datetime.datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Of the mapping set.")] = None,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
     device: options.Device = None,
 ) -> None:
-    """Write the mapping: the best target of every source entity without a training link.
+    """Write the mapping in a standard format: one decision for every source entity without a training link.
 
-    A .tsv has two columns, source and target, and no header, like a file of links.
+    Every target is given once, and a source has no counterpart where that is likelier than its best target. A .tsv has
+    two columns, source and target, and no header, like a file of links.
 
-    Example: mixtea export runs/en_de --out mapping.tsv
+    Examples:
+
+    mixtea export runs/en_de --out mapping.tsv
+
+    mixtea export runs/mine --out mapping.sssom.tsv --licence https://creativecommons.org/publicdomain/zero/1.0/
     """
-    if out.suffix.lower() != ".tsv":
-        raise ConfigError(f"{out}: no format goes with the ending {out.suffix!r}. Choose .tsv.")
+    from mixtea.export.about import UNSPECIFIED, About
+    from mixtea.export.mapping import write_mapping, writer_for
+
+    writer_for(out)
+    about = About(
+        set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
+        with_unmapped=with_unmapped,
+    )  # fmt: skip
     from mixtea.aligner import MixTEA
-    from mixtea.export.tsv import write_mapping
 
     aligner = MixTEA.load(run, device=device)
-    n = write_mapping(aligner.predict(k=1, decoder=decoder, voters=voters), aligner.task_, out, with_given=with_given)
-    typer.echo(f"{out}: {n:,} mappings", err=True)
+    mapping = aligner.map(
+        one_to_many=one_to_many, abstain=not every, with_given=with_given, decoder=decoder, voters=voters
+    )
+    mapping = mapping.above(min_probability)
+    n = write_mapping(mapping, out, about)
+    left = int(mapping.frame["target"].isna().sum())
+    typer.echo(
+        f"{out}: {n:,} mappings" + (f"; {left:,} source entities without a counterpart" if left else ""), err=True
+    )

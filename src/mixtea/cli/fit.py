@@ -18,6 +18,8 @@ from mixtea.errors import ConfigError, MixTEAError, ProcessLostError, RunError
 from mixtea.export.files import check_free
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mixtea.aligner import MixTEA
 
 
@@ -31,11 +33,20 @@ def fit(
     valid_links: options.ValidLinks = None,
     test_links: options.TestLinks = None,
     one_to_many: options.OneToMany = False,
+    keep_types: options.KeepTypes = None,
+    keep_predicates: options.KeepPredicates = None,
+    drop_predicates: options.DropPredicates = None,
+    namespaces: options.Namespaces = None,
+    language: options.Language = None,
     preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
     device: options.Device = None,
+    warm_start: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Begin with what this run of an earlier state of the graphs has learned."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --out.")] = False,
     tensorboard: Annotated[
         Path | None, typer.Option(help="Write each epoch there too; to look: tensorboard --logdir DIR", metavar="DIR")
@@ -48,14 +59,22 @@ def fit(
     mixtea fit data/EN_DE_15K_V1 --fold 1 --out runs/en_de
 
     mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --out runs/mine --set max_epochs=100
+
+    mixtea fit --source a2.tsv --target b.tsv --links seeds.tsv --warm-start runs/mine --out runs/grown
+
+    With --warm-start a third of the epochs is enough, and the default; changes.tsv in the run folder then says which
+    earlier mappings changed, and why.
     """
     chosen = chosen_settings(preset, config, settings, seed, device)
     check_free(out, overwrite=overwrite)
     if tensorboard and tensorboard.resolve().is_relative_to(out.resolve()):
         raise ConfigError(f"{tensorboard}: inside the run folder {out}, which is written whole. Name another.")
-    own = dict(source=source, target=target, links=links, valid_links=valid_links, test_links=test_links)
-    read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1))
-    train_and_save(read, preset, chosen, out, overwrite=overwrite, tensorboard=tensorboard)
+    own: dict[str, Any] = dict(
+        source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
+    )
+    kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language)
+    read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1), reading=kept)
+    train_and_save(read, preset, chosen, out, overwrite=overwrite, tensorboard=tensorboard, warm_start=warm_start)
 
 
 def chosen_settings(
@@ -69,8 +88,21 @@ def chosen_settings(
     return chosen
 
 
+def warm_settings(preset: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    """For a warm start: a third of the epochs, and votes that count from the first one on, unless chosen otherwise."""
+    third = -(-Config.preset(preset, **chosen).max_epochs // 3)
+    return {"max_epochs": third, "ramp_up_epochs": 0} | chosen
+
+
 def train_and_save(
-    task: Task, preset: str, settings: dict[str, Any], out: Path, *, overwrite: bool, tensorboard: Path | None = None
+    task: Task,
+    preset: str,
+    settings: dict[str, Any],
+    out: Path,
+    *,
+    overwrite: bool,
+    tensorboard: Path | None = None,
+    warm_start: Path | None = None,
 ) -> MixTEA:
     """Train with live progress, score the test links if there are any, and write the run folder."""
     from mixtea import processes
@@ -80,7 +112,8 @@ def train_and_save(
 
     console = Console(stderr=True, quiet=not processes.is_first())
     console.print(f"{task!r}", highlight=False, markup=False)
-    aligner = MixTEA(preset=preset, **settings)
+    old = MixTEA.load(warm_start, device=settings.get("device")) if warm_start else None
+    aligner = MixTEA(preset=preset, **(warm_settings(preset, settings) if old else settings))
     place = describe_device(choose_device(aligner.config.device))
     console.print(f"training on {place}, preset {preset}, seed {aligner.config.seed}", highlight=False)
     if aligner.config.approximations():
@@ -95,7 +128,7 @@ def train_and_save(
                 progress(record)
                 board(record)
 
-            aligner.fit(task, on_epoch=on_epoch, on_round=progress.round)
+            aligner.fit(task, on_epoch=on_epoch, on_round=progress.round, warm_start=old)
     except KeyboardInterrupt:
         console.print(f"interrupted after epoch {progress.epoch}; nothing was written", highlight=False)
         raise
@@ -112,7 +145,8 @@ def train_and_save(
             aligner.metrics_ = aligner.score(task.test)
         except MixTEAError as error:  # what was learned is worth more than its score
             console.print(f"warning: the test links could not be scored: {error}", highlight=False, markup=False)
-    with_report = _save(aligner, out, overwrite, console)
+    changed = _changes(old, aligner, console) if old is not None else None
+    with_report = _save(aligner, out, overwrite, changed, console)
     if aligner.metrics_:
         Console().print(score_table(aligner.metrics_, len(task.test), "Test links", aligner.config))
     said = f"run folder: {out}" + (f" (open {out / 'report.html'})" if with_report else "")
@@ -120,15 +154,26 @@ def train_and_save(
     return aligner
 
 
-def _save(aligner: MixTEA, out: Path, overwrite: bool, console: Console) -> bool:
+def _changes(old: MixTEA, new: MixTEA, console: Console) -> pd.DataFrame:
+    """What became of the earlier run's mappings; said in short."""
+    from mixtea.changes import WHY, changes
+
+    changed = changes(old, new)
+    console.print(f"{len(changed):,} earlier mappings changed", highlight=False)
+    for reason, n in changed["why"].value_counts().items():
+        console.print(f"  {n:,}: {WHY[reason]}", highlight=False)
+    return changed
+
+
+def _save(aligner: MixTEA, out: Path, overwrite: bool, changed: pd.DataFrame | None, console: Console) -> bool:
     """Write the run with its report; without one if it cannot be made, for what was learned is worth more."""
     try:
-        aligner.save(out, overwrite=overwrite, report=True)
+        aligner.save(out, overwrite=overwrite, report=True, changes=changed)
     except RunError:  # of the folder, which would not take a run without a report either
         raise
     except Exception as error:
         console.print(f"warning: the report could not be made: {error!r}", highlight=False, markup=False)
-        aligner.save(out, overwrite=overwrite)
+        aligner.save(out, overwrite=overwrite, changes=changed)
         return False
     return True
 

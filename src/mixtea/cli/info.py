@@ -10,7 +10,7 @@ import typer
 
 from mixtea.cli import options
 
-EXTRAS = {"faiss": "faiss", "torch_geometric": "benchmarks"}
+EXTRAS = {"faiss": "faiss", "optuna": "tune", "tensorboard": "tensorboard", "torch_geometric": "benchmarks"}
 
 
 def info(as_json: options.AsJson = False) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
-from mixtea.cli.tables import count_table, estimate_table
+from mixtea.cli.tables import count_table, estimate_table, file_table, relation_table
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import doubts, summary
 from mixtea.data.task import Task, load_task
@@ -24,27 +24,41 @@ def inspect(
     valid_links: options.ValidLinks = None,
     test_links: options.TestLinks = None,
     one_to_many: options.OneToMany = False,
+    keep_types: options.KeepTypes = None,
+    keep_predicates: options.KeepPredicates = None,
+    drop_predicates: options.DropPredicates = None,
+    namespaces: options.Namespaces = None,
+    language: options.Language = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Read a task, report every problem in its files, and show what it holds and what training it will take here.
 
-    Example: mixtea inspect data/EN_DE_15K_V1 --json
+    Examples:
+
+    mixtea inspect data/EN_DE_15K_V1 --json
+
+    mixtea inspect --source a.ttl --source labels.nt.gz --target b.parquet --links seeds.sssom.tsv
     """
     own: dict[str, Any] = dict(
         source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
     )
-    read = load_task(task, fold, **own, one_to_many=one_to_many)
+    kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language)
+    read = load_task(task, fold, **own, one_to_many=one_to_many, reading=kept)
     found = summary(read) | {"estimates": estimates(read, device or "auto")}
     if as_json:
         typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
         return
     console = Console()
-    console.print(count_table(read))
+    for table in (file_table(found), count_table(read), relation_table(found)):
+        console.print(table)
     typer.echo("links: " + ", ".join(f"{n:,} {split}" for split, n in found["links"].items()))
     for side in ("source", "target"):
         degree = found[side]["degree"]
-        typer.echo(f"neighbours in the {side} graph: median {degree['median']:g}, most {degree['max']:,}")
+        typer.echo(
+            f"neighbours in the {side} graph: median {degree['median']:g}, mean {degree['mean']:.1f}, "
+            f"most {degree['max']:,}; entities with a name: {found[side]['label_coverage']:.0%}"
+        )
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
     for doubt in doubts(read):  # warnings about the files are on standard error already

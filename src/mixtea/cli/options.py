@@ -7,18 +7,54 @@ from typing import Annotated
 
 import typer
 
+from mixtea.data.reading import Reading
+
 TaskFolder = Annotated[
     Path | None, typer.Argument(metavar="TASK", help="A benchmark folder in OpenEA's layout.", show_default=False)
 ]
-Source = Annotated[Path | None, typer.Option(help="Your source graph: tab-separated head, relation, tail.")]
-Target = Annotated[Path | None, typer.Option(help="Your target graph, likewise.")]
-Links = Annotated[Path | None, typer.Option(help="Known links: tab-separated source, target; 20 % of them validate.")]
+Source = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Your source graph; repeat it for several files. Format by ending: .tsv .csv .parquet .nt .ttl .rdf .owl "
+        ".nq .trig, plain or with .gz or .zst."
+    ),
+]
+Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]
+Links = Annotated[
+    Path | None,
+    typer.Option(help="Known links, 20 % of which validate: .tsv .csv .parquet .sssom.tsv, or RDF (owl:sameAs ...)."),
+]
 ValidLinks = Annotated[Path | None, typer.Option(help="Links for validation; then all of --links train.")]
 TestLinks = Annotated[Path | None, typer.Option(help="Links that are only scored, never learned from.")]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
 OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
+Words = list[str] | None
+KeepTypes = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities of this rdf:type only; repeatable.")]
+KeepPredicates = Annotated[
+    Words, typer.Option(metavar="IRI", help="Keep triples with this predicate only; repeatable.")
+]
+DropPredicates = Annotated[Words, typer.Option(metavar="IRI", help="Drop triples of this predicate; repeatable.")]
+Namespaces = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities that start so only; repeatable.")]
+Language = Annotated[
+    Words, typer.Option(metavar="TAG", help="Language of the names shown, best first; repeatable (en, then none).")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Decoder = Annotated[str | None, typer.Option(help="nearest, csls, sinkhorn or one_to_one; else the run's own.")]
 Voters = Annotated[str | None, typer.Option(help="Decode the scores of student, agreement or all; else the run's own.")]
+Every = Annotated[bool, typer.Option("--every", help="Map every source, also where no counterpart is likelier.")]
+SharedTargets = Annotated[bool, typer.Option("--one-to-many", help="Let several sources have the same target.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+def reading(
+    keep_types: Words, keep_predicates: Words, drop_predicates: Words, namespaces: Words, languages: Words
+) -> Reading:
+    """The options that keep a part of the graphs, as one."""
+    return Reading(
+        tuple(keep_types or ()),
+        tuple(keep_predicates or ()),
+        tuple(drop_predicates or ()),
+        tuple(namespaces or ()),
+        tuple(languages or Reading().languages),
+    )

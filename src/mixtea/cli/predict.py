@@ -17,13 +17,17 @@ def predict(
     run: options.RunFolder,
     out: Annotated[Path, typer.Option(help="The file to write, tab-separated with a header.")],
     k: Annotated[int, typer.Option(min=1, help="Candidates for each source entity.")] = 10,
+    every: options.Every = False,
+    one_to_many: options.SharedTargets = False,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
     device: options.Device = None,
 ) -> None:
-    """Write ranked candidates for every source entity without a training link.
+    """Write ranked candidates for every source entity without a training link, and what is decided about it.
 
-    Columns: source, target, rank, score, probability (calibrated on the validation links), voters (who favours it).
+    Columns: source, target, rank, score, probability (calibrated on the validation links), voters (who favours it),
+    decision: mapped at the target that the source is given, no counterpart at the first candidate of a source where
+    that is likelier or its targets go to others. The runner-up of a mapping is the best other candidate.
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """
@@ -32,5 +36,7 @@ def predict(
     from mixtea.aligner import MixTEA
     from mixtea.export.tsv import write_candidates
 
-    n = write_candidates(MixTEA.load(run, device=device).predict(k, decoder=decoder, voters=voters), out)
-    typer.echo(f"{out}: {n:,} candidates", err=True)
+    aligner = MixTEA.load(run, device=device)
+    mapping = aligner.map(one_to_many=one_to_many, abstain=not every, decoder=decoder, voters=voters)
+    n = write_candidates(aligner.predict(k, decoder=decoder, voters=voters), mapping, out)
+    typer.echo(f"{out}: {n:,} candidates; {len(mapping.pairs()):,} of {len(mapping):,} sources mapped", err=True)

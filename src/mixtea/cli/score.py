@@ -12,7 +12,8 @@ from rich.console import Console
 from mixtea.cli import options
 from mixtea.cli.tables import score_table
 from mixtea.data.links import check_links, read_links
-from mixtea.errors import DataError, Problems
+from mixtea.errors import ConfigError, DataError, Problems
+from mixtea.export.curve import write_curve
 
 
 def score(
@@ -21,17 +22,25 @@ def score(
     candidates: Annotated[str | None, typer.Option(help="Rank among the links' own ends (given), or all.")] = None,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="No other entity has a counterpart: every other mapping is wrong.")
+    ] = False,
+    curve: Annotated[Path | None, typer.Option(help="Write precision and recall by threshold: .csv or .png.")] = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Hit@1/5/10 and MRR in both directions, ties in expectation, and how far the probabilities can be trusted.
 
+    Then precision, recall and F1 of the mapping that `mixtea export` writes.
+
     Examples:
 
     mixtea score runs/en_de --links more_links.tsv --json
 
-    mixtea score runs/en_de --decoder nearest --voters student
+    mixtea score runs/en_de --decoder nearest --voters student --complete --curve curve.png
     """
+    if curve is not None and curve.suffix.lower() not in (".csv", ".png"):
+        raise ConfigError(f"{curve}: the curve is a table or a picture. Name a file that ends in .csv or .png.")
     from mixtea.aligner import MixTEA
 
     aligner = MixTEA.load(run, device=device)
@@ -47,7 +56,9 @@ def score(
         scored, title = splits["given"], links.name
     if not len(scored):
         raise DataError(f"{run}: the run has no test links. Name some with --links FILE.")
-    found = aligner.score(scored)
+    found = aligner.score(scored) | aligner.score_mapping(scored, complete=complete)
+    if curve is not None:
+        write_curve(aligner.threshold_curve(scored, complete=complete), curve)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:
         typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)

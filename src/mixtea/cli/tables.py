@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from mixtea.config import PRESETS, Config
+from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
 
+SIDES = ("source", "target")
 METRICS = ("hits@1", "hits@5", "hits@10", "mrr")
 DECODED = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
 NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
@@ -38,23 +41,51 @@ def score_table(scores: Mapping[str, float], n_links: int, title: str, config: C
 
 
 def _trust(scores: Mapping[str, float]) -> str | None:
-    """What can be said of the probabilities, in words."""
-    if "calibration_error" not in scores:
-        return None
-    said = f"probabilities: expected calibration error {scores['calibration_error']:.3f}"
+    """What can be said of the probabilities and of the mapping, in words."""
+    said = []
+    if "calibration_error" in scores:
+        said.append(f"probabilities: expected calibration error {scores['calibration_error']:.3f}")
     if "accepted@95_precision" in scores:
         share, precision = scores["accepted@95"], scores["accepted@95_precision"]
-        said += f"; {share:.0%} of these mappings could be accepted unseen at 95 % precision ({precision:.1%} found)"
-    return said
+        said.append(f"{share:.0%} of these mappings could be accepted unseen at 95 % precision ({precision:.1%} found)")
+    if "f1" in scores:
+        found = (f"{name.replace('f1', 'F1')} {scores[name]:.3f}" for name in ("precision", "recall", "f1"))
+        said.append(f"mapping among all targets: {', '.join(found)}")
+    return "; ".join(said) or None
 
 
 def count_table(task: Task) -> Table:
     table = Table(title=Text(task.name + (f", fold {task.fold}" if task.fold else "")), title_justify="left")
-    for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples"):
+    for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples", "blank nodes"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, graph in (("source", task.source), ("target", task.target)):
         counts = (graph.n_entities, graph.n_relations, graph.n_triples, graph.n_attribute_triples)
-        table.add_row(name, *(f"{c:,}" for c in counts), f"{int(graph.isolated().sum()):,}")
+        more = (int(graph.isolated().sum()), n_blank_nodes(graph))
+        table.add_row(name, *(f"{c:,}" for c in (*counts, *more)))
+    return table
+
+
+def file_table(found: Mapping[str, Any]) -> Table:
+    """The files of both graphs, as `summary` has them."""
+    table = Table(title="Files read", title_justify="left")
+    for heading in ("", "file", "format", "triples", "attribute triples"):
+        table.add_column(heading, justify="right" if "triples" in heading else "left")
+    for side in SIDES:
+        for file in found[side]["files"]:
+            counts = (f"{file[name]:,}" for name in ("triples", "attribute_triples"))
+            table.add_row(side, Text(file["path"]), file["format"], *counts)
+    return table
+
+
+def relation_table(found: Mapping[str, Any]) -> Table:
+    """The most frequent relations of both graphs side by side, as `summary` has them."""
+    table = Table(title="Most frequent relations", title_justify="left")
+    for side in SIDES:
+        table.add_column(side)
+        table.add_column("triples", justify="right")
+    rows = ([(row["relation"], f"{row['triples']:,}") for row in found[side]["top_relations"]] for side in SIDES)
+    for left, right in zip_longest(*rows, fillvalue=("", "")):
+        table.add_row(*map(Text, (*left, *right)))
     return table
 
 

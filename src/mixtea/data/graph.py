@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from mixtea.data.text import Table, read_table
-from mixtea.errors import DataError, Problems
-
-HEADERS = {("head", "relation", "tail"), ("subject", "predicate", "object"), ("source", "relation", "target")}
-RDF_ENDINGS = (".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".xml", ".jsonld")
+from mixtea.data import prefixes as prefixing
+from mixtea.data.part import FileRead
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +16,8 @@ class Graph:
     """One side of a task.
 
     `entities` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) as in the file,
-    repetitions included. `names` gives some entities a readable name for display; it never reaches the learning.
+    repetitions included. `names` gives some entities a readable name and `prefixes` shorten IRIs, both for display;
+    they never reach the learning. `left_out` are the labels of entities that the user did not want.
     """
 
     entities: np.ndarray
@@ -28,6 +25,9 @@ class Graph:
     triples: np.ndarray
     n_attribute_triples: int = 0
     names: dict[str, str] = field(default_factory=dict, repr=False)
+    prefixes: dict[str, str] = field(default_factory=dict, repr=False)
+    files: tuple[FileRead, ...] = ()
+    left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
 
     @property
     def n_entities(self) -> int:
@@ -56,46 +56,9 @@ class Graph:
         return pd.Index(self.entities).get_indexer(pd.Index(labels, dtype=object)).astype(np.int64)
 
     def display(self, index: int) -> str:
+        """The entity for a person: its name, else its IRI with a prefix, else its label."""
         label = str(self.entities[index])
-        return self.names.get(label, label)
+        return self.names.get(label) or self.shorten(label)
 
-
-def read_graph(
-    triples: Path,
-    problems: Problems,
-    *,
-    attributes: Path | None = None,
-    names: Path | None = None,
-    also: np.ndarray | None = None,
-) -> Graph:
-    """Read a graph: entities in the order of the triples, then of the attribute triples, then `also`, sorted.
-
-    `also` are the entities that a benchmark names in its links alone. Their order must not tell which link they come
-    from, hence the sorting.
-    """
-    if triples.suffix.lower() in RDF_ENDINGS:
-        raise DataError(f"{triples}: RDF is not read yet. Convert it to tab-separated triples (head, relation, tail).")
-    table = read_table(triples, 3, problems)
-    head, relation, tail = table.columns
-    if len(table) and (head[0].lower(), relation[0].lower(), tail[0].lower()) in HEADERS:
-        problems.add(
-            triples, int(table.lines[0]), "\t".join(c[0] for c in table.columns), "a header", "Remove the line."
-        )
-    extra = []
-    if attributes is not None:
-        extra.append(read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True).columns[0])
-    n_attribute_triples = len(extra[0]) if extra else 0
-    if also is not None:
-        extra.append(np.sort(pd.unique(also)))
-    codes, entities = pd.factorize(np.concatenate([head, tail, *extra]))
-    relation_codes, relations = pd.factorize(relation)
-    n = len(head)
-    arrays = np.stack([codes[:n], relation_codes, codes[n : 2 * n]], axis=1).astype(np.int64)
-    return Graph(entities, relations, arrays, n_attribute_triples, _names(names, problems))
-
-
-def _names(path: Path | None, problems: Problems) -> dict[str, str]:
-    if path is None:
-        return {}
-    table: Table = read_table(path, 2, problems, may_be_empty=True)
-    return dict(zip(*(column.tolist() for column in table.columns), strict=True))
+    def shorten(self, label: str) -> str:
+        return prefixing.shorten(label, self.prefixes)

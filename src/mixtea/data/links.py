@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from mixtea.data.files import RDF_FORMATS, collected, format_of
 from mixtea.data.graph import Graph
-from mixtea.data.text import Table, read_table
+from mixtea.data.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
+from mixtea.data.rdf_links import read_rdf_links
+from mixtea.data.sssom import read_sssom
+from mixtea.data.tables import LINK_HEADERS, read_columns
 from mixtea.errors import Problems
 
 
@@ -21,25 +26,53 @@ class LinkFile:
     path: Path
     pairs: np.ndarray
     lines: np.ndarray
+    warnings: tuple[str, ...] = ()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_links(path: Path, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
-    """Read two tab-separated columns; a label outside its graph is a problem."""
-    return find_links(read_table(path, 2, problems), split, source, target, problems)
+    """Read links in the format that the file's ending means; a label outside its graph is a problem."""
+    return find_links(read_link_table(path, problems), split, source, target, problems)
 
 
-def find_links(table: Table, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
-    found = [graph.find(labels) for graph, labels in zip((source, target), table.columns, strict=True)]
-    for graph, indices, labels, side in zip((source, target), found, table.columns, ("source", "target"), strict=True):
-        if not graph.n_triples:
-            continue  # its file is reported already, and every link would follow
-        for i in np.flatnonzero(indices < 0):
+def read_link_table(path: Path, problems: Problems) -> LinkTable:
+    """The links as labels; none where the file cannot be read, which is a problem."""
+    with collected(problems):
+        kind = format_of(path)
+        if kind in RDF_FORMATS:
+            return read_rdf_links(path, kind, problems)
+        if kind == "SSSOM":
+            return read_sssom(path, problems)
+        table = read_columns(path, kind, LINK_HEADERS, problems)
+        return LinkTable(path, table.columns, table.lines)
+    return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
+
+
+def find_links(table: LinkTable, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
+    """The links as numbers. An entity that the user left out of a graph takes its links along, with a warning."""
+    found, labels, turned = find_ends(table, source, target)
+    unwanted = (found == LEFT_OUT).any(axis=0)
+    for graph, indices, ends, side in zip((source, target), found, labels, ("source", "target"), strict=True):
+        if not graph.n_entities:
+            continue  # its files are reported already, and every link would follow
+        for i in np.flatnonzero((indices == UNKNOWN) & ~unwanted):
             problems.add(
-                table.path, int(table.lines[i]), labels[i], f"the {side} graph has no entity",
+                table.path, int(table.lines[i]), ends[i], f"the {side} graph has no entity",
                 "Correct the label, remove the link, or check that the columns are source, then target.",
             )  # fmt: skip
-    known = (found[0] >= 0) & (found[1] >= 0)
-    return LinkFile(split, table.path, np.stack(found, axis=1)[known], table.lines[known])
+    known = (found >= 0).all(axis=0)
+    warnings = [*table.warnings]
+    if (turned & known).any():
+        warnings.append(f"{table.path}: {_links((turned & known).sum())} turned round, to go from source to target")
+    if unwanted.any():
+        warnings.append(f"{table.path}: {_links(unwanted.sum())} left out, of entities that the options leave out")
+    if unwanted.any() and unwanted.all():
+        problems.add(table.path, None, "", "no link is left with these options", "Keep entities that have links.")
+    return LinkFile(split, table.path, found.T[known], table.lines[known], tuple(warnings), table.prefixes)
+
+
+def _links(n: int) -> str:
+    return f"{n:,} link{'s' if n != 1 else ''}"
 
 
 def check_links(
@@ -58,7 +91,8 @@ def check_links(
         }
     )
     repeated = rows.duplicated(["source", "target", "file"])
-    warnings = [
+    warnings = [warning for file in files for warning in file.warnings]
+    warnings += [
         f"{files[f].path}: {n} repeated link{'s' if n > 1 else ''}, used once"
         for f, n in rows.loc[repeated, "file"].value_counts(sort=False).items()
     ]

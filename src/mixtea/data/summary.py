@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mixtea.data.graph import Graph
+from mixtea.data.part import FileRead
 from mixtea.data.task import SPLITS, Task
 
 FEW_LINKS = 100
+TOP_RELATIONS = 5
 
 
 def summary(task: Task) -> dict[str, Any]:
@@ -33,7 +37,20 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "triples": graph.n_triples,
         "attribute_triples": graph.n_attribute_triples,
         "isolated_entities": int(graph.isolated().sum()),
+        "blank_nodes": n_blank_nodes(graph),
+        "label_coverage": len(graph.names.keys() & set(graph.entities)) / max(graph.n_entities, 1),
+        "files": [_file(file) for file in graph.files],
+        "top_relations": top_relations(graph),
         "degree": {"median": float(np.median(degree)), "mean": float(degree.mean()), "max": int(degree.max())},
+    }
+
+
+def _file(file: FileRead) -> dict[str, Any]:
+    return {
+        "path": str(file.path),
+        "format": file.format,
+        "triples": file.n_triples,
+        "attribute_triples": file.n_attribute_triples,
     }
 
 
@@ -45,17 +62,56 @@ def degrees(graph: Graph) -> np.ndarray:
     return np.bincount(pairs // n, minlength=n)
 
 
+def n_blank_nodes(graph: Graph) -> int:
+    return sum(label.startswith("_:") for label in graph.entities)
+
+
+def top_relations(graph: Graph, n: int = TOP_RELATIONS) -> list[dict[str, Any]]:
+    """The relations with the most triples, for a person."""
+    counts = np.bincount(graph.triples[:, 1], minlength=graph.n_relations)
+    most = np.argsort(-counts, kind="stable")[:n]
+    return [{"relation": graph.shorten(str(graph.relations[i])), "triples": int(counts[i])} for i in most]
+
+
 def doubts(task: Task) -> list[str]:
     """What will hurt the learning."""
-    found = [
-        f"{int(graph.isolated().sum()):,} {side} entities have no relation triple: structure cannot map them"
-        for side, graph in (("source", task.source), ("target", task.target))
-        if graph.isolated().any()
-    ]
+    return [*_graph_doubts("source", task.source), *_graph_doubts("target", task.target), *_link_doubts(task)]
+
+
+def _graph_doubts(side: str, graph: Graph) -> Iterator[str]:
+    if not graph.n_triples:
+        only = ", only attribute triples" if graph.n_attribute_triples else ""
+        yield f"the {side} graph has no relation triple{only}: structure cannot map anything"
+    elif graph.isolated().any():
+        n = int(graph.isolated().sum())
+        yield f"{n:,} {side} entities have no relation triple: structure cannot map them"
+    for what, labels in (("entities", graph.entities), ("relations", graph.relations)):
+        alike = _alike_but_for_spaces(labels)
+        if alike:
+            yield f"{len(alike):,} {side} {what} differ from others by spaces alone, such as {alike[0]!r}"
+
+
+def _alike_but_for_spaces(labels: np.ndarray) -> list[str]:
+    """The labels with spaces around them that would be another label without."""
+    spaced = [label for label in labels if label != label.strip()]
+    if not spaced:
+        return []
+    bare = Counter(label.strip() for label in labels)
+    return [label for label in spaced if bare[label.strip()] > 1]
+
+
+def _link_doubts(task: Task) -> Iterator[str]:
+    links = np.concatenate([task.train, task.valid, task.test])
+    for column, (side, graph) in enumerate((("source", task.source), ("target", task.target))):
+        alone = int(graph.isolated()[links[:, column]].sum())
+        if alone:
+            yield f"{alone:,} of {len(links):,} links go to a {side} entity without a relation triple"
+        several = int((np.unique(links[:, column], return_counts=True)[1] > 1).sum())
+        if several:
+            yield f"{several:,} {side} entities have several links: a mapping names one"
     if len(task.train) < FEW_LINKS:
-        found.append(f"only {len(task.train)} train links: expect low accuracy")
+        yield f"only {len(task.train)} train links: expect low accuracy"
     if not len(task.valid):
-        found.append("no validation links: training runs to max_epochs and all voters weigh the same")
+        yield "no validation links: training runs to max_epochs and all voters weigh the same"
     elif len(task.valid) < FEW_LINKS:
-        found.append(f"only {len(task.valid)} valid links: their scores are rough")
-    return found
+        yield f"only {len(task.valid)} valid links: their scores are rough"

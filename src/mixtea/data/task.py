@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.graph import Graph, read_graph
-from mixtea.data.links import LinkFile, check_links, find_links, read_links, split_off
-from mixtea.data.text import read_table
+from mixtea.data import prefixes
+from mixtea.data.files import plain_name
+from mixtea.data.graph import Graph
+from mixtea.data.graph_files import read_graph
+from mixtea.data.links import LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.reading import Reading
+from mixtea.data.selection import Selection
 from mixtea.errors import DataError, Problems
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
 PathOrStr = str | PathLike[str]
+Paths = PathOrStr | Iterable[PathOrStr]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,33 +63,44 @@ def load_task(
     folder: PathOrStr | None = None,
     fold: int | None = None,
     *,
-    source: PathOrStr | None = None,
-    target: PathOrStr | None = None,
+    source: Paths | None = None,
+    target: Paths | None = None,
     links: PathOrStr | None = None,
     valid_links: PathOrStr | None = None,
     test_links: PathOrStr | None = None,
     one_to_many: bool = False,
     seed: int = 1,
+    reading: Reading | None = None,
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
     A folder has `rel_triples_1`, `rel_triples_2`, `ent_links` and splits in `721_5fold/K` (fold K, 1 unless given) or
     in one folder `split*`; without validation links there, a seeded third of the training links takes their place.
-    A user's `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
+    A user's `source` and `target` are each a file or several, in the formats of docs/formats.md; `reading` keeps a part
+    of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
     """
-    own = {"source": source, "target": target, "links": links}
+    sides = {"source": _paths(source), "target": _paths(target)}
+    own = {**sides, "links": links}
     if folder is not None:
-        if any(v is not None for v in (*own.values(), valid_links, test_links)):
+        if any(v for v in (*own.values(), valid_links, test_links)):
             raise DataError("Give either a folder, or source, target and links; not both.")
+        if reading is not None and not reading.keeps_all:
+            raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         return _load_folder(Path(folder), fold, one_to_many, seed)
-    missing = [name for name, value in own.items() if value is None]
-    if source is None or target is None or links is None:
+    missing = [name for name, value in own.items() if not value]
+    if missing or links is None:
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
     extra = {"valid": valid_links, "test": test_links}
     files = {"train": Path(links)} | {k: Path(v) for k, v in extra.items() if v is not None}
-    return _load_own(Path(source), Path(target), files, one_to_many, seed)
+    return _load_own(sides, files, one_to_many, seed, Selection(reading or Reading()))
+
+
+def _paths(given: Paths | None) -> list[Path]:
+    if given is None or isinstance(given, str | PathLike):
+        return [] if given is None else [Path(given)]
+    return [Path(path) for path in given]
 
 
 def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -> Task:
@@ -92,7 +109,7 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
         raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
     where, fold = _split_folder(folder, fold)
     problems = Problems()
-    all_links = read_table(folder / "ent_links", 2, problems)
+    all_links = read_link_table(folder / "ent_links", problems)
     source, target = (
         read_graph(
             folder / f"rel_triples_{side}", problems,
@@ -117,16 +134,26 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
     return Task(name, source, target, splits["train"], splits["valid"], splits["test"], fold, said)
 
 
-def _load_own(source_path: Path, target_path: Path, files: dict[str, Path], one_to_many: bool, seed: int) -> Task:
+def _load_own(
+    sides: dict[str, list[Path]], files: dict[str, Path], one_to_many: bool, seed: int, selection: Selection
+) -> Task:
     problems = Problems()
-    source, target = (read_graph(path, problems) for path in (source_path, target_path))
+    source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     read = [read_links(path, split, source, target, problems) for split, path in files.items()]
     splits, warnings = _checked(read, source, target, problems, one_to_many)
     if "valid" not in splits:
         splits["train"], splits["valid"] = split_off(splits["train"], 0.2, seed)
     splits.setdefault("test", np.empty((0, 2), dtype=np.int64))
-    name = f"{source_path.stem}-{target_path.stem}"
-    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, _logged(warnings))
+    source, target = (
+        replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
+        for graph in (source, target)
+    )
+    name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *warnings])
+    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, said)
+
+
+def _name(paths: list[Path]) -> str:
+    return plain_name(paths[0]) + (f"+{len(paths) - 1}" if len(paths) > 1 else "")
 
 
 def _checked(

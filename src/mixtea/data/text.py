@@ -7,14 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.errors import DataError, Problems
-
-OTHER_FORMATS = {
-    b"\x1f\x8b": "compressed with gzip. Unpack it first",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd. Unpack it first",
-    b"\xff\xfe": "UTF-16 text, which is not UTF-8. Save the file as UTF-8",
-    b"\xfe\xff": "UTF-16 text, which is not UTF-8. Save the file as UTF-8",
-}
+from mixtea.data.files import read_bytes
+from mixtea.errors import Problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +30,8 @@ def read_table(
 
     With `rest_is_value` the last column is all that follows, tabs included (attribute values).
     """
-    text, unreadable = _text(path, problems)
+    text, unreadable = decoded(path, problems)
+    text = text.replace("\r\n", "\n") if "\r\n" in text else text
     lines = text.split("\n")
     while lines and not lines[-1]:
         lines.pop()
@@ -50,12 +45,12 @@ def read_table(
             problems.add(path, int(i) + 1, lines[i], found, f"Write {n_columns} columns separated by tabs.")
     columns = _split(lines, good, n_columns, exact=bool((tabs[good] == n_columns - 1).all()))
     table = Table(path, columns, np.flatnonzero(good) + 1)
-    return _without_empty_labels(table, problems, last_may_be_empty=rest_is_value)
+    return without_empty_labels(table, problems, last_may_be_empty=rest_is_value)
 
 
-def _text(path: Path, problems: Problems) -> tuple[str, set[int]]:
+def decoded(path: Path, problems: Problems) -> tuple[str, set[int]]:
     """The file's text, and the places of lines that are not UTF-8, which are reported and stand empty in the text."""
-    data = _bytes(path)
+    data = read_bytes(path)
     unreadable: set[int] = set()
     try:
         text = data.decode("utf-8")
@@ -63,23 +58,7 @@ def _text(path: Path, problems: Problems) -> tuple[str, set[int]]:
         lines = [_decode_line(path, i, line, problems) for i, line in enumerate(data.split(b"\n"))]
         unreadable = {i for i, line in enumerate(lines) if line is None}
         text = "\n".join(line or "" for line in lines)
-    text = text.removeprefix("\ufeff")
-    return (text.replace("\r\n", "\n") if "\r\n" in text else text), unreadable
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file. Check the path.") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: a folder, where a file is needed. Name the file inside it.") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from None
-    for start, what in OTHER_FORMATS.items():
-        if data.startswith(start):
-            raise DataError(f"{path}: {what}.")
-    return data
+    return text, unreadable
 
 
 def _decode_line(path: Path, place: int, line: bytes, problems: Problems) -> str | None:
@@ -89,6 +68,19 @@ def _decode_line(path: Path, place: int, line: bytes, problems: Problems) -> str
         bad = line[error.start : error.end].hex(" ")
         problems.add(path, place + 1, repr(line[:80])[2:-1], f"byte {bad} is not UTF-8 in", "Save the file as UTF-8.")
         return None
+
+
+def without_empty_labels(table: Table, problems: Problems, *, last_may_be_empty: bool = False) -> Table:
+    checked = table.columns[:-1] if last_may_be_empty else table.columns
+    empty = np.zeros(len(table), dtype=bool)
+    for number, column in enumerate(checked, 1):
+        here = column == ""
+        for i in np.flatnonzero(here):
+            problems.add(table.path, int(table.lines[i]), "", f"column {number} is empty", "Write a label there.")
+        empty |= here
+    if not empty.any():
+        return table
+    return Table(table.path, tuple(c[~empty] for c in table.columns), table.lines[~empty])
 
 
 def _tabs_per_line(text: str, n_lines: int) -> np.ndarray:
@@ -107,16 +99,3 @@ def _split(lines: list[str], good: np.ndarray, n_columns: int, exact: bool) -> t
     flat = np.empty(len(fields), dtype=object)
     flat[:] = fields
     return tuple(flat[i::n_columns] for i in range(n_columns))
-
-
-def _without_empty_labels(table: Table, problems: Problems, last_may_be_empty: bool) -> Table:
-    checked = table.columns[:-1] if last_may_be_empty else table.columns
-    empty = np.zeros(len(table), dtype=bool)
-    for number, column in enumerate(checked, 1):
-        here = column == ""
-        for i in np.flatnonzero(here):
-            problems.add(table.path, int(table.lines[i]), "", f"column {number} is empty", "Write a label there.")
-        empty |= here
-    if not empty.any():
-        return table
-    return Table(table.path, tuple(c[~empty] for c in table.columns), table.lines[~empty])

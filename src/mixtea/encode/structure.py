@@ -81,7 +81,7 @@ def build_structure(source: Graph, target: Graph, config: Config) -> Structure:
 
 def joint_triples(source: Graph, target: Graph, *, shared_relations: bool) -> tuple[np.ndarray, int]:
     """[3, t]: head, relation, tail of all triples in one numbering, source first; and the number of relations."""
-    relation_of, n_relations = _relation_numbers(source, target, shared_relations)
+    relation_of, n_relations = relation_numbers(source, target, shared_relations)
     parts = [
         np.stack([g.triples[:, 0] + shift, relation_of[side][g.triples[:, 1]], g.triples[:, 2] + shift])
         for side, (g, shift) in enumerate(((source, 0), (target, source.n_entities)))
@@ -89,7 +89,7 @@ def joint_triples(source: Graph, target: Graph, *, shared_relations: bool) -> tu
     return np.concatenate(parts, axis=1), n_relations
 
 
-def _relation_numbers(source: Graph, target: Graph, shared: bool) -> tuple[tuple[np.ndarray, np.ndarray], int]:
+def relation_numbers(source: Graph, target: Graph, shared: bool) -> tuple[tuple[np.ndarray, np.ndarray], int]:
     """For each graph, the joint number of each of its relations; the same name shares a number if `shared`."""
     first = np.arange(source.n_relations)
     if not shared:

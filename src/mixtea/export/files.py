@@ -24,6 +24,7 @@ RUN_FILES = {
     "metrics.json": "scores, where there were links to score",
     "curves.png": "losses and validation scores",
     "report.html": "a page about the run, where one was asked for",
+    "changes.tsv": "after a warm start, which earlier mappings changed and why",
 }
 
 

@@ -24,7 +24,7 @@ from mixtea.export.files import RUN_FILES, whole_folder
 
 FORMAT = 2
 MANIFEST = "run.json"
-REPORT = "report.html"
+PAGES = ("report.html", "changes.tsv")  # for people to read; a run is whole without
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Run:
     opinions: Mapping[str, np.ndarray]
     metrics: dict[str, float] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
-    report: str = ""
+    pages: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
@@ -56,18 +56,18 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
         for path in temporary.glob("*.safetensors"):  # which are made for their owner alone
             path.chmod((temporary / "config.json").stat().st_mode)
         _draw(run, temporary / "curves.png")
-        if run.report:
-            (temporary / REPORT).write_text(run.report, encoding="utf-8")
+        for name, text in run.pages.items():
+            (temporary / name).write_text(text, encoding="utf-8")
         files = {p.name: _fingerprint(p) for p in sorted(temporary.iterdir())}
         about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about, "files": files}
         _write_json(temporary / MANIFEST, about)
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run folder; a missing or damaged file is named. The report may be missing: it can be made again."""
+    """Read a run folder; a missing or damaged file is named. Pages for people may be missing."""
     about = _manifest(folder)
     for name, expected in about["files"].items():
-        if name != REPORT or (folder / name).exists():
+        if name not in PAGES or (folder / name).exists():
             _check_file(folder / name, expected)
     try:
         task = _task(about, _json(folder / "vocabulary.json"), load_file(folder / "graphs.safetensors"))
@@ -102,7 +102,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return about | {"files": files}
 
 
-_NEEDED = RUN_FILES.keys() - {MANIFEST, REPORT}
+_NEEDED = RUN_FILES.keys() - {MANIFEST, *PAGES}
 _ABOUT = ("task", "fold", "n_epochs", "best_epoch", "stopped_because", "seconds", "voter_weights")
 
 
@@ -127,6 +127,7 @@ def _vocabulary(task: Task) -> dict[str, Any]:
             "entities": graph.entities.tolist(),
             "relations": graph.relations.tolist(),
             "names": graph.names,
+            "prefixes": graph.prefixes,
             "n_attribute_triples": graph.n_attribute_triples,
         }
         for side, graph in (("source", task.source), ("target", task.target))
@@ -146,6 +147,7 @@ def _task(about: dict[str, Any], vocabulary: dict[str, Any], arrays: dict[str, n
             arrays[f"{side}_triples"],
             words["n_attribute_triples"],
             words["names"],
+            words.get("prefixes", {}),
         )
         for side, words in ((side, vocabulary[side]) for side in ("source", "target"))
     )

@@ -3,42 +3,73 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from mixtea.data.task import Task
+from mixtea.export.about import About
 from mixtea.export.files import whole_file
+from mixtea.export.identifiers import only_pairs
+from mixtea.export.refusal import HALF, half_character, holds, refuse
 from mixtea.match.alignment import Alignment
+from mixtea.match.mapping import Mapping
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
+_SEPARATORS = re.compile("[\t\n\r]")
 
 
-def write_candidates(alignment: Alignment, path: Path) -> int:
-    """All ranked candidates with a header: source, target, rank, score, probability, voters. Returns how many."""
+def write_candidates(alignment: Alignment, mapping: Mapping, path: Path) -> int:
+    """All ranked candidates with a header: source, target, rank, score, probability, voters, decision.
+
+    The decision is "mapped" at the target that the mapping gives the source, and "no counterpart" at the first
+    candidate of a source without one. Returns how many candidates there are.
+    """
     frame = alignment.to_frame()
+    frame["decision"] = _decisions(frame, mapping)
     for name in ("score", "probability"):
         frame[name] = frame[name].map("{:.6f}".format)
+    _check(frame, path)
     with whole_file(path) as temporary:
         frame.to_csv(temporary, **_FORMAT)
     return len(frame)
 
 
-def write_mapping(alignment: Alignment, task: Task, path: Path, *, with_given: bool = False) -> int:
-    """One line a mapping, source and target and no header: the layout of link files. Returns the number of lines.
+def _decisions(frame: pd.DataFrame, mapping: Mapping) -> np.ndarray:
+    pairs = mapping.pairs()
+    mapped = pd.MultiIndex.from_frame(frame[["source", "target"]]).isin(
+        pd.MultiIndex.from_frame(pairs[["source", "target"]])
+    )
+    alone = (frame["rank"] == 1) & ~frame["source"].isin(pairs["source"])
+    return np.select([mapped, alone.to_numpy()], ["mapped", "no counterpart"], "")
 
-    Sources for which nothing speaks, those without a relation triple, are left out. With `with_given` the training and
-    validation links come first, in place of predictions for the same sources.
-    """
-    best = alignment.best()
-    mapping = best.loc[best["probability"] > 0, ["source", "target"]]
-    if with_given:
-        links = np.concatenate([task.train, task.valid])
-        given = pd.DataFrame(
-            {"source": task.source.entities[links[:, 0]], "target": task.target.entities[links[:, 1]]}
-        )  # fmt: skip
-        mapping = pd.concat([given, mapping[~mapping["source"].isin(given["source"])]])
+
+def write_links(mapping: Mapping, path: Path, about: About) -> int:
+    """A mapping in the layout of link files: source and target, no header. Returns the number of lines."""
+    pairs = only_pairs(mapping, path, about)[["source", "target"]]
+    _check(pairs, path)
     with whole_file(path) as temporary:
-        mapping.to_csv(temporary, header=False, **_FORMAT)
-    return len(mapping)
+        pairs.to_csv(temporary, header=False, **_FORMAT)
+    return len(pairs)
+
+
+def _check(frame: pd.DataFrame, path: Path) -> None:
+    """Refuse labels that the file cannot hold, by name."""
+    problems: dict[str, str] = {}
+    for column in (frame["source"], frame["target"]):
+        labels = column.unique().tolist()
+        problems |= {label: what for label, what in zip(labels, map(_problem, labels), strict=True) if what}
+    refuse(path, problems)
+
+
+def _problem(label: str) -> str:
+    """What a file without quotes cannot hold: separators, and what its readers drop from its start."""
+    if not label:
+        return "has no label, where a line needs one. .parquet can take it, or give it a label."
+    half, found = HALF.search(label), _SEPARATORS.search(label)
+    if half:
+        return half_character(half[0])
+    if found:
+        return holds(found[0], "which separates columns or lines in .tsv")
+    return holds(label[0], "which readers drop from the start of a file") if label[0] == "\ufeff" else ""

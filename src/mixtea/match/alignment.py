@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
+from mixtea.match.mapping import COLUMNS
 
 FORWARD, BACKWARD = 1, 2
 VOTERS = ("forward", "backward", "propagation", "agreement")  # bits 1, 2, 4, 8
@@ -20,7 +21,7 @@ class Alignment:
     `source_index` [p], `target_index` [p, k]; `score` [p, k] is the decoder's (the nearness under the metric, CSLS or a
     belief), `probability` [p, k] how often such a mapping is right. `voters` [p, k] has bit 1 where the target is the
     source's nearest, bit 2 where the source is the target's nearest, and a bit for each further voter whose favourite
-    it is, as in VOTERS.
+    it is, as in VOTERS. `counterpart` [p] is how likely the source has a counterpart at all.
     """
 
     source: Graph
@@ -30,6 +31,7 @@ class Alignment:
     score: np.ndarray
     probability: np.ndarray
     voters: np.ndarray
+    counterpart: np.ndarray
 
     def __len__(self) -> int:
         return len(self.source_index)
@@ -57,6 +59,16 @@ class Alignment:
     def best(self) -> pd.DataFrame:
         """The mapping of each source entity: the first candidate."""
         return self.to_frame(k=1)
+
+    def decisions(self) -> pd.DataFrame:
+        """A row a source entity: its best target with probability and voters, and the runner-up."""
+        frame = self.best().drop(columns=["rank", "score"])
+        second = self.target_index.shape[1] > 1
+        frame["runner_up"] = self.target.entities[self.target_index[:, 1]] if second else None
+        frame["runner_up_probability"] = self.probability[:, 1] if second else 0.0
+        frame["given"] = False
+        frame["target"] = frame["target"].astype(object)
+        return frame[list(COLUMNS)]
 
 
 def _text_of(bits: int) -> str:

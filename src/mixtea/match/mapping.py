@@ -34,6 +34,11 @@ class Mapping:
     def to_frame(self) -> pd.DataFrame:
         return self.frame.copy()
 
+    def above(self, probability: float) -> Mapping:
+        """Without the mappings that are less probable, given ones apart."""
+        kept = self.frame["given"] | self.frame["target"].isna() | (self.frame["probability"] >= probability)
+        return Mapping(self.source, self.target, self.frame[kept].reset_index(drop=True))
+
     def pairs(self) -> pd.DataFrame:
         """The mappings alone, without the sources that have no counterpart."""
         return self.frame[self.frame["target"].notna()].reset_index(drop=True)

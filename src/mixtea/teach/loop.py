@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,11 +30,13 @@ from mixtea.teach.pseudo_loss import cross_entropy
 from mixtea.teach.strategies import strategy_of
 from mixtea.teach.trace import Trace
 from mixtea.teach.votes import Votes
+from mixtea.teach.warm_start import take_over
 
 logger = logging.getLogger(__name__)
 Record = dict[str, Any]
 OnEpoch = Callable[[Record], None]
 Observer = Callable[[int, Callable[[], Tensor]], None]
+Start = tuple[Task, Mapping[str, Tensor]]
 
 
 @dataclass
@@ -80,12 +82,17 @@ class Progress:
 class Trainer:
     """The state of one training: student, teacher, what is unlabelled, and how right each direction was last."""
 
-    def __init__(self, task: Task, config: Config, device: torch.device) -> None:
+    def __init__(self, task: Task, config: Config, device: torch.device, start: Start | None = None) -> None:
+        """`start` is a task and the parameters of a student of it, to begin with."""
         self.config = config
         self.generator = torch.Generator(device).manual_seed(config.seed)
         self.structure = build_structure(task.source, task.target, config).to(device, getattr(torch, config.precision))
         self.student = Encoder(self.structure, config, self.generator)
         self.teacher = Encoder(self.structure, config, self.generator).requires_grad_(False)
+        self.n_known = 0
+        if start is not None:
+            self.n_known = take_over(self.student, start[1], start[0], task)
+            self.teacher.load_state_dict(self.student.state_dict())
         trained = [p for p in self.student.parameters() if p.requires_grad]
         self.optimiser = torch.optim.Adam(
             trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=device.type == "cuda"

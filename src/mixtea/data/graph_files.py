@@ -1,0 +1,95 @@
+"""One side of a task from its files, in whatever formats they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.data import prefixes
+from mixtea.data.files import RDF_FORMATS, UnreadableError, collected, format_of
+from mixtea.data.graph import Graph
+from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined, triple_part
+from mixtea.data.rdf_graph import rdf_part
+from mixtea.data.reading import Reading
+from mixtea.data.selection import Selection
+from mixtea.data.tables import TRIPLE_HEADERS, header_places, read_columns
+from mixtea.data.text import read_table
+from mixtea.errors import Problems
+
+
+def read_graph(
+    triples: Path | Sequence[Path],
+    problems: Problems,
+    *,
+    attributes: Path | None = None,
+    names: Path | None = None,
+    also: np.ndarray | None = None,
+    selection: Selection | None = None,
+) -> Graph:
+    """Read a graph: entities in the order of the files, then of the attribute triples, then `also`, sorted.
+
+    `also` are the entities that a benchmark names in its links alone. Their order must not tell which link they come
+    from, hence the sorting. A file that cannot be read is a problem, and then the graph is empty.
+    """
+    paths = [triples] if isinstance(triples, Path) else list(triples)
+    selection = selection or Selection(Reading())
+    parts, files = [], []
+    for number, path in enumerate(paths, 1):
+        with collected(problems):
+            kind = format_of(path)
+            parts.append(_part(path, kind, number, selection.reading.languages, problems))
+            files.append(FileRead(path, kind, len(parts[-1].triples), len(parts[-1].attributes)))
+    if attributes is not None:
+        with collected(problems):
+            table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
+            parts.append(attribute_part(table))
+            files.append(FileRead(attributes, "TSV", 0, len(table)))
+    if len(parts) < len(paths) + (attributes is not None):
+        return Graph(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
+    if also is not None:
+        parts.append(entity_part(np.sort(also)))
+    return _graph(joined(parts), files, _names(names, problems), selection, problems)
+
+
+def _part(path: Path, kind: str, number: int, languages: Sequence[str], problems: Problems) -> Part:
+    """What one file says; the number tells the blank nodes of several files apart."""
+    if kind in RDF_FORMATS:
+        part = rdf_part(path, kind, problems, languages=languages, file_number=number)
+        if not len(part.entities) and not any(problem.file == path for problem in problems.found):
+            raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
+        return part
+    if kind == "SSSOM":
+        raise UnreadableError(path, None, "", "links (SSSOM), where a graph is needed", "Name a file of triples.")
+    table = read_columns(path, kind, TRIPLE_HEADERS, problems)
+    if kind == "TSV" and len(table):
+        first = [str(column[0]) for column in table.columns]
+        if header_places(first, TRIPLE_HEADERS) == [0, 1, 2]:
+            problems.add(path, int(table.lines[0]), "\t".join(first), "a header", "Remove the line.")
+    return triple_part(table)
+
+
+def _graph(part: Part, files: list[FileRead], names: dict[str, str], selection: Selection, problems: Problems) -> Graph:
+    """The part as a graph, with the relations that its triples have."""
+    known = prefixes.joined([part.prefixes])
+    kept, left_out = selection(part, known)
+    if len(part.entities) and not len(kept.entities):
+        todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
+        problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
+    used = np.bincount(kept.triples[:, 1], minlength=len(kept.predicates)) > 0  # not by attribute triples alone
+    triples = kept.triples
+    if not used.all():
+        triples = triples.copy()
+        triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
+    names = names or {label: candidate[-1] for label, candidate in kept.names.items()}
+    return Graph(
+        kept.entities, kept.predicates[used], triples, len(kept.attributes), names, known, tuple(files), left_out
+    )
+
+
+def _names(path: Path | None, problems: Problems) -> dict[str, str]:
+    if path is None:
+        return {}
+    table = read_table(path, 2, problems, may_be_empty=True)
+    return dict(zip(*(column.tolist() for column in table.columns), strict=True))

@@ -1,0 +1,73 @@
+"""Prefixes: `dbr:Berlin` for people, `http://dbpedia.org/resource/Berlin` in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+BUILT_IN = {
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "schema": "http://schema.org/",
+    "sdo": "https://schema.org/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "geo": "http://www.w3.org/2003/01/geo/wgs84_pos#",
+    "gn": "http://www.geonames.org/ontology#",
+    "dbr": "http://dbpedia.org/resource/",
+    "dbo": "http://dbpedia.org/ontology/",
+    "dbp": "http://dbpedia.org/property/",
+    "dbpedia-de": "http://de.dbpedia.org/resource/",
+    "dbpedia-fr": "http://fr.dbpedia.org/resource/",
+    "dbpedia-ja": "http://ja.dbpedia.org/resource/",
+    "dbpedia-zh": "http://zh.dbpedia.org/resource/",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+    "yago": "http://yago-knowledge.org/resource/",
+    "obo": "http://purl.obolibrary.org/obo/",
+    "semapv": "https://w3id.org/semapv/vocab/",
+    "sssom": "https://w3id.org/sssom/",
+    "linkml": "https://w3id.org/linkml/",
+}
+
+
+def joined(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """All prefixes of several files, then the built-in ones; of two with one name or one namespace the first stays.
+
+    >>> joined([{"": "http://dbpedia.org/resource/"}])["owl"]
+    'http://www.w3.org/2002/07/owl#'
+    """
+    found: dict[str, str] = {}
+    for prefixes in (*maps, BUILT_IN):
+        for prefix, namespace in prefixes.items():
+            if prefix not in found and namespace and namespace not in found.values():
+                found[prefix] = namespace
+    return found
+
+
+def expand(text: str, prefixes: Mapping[str, str]) -> str:
+    """`dbr:Berlin` as an IRI; a text without a known prefix stays as it is.
+
+    >>> expand("owl:sameAs", BUILT_IN)
+    'http://www.w3.org/2002/07/owl#sameAs'
+    """
+    prefix, colon, rest = text.partition(":")
+    return prefixes[prefix] + rest if colon and prefix in prefixes and not rest.startswith("//") else text
+
+
+def shorten(label: str, prefixes: Mapping[str, str]) -> str:
+    """The IRI with the prefix of the longest namespace that it starts with; else the label as it is.
+
+    >>> shorten("http://www.wikidata.org/entity/Q64", BUILT_IN)
+    'wd:Q64'
+    """
+    best = ""
+    short = label
+    for prefix, namespace in prefixes.items():
+        if len(best) < len(namespace) < len(label) and label.startswith(namespace):
+            best, short = namespace, f"{prefix}:{label[len(namespace) :]}"
+    return short

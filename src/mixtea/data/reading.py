@@ -1,0 +1,32 @@
+"""What a user wants of a graph: a part of its triples, and names in some languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which part of the graphs to keep, for both sides; IRIs in full or with a prefix.
+
+    Predicates come first: a triple with another predicate counts as not there, though types and names are read.
+    Then an entity stays if it has one of `keep_types` and starts with one of `namespaces`, and a triple stays if both
+    of its ends do. What is empty asks for nothing, and a graph without any type is not asked for types.
+    `languages` are those of the names, the best first, "" for text without a language; without any of these in a
+    graph, another serves.
+    """
+
+    keep_types: tuple[str, ...] = ()
+    keep_predicates: tuple[str, ...] = ()
+    drop_predicates: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ("en", "")
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            object.__setattr__(self, option.name, (value,) if isinstance(value, str) else tuple(value))
+
+    @property
+    def keeps_all(self) -> bool:
+        return not (self.keep_types or self.keep_predicates or self.drop_predicates or self.namespaces)

@@ -1,0 +1,106 @@
+"""The part of a graph that a user wants, chosen by predicates, types and namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from mixtea.data.part import Part
+from mixtea.data.prefixes import BUILT_IN, expand
+from mixtea.data.reading import Reading
+
+TYPE = frozenset({expand("rdf:type", BUILT_IN), "rdf:type"})
+
+
+class Selection:
+    """Applies a `Reading` to one side after the other and knows which of its words have met nothing."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.untyped = reading, 0
+        self.unmet = {
+            (name, word)
+            for name in ("keep_types", "keep_predicates", "drop_predicates", "namespaces")
+            for word in getattr(reading, name)
+        }
+
+    def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
+        """What is kept of the part, and the labels of the entities that are not."""
+        if self.reading.keeps_all:
+            return part, np.empty(0, dtype=object)
+        allowed = self._predicates(part, prefixes)
+        triples = part.triples[allowed[part.triples[:, 1]]]
+        attributes = part.attributes[allowed[part.attributes[:, 1]]]
+        stays = np.zeros(len(part.entities), dtype=bool)
+        stays[np.concatenate([triples[:, [0, 2]].ravel(), attributes[:, 0]])] = True
+        stays &= self._typed(part, prefixes) & self._in_namespaces(part, prefixes)
+        triples = triples[stays[triples[:, [0, 2]]].all(axis=1)]
+        attributes = attributes[stays[attributes[:, 0]]]
+        place = np.cumsum(stays) - 1
+        triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
+        attributes = np.stack([place[attributes[:, 0]], attributes[:, 1]], axis=1)
+        kept = set(part.entities[stays])
+        names = {label: name for label, name in part.names.items() if label in kept}
+        left_out = part.entities[~stays]
+        return replace(
+            part, entities=part.entities[stays], triples=triples, attributes=attributes, names=names
+        ), left_out
+
+    def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+        allowed = np.ones(len(part.predicates), dtype=bool)
+        if self.reading.keep_predicates:
+            allowed = self._are("keep_predicates", part.predicates, prefixes)
+        if self.reading.drop_predicates:
+            allowed &= ~self._are("drop_predicates", part.predicates, prefixes)
+        return allowed
+
+    def _typed(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+        if not self.reading.keep_types:
+            return np.ones(len(part.entities), dtype=bool)
+        is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)
+        said = part.triples[is_type[part.triples[:, 1]]]
+        if not len(said):
+            self.untyped += 1
+            return np.ones(len(part.entities), dtype=bool)
+        classes = np.zeros(len(part.entities), dtype=bool)
+        classes[said[:, 2]] = True
+        wanted = classes & self._are("keep_types", part.entities, prefixes, among=classes)
+        typed = np.zeros(len(part.entities), dtype=bool)
+        typed[said[wanted[said[:, 2]], 0]] = True
+        return typed
+
+    def _in_namespaces(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+        if not self.reading.namespaces:
+            return np.ones(len(part.entities), dtype=bool)
+        inside = np.zeros(len(part.entities), dtype=bool)
+        for word in self.reading.namespaces:
+            starts = (word, expand(word, prefixes))
+            here = np.array([label.startswith(starts) for label in part.entities], dtype=bool)
+            self._met("namespaces", word, here)
+            inside |= here
+        return inside
+
+    def _are(
+        self, option: str, labels: np.ndarray, prefixes: dict[str, str], among: np.ndarray | None = None
+    ) -> np.ndarray:
+        """bool: the labels that are one of the option's words, as written or in full."""
+        found = np.zeros(len(labels), dtype=bool)
+        for word in getattr(self.reading, option):
+            here = (labels == word) | (labels == expand(word, prefixes))
+            if among is not None:
+                here &= among
+            self._met(option, word, here)
+            found |= here
+        return found
+
+    def _met(self, option: str, word: str, here: np.ndarray) -> None:
+        if here.any():
+            self.unmet.discard((option, word))
+
+    def warnings(self) -> Iterable[str]:
+        if self.untyped:
+            which = "one graph has" if self.untyped == 1 else "both graphs have"
+            yield f"--keep-types: {which} no rdf:type at all and stay{'s' if self.untyped == 1 else ''} whole"
+        for option, word in sorted(self.unmet):
+            yield f"--{option.replace('_', '-')} {word}: neither graph has it"

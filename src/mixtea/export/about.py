@@ -1,0 +1,102 @@
+"""What a mapping file says about itself: identifier, title, licence, date, graphs, relation."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+import uuid
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote
+
+import pandas as pd
+from pyoxigraph import NamedNode
+
+from mixtea.errors import ConfigError
+from mixtea.labels import MARK
+
+UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # what SSSOM writes where no licence is named
+PREDICATES = {
+    "skos:exactMatch": "http://www.w3.org/2004/02/skos/core#exactMatch",
+    "owl:sameAs": "http://www.w3.org/2002/07/owl#sameAs",
+}
+JUSTIFICATIONS = (
+    "semapv:BackgroundKnowledgeBasedMatching", "semapv:CompositeMatching", "semapv:InstanceBasedMatching",
+    "semapv:LexicalMatching", "semapv:LexicalSimilarityThresholdMatching", "semapv:LogicalReasoning",
+    "semapv:ManualMappingCuration", "semapv:MappingChaining", "semapv:MappingInversion", "semapv:MappingReview",
+    "semapv:SemanticSimilarityThresholdMatching", "semapv:StructuralMatching", "semapv:UnspecifiedMatching",
+)  # fmt: skip
+_NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+
+
+def _installed() -> str:
+    from mixtea import __version__
+
+    return __version__
+
+
+@dataclass(frozen=True)
+class About:
+    """The description of a mapping set. Whatever is empty is left out, except `set_id`.
+
+    `set_id` is an absolute IRI without `#`; where it is empty, one is made from the mappings, the same for the same
+    mappings. `justification` is that of the predicted mappings, one of SSSOM's: from structure alone unless said
+    otherwise. `with_unmapped` adds a row for each source entity without a counterpart (.sssom.tsv and .parquet only).
+    """
+
+    set_id: str = ""
+    title: str = ""
+    licence: str = UNSPECIFIED
+    version: str = ""
+    date: datetime.date | None = None
+    tool_version: str = field(default_factory=_installed)
+    source_name: str = "source"
+    target_name: str = "target"
+    predicate: str = "skos:exactMatch"
+    justification: str = "semapv:StructuralMatching"
+    with_unmapped: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("set_id", "title", "licence", "version", "tool_version", "source_name", "target_name"):
+            if _NO_TEXT.search(getattr(self, name)):
+                raise ConfigError(f"{name}: {getattr(self, name)!r} holds a control character. Write it without.")
+        for name in ("source_name", "target_name"):
+            if not getattr(self, name):
+                raise ConfigError(f"{name}: empty. Name the graph, or give its IRI.")
+        if not is_iri(self.licence):
+            raise ConfigError(f"licence: {self.licence!r} is no IRI. Give its address, or {UNSPECIFIED}.")
+        if self.set_id and ("#" in self.set_id or not is_iri(self.set_id)):
+            raise ConfigError(
+                f"set_id: {self.set_id!r} is no IRI without '#'. Give one like https://example.org/links."
+            )
+        for name, allowed in (("predicate", tuple(PREDICATES)), ("justification", JUSTIFICATIONS)):
+            if getattr(self, name) not in allowed:
+                raise ConfigError(f"{name}: {getattr(self, name)!r} is unknown. Choose one of {', '.join(allowed)}.")
+
+    def identified(self, frame: pd.DataFrame) -> About:
+        """The same, with an identifier made from the mappings where none was given."""
+        if self.set_id:
+            return self
+        digest = hashlib.sha256()
+        for name in ("source", "target"):
+            digest.update("\n".join(map(str, frame[name])).encode("utf-8", "surrogatepass"))
+        made = uuid.uuid5(uuid.NAMESPACE_URL, digest.hexdigest())
+        return replace(self, set_id=f"https://w3id.org/sssom/mappings/{made}")
+
+    def graph_iri(self, name: str) -> str:
+        """The IRI of a graph: its name where that is one, else one of this mapping set."""
+        return name if is_iri(name) else f"{self.set_id}{MARK}graph/{quote(name, safe='')}"
+
+    def tool(self) -> dict[str, str]:
+        """Who made the predicted mappings, and when, under SSSOM's names."""
+        date = self.date.isoformat() if self.date else ""
+        found = {"mapping_tool": "mixtea", "mapping_tool_version": self.tool_version, "mapping_date": date}
+        return {name: value for name, value in found.items() if value}
+
+
+def is_iri(text: str) -> bool:
+    """Whether the text is a valid absolute IRI."""
+    try:
+        return bool(NamedNode(text))
+    except ValueError:
+        return False

@@ -1,0 +1,74 @@
+"""Mappings in the Alignment format of the OAEI, RDF/XML that is read as XML too.
+
+https://moex.gitlabpages.inria.fr/alignapi/format.html
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+import pandas as pd
+
+from mixtea.export.about import About
+from mixtea.export.files import whole_file
+from mixtea.export.identifiers import only_pairs, with_iris
+from mixtea.match.mapping import Mapping
+
+_OPEN = """<?xml version="1.0" encoding="utf-8"?>
+<rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
+         xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+         xmlns:dcterms="http://purl.org/dc/terms/">
+"""
+_CELL = """  <map>
+    <Cell>
+      <entity1 rdf:resource={}/>
+      <entity2 rdf:resource={}/>
+      <relation>=</relation>
+      <measure rdf:datatype="http://www.w3.org/2001/XMLSchema#float">{:.6f}</measure>
+    </Cell>
+  </map>
+"""
+
+
+def write_alignment(mapping: Mapping, path: Path, about: About) -> int:
+    """One cell a mapping, with the relation `=` and the probability as its measure."""
+    rows = with_iris(only_pairs(mapping, path, about), mapping, path, about)
+    ends = (rows[name].tolist() for name in ("source_iri", "target_iri"))
+    cells = zip(*(map(quoteattr, end) for end in ends), rows["probability"].tolist(), strict=True)
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write(_OPEN + _head(about, _kind(rows, mapping)))
+        file.writelines(_CELL.format(*cell) for cell in cells)
+        file.write("</Alignment>\n</rdf:RDF>\n")
+    return len(rows)
+
+
+def _head(about: About, kind: str) -> str:
+    graphs = {"onto1": about.graph_iri(about.source_name), "onto2": about.graph_iri(about.target_name)}
+    texts = {"title": about.title, "created": about.date.isoformat() if about.date else ""}
+    return "".join(
+        (
+            f"<Alignment rdf:about={quoteattr(about.set_id)}>\n",
+            f"  <xml>yes</xml>\n  <level>0</level>\n  <type>{kind}</type>\n",
+            *(f"  <dcterms:{name}>{escape(text)}</dcterms:{name}>\n" for name, text in texts.items() if text),
+            f"  <dcterms:license rdf:resource={quoteattr(about.licence)}/>\n",
+            *(
+                f"  <{name}>\n    <Ontology rdf:about={quoteattr(iri)}>\n"
+                f"      <location>{escape(iri)}</location>\n    </Ontology>\n  </{name}>\n"
+                for name, iri in graphs.items()
+            ),
+        )
+    )
+
+
+def _kind(rows: pd.DataFrame, mapping: Mapping) -> str:
+    """A sign for the mapping and one for its converse: 1 injective and total, ? injective, + total, * neither."""
+    signs = ""
+    for here, there, n in (
+        ("source", "target", mapping.source.n_entities),
+        ("target", "source", mapping.target.n_entities),
+    ):
+        pairs = rows[[here, there]].drop_duplicates()
+        injective, total = not pairs[there].duplicated().any(), pairs[here].nunique() == n
+        signs += "1?+*"[2 * (not injective) + (not total)]
+    return signs

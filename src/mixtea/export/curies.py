@@ -1,0 +1,80 @@
+"""CURIEs: IRIs shortened by prefixes, as SSSOM wants its identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import count
+
+from mixtea.labels import MARK, SIDES, label_namespace
+from mixtea.match.mapping import Mapping
+
+BUILT_IN = {
+    "linkml": "https://w3id.org/linkml/",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "semapv": "https://w3id.org/semapv/vocab/",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "sssom": "https://w3id.org/sssom/",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+def known_prefixes(mapping: Mapping, set_id: str) -> dict[str, str]:
+    """Prefix to namespace: SSSOM's own, those of the mapping set, then those of the graphs that do not contradict."""
+    own = {side: label_namespace(set_id, side) for side in SIDES} | {"mixtea": set_id + MARK}
+    known: dict[str, str] = {}
+    taken: set[str] = set()
+    for prefixes in (BUILT_IN, own, *(getattr(graph, "prefixes", {}) for graph in (mapping.source, mapping.target))):
+        for name, namespace in prefixes.items():
+            if namespace and name not in known and namespace not in taken and _NAME.fullmatch(name):
+                known[name] = namespace
+                taken.add(namespace)
+    return known
+
+
+class Curies:
+    """Contracts IRIs by the longest known namespace; where there is none, by one that is made up: ns1, ns2, ...
+
+    `used` are the prefixes that have been needed so far.
+    """
+
+    def __init__(self, known: dict[str, str]) -> None:
+        self.used: dict[str, str] = {}
+        self._known = known
+        self._prefix_of = {namespace: name for name, namespace in known.items()}
+        self._lengths = sorted({len(namespace) for namespace in known.values()}, reverse=True)
+        self._made_up: dict[str, str] = {}
+        self._free = (name for name in map("ns{}".format, count(1)) if name not in known)
+
+    def find(self, iri: str) -> str | None:
+        """The longest known namespace that something follows in the IRI."""
+        return next((iri[:n] for n in self._lengths if n < len(iri) and iri[:n] in self._prefix_of), None)
+
+    def contract(self, iri: str) -> str:
+        namespace = self.find(iri)
+        if namespace is not None:
+            name = self._prefix_of[namespace]
+        else:
+            namespace = split(iri)
+            name = self._made_up.get(namespace) or self._made_up.setdefault(namespace, next(self._free))
+        self.used[name] = namespace
+        return f"{name}:{iri[len(namespace) :]}"
+
+    def need(self, curies: Iterable[str]) -> None:
+        """Note the prefixes of CURIEs that are written as they are."""
+        for curie in curies:
+            name = curie.partition(":")[0]
+            self.used[name] = self._known[name]
+
+
+def split(iri: str) -> str:
+    """The namespace of an IRI: up to the last `#` or `/` that something follows, else up to the last `:`.
+
+    >>> split("http://dbpedia.org/resource/France"), split("http://example.org/"), split("urn:isbn:12")
+    ('http://dbpedia.org/resource/', 'http://', 'urn:isbn:')
+    """
+    end = max(iri.rfind("#", 0, -1), iri.rfind("/", 0, -1))
+    return iri[: (end if end >= 0 else iri.rfind(":", 0, -1)) + 1]

@@ -1,0 +1,31 @@
+"""Precision and recall by threshold, as a table or a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from mixtea.export.files import whole_file
+
+
+def write_curve(curve: pd.DataFrame, path: Path) -> None:
+    """.csv: all columns of the curve; .png: precision, recall and F1 by the least probability."""
+    with whole_file(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            curve.to_csv(temporary, index=False)
+        else:
+            _draw(curve, temporary)
+
+
+def _draw(curve: pd.DataFrame, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    for name, style, colour in (("precision", "-", "#1b4f72"), ("recall", "--", "#b9770e"), ("f1", ":", "#616a6b")):
+        axes.step(curve["threshold"], curve[name], style, where="post", color=colour, label=name.replace("f1", "F1"))
+    axes.set(xlabel="least probability of a mapping", ylabel="share", xlim=(0, 1), ylim=(0, 1.02))
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(path, format="png", dpi=130, metadata={"Software": None})

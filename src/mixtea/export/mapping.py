@@ -1,0 +1,43 @@
+"""A mapping into a file; the file's ending chooses the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mixtea.errors import ConfigError
+from mixtea.export.about import About
+from mixtea.export.alignment_xml import write_alignment
+from mixtea.export.parquet import write_parquet
+from mixtea.export.rdf import write_ntriples, write_turtle
+from mixtea.export.sssom import write_sssom
+from mixtea.export.tsv import write_links
+from mixtea.match.mapping import Mapping
+
+Writer = Callable[[Mapping, Path, About], int]
+WRITERS: dict[str, Writer] = {
+    ".sssom.tsv": write_sssom,  # before .tsv, with which it ends too
+    ".tsv": write_links,
+    ".nt": write_ntriples,
+    ".ttl": write_turtle,
+    ".rdf": write_alignment,
+    ".parquet": write_parquet,
+}
+
+
+def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> int:
+    """Write a mapping whole or not at all; returns the number of mappings in the file.
+
+    Labels are kept byte for byte. What a format cannot hold is refused by name, and nothing is written. Blank nodes are
+    left out of the formats that name entities by IRIs, with a word in the log.
+    """
+    writer = writer_for(path)
+    return writer(mapping, path, (about or About()).identified(mapping.frame))
+
+
+def writer_for(path: Path) -> Writer:
+    """The writer that goes with the ending of a file's name."""
+    for ending, writer in WRITERS.items():
+        if path.name.lower().endswith(ending):
+            return writer
+    raise ConfigError(f"{path}: no format goes with the ending {path.suffix!r}. Choose one of {', '.join(WRITERS)}.")

@@ -1,0 +1,55 @@
+"""Mappings as a Parquet file: every column as it is, the description in the schema's metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mixtea.export.about import About
+from mixtea.export.files import whole_file
+from mixtea.export.identifiers import rows_of, text_of
+from mixtea.export.refusal import half_characters, half_names, refuse
+from mixtea.match.mapping import Mapping
+
+_KINDS = {"probability": pa.float64(), "runner_up_probability": pa.float64(), "given": pa.bool_()}
+
+
+def write_parquet(mapping: Mapping, path: Path, about: About) -> int:
+    """The columns of the mapping, and source_label and target_label: the names of the entities that have one."""
+    rows = rows_of(mapping, about)
+    problems: dict[str, str] = {}
+    for side, graph in (("source", mapping.source), ("target", mapping.target)):
+        entities = text_of(rows[side])
+        problems |= half_names(entities, graph.names) | half_characters(entities)
+        names = [graph.names.get(entity or "") for entity in entities]
+        rows.insert(rows.columns.get_loc(side) + 1, f"{side}_label", pd.Series(names, dtype=object))
+    texts = {name: text_of(rows[name]) for name in rows.columns if name not in _KINDS}
+    refuse(path, problems | half_characters(texts["runner_up"]))
+    columns = {
+        name: pa.array(texts[name], pa.string())
+        if name in texts
+        else pa.array(rows[name], _KINDS[name], from_pandas=True)
+        for name in rows.columns
+    }
+    table = pa.table(columns).replace_schema_metadata(_metadata(about))
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary)
+    return int(rows["target"].notna().sum())
+
+
+def _metadata(about: About) -> dict[str, str]:
+    """The description under SSSOM's names, where it has one."""
+    found = {
+        "mapping_set_id": about.set_id,
+        "mapping_set_version": about.version,
+        "mapping_set_title": about.title,
+        "license": about.licence,
+        "subject_source": about.source_name,
+        "object_source": about.target_name,
+        "predicate_id": about.predicate,
+        "mapping_justification": about.justification,
+    } | about.tool()
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,31 @@
+"""Text quoted as YAML and as SSSOM's kind of TSV want it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./#%?=&~+:@-]|(?<!:) (?=[A-Za-z0-9_]))*(?<!:)")
+_NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+_FOLDED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_SEPARATORS = re.compile('[\t\n\r"\x0b\x0c\x1c-\x1e\x85\u2028\u2029]')
+
+
+def yaml_text(text: str) -> str:
+    """A YAML scalar that is read as this text: plain where that is safe, else in double quotes.
+
+    >>> yaml_text("https://example.org/a#"), yaml_text("1.0"), yaml_text("no"), yaml_text("a: b")
+    ('https://example.org/a#', '"1.0"', '"no"', '"a: b"')
+    """
+    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT:
+        return text
+    return _FOLDED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def tsv_text(text: str) -> str:
+    """A field, in double quotes where it holds quotes or anything that separates fields or lines.
+
+    >>> tsv_text("a b"), tsv_text('a "b"').count('"')
+    ('a b', 6)
+    """
+    return '"' + text.replace('"', '""') + '"' if _SEPARATORS.search(text) else text

@@ -1,0 +1,120 @@
+"""Mappings in SSSOM/TSV: https://mapping-commons.github.io/sssom/spec-formats-tsv/
+
+Predicted mappings are justified by `About.justification`, given links by semapv:UnspecifiedMatching: who found them and
+how is not known here. For the same reason tool and date stand in each row, not in the head, where links were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mixtea.data.graph import Graph
+from mixtea.export.about import About
+from mixtea.export.curies import Curies, known_prefixes
+from mixtea.export.files import whole_file
+from mixtea.export.identifiers import rows_of, text_of, with_iris
+from mixtea.export.quoting import tsv_text, yaml_text
+from mixtea.export.refusal import half_names, holds, refuse
+from mixtea.labels import decode_label
+from mixtea.match.mapping import Mapping
+
+GIVEN = "semapv:UnspecifiedMatching"
+NONE_FOUND = "sssom:NoTermFound"
+EXTENSIONS = {
+    "ext_runner_up": "linkml:Uriorcurie",
+    "ext_runner_up_probability": "xsd:double",
+    "ext_voters": "xsd:string",
+}
+
+
+def write_sssom(mapping: Mapping, path: Path, about: About) -> int:
+    """One row a mapping; source entities without a counterpart have sssom:NoTermFound in place of a target."""
+    rows = with_iris(rows_of(mapping, about), mapping, path, about)
+    _check(rows, mapping, path)
+    curies = Curies(known_prefixes(mapping, about.set_id))
+    shared = about.tool() if not rows["given"].any() else {}
+    columns = {name: values for name, values in _columns(rows, mapping, about, curies).items() if name not in shared}
+    columns = {name: values for name, values in columns.items() if name in _NEEDED or any(values)}
+    head = "".join(f"#{line}\n" for line in _head(columns, about, shared, curies))
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write(head + "\t".join(columns) + "\n")
+        file.writelines("\t".join(map(tsv_text, row)) + "\n" for row in zip(*columns.values(), strict=True))
+    return int(rows["target"].notna().sum())
+
+
+_NEEDED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
+
+
+def _check(rows: pd.DataFrame, mapping: Mapping, path: Path) -> None:
+    """Refuse names that are no text, and IRIs whose last character readers strip."""
+    graphs = {"source": mapping.source, "target": mapping.target}
+    problems = {e: what for s, g in graphs.items() for e, what in half_names(text_of(rows[s]), g.names).items()}
+    for column in ("source_iri", "target_iri", "runner_up_iri"):
+        ends = (iri for iri in text_of(rows[column]) if iri and iri[-1].isspace())
+        problems |= {iri: holds(iri[-1], "which readers of SSSOM strip from its end") for iri in ends}
+    refuse(path, problems)
+
+
+def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies) -> dict[str, list[str]]:
+    """The slots in SSSOM's order, each a column of text."""
+    given = rows["given"].tolist()
+    subject, target, runner_up = (text_of(rows[f"{name}_iri"]) for name in ("source", "target", "runner_up"))
+    source_labels = _labels(text_of(rows["source"]), subject, mapping.source)
+    target_labels = _labels(text_of(rows["target"]), target, mapping.target)
+    columns = {
+        "subject_id": [curies.contract(iri or "") for iri in subject],
+        "subject_label": source_labels,
+        "predicate_id": [about.predicate] * len(rows),
+        "object_id": [curies.contract(iri) if iri else NONE_FOUND for iri in target],
+        "object_label": target_labels,
+        "mapping_justification": [GIVEN if is_given else about.justification for is_given in given],
+    }
+    curies.need({c for name in ("predicate_id", "mapping_justification") for c in columns[name]})
+    curies.need({c for c in columns["object_id"] if c == NONE_FOUND})
+    tool = {name: ["" if is_given else value for is_given in given] for name, value in about.tool().items()}
+    return columns | tool | {
+        "confidence": _numbers(rows["probability"]),
+        "ext_runner_up": [curies.contract(iri) if iri else "" for iri in runner_up],
+        "ext_runner_up_probability": _numbers(rows["runner_up_probability"]),
+        "ext_voters": [voters or "" for voters in text_of(rows["voters"])],
+    }  # fmt: skip
+
+
+def _labels(entities: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
+    """What people read: the entity's name where it has one, else the label of an entity that is no IRI."""
+    both = zip(entities, iris, strict=True)
+    return [graph.names.get(entity or "") or decode_label(iri or "") or "" for entity, iri in both]
+
+
+def _numbers(column: pd.Series) -> list[str]:
+    return ["" if pd.isna(value) else f"{value:.6f}" for value in column.tolist()]
+
+
+def _head(columns: dict[str, Any], about: About, shared: dict[str, str], curies: Curies) -> Iterator[str]:
+    """The lines of the metadata, in YAML, SSSOM's slots in its order."""
+    extensions = {name: kind for name, kind in EXTENSIONS.items() if name in columns}
+    curies.need([*extensions.values(), *(["mixtea:"] if extensions else [])])
+    slots = {
+        "mapping_set_id": about.set_id,
+        "mapping_set_version": about.version,
+        "mapping_set_title": about.title,
+        "license": about.licence,
+        "subject_source": curies.contract(about.graph_iri(about.source_name)),
+        "object_source": curies.contract(about.graph_iri(about.target_name)),
+    } | shared
+    yield "curie_map:"
+    for name, namespace in sorted(curies.used.items()):
+        yield f"  {yaml_text(name)}: {yaml_text(namespace)}"
+    yield from (f"{name}: {yaml_text(value)}" for name, value in slots.items() if value)
+    if extensions:
+        yield "extension_definitions:"
+    for name, kind in extensions.items():
+        yield from (
+            f"  - slot_name: {name}",
+            f"    property: mixtea:{name.removeprefix('ext_')}",
+            f"    type_hint: {kind}",
+        )

@@ -1,0 +1,44 @@
+"""Precision, recall and F1 of a mapping, and how they change with the least probability that is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+
+def mapping_scores(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool) -> dict[str, float]:
+    """Of a mapping (source, target) against links (source, target), both as labels.
+
+    With `complete` the links are all there are: a mapping of any other source is wrong. Without, only sources with a
+    link are judged.
+    """
+    judged = mapping if complete else mapping[mapping["source"].isin(links["source"])]
+    n_right = int(_right(judged, links).sum())
+    return _scores(n_right, len(judged), len(links))
+
+
+def threshold_curve(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool) -> pd.DataFrame:
+    """The scores when mappings below a probability are left out, a row a threshold, the strictest first.
+
+    `mapping` has a column probability too. Columns: threshold, mapped, precision, recall, f1.
+    """
+    judged = mapping if complete else mapping[mapping["source"].isin(links["source"])]
+    judged = judged.sort_values("probability", ascending=False, kind="stable")
+    right = np.cumsum(_right(judged, links))
+    probability = judged["probability"].to_numpy()
+    last = np.flatnonzero(np.append(np.diff(probability) < 0, True)) if len(judged) else np.array([], dtype=int)
+    rows = [
+        {"threshold": float(probability[i]), "mapped": int(i) + 1} | _scores(int(right[i]), int(i) + 1, len(links))
+        for i in last
+    ]
+    return pd.DataFrame(rows, columns=["threshold", "mapped", "precision", "recall", "f1"])
+
+
+def _right(mapping: pd.DataFrame, links: pd.DataFrame) -> np.ndarray:
+    true = pd.MultiIndex.from_frame(links[["source", "target"]])
+    return pd.MultiIndex.from_frame(mapping[["source", "target"]]).isin(true)
+
+
+def _scores(n_right: int, n_mapped: int, n_links: int) -> dict[str, float]:
+    precision, recall = n_right / max(n_mapped, 1), n_right / max(n_links, 1)
+    return {"precision": precision, "recall": recall, "f1": 2 * n_right / max(n_mapped + n_links, 1)}

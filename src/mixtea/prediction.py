@@ -1,0 +1,221 @@
+"""From a trained student to answers: ranked candidates with probabilities, a mapping, scores of links."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from mixtea.config import Config
+from mixtea.data.task import Task
+from mixtea.decoding import Decoded, LastOpinions, decode
+from mixtea.match.alignment import BACKWARD, FORWARD, VOTERS, Alignment
+from mixtea.match.decide import ranked
+from mixtea.match.mapping import Mapping
+from mixtea.match.nearest import nearest
+from mixtea.measure.calibration import Calibration, features, trust
+from mixtea.measure.counterpart import counterparts
+from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
+from mixtea.pairs import Pairs, cosines, pairs_of_keys, places
+from mixtea.similarity import unit
+
+
+class Ranked(NamedTuple):
+    """For p sources their k best targets: targets, what ranks them, the belief, bits of voters, each [p, k].
+
+    `chosen` is true where no other source has a greater belief in the target; `silent` where structure says nothing.
+    """
+
+    target: np.ndarray
+    score: np.ndarray
+    belief: np.ndarray
+    voters: np.ndarray
+    chosen: np.ndarray
+    silent: np.ndarray
+
+
+class Predictor:
+    """Answers about one task by one student's vectors [n, d], the settings `decoder` and `decode_voters`."""
+
+    def __init__(self, vectors: Tensor, task: Task, config: Config, last: LastOpinions | None) -> None:
+        self.vectors, self.task, self.config, self.last = vectors, task, config, last
+        self.plain = (config.decoder, config.decode_voters) == ("nearest", "student")
+        self.free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
+        self.rows = torch.from_numpy(self.free).to(vectors.device)
+
+    @cached_property
+    def decoded(self) -> Decoded:
+        return decode(self.vectors, self.task, self.config, self.last)
+
+    def alignment(self, k: int) -> Alignment:
+        """The k best of all targets for every source without a training link."""
+        task, found = self.task, self._ranked(k)
+        probability, counterpart = self._probabilities(found)
+        return Alignment(
+            task.source, task.target, self.free, found.target, found.score, probability, found.voters, counterpart
+        )
+
+    def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
+        """A decision about every source; `once` gives a target to one source only."""
+        task, alignment = self.task, self.alignment(min(2, self.task.target.n_entities))
+        frame = alignment.decisions()
+        if once:
+            first = frame.sort_values("probability", ascending=False, kind="stable").drop_duplicates("target").index
+            frame.loc[~frame.index.isin(first), "target"] = None
+        if abstain:
+            frame.loc[(1 - alignment.counterpart > frame["probability"]).to_numpy(), "target"] = None
+        frame.loc[frame["probability"] == 0, "target"] = None  # structure says nothing
+        alone = frame["target"].isna().to_numpy()
+        frame.loc[alone, "probability"] = 1 - alignment.counterpart[alone]
+        if with_given:
+            links = np.concatenate([task.train, task.valid])
+            names = {"source": task.source.entities[links[:, 0]], "target": task.target.entities[links[:, 1]]}
+            given = pd.DataFrame(names).assign(probability=1.0, runner_up=None, runner_up_probability=0.0, voters="")
+            frame = pd.concat([given.assign(given=True), frame[~frame["source"].isin(given["source"])]])
+        return Mapping(task.source, task.target, frame.reset_index(drop=True))
+
+    def scores(self, links: np.ndarray) -> dict[str, float]:
+        """Hit@k and MRR of links [p, 2] both ways, and how far the probabilities of their mappings can be trusted."""
+        n_source = self.task.source.n_entities
+        joint = torch.from_numpy(links + np.array([0, n_source])).to(self.vectors.device)
+        if self.plain:
+            everything = n_source if self.config.candidates == "all" else None
+            found = both_directions(self.vectors, joint, everything, mib=self.config.block_mib)
+        else:
+            found = self._decoded_scores(joint)
+        alignment = self.alignment(1)
+        asked = np.isin(self.free, links[:, 0])
+        if not asked.any():
+            return found
+        right = self._among(links, self.free[asked], alignment.target_index[asked, 0])
+        return found | dict(trust(alignment.probability[asked, 0], right))
+
+    def _ranked(self, k: int) -> Ranked:
+        score, found, bits = self._nearest(k)
+        if self.plain:
+            belief = self._looked_up(found, self.decoded.opinions.belief)
+        else:
+            found, score, belief, bits = self._of_decoder(found, k)
+        alone = [torch.from_numpy(g.isolated()).to(self.rows.device) for g in (self.task.source, self.task.target)]
+        silent = alone[0][self.rows][:, None] | alone[1][found]  # structure says nothing of entities without triples
+        pairs, held = self.decoded.opinions.pairs, self.decoded.opinions.belief
+        chosen = self._looked_up(found, pairs.best_of_columns(held).to(held.dtype)) > 0
+        parts = (found, score, belief, bits.masked_fill(silent, 0), chosen, silent)
+        return Ranked(*(part.cpu().numpy() for part in parts))
+
+    def _nearest(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        """(nearness, targets, voters) [p, k]: the student's nearest of all targets (Eq. 1)."""
+        config = self.config
+        sources, targets = self.vectors.index_select(0, self.rows), self.vectors[self.task.source.n_entities :]
+        engine = "auto" if config.search == "exact" else config.search
+        score, found = nearest(sources, targets, k, config.metric, engine=engine, mib=config.block_mib)
+        bits = self._favourites(sources, targets, found, engine).long() * BACKWARD
+        bits[:, 0] += FORWARD
+        return score, found, bits
+
+    def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
+        """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
+        if not len(sources):
+            return torch.zeros_like(found, dtype=torch.bool)
+        chosen, place = torch.unique(found, return_inverse=True)
+        chosen_vectors = targets.index_select(0, chosen)
+        metric, mib = self.config.metric, self.config.block_mib
+        _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
+        return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
+
+    def _looked_up(self, found: Tensor, values: Tensor) -> Tensor:
+        """[p, k]: the values of candidates that the decoder has considered, 0 for others."""
+        source = self.decoded.places(0, self.rows, self.task.source.n_entities)[:, None].expand_as(found)
+        target = self.decoded.places(1, found, self.task.target.n_entities)
+        if not len(values):
+            return values.new_zeros(found.shape)
+        place, there = self.decoded.opinions.pairs.find(source.clamp(min=0), target.clamp(min=0))
+        return values[place].where(there & (source >= 0) & (target >= 0), 0)
+
+    def _of_decoder(self, found: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(targets, score, belief, voters) [p, k]: the decoder's candidates, then the nearest of what is left."""
+        decoded, rows = self.decoded, self.rows
+        pairs, m = decoded.opinions.pairs, self.task.target.n_entities
+        place = places(rows, self.task.source.n_entities)[decoded.rows[0][pairs.source]]
+        own = place * m + decoded.rows[1][pairs.target]
+        filler = (torch.arange(len(rows), device=rows.device)[:, None] * m + found).flatten()
+        both = pairs_of_keys(torch.cat([own, filler]), (len(rows), m))
+        ranking, belief = (decoded.opinions.belief.new_full((len(both),), value) for value in (-1e9, 0.0))
+        where = both.find(own // m, own % m)[0]
+        after = torch.arange(found.shape[1], device=rows.device).expand_as(found).flatten()
+        ranking[both.find(filler // m, filler % m)[0]] -= after.to(ranking.dtype) * 1e3
+        ranking[where], belief[where] = decoded.ranking(), decoded.opinions.belief
+        shown = belief if decoded.config.decoder in ("sinkhorn", "one_to_one") else ranking.clamp(min=-10.0)
+        bits = torch.zeros_like(both.source)
+        bits[where] = decoded.voters()
+        best = ranked(both, ranking, min(k, m))
+        return both.target[best], shown[best].double(), belief[best], bits[best]
+
+    def _probabilities(self, found: Ranked) -> tuple[np.ndarray, np.ndarray]:
+        """([p, k], [p]): of each candidate, and of a counterpart at all; both learned from the validation links.
+
+        A candidate is right if there is a counterpart and, then, as often as such candidates of the validation links
+        are; a row's further candidates share what its first one leaves.
+        """
+        task, free = self.task, self.free
+        agreeing = np.stack([(found.voters >> bit) & 1 for bit in range(len(VOTERS))]).sum(0) / self.decoded.n_voters
+        k = found.target.shape[1]
+        counts = (task.source.triple_counts()[free].repeat(k), task.target.triple_counts()[found.target].ravel())
+        belief = found.belief.astype(np.float64).ravel()
+        seen = features(belief, agreeing.ravel(), self._cosines(found.target), counts)
+        seen = seen.reshape(*found.belief.shape, seen.shape[1])
+        speaks = ~found.silent[:, 0]
+        known = np.isin(free, task.valid[:, 0]) & speaks
+        calibration = Calibration(seen[known, 0], self._among(task.valid, free[known], found.target[known, 0]))
+        probability = np.where(found.silent, 0.0, calibration(seen))
+        counterpart = np.zeros(len(free))
+        if speaks.any():
+            first = np.column_stack([seen[:, 0, 1:], found.chosen[:, 0]])[speaks]
+            at_most = (task.target.n_entities - len(np.unique(task.train[:, 1]))) / len(free)
+            counterpart[speaks] = counterparts(first, known[speaks], probability[speaks, 0], at_most)
+        probability *= counterpart[:, None]
+        left, others = counterpart[:, None] - probability[:, :1], probability[:, 1:]
+        others *= np.minimum(1.0, left / np.maximum(others.sum(axis=1, keepdims=True), 1e-12))
+        return probability, counterpart
+
+    def _cosines(self, found: np.ndarray) -> np.ndarray:
+        """[p * k]: the student's cosine of every source and its candidates."""
+        vectors = self.vectors
+        source, target = unit(vectors[self.rows]), unit(vectors[self.task.source.n_entities :])
+        rows = torch.arange(len(self.free), device=vectors.device).repeat_interleave(found.shape[1])
+        columns = torch.from_numpy(found.ravel()).to(vectors.device)
+        return cosines(source, target, Pairs(rows, columns, (len(source), len(target)))).double().cpu().numpy()
+
+    def _among(self, links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """bool: whether each pair is one of the links."""
+        m = self.task.target.n_entities
+        return np.isin(source * m + target, links[:, 0] * m + links[:, 1])
+
+    def _decoded_scores(self, joint: Tensor) -> dict[str, float]:
+        """The metrics of a decoder's ranking. A training link is given, so it is right; others of its ends are not."""
+        decoded, n_source, n_target = self.decoded, self.task.source.n_entities, self.task.target.n_entities
+        stand = torch.stack(
+            [decoded.places(0, joint[:, 0], n_source), decoded.places(1, joint[:, 1] - n_source, n_target)], dim=1
+        )
+        both = (stand >= 0).all(1)
+        if decoded.config.candidates == "all":
+            kept = [torch.arange(len(side), device=joint.device) for side in decoded.rows]
+        else:
+            kept = [torch.unique(stand[both, side]) for side in (0, 1)]
+        given = {tuple(pair) for pair in self.task.train.tolist()}
+        right = sum((s, t - n_source) in given for s, t in joint[~both].tolist()) / len(joint)
+        if not both.any():
+            return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
+        pairs, ranking = decoded.among(*kept)
+        new = torch.stack([torch.searchsorted(kept[side], stand[both, side]) for side in (0, 1)], dim=1)
+        order = torch.argsort(pairs.target * len(kept[0]) + pairs.source)
+        turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
+        found = sparse_ranking_metrics(pairs, ranking, new)
+        back = sparse_ranking_metrics(turned, ranking[order], new.flip(1))
+        found |= {f"backward_{name}": value for name, value in back.items()}
+        share = int(both.sum()) / len(joint)
+        return {name: value * share + right for name, value in found.items()}

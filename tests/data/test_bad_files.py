@@ -1,0 +1,74 @@
+"""Damaged and mistaken files: one message with the file, the place and what to do, never a traceback."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+import pyarrow as pa
+import pytest
+import zstandard
+from conftest import LINKS, TARGET, write
+from small_files import parquet
+
+TSV = "".join(f"a{i}\tr\tb{i}\n" for i in range(3000)).encode()
+NT = "".join(f"<http://e/a{i}> <http://e/r> <http://e/b{i}> .\n" for i in range(3000)).encode()
+ZST = zstandard.ZstdCompressor(write_checksum=True).compress
+NAMES = ("head", "relation", "tail")
+TWO = parquet({"head": ["a"], "tail": ["b"]})
+
+
+def table(*columns):
+    return parquet(dict(zip(NAMES, columns, strict=True)))
+
+
+BAD = {
+    "truncated gzip": ("g.tsv.gz", gzip.compress(TSV)[:-200], "the gzip data ends in the middle. Copy or download"),
+    "truncated gzip of RDF": ("g.nt.gz", gzip.compress(NT)[:-200], "the gzip data ends in the middle"),
+    "damaged gzip": ("g.tsv.gz", gzip.compress(TSV)[:-8] + b"12345678", "damaged gzip (CRC check failed"),
+    "no gzip": ("g.nt.gz", NT, "not gzip, in spite of its ending"),
+    "garbage in gzip": ("g.tsv.gz", gzip.compress(TSV)[:20] + bytes(100), "gzip"),
+    "truncated zstd": ("g.tsv.zst", ZST(TSV)[:-200], "the zstd data ends in the middle"),
+    "truncated zstd of RDF": ("g.nt.zst", ZST(NT)[:-5], "the zstd data ends in the middle"),
+    "no zstd": ("g.nt.zst", NT, "not zstd, in spite of its ending"),
+    "damaged zstd": ("g.tsv.zst", ZST(TSV)[:100] + b"xxxxxxxx" + ZST(TSV)[108:], "damaged zstd ("),
+    "gzip without the ending": ("g.nt", gzip.compress(NT), "compressed with gzip. Add .gz to its name"),
+    "zstd without the ending": ("g.csv", ZST(TSV), "compressed with zstd. Add .zst to its name"),
+    "UTF-16": ("g.ttl", NT.decode().encode("utf-16"), "UTF-16 text, which is not UTF-8"),
+    "no RDF": ("g.nt", b"hello\n", "line 1: not N-Triples: "),
+    "no XML": ("g.rdf", b"hello\n", "line 1: not RDF/XML: "),
+    "HTML": ("g.owl", b"<html>\n<body>404</body></html>", "line 1: not RDF/XML: "),
+    "no Parquet": ("g.parquet", b"head,relation,tail\n", "not Parquet ("),
+    "an empty Parquet": ("g.parquet", b"", "not Parquet ("),
+    "two columns of Parquet": ("g.parquet", TWO, "2 columns 'head, tail'. It needs 3: head, relation, tail or"),
+    "numbers with a point": ("g.pq", table([0.5], ["r"], ["b"]), "a column of type double: 'head'"),
+    "a missing label": ("g.pq", table(["a", None], ["r", "r"], ["b", "c"]), "line 2: column 1 is empty"),
+    "no rows": ("g.pq", table(*[pa.array([], "string")] * 3), "the file is empty"),
+    "an open quote": ("g.csv", 'a,r,b\nc,r,"d\ne,r,f\n', "line 2: an open quote 'c,r,\"d'. Quote a field"),
+    "text after a quote": ("g.csv", 'a,r,b\n"c"x,r,d\n', "line 2: broken quoting ("),
+    "two columns": ("g.csv", "head,relation,tail\na,r\n", "line 2: 2 columns 'a,r'. Write 3 columns separated"),
+    "semicolons": ("g.csv", "a;r;b\n", "line 1: 1 column 'a;r;b'"),
+    "an empty CSV": ("g.csv", "", "the file is empty"),
+    "an empty label": ("g.csv", "a,,b\n", "line 1: column 2 is empty"),
+    "not UTF-8": ("g.csv", b"a,r,b\ncaf\xe9,r,b\n", "line 2: byte e9 is not UTF-8"),
+    "JSON-LD": ("g.jsonld.gz", b"", "JSON-LD is not read. Convert it to one of .nt"),
+    "links": ("g.sssom.tsv", b"", "links (SSSOM), where a graph is needed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_graph_is_explained(case, tmp_path, mixtea):
+    name, content, message = BAD[case]
+    write(tmp_path, {name: content, "t.tsv": TARGET, "l.tsv": LINKS})
+    own = ("--source", tmp_path / name, "--target", tmp_path / "t.tsv", "--links", tmp_path / "l.tsv")
+    code, out, err = mixtea("inspect", *own)
+    assert code == 2 and out == "" and err.startswith(f"error: {tmp_path / name}: 1 problem\n") and message in err
+
+
+def test_a_file_that_may_not_be_read(tmp_path, mixtea):
+    write(tmp_path, {"g.nt": NT, "t.tsv": TARGET, "l.tsv": LINKS})
+    (tmp_path / "g.nt").chmod(0)
+    own = ("--source", tmp_path / "g.nt", "--source", tmp_path, "--target", tmp_path / "t.tsv")
+    code, _, err = mixtea("inspect", *own, "--links", tmp_path / "l.tsv")
+    assert code == 2 and "a folder, where a file is needed" in err
+    assert os.geteuid() == 0 or "cannot be read (Permission denied)" in err
