@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 
 import pyarrow as pa
 import pytest
 import zstandard
 from conftest import LINKS, TARGET, write
 from small_files import parquet
+
+from mixtea.data.graph_files import read_graph
+from mixtea.errors import Problems
 
 TSV = "".join(f"a{i}\tr\tb{i}\n" for i in range(3000)).encode()
 NT = "".join(f"<http://e/a{i}> <http://e/r> <http://e/b{i}> .\n" for i in range(3000)).encode()
@@ -63,6 +67,31 @@ def test_a_bad_graph_is_explained(case, tmp_path, mixtea):
     own = ("--source", tmp_path / name, "--target", tmp_path / "t.tsv", "--links", tmp_path / "l.tsv")
     code, out, err = mixtea("inspect", *own)
     assert code == 2 and out == "" and err.startswith(f"error: {tmp_path / name}: 1 problem\n") and message in err
+
+
+GOOD = {
+    "g.nt": NT[:600], "g.ttl": b"@prefix e: <http://e/> .\ne:a e:r [ e:s (1 e:b) ] .\n", "g.csv": b'"a",r,b\n' * 5,
+    "g.rdf": b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://e/"><r:Bag/></r:RDF>',
+    "g.parquet": table(["a"], ["r"], ["b"]), "g.nt.gz": gzip.compress(NT[:600]), "g.tsv.zst": ZST(TSV[:600]),
+    "g.trig": b"@prefix e: <http://e/> . e:g { e:a e:r e:b, 'x'@en }",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_whatever_happens_to_a_file_it_is_read_or_explained(name, tmp_path):
+    chance = random.Random(1)
+    for _ in range(60):
+        data = bytearray(GOOD[name])
+        for _ in range(chance.choice((1, 1, 3, 10))):
+            place = chance.randrange(len(data) + 1)
+            data[place : place + chance.choice((0, 1, 20))] = chance.choice(SPLINTERS)
+        (tmp_path / name).write_bytes(data)
+        problems = Problems()
+        read_graph(tmp_path / name, problems)
+        assert all(problem.file == tmp_path / name and problem.todo for problem in problems.found)
+
+
+SPLINTERS = (b"", b"\x00", b"\xff", b'"', b"\n", b"\r", b"\t", b"<", b"<<(", b"_:", b"&a;", b"\\u12", b"[" * 100)
 
 
 def test_a_file_that_may_not_be_read(tmp_path, mixtea):

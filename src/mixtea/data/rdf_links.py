@@ -13,15 +13,21 @@ from mixtea.data.prefixes import joined, shorten
 from mixtea.data.rdf import Statements
 from mixtea.errors import Problems
 
+ALIGNMENT = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"  # of the OAEI's cells, with or without a #
+
 
 def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """The statements with a predicate of identity; all others are left out with a warning."""
+    """Statements with a predicate of identity, and cells of an alignment; all others are left out with a warning."""
     from pyoxigraph import NamedNode
 
     statements = Statements(path, kind, by_line=True)
     rows, lines, others = [], [], Counter[str]()
+    cells: dict[str, dict[str, str]] = {}
     for subject, predicate, value, _ in statements:
-        if predicate.value not in IDENTITY:
+        if predicate.value.startswith(ALIGNMENT):
+            what = predicate.value.removeprefix(ALIGNMENT).removeprefix("#")
+            cells.setdefault(str(subject), {})[what] = getattr(value, "value", "")
+        elif predicate.value not in IDENTITY:
             others[predicate.value] += 1
         elif isinstance(subject, NamedNode) and isinstance(value, NamedNode):
             rows.append((subject.value, value.value))
@@ -29,6 +35,12 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
         else:
             end = value if isinstance(subject, NamedNode) else subject
             problems.add(path, statements.line, str(end), "a link to something without an IRI:", "Name both by IRIs.")
+    same = [cell for cell in cells.values() if {"entity1", "entity2"} <= cell.keys()]
+    others["cells of another relation"] += sum(cell.get("relation", "=") != "=" for cell in same)
+    same = [cell for cell in same if cell.get("relation", "=") == "="]
+    rows += [(cell["entity1"], cell["entity2"]) for cell in same]
+    lines += [statements.line] * len(same)
+    others = +others
     if not rows:
         todo = f"Links are statements with one of {', '.join(IDENTITY_NAMES)}."
         raise UnreadableError(path, None, "", f"no links among its {others.total():,} other statements", todo)

@@ -97,28 +97,36 @@ def _csv(path: Path, headers: Headers, problems: Problems) -> Table:
 
 def _parquet(path: Path, headers: Headers, problems: Problems) -> Table:
     """Rows are counted from 1 and stand for lines."""
+    from pyarrow import ArrowException
+
+    try:
+        columns = _parquet_columns(path, headers)
+    except UnreadableError:
+        raise
+    except (ArrowException, OSError, ValueError, KeyError) as error:  # of whatever is damaged where
+        what = f"not Parquet ({(str(error).splitlines() or ['damaged'])[0].rstrip('.')})"
+        raise UnreadableError(path, None, "", what, "Write the file again, or correct its ending.") from None
+    n = len(columns[0])
+    if not n:
+        problems.add(path, None, "", "the file is empty", f"It needs rows of {len(columns)} columns.")
+    return without_empty_labels(Table(path, columns, np.arange(1, n + 1)), problems)
+
+
+def _parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
+    """The columns that a header names, else the first."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     n = len(headers[0])
-    try:
-        file = pq.ParquetFile(pa.BufferReader(read_bytes(path)))
-        names = file.schema_arrow.names
-        places = header_places(names, headers) or list(range(n))
-        if len(names) < n:
-            what, todo = f"{len(names)} column{'s' if len(names) != 1 else ''}", f"It needs {n}: {_named(headers)}."
-            raise UnreadableError(path, None, ", ".join(names), what, todo)
-        wanted = [names[place] for place in places]
-        read = file.read(columns=wanted)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, UnreadableError):
-            raise
-        what = f"not Parquet ({str(error).splitlines()[0].rstrip('.')})"
-        raise UnreadableError(path, None, "", what, "Write the file again, or correct its ending.") from None
-    columns = tuple(_texts(path, name, read.column(name)) for name in wanted)
-    if not read.num_rows:
-        problems.add(path, None, "", "the file is empty", f"It needs rows of {n} columns.")
-    return without_empty_labels(Table(path, columns, np.arange(1, read.num_rows + 1)), problems)
+    file = pq.ParquetFile(pa.BufferReader(read_bytes(path)))
+    names = file.schema_arrow.names
+    if len(names) < n:
+        what = f"{len(names)} column{'s' if len(names) != 1 else ''}"
+        todo = f"It needs {n}: {' or '.join(', '.join(header) for header in headers[:2])}."
+        raise UnreadableError(path, None, ", ".join(names), what, todo)
+    wanted = [names[place] for place in header_places(names, headers) or range(n)]
+    read = file.read(columns=wanted)
+    return tuple(_texts(path, name, read.column(name)) for name in wanted)
 
 
 def _texts(path: Path, name: str, column: Any) -> np.ndarray:
@@ -128,11 +136,7 @@ def _texts(path: Path, name: str, column: Any) -> np.ndarray:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (is_text or pa.types.is_integer(kind)):
-        raise UnreadableError(
-            path, None, name, f"a column of type {kind}:", "Labels are text; whole numbers become text."
-        )
-    return column.cast(pa.string()).fill_null("").to_numpy(zero_copy_only=False).astype(object)
-
-
-def _named(headers: Headers) -> str:
-    return " or ".join(", ".join(header) for header in headers[:2])
+        todo = "Labels are text; whole numbers become text."
+        raise UnreadableError(path, None, name, f"a column of type {kind}:", todo)
+    coded = column.cast(pa.large_string()).fill_null("").combine_chunks().dictionary_encode()
+    return coded.dictionary.to_numpy(zero_copy_only=False).astype(object)[coded.indices.to_numpy()]
