@@ -336,3 +336,23 @@ def test_an_interrupted_training_leaves_nothing(tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode not in (0, 2) and "interrupted after epoch" in err and "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warm_start_says_what_changed(run, folder, mixtea, tmp_path):
+    out = tmp_path / "grown"
+    code, _, err = mixtea("fit", folder, "--warm-start", run, "--out", out, *SHORT)
+    assert code == 0 and "earlier mappings changed" in err
+    assert (out / "changes.tsv").read_text().startswith("source\told_target\tnew_target\twhy\n")
+    assert mixtea("score", out)[0] == 0
+    config = json.loads((out / "config.json").read_text())
+    assert config["max_epochs"] == 2 and config["ramp_up_epochs"] == 0
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [(("--set", "entity_dim=7"), "warm start needs the encoder"), ((), "no such run folder")],
+)
+def test_a_warm_start_that_cannot_be_is_refused(run, folder, mixtea, tmp_path, wrong, message):
+    start = run if wrong else tmp_path / "nothing"
+    code, _, err = mixtea("fit", folder, "--warm-start", start, "--out", tmp_path / "grown", *SHORT, *wrong)
+    assert code == 2 and message in err and not (tmp_path / "grown").exists()
