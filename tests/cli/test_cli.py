@@ -200,7 +200,7 @@ def test_score_of_other_links_and_as_json(run, tmp_path, mixtea):
 def test_predictions_have_a_header_and_k_rows_a_source(run, tmp_path, mixtea):
     assert mixtea("predict", run, "--out", tmp_path / "deep" / "p.tsv", "--k", "3")[0] == 0
     frame = pd.read_csv(tmp_path / "deep" / "p.tsv", sep="\t")
-    assert frame.columns.tolist() == ["source", "target", "rank", "score", "probability", "voters"]
+    assert frame.columns.tolist() == ["source", "target", "rank", "score", "probability", "voters", "decision"]
     assert frame.groupby("source").size().tolist() == [3, 3, 3]
 
 
