@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import LINKS, SOURCE, TARGET, write
 
-from mixtea import Config, ConfigError, DataError, cli
+from mixtea import Config, ConfigError, DataError
 from mixtea.example import FOLDER as WORLD
 from mixtea.ranges import PAPER, Range, parse_ranges
 from mixtea.tune import Study, Trial
@@ -24,20 +24,6 @@ from mixtea.tune import Study, Trial
 SHORT = ("--preset", "paper", "--device", "cpu", "--set", "max_epochs=6", "--set", "validate_every=2")
 WIDTHS = ("--range", "entity_dim=8,16")
 RATES = ("--range", "entity_dim=8..32", "--range", "learning_rate=0.001..0.05")
-
-
-@pytest.fixture
-def mixtea(capsys, monkeypatch):
-    """Call `mixtea ARGS` in this process: (exit code, standard output, standard error)."""
-
-    def call(*args):
-        monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, args)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-        out, err = capsys.readouterr()
-        return stopped.value.code or 0, out, err
-
-    return call
 
 
 @pytest.fixture
