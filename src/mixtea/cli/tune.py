@@ -37,6 +37,10 @@ def tune(
     links: options.Links = None,
     valid_links: options.ValidLinks = None,
     one_to_many: options.OneToMany = False,
+    keep_types: options.KeepTypes = None,
+    keep_predicates: options.KeepPredicates = None,
+    drop_predicates: options.DropPredicates = None,
+    namespaces: options.Namespaces = None,
     ranges: Annotated[list[str], typer.Option("--range", metavar="FIELD=...", help=RANGES)] = [],  # noqa: B006
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, with those that are there.")] = 20,
     preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
@@ -59,7 +63,11 @@ def tune(
     chosen = chosen_settings(preset, None, settings, seed, device)
     tried = parse_ranges(ranges, preset, chosen)
     own: dict[str, Any] = dict(source=source, target=target, links=links, valid_links=valid_links)
-    read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1))
+    part = dict(
+        keep_types=keep_types, keep_predicates=keep_predicates, drop_predicates=drop_predicates, namespaces=namespaces
+    )
+    kept = options.reading(*part.values(), None)
+    read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1), reading=kept)
     study = Study(read, out, tried, preset, chosen)
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     console.print(f"{study.task!r}")
@@ -72,10 +80,12 @@ def tune(
     if study.best is None:
         raise TrainingError(f"{out}: no trial came to its end. The last one: {study.trials[-1].note}")
     show(study)
-    given = {"--fold": fold} | {f"--{name.replace('_', '-')}": value for name, value in own.items()}
-    given |= {"--preset": preset, "--config": out / "best.toml", "--out": out / "best", "--device": device}
+    given = {"fold": fold} | own | part
+    given |= {"preset": preset, "config": out / "best.toml", "out": out / "best", "device": device}
     words = ["mixtea", "fit", *([str(task)] if task else [])]
-    words += [word for flag, value in given.items() if value is not None for word in (flag, str(value))]
+    for name, value in given.items():
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            words += [f"--{name.replace('_', '-')}", str(one)]
     words += ["--one-to-many"] * one_to_many + ["--overwrite"] * (out / "best").exists()
     typer.echo(f"To train with the best settings:\n{shlex.join(words)}")
 
