@@ -66,7 +66,7 @@ def tune(
     part = dict(
         keep_types=keep_types, keep_predicates=keep_predicates, drop_predicates=drop_predicates, namespaces=namespaces
     )
-    kept = options.reading(*part.values(), None)
+    kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, None)
     read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1), reading=kept)
     study = Study(read, out, tried, preset, chosen)
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
