@@ -67,3 +67,7 @@ def test_nothing_changed():
     source = named(make_graph(EDGES, 9), "abcdefghi")
     told = Told(source, source, {"a": "a", "b": None})
     assert changes(told, told).empty
+
+
+def test_a_run_differs_from_itself_in_nothing(fitted):
+    assert changes(fitted, fitted).empty

@@ -166,7 +166,7 @@ class MixTEA:
         decoder: str | None = None,
         voters: str | None = None,
     ) -> Mapping:
-        """Decide about every source entity without a training link, among all targets.
+        """Decide about every source entity without a given link, among all targets.
 
         Each target is given once, by a one-to-one assignment unless another `decoder` is named, unless `one_to_many`.
         With `abstain` a source has no counterpart where that is likelier than its best target. `with_given` puts the
@@ -180,8 +180,8 @@ class MixTEA:
     ) -> dict[str, float]:
         """Precision, recall and F1 of the mapping that `map` gives, on links (the task's test links unless given).
 
-        With `complete` no further entity has a counterpart, the training and validation links' apart; without, only
-        mappings of sources with a link are judged.
+        With `complete` no further entity has a counterpart; without, only mappings of sources with a link are judged.
+        Links of sources that have a given link do not count: the mapping says nothing of them.
         """
         mapping, truth = self._judged(links, one_to_many, abstain)
         return mapping_scores(mapping, truth, complete=complete)
@@ -192,14 +192,14 @@ class MixTEA:
         return threshold_curve(mapping, truth, complete=complete)
 
     def _judged(self, links: Any, one_to_many: bool, abstain: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The mapping and the links as labels; sources of validation links are not judged."""
+        """The mapping and the links as labels, given links apart: the mapping is about other sources."""
         self._check_fitted()
         task, links = self.task_, self._links(links)
+        given = np.concatenate([task.train, task.valid])
+        links = links[~np.isin(links[:, 0], given[:, 0])]
         names = (task.source.entities[links[:, 0]], task.target.entities[links[:, 1]])
         truth = pd.DataFrame(dict(zip(("source", "target"), names, strict=True)))
-        mapping = self.map(one_to_many=one_to_many, abstain=abstain).pairs()
-        known = set(task.source.entities[task.valid[:, 0]]) - set(truth["source"])
-        return mapping[~mapping["source"].isin(known)], truth
+        return self.map(one_to_many=one_to_many, abstain=abstain).pairs(), truth
 
     @_reproducibly
     def score(self, links: Any = None, *, decoder: str | None = None, voters: str | None = None) -> dict[str, float]:

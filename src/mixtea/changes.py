@@ -29,17 +29,22 @@ def changes(old: MixTEA, new: MixTEA) -> pd.DataFrame:
 
     `why` is the first reason of WHY that holds; new_target is None where there is no counterpart now.
     """
-    before = old.map().pairs()[["source", "target"]].rename(columns={"target": "old_target"})
-    now = new.map(with_given=True).to_frame()[["source", "target", "given"]].rename(columns={"target": "new_target"})
-    now = now.drop_duplicates("source")
-    both = before.merge(now, on="source", how="left")
-    both["new_target"] = both["new_target"].astype(object).where(both["new_target"].notna(), None)
-    changed = both[both["old_target"] != both["new_target"]].reset_index(drop=True)
+    before = _decided(old).rename(columns={"target": "old_target", "given": "was_given"}).dropna(subset=["old_target"])
+    now = _decided(new).rename(columns={"target": "new_target"})
+    same = pd.MultiIndex.from_frame(before[["source", "old_target"]]).isin(
+        pd.MultiIndex.from_frame(now[["source", "new_target"]])
+    )
+    changed = before[~same].merge(now.drop_duplicates("source"), on="source", how="left").reset_index(drop=True)
+    changed["new_target"] = changed["new_target"].astype(object).where(changed["new_target"].notna(), None)
     reasons = _reasons(changed, old, new, now)
     why = np.full(len(changed), "learning", dtype=object)
     for name in reversed(list(reasons)):
         why[reasons[name]] = name
     return changed.assign(why=why)[["source", "old_target", "new_target", "why"]]
+
+
+def _decided(aligner: MixTEA) -> pd.DataFrame:
+    return aligner.map(with_given=True).to_frame()[["source", "target", "given"]]
 
 
 def _reasons(changed: pd.DataFrame, old: MixTEA, new: MixTEA, now: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -50,7 +55,7 @@ def _reasons(changed: pd.DataFrame, old: MixTEA, new: MixTEA, now: pd.DataFrame)
     return {
         "source gone": ~source.isin(task.source.entities).to_numpy(),
         "target gone": ~before.isin(task.target.entities).to_numpy(),
-        "given": changed["given"].eq(True).to_numpy(),
+        "given": (changed["given"].eq(True) & ~changed["was_given"].astype(bool)).to_numpy(),
         "given to another": before.isin(given).to_numpy(),
         "new target": (after.notna() & ~after.isin(old.task_.target.entities)).to_numpy(),
         "own triples": (source.isin(touched[0]) | before.isin(touched[1]) | after.isin(touched[1])).to_numpy(),

@@ -14,7 +14,7 @@ from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.decoding import Decoded, LastOpinions, decode
 from mixtea.match.alignment import BACKWARD, FORWARD, VOTERS, Alignment
-from mixtea.match.decide import ranked
+from mixtea.match.decide import ASSIGNED, ranked
 from mixtea.match.mapping import Mapping
 from mixtea.match.nearest import nearest
 from mixtea.measure.calibration import Calibration, features, trust
@@ -53,30 +53,80 @@ class Predictor:
 
     def alignment(self, k: int) -> Alignment:
         """The k best of all targets for every source without a training link."""
-        task, found = self.task, self._ranked(k)
+        task, found = self.task, self._complete(*self._ranked(k))
         probability, counterpart = self._probabilities(found)
         return Alignment(
             task.source, task.target, self.free, found.target, found.score, probability, found.voters, counterpart
         )
 
     def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
-        """A decision about every source; `once` gives a target to one source only."""
-        task, alignment = self.task, self.alignment(min(2, self.task.target.n_entities))
+        """A decision about every source without a given link; `once` gives a target to one source only."""
+        task = self.task
+        found, free_target = self._choices(once)
+        probability, counterpart = self._probabilities(found, bounded=once)
+        alignment = Alignment(
+            task.source, task.target, self.free, found.target, found.score, probability, found.voters, counterpart
+        )
         frame = alignment.decisions()
-        if once:
-            first = frame.sort_values("probability", ascending=False, kind="stable").drop_duplicates("target").index
-            frame.loc[~frame.index.isin(first), "target"] = None
-        if abstain:
-            frame.loc[(1 - alignment.counterpart > frame["probability"]).to_numpy(), "target"] = None
-        frame.loc[frame["probability"] == 0, "target"] = None  # structure says nothing
-        alone = frame["target"].isna().to_numpy()
-        frame.loc[alone, "probability"] = 1 - alignment.counterpart[alone]
+        silent, best = found.silent[:, 0], probability[:, 0]
+        if once and self.config.decoder != "one_to_one":  # an assignment has given each target once
+            order = np.argsort(-best, kind="stable")
+            free_target[order] &= ~frame["target"].iloc[order].duplicated().to_numpy()
+        doubted = (1 - counterpart > best) if abstain else np.zeros(len(frame), dtype=bool)
+        lost = silent | ~free_target
+        frame["probability"] = np.select([silent, lost, doubted], [np.nan, 1 - best, 1 - counterpart], best)
+        frame.loc[lost | doubted, "target"] = None
+        frame.loc[lost | doubted, "voters"] = ""
+        frame = frame[~np.isin(self.free, task.valid[:, 0])]
         if with_given:
-            links = np.concatenate([task.train, task.valid])
-            names = {"source": task.source.entities[links[:, 0]], "target": task.target.entities[links[:, 1]]}
-            given = pd.DataFrame(names).assign(probability=1.0, runner_up=None, runner_up_probability=0.0, voters="")
-            frame = pd.concat([given.assign(given=True), frame[~frame["source"].isin(given["source"])]])
+            frame = pd.concat([self._given(), frame])
         return Mapping(task.source, task.target, frame.reset_index(drop=True))
+
+    def _given(self) -> pd.DataFrame:
+        """The training and validation links as rows of a mapping."""
+        links = np.concatenate([self.task.train, self.task.valid])
+        names = {"source": self.task.source.entities[links[:, 0]], "target": self.task.target.entities[links[:, 1]]}
+        others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
+        return pd.DataFrame(names).assign(**others).astype({"runner_up": object})
+
+    def _choices(self, once: bool) -> tuple[Ranked, np.ndarray]:
+        """The two best of each source where validation links are given, so that their ends are taken if `once`.
+
+        And whether the first one is free: some source's, and not another one's by the assignment. Sources of validation
+        links keep what they would get without.
+        """
+        decoded, task = self.decoded, self.task
+        taken = (task.valid[:, 0], task.valid[: None if once else 0, 1])
+        given = [torch.from_numpy(np.unique(side)).to(self.rows.device) for side in taken]
+        kept = [(~torch.isin(decoded.rows[side], given[side])).nonzero().flatten() for side in (0, 1)]
+        target = self._ranked(min(2, task.target.n_entities))[0]
+        opinions = decoded.opinions
+        self._put_best(target, opinions.pairs, decoded.ranking(), decoded.rows)
+        pairs, ranking = decoded.among(*kept)
+        row, first = self._put_best(target, pairs, ranking, (decoded.rows[0][kept[0]], decoded.rows[1][kept[1]]))
+        free = torch.zeros(len(self.rows), dtype=torch.bool, device=self.rows.device)
+        free[row] = first > ASSIGNED / 2 if self.config.decoder == "one_to_one" else True
+        belief, bits = (self._looked_up(target, values) for values in (opinions.belief, decoded.voters()))
+        return self._complete(target, belief.double(), belief, bits), free.cpu().numpy()
+
+    def _put_best(
+        self, target: Tensor, pairs: Pairs, ranking: Tensor, ends: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """Write the two best of each row of `pairs`, between the entities `ends`, into `target` [p, 2].
+
+        Returns the places of these sources, and what ranks their first one.
+        """
+        if not len(pairs):
+            return ends[0][:0], ranking[:0]
+        best = ranked(pairs, ranking, 2)
+        best, sources = best[best[:, 0] >= 0], ends[0][best[:, 0] >= 0]
+        row = places(self.rows, self.task.source.n_entities)[sources]
+        named = ends[1][pairs.target[best.clamp(min=0)]]
+        old = target[row]
+        other = old[:, 0].where(old[:, 0] != named[:, 0], old[:, -1])
+        named[:, 1] = named[:, 1].where(best[:, 1] >= 0, other)
+        target[row] = named[:, : target.shape[1]]
+        return row, ranking[best[:, 0]]
 
     def scores(self, links: np.ndarray) -> dict[str, float]:
         """Hit@k and MRR of links [p, 2] both ways, and how far the probabilities of their mappings can be trusted."""
@@ -94,12 +144,15 @@ class Predictor:
         right = self._among(links, self.free[asked], alignment.target_index[asked, 0])
         return found | dict(trust(alignment.probability[asked, 0], right))
 
-    def _ranked(self, k: int) -> Ranked:
+    def _ranked(self, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(targets, score, belief, voters) [p, k]: the k best by the decoder."""
         score, found, bits = self._nearest(k)
         if self.plain:
-            belief = self._looked_up(found, self.decoded.opinions.belief)
-        else:
-            found, score, belief, bits = self._of_decoder(found, k)
+            return found, score, self._looked_up(found, self.decoded.opinions.belief), bits
+        return self._of_decoder(found, k)
+
+    def _complete(self, found: Tensor, score: Tensor, belief: Tensor, bits: Tensor) -> Ranked:
+        """With what else is known of the candidates."""
         alone = [torch.from_numpy(g.isolated()).to(self.rows.device) for g in (self.task.source, self.task.target)]
         silent = alone[0][self.rows][:, None] | alone[1][found]  # structure says nothing of entities without triples
         pairs, held = self.decoded.opinions.pairs, self.decoded.opinions.belief
@@ -155,11 +208,11 @@ class Predictor:
         best = ranked(both, ranking, min(k, m))
         return both.target[best], shown[best].double(), belief[best], bits[best]
 
-    def _probabilities(self, found: Ranked) -> tuple[np.ndarray, np.ndarray]:
+    def _probabilities(self, found: Ranked, *, bounded: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """([p, k], [p]): of each candidate, and of a counterpart at all; both learned from the validation links.
 
         A candidate is right if there is a counterpart and, then, as often as such candidates of the validation links
-        are; a row's further candidates share what its first one leaves.
+        are; a row's further candidates share what its first one leaves. `bounded`: a target has one source at most.
         """
         task, free = self.task, self.free
         agreeing = np.stack([(found.voters >> bit) & 1 for bit in range(len(VOTERS))]).sum(0) / self.decoded.n_voters
@@ -175,12 +228,17 @@ class Predictor:
         counterpart = np.zeros(len(free))
         if speaks.any():
             first = np.column_stack([seen[:, 0, 1:], found.chosen[:, 0]])[speaks]
-            at_most = (task.target.n_entities - len(np.unique(task.train[:, 1]))) / len(free)
+            at_most = len(task.unlabelled()[1]) / speaks.sum() if bounded and self._links_are_single() else 1.0
             counterpart[speaks] = counterparts(first, known[speaks], probability[speaks, 0], at_most)
         probability *= counterpart[:, None]
         left, others = counterpart[:, None] - probability[:, :1], probability[:, 1:]
         others *= np.minimum(1.0, left / np.maximum(others.sum(axis=1, keepdims=True), 1e-12))
         return probability, counterpart
+
+    def _links_are_single(self) -> bool:
+        """Whether no target has two given links: then none is expected to have."""
+        links = np.concatenate([self.task.train, self.task.valid])
+        return len(np.unique(links[:, 1])) == len(links)
 
     def _cosines(self, found: np.ndarray) -> np.ndarray:
         """[p * k]: the student's cosine of every source and its candidates."""

@@ -85,4 +85,8 @@ def test_prefixes_survive_in_a_run(tmp_path):
 def test_a_task_without_doubts_about_its_graphs(tmp_path):
     write(tmp_path, {"s": SOURCE, "t": TARGET, "l": LINKS})
     task = load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / "l")
-    assert [doubt.split(":")[0] for doubt in doubts(task)] == ["only 4 train links", "only 1 valid links"]
+    assert [doubt.split(":")[0] for doubt in doubts(task)] == [
+        "only 4 train links",
+        "only 1 valid links",
+        "fewer than 30 valid links",
+    ]

@@ -45,6 +45,22 @@ def test_other_files_are_other_runs(tmp_path):
     assert fingerprint(tmp_path / "world") != fingerprint(WORLD)
 
 
+def test_results_in_the_task_folder_are_not_taken_for_its_files(tmp_path):
+    shutil.copytree(WORLD, tmp_path / "world")
+    before = fingerprint(tmp_path / "world")
+    (tmp_path / "world/results").mkdir()
+    (tmp_path / "world/results/rows.jsonl").write_text("{}")
+    (tmp_path / "world/README").write_text("more words")
+    assert fingerprint(tmp_path / "world") == before
+
+
+def test_a_task_with_an_empty_folder_of_folds_is_named(tmp_path):
+    shutil.copytree(WORLD, tmp_path / "world", ignore=shutil.ignore_patterns("721_5fold"))
+    (tmp_path / "world/721_5fold").mkdir()
+    with pytest.raises(DataError, match="no fold in it"):
+        plan(tmp_path, folds=())
+
+
 def test_rows_that_a_preset_cannot_do_are_left_out():
     labels = [row.label for row in plan(only=("ablation",), presets=("best",)).rows["ablation"]]
     assert labels == ["without relations", "without L_u", "without MDR", "complete"]
@@ -59,6 +75,7 @@ def test_rows_that_a_preset_cannot_do_are_left_out():
         (dict(presets=("bset",)), "preset 'bset' is unknown"),
         (dict(settings={"device": "cpu"}), "Name the device by --device"),
         (dict(settings={"epochs": 3}), "no setting 'epochs'"),
+        (dict(only=("layers",), settings={"n_layers": 3}), "varies n_layers itself"),
     ],
 )
 def test_a_wrong_wish_is_named(wrong, message):

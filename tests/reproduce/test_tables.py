@@ -93,3 +93,11 @@ def test_figures_are_drawn_for_one_task_and_several(tmp_path):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     draw("curves", rows, [TASK], tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_a_table_says_which_settings_were_changed():
+    own = Measured(Variant("without MDR", "paper", {"rectify": False, "max_epochs": 4}, own=frozenset({"rectify"})), {})
+    runs = {TASK: [run(0.5, config={"rectify": False, "max_epochs": 4})]}
+    text = markdown("ablation", [Measured(own.variant, runs)], [TASK])
+    assert "Settings changed by --set: max_epochs=4." in text and "rectify" not in text
+    assert "--set" not in markdown("main", [measured()], [TASK])

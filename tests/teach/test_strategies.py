@@ -108,3 +108,14 @@ def test_every_strategy_learns_and_leaves_test_links_alone(example, teaching):
 def test_a_council_needs_mixture_teaching():
     with pytest.raises(ConfigError, match="teaching=mixture"):
         Config.preset("best", teaching="mutual")
+
+
+def test_negatives_belong_to_the_links_of_their_epoch(tiny):
+    """One-to-one editing can exchange pairs and keep their number: negatives are drawn anew all the same."""
+    config = Config(teaching="one_to_one", teaching_every=2, teaching_threshold=-1.0, negatives_every=100)
+    trainer = Trainer(tiny, config, torch.device("cpu"))
+    for epoch in range(1, 8):
+        trainer.step(epoch)
+        links = torch.cat([trainer.links, trainer.proposed])
+        kept = trainer.negatives[:, :, 1]  # the source end is replaced, the target end stays
+        assert (kept == links[:, 1:]).all()

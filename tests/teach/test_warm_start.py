@@ -84,3 +84,10 @@ def test_a_warm_start_is_better_than_the_same_epochs_from_scratch(example):
     old = MixTEA(**settings, max_epochs=40).fit(example)
     warm, cold = (MixTEA(**settings, max_epochs=4).fit(example, warm_start=start) for start in (old, None))
     assert warm.score()["hits@1"] > cold.score()["hits@1"] + 0.05
+
+
+def test_other_precision_is_fine_and_other_sharing_of_relations_is_refused(before, after):
+    old = MixTEA(**SMALL).fit(before)
+    assert MixTEA(**SMALL, precision="float64").fit(after, warm_start=old).n_epochs_ == 2
+    with pytest.raises(ConfigError, match="shared_relations of the earlier run"):
+        MixTEA(**SMALL, shared_relations=False).fit(after, warm_start=old)

@@ -32,7 +32,7 @@ def export(
     voters: options.Voters = None,
     device: options.Device = None,
 ) -> None:
-    """Write the mapping in a standard format: one decision for every source entity without a training link.
+    """Write the mapping in a standard format: one decision for every source entity without a given link.
 
     Every target is given once, and a source has no counterpart where that is likelier than its best target. A .tsv has
     two columns, source and target, and no header, like a file of links.

@@ -154,11 +154,15 @@ def train_and_save(
     return aligner
 
 
-def _changes(old: MixTEA, new: MixTEA, console: Console) -> pd.DataFrame:
+def _changes(old: MixTEA, new: MixTEA, console: Console) -> pd.DataFrame | None:
     """What became of the earlier run's mappings; said in short."""
     from mixtea.changes import WHY, changes
 
-    changed = changes(old, new)
+    try:
+        changed = changes(old, new)
+    except Exception as error:  # what was learned is worth more than a comparison
+        console.print(f"warning: the earlier mappings could not be compared: {error!r}", highlight=False, markup=False)
+        return None
     console.print(f"{len(changed):,} earlier mappings changed", highlight=False)
     for reason, n in changed["why"].value_counts().items():
         console.print(f"  {n:,}: {WHY[reason]}", highlight=False)

@@ -26,8 +26,9 @@ def predict(
     """Write ranked candidates for every source entity without a training link, and what is decided about it.
 
     Columns: source, target, rank, score, probability (calibrated on the validation links), voters (who favours it),
-    decision: mapped at the target that the source is given, no counterpart at the first candidate of a source where
-    that is likelier or its targets go to others. The runner-up of a mapping is the best other candidate.
+    decision: mapped at the target that the source is given (at rank k + 1 if it is not among the k best), and at the
+    first candidate no counterpart, where that is likelier or its targets go to others, or given, where a validation
+    link says it. The runner-up of a mapping is the best other candidate.
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """
@@ -39,4 +40,5 @@ def predict(
     aligner = MixTEA.load(run, device=device)
     mapping = aligner.map(one_to_many=one_to_many, abstain=not every, decoder=decoder, voters=voters)
     n = write_candidates(aligner.predict(k, decoder=decoder, voters=voters), mapping, out)
-    typer.echo(f"{out}: {n:,} candidates; {len(mapping.pairs()):,} of {len(mapping):,} sources mapped", err=True)
+    mapped = f"{len(mapping.pairs()):,} of {len(mapping):,} sources without a given link mapped"
+    typer.echo(f"{out}: {n:,} candidates; {mapped}", err=True)

@@ -13,6 +13,7 @@ from mixtea.data.part import FileRead
 from mixtea.data.task import SPLITS, Task
 
 FEW_LINKS = 100
+NEEDED_FOR_DOUBT = 30  # validation links, below which every source is taken to have a counterpart
 TOP_RELATIONS = 5
 
 
@@ -115,3 +116,5 @@ def _link_doubts(task: Task) -> Iterator[str]:
         yield "no validation links: training runs to max_epochs and all voters weigh the same"
     elif len(task.valid) < FEW_LINKS:
         yield f"only {len(task.valid)} valid links: their scores are rough"
+    if len(task.valid) < NEEDED_FOR_DOUBT:
+        yield f"fewer than {NEEDED_FOR_DOUBT} valid links: entities without a counterpart are not recognised"

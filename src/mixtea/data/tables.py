@@ -20,6 +20,10 @@ TRIPLE_HEADERS: Headers = (
     ("head", "relation", "tail"),
     ("subject", "predicate", "object"),
     ("source", "relation", "target"),
+    ("subject", "relation", "object"),
+    ("head", "predicate", "tail"),
+    ("h", "r", "t"),
+    ("s", "p", "o"),
 )
 LINK_HEADERS: Headers = (
     ("source", "target"),

@@ -23,26 +23,33 @@ _SEPARATORS = re.compile("[\t\n\r]")
 def write_candidates(alignment: Alignment, mapping: Mapping, path: Path) -> int:
     """All ranked candidates with a header: source, target, rank, score, probability, voters, decision.
 
-    The decision is "mapped" at the target that the mapping gives the source, and "no counterpart" at the first
-    candidate of a source without one. Returns how many candidates there are.
+    The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
+    not among the k best; else at the first candidate "no counterpart", or "given" where a link was. Returns how many
+    candidates there are.
     """
-    frame = alignment.to_frame()
-    frame["decision"] = _decisions(frame, mapping)
-    for name in ("score", "probability"):
-        frame[name] = frame[name].map("{:.6f}".format)
+    frame = _decided(alignment.to_frame(), mapping)
+    frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
+    frame["probability"] = frame["probability"].map("{:.6f}".format)
     _check(frame, path)
     with whole_file(path) as temporary:
         frame.to_csv(temporary, **_FORMAT)
     return len(frame)
 
 
-def _decisions(frame: pd.DataFrame, mapping: Mapping) -> np.ndarray:
-    pairs = mapping.pairs()
-    mapped = pd.MultiIndex.from_frame(frame[["source", "target"]]).isin(
-        pd.MultiIndex.from_frame(pairs[["source", "target"]])
-    )
-    alone = (frame["rank"] == 1) & ~frame["source"].isin(pairs["source"])
-    return np.select([mapped, alone.to_numpy()], ["mapped", "no counterpart"], "")
+def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
+    """The candidates with a column `decision`."""
+    pairs, ends = mapping.pairs(), ["source", "target"]
+    listed = pd.MultiIndex.from_frame(pairs[ends]).isin(pd.MultiIndex.from_frame(frame[ends]))
+    missing = pairs.loc[~listed, [*ends, "probability", "voters"]]
+    missing = missing.assign(rank=int(frame["rank"].max()) + 1 if len(frame) else 1, score=np.nan)
+    order = pd.Categorical(pd.concat([frame["source"], missing["source"]]), categories=frame["source"].unique())
+    frame = pd.concat([frame, missing[frame.columns]]).assign(order=order.codes)
+    frame = frame.sort_values(["order", "rank"], kind="stable").drop(columns="order").reset_index(drop=True)
+    mapped = pd.MultiIndex.from_frame(frame[ends]).isin(pd.MultiIndex.from_frame(pairs[ends]))
+    first = (frame["rank"] == 1).to_numpy()
+    alone = first & frame["source"].isin(mapping.frame.loc[mapping.frame["target"].isna(), "source"]).to_numpy()
+    given = first & ~frame["source"].isin(mapping.frame["source"]).to_numpy()
+    return frame.assign(decision=np.select([mapped, alone, given], ["mapped", "no counterpart", "given"], ""))
 
 
 def write_links(mapping: Mapping, path: Path, about: About) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
-NEEDED = 30  # links below which their looks are not used
+from mixtea.data.summary import NEEDED_FOR_DOUBT
+
 TAIL = 0.1  # least share of the links that a threshold leaves
 NEARLY_ALL = 0.95  # a share from which on all are taken to have a counterpart
 CHOICE = 0.5  # links by which fewer than this part of the sure mappings would have a counterpart are no random sample
@@ -28,7 +29,7 @@ def counterparts(seen: np.ndarray, known: np.ndarray, right: np.ndarray, at_most
     """
     sure = min(at_most, float((right * seen[:, -1]).mean()))  # mappings to count on, a target each
     x = _scaled(seen)
-    if known.sum() >= NEEDED:
+    if known.sum() >= NEEDED_FOR_DOUBT:
         scores = told_apart(x, known)
         share = min(at_most, share_with_counterpart(scores, scores[known]))
         if share < CHOICE * sure:  # links were given for easy entities: trust sizes and evidence, not their looks
@@ -37,8 +38,10 @@ def counterparts(seen: np.ndarray, known: np.ndarray, right: np.ndarray, at_most
         share = 1.0
     else:
         known, share, x = (seen[:, -1] > 0) & (right > CHOICE), sure, _scaled(seen[:, EVIDENCE])
-    if share >= NEARLY_ALL or not known.any():
+    if share >= NEARLY_ALL:
         return np.ones(len(seen))
+    if not known.any():
+        return np.full(len(seen), min(share, at_most))
     return _sigmoid(x @ like_the_links(x, x[known], share))
 
 

@@ -22,6 +22,7 @@ class Variant:
     settings: Mapping[str, Any] = field(default_factory=dict)
     share: float | None = None  # of all links that train; None: as the fold has it
     observed: bool = False  # the test links are scored during the training too
+    own: frozenset[str] = frozenset()  # the settings that make it this row
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Experiment:
             except ConfigError:
                 continue
             for share in self.shares or (None,):
-                yield Variant(label, preset, settings, share, self.observed)
+                yield Variant(label, preset, settings, share, self.observed, frozenset(settings))
 
 
 EXPERIMENTS = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mixtea.data.task import Task, load_task
+from mixtea.errors import DataError
 from mixtea.export.files import whole_file
 from mixtea.reproduce.experiments import EXPERIMENTS, Variant
 from mixtea.reproduce.plan import Plan
@@ -19,11 +21,18 @@ PAGE = "results.md"
 def write_pages(folder: Path, plan: Plan, rows: Mapping[str, Any]) -> Path:
     """The tables and figures of a plan from the rows that are there, and the page of all that the folder holds."""
     if "data" in plan.rows:
-        write_data(folder, {task: load_task(path, fold=plan.folds[task][0]) for task, path in plan.folders.items()})
+        write_data(folder, dict(_readable(plan)))
     for name, variants in plan.rows.items():
         if name != "data":
             write_experiment(folder, name, [_measured(row, plan, rows) for row in variants], list(plan.folders))
     return write_page(folder, rows)
+
+
+def _readable(plan: Plan) -> Iterator[tuple[str, Task]]:
+    """The tasks whose files can be read; what is wrong with others, their runs have said."""
+    for name, path in plan.folders.items():
+        with contextlib.suppress(DataError):
+            yield name, load_task(path, fold=plan.folds[name][0])
 
 
 def _measured(variant: Variant, plan: Plan, rows: Mapping[str, Any]) -> Measured:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mixtea.config import Config
 from mixtea.errors import ConfigError, DataError
-from mixtea.reproduce.experiments import EXPERIMENTS, Variant
+from mixtea.reproduce.experiments import CURVE, EXPERIMENTS, Variant
 from mixtea.reproduce.published import TASKS
 
 
@@ -73,12 +73,18 @@ def make_plan(
         raise ConfigError("Name the device by --device, not as a setting: a run is the same on another one.")
     for preset in (*presets, "paper"):
         Config.preset(preset, **settings)
+    wanted = {name: experiment for name, experiment in EXPERIMENTS.items() if name in only or not only}
+    for name, experiment in wanted.items():
+        varied = {field for _, changed in experiment.variants for field in changed} - CURVE.keys()
+        if varied & settings.keys():
+            field = min(varied & settings.keys())
+            raise ConfigError(f"The part {name!r} varies {field} itself: leave it out of --set, or the part by --only.")
     rows = {
         name: [
             replace(row, settings={**row.settings, **settings})
             for preset in presets or experiment.presets for row in experiment.of_preset(preset)
         ]
-        for name, experiment in EXPERIMENTS.items() if name in only or not only
+        for name, experiment in wanted.items()
     }  # fmt: skip
     folders = find_tasks(data, tasks)
     found = {task: find_folds(folder, folds) for task, folder in folders.items()}
@@ -112,6 +118,8 @@ def find_folds(folder: Path, wanted: Sequence[int]) -> list[int | None]:
     if not folds.is_dir():
         return [None]
     there = sorted(int(p.name) for p in folds.iterdir() if p.name.isdigit())
+    if not there:
+        raise DataError(f"{folds}: no fold in it. Lay train_links, valid_links and test_links into {folds / '1'}.")
     missing = [fold for fold in wanted if fold not in there]
     if missing:
         raise DataError(f"{folds}: no fold {missing[0]}. Choose among {', '.join(map(str, there))}.")
@@ -119,9 +127,10 @@ def find_folds(folder: Path, wanted: Sequence[int]) -> list[int | None]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Of the files that a training reads."""
+    """Of the files that a training can read."""
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
+    names = ("rel_triples_*", "attr_triples_*", "ent_names_*", "ent_links", "721_5fold/*/*_links", "split*/*_links")
+    for path in sorted(path for name in names for path in folder.glob(name)):
         if path.is_file():
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())

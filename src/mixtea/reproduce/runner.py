@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -13,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mixtea.errors import MixTEAError, RunError, TrainingError
 from mixtea.reproduce.plan import Job
@@ -36,7 +35,7 @@ class Rows:
         except OSError as error:
             raise RunError(f"{folder}: cannot be written ({error.strerror}).") from None
         try:
-            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self.file)
             self.rows = dict(self._read())
         except BlockingIOError:
             self.close()
@@ -75,6 +74,15 @@ class Rows:
         return {row["versions"]["mixtea"] for row in self.rows.values()} - {version}
 
 
+def _lock(file: IO[str]) -> None:
+    """One process at a time, where the system can say so; the lock ends with its process."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def run_jobs(
     jobs: Sequence[Job], folders: Mapping[str, Path], rows: Rows, devices: Sequence[str], n_workers: int, on_row: OnRow
 ) -> list[tuple[Job, MixTEAError]]:
@@ -93,17 +101,18 @@ def run_jobs(
         for job in todo:
             ended(job, _attempt(job, folders[job.task], devices[0]))
         return failed
-    for broken in range(BREAKS + 1):
+    broken = 0
+    while True:
         todo = [job for job in todo if job.key not in rows.rows and job not in {j for j, _ in failed}]
         with contextlib.suppress(BrokenProcessPool):
             _run_pool(todo, folders, devices, n_workers, ended)
             return failed
-        if broken == BREAKS:
+        broken += 1
+        if broken > BREAKS:
             raise TrainingError(
                 "A process that trains has died, again and again: is there enough memory? What was done is kept. "
                 "The same command goes on; take fewer --jobs."
             )
-    return failed
 
 
 def _run_pool(
@@ -147,10 +156,18 @@ def _begin(places: Any, threads: int) -> None:
 
 
 def _attempt(job: Job, folder: Path, device: str | None) -> Row | MixTEAError:
+    import torch
+
     from mixtea.reproduce.work import measure
 
-    logging.getLogger("mixtea").setLevel(logging.ERROR)  # that validation links are few is meant here
+    logger = logging.getLogger("mixtea")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # that validation links are few is meant here
     try:
         return measure(job, folder, device or _device[0])
     except MixTEAError as error:
-        return error
+        return TrainingError(str(error))  # plain, so that it can travel between processes
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        return TrainingError(f"out of memory ({str(error).partition('. ')[0]}). Take fewer --jobs.")
+    finally:
+        logger.setLevel(level)

@@ -94,7 +94,15 @@ def _folds(measured: Sequence[Measured]) -> str:
     runs = [run for row in measured for of_task in row.runs.values() for run in of_task]
     folds = sorted({str(run["fold"]) for run in runs if run["fold"] is not None})
     seeds = sorted({str(run["seed"]) for run in runs})
-    return f"Folds: {', '.join(folds) or 'none'}. Seed: {', '.join(seeds)}."
+    usual = {name for row in measured for name in row.variant.settings if not _is_own(row, name)}
+    changed = sorted({f"{name}={run['config'][name]}" for run in runs for name in usual})
+    said = f"Folds: {', '.join(folds) or 'none'}. Seed: {', '.join(seeds)}."
+    return said + (f" Settings changed by --set: {', '.join(changed)}." if changed else "")
+
+
+def _is_own(row: Measured, name: str) -> bool:
+    """Whether the row itself changes the setting, so that its label says it."""
+    return name in row.variant.own or name == "seed"
 
 
 def _lines(name: str, measured: Sequence[Measured], tasks: Sequence[str], metric: str) -> list[list[str]]:

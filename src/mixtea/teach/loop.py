@@ -197,6 +197,7 @@ class Trainer:
         from_votes = self.has_voters and self.strategy.learned_as == "votes"
         if self.has_voters and not from_votes and self.strategy.due(epoch):
             self.cast(epoch)
+            self.negatives = self.negatives[:0]  # other links, other negatives
         links = torch.cat([self.links, self.proposed])
         vectors = self.student(self.generator)
         if (epoch - 1) % config.negatives_every == 0 or len(self.negatives) != len(links):

@@ -36,17 +36,23 @@ def take_over(student: Encoder, old: Mapping[str, Tensor], old_task: Task, task:
     for name in current.keys() - fresh.keys():
         current[name].copy_(old[name])
     known = _entities(old_task, task)
-    device = current["entity"].device
+    device, dtype = current["entity"].device, current["entity"].dtype
     there = torch.from_numpy(known >= 0).to(device)
-    current["entity"][there] = old["entity"].to(device)[torch.from_numpy(known[known >= 0]).to(device)]
+    current["entity"][there] = old["entity"].to(device, dtype)[torch.from_numpy(known[known >= 0]).to(device)]
     _from_neighbours(current["entity"], there, student)
     if "relation" in current:
+        if _n_relations(old_task, student) != len(old["relation"]):
+            raise ConfigError("A warm start needs the setting shared_relations of the earlier run.")
         number = _relations(old_task, task, student.config.shared_relations)
         kept = torch.from_numpy(number >= 0).to(device)
-        current["relation"][kept] = old["relation"].to(device)[torch.from_numpy(number[number >= 0]).to(device)]
+        current["relation"][kept] = old["relation"].to(device, dtype)[torch.from_numpy(number[number >= 0]).to(device)]
     for name, norm in fresh.items():  # as long as random ones: the longer a vector, the slower it turns
         current[name].mul_(norm / current[name].norm())
     return int((known >= 0).sum())
+
+
+def _n_relations(task: Task, student: Encoder) -> int:
+    return relation_numbers(task.source, task.target, student.config.shared_relations)[1]
 
 
 def _entities(old: Task, new: Task) -> np.ndarray:

@@ -13,13 +13,14 @@ from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach.strategies import Rows
 from mixtea.teach.votes import Votes
 
-BOTH_WAYS = 3  # the bits of the two directions
+FORWARD, BOTH_WAYS = 1, 3  # the bits of the two directions
 
 
 class KeepingStrategy(ABC):
     """Every `teaching_every` epochs the student proposes pairs, which it then learns like links."""
 
     asks, learned_as = "student", "links"
+    voters = BOTH_WAYS  # the bits of who agrees on a pair
 
     def __init__(self, config: Config, rows: Rows) -> None:
         self.config, self.rows = config, rows
@@ -33,7 +34,7 @@ class KeepingStrategy(ABC):
         source, target = unit_rows(vectors, *self.rows)
         with fast_products(self.config.fast_products):
             self.held = self.revised(source, target)
-        bits = torch.full_like(self.held[0], BOTH_WAYS)
+        bits = torch.full_like(self.held[0], self.voters)
         shape = (len(source), len(target))
         return Votes(self.held[0], self.held[1], source.new_ones(len(bits)), shape, bits)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from torch import Tensor
 
 from mixtea.similarity import best_both_ways
-from mixtea.teach.strategies.keeping import KeepingStrategy
+from mixtea.teach.strategies.keeping import FORWARD, KeepingStrategy
 
 
 class ThresholdSelfTraining(KeepingStrategy):
     """The nearest target of every source, where their cosine reaches `teaching_threshold`; two may share a target."""
+
+    voters = FORWARD
 
     def propose(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         best = best_both_ways(source, target, mib=self.config.block_mib)
