@@ -19,7 +19,7 @@ SHORT = dict(preset="paper", max_epochs=3, validate_every=2, device="cpu")
 
 def predictions(task, path, **settings):
     aligner = MixTEA(**{**SHORT, **settings}).fit(task)
-    write_candidates(aligner.predict(k=5), path)
+    write_candidates(aligner.predict(k=5), aligner.map(), path)
     return aligner.vectors_, path.read_bytes()
 
 

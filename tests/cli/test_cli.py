@@ -175,7 +175,7 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
     assert mixtea("export", run, "--out", tmp_path / "m.tsv")[0] == 0
     mapping = pd.read_csv(tmp_path / "m.tsv", sep="\t", header=None)
     about = json.loads((run / "run.json").read_text())
-    assert len(mapping) == 5 - 2 and about["versions"]["torch"] and about["seed"] == 1
+    assert len(mapping) == 5 - 3 and about["versions"]["torch"] and about["seed"] == 1
     assert mixtea("export", run, "--with-given", "--out", tmp_path / "all.tsv")[0] == 0
     everything = pd.read_csv(tmp_path / "all.tsv", sep="\t", header=None)
     assert sorted(everything[0]) == list("abcde") and {("a", "A"), ("b", "B")} <= set(
