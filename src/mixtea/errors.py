@@ -53,7 +53,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line is not None else ""
-        shown = f" {_shorten(self.value)}" if self.value else ""
+        shown = f" {shorten(self.value)}" if self.value else ""
         return f"  {where}{self.what}{shown}. {self.todo}"
 
 
@@ -84,7 +84,7 @@ def _report(found: Iterable[Problem]) -> Iterable[str]:
             yield f"  ... and {len(problems) - SHOWN_PER_FILE} more"
 
 
-def _shorten(value: str, width: int = 100) -> str:
+def shorten(value: str, width: int = 100) -> str:
     """The value as a Python literal, so that invisible characters show, cut to a line's length."""
     shown = repr(value)
     return shown if len(shown) <= width else shown[: width - 4] + "..." + shown[0]

@@ -53,31 +53,30 @@ class Predictor:
 
     def alignment(self, k: int) -> Alignment:
         """The k best of all targets for every source without a training link."""
-        task, found = self.task, self._complete(*self._ranked(k))
-        probability, counterpart = self._probabilities(found)
-        return Alignment(
-            task.source, task.target, self.free, found.target, found.score, probability, found.voters, counterpart
-        )
+        return self._with_probabilities(self._complete(*self._ranked(k)))
+
+    def _with_probabilities(self, found: Ranked, *, bounded: bool = True) -> Alignment:
+        probability, counterpart = self._probabilities(found, bounded=bounded)
+        graphs = (self.task.source, self.task.target)
+        return Alignment(*graphs, self.free, found.target, found.score, probability, found.voters, counterpart)
 
     def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
         """A decision about every source without a given link; `once` gives a target to one source only."""
         task = self.task
         found, free_target = self._choices(once)
-        probability, counterpart = self._probabilities(found, bounded=once)
-        alignment = Alignment(
-            task.source, task.target, self.free, found.target, found.score, probability, found.voters, counterpart
-        )
-        frame = alignment.decisions()
-        silent, best = found.silent[:, 0], probability[:, 0]
+        alignment = self._with_probabilities(found, bounded=once)
+        frame, counterpart = alignment.decisions(), alignment.counterpart
+        silent, best = found.silent[:, 0], alignment.probability[:, 0]
+        asked = ~np.isin(self.free, task.valid[:, 0])
         if once and self.config.decoder != "one_to_one":  # an assignment has given each target once
-            order = np.argsort(-best, kind="stable")
+            order = np.flatnonzero(asked)[np.argsort(-best[asked], kind="stable")]
             free_target[order] &= ~frame["target"].iloc[order].duplicated().to_numpy()
         doubted = (1 - counterpart > best) if abstain else np.zeros(len(frame), dtype=bool)
         lost = silent | ~free_target
         frame["probability"] = np.select([silent, lost, doubted], [np.nan, 1 - best, 1 - counterpart], best)
         frame.loc[lost | doubted, "target"] = None
         frame.loc[lost | doubted, "voters"] = ""
-        frame = frame[~np.isin(self.free, task.valid[:, 0])]
+        frame = frame[asked]
         if with_given:
             frame = pd.concat([self._given(), frame])
         return Mapping(task.source, task.target, frame.reset_index(drop=True))
@@ -208,7 +207,7 @@ class Predictor:
         best = ranked(both, ranking, min(k, m))
         return both.target[best], shown[best].double(), belief[best], bits[best]
 
-    def _probabilities(self, found: Ranked, *, bounded: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def _probabilities(self, found: Ranked, *, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
         """([p, k], [p]): of each candidate, and of a counterpart at all; both learned from the validation links.
 
         A candidate is right if there is a counterpart and, then, as often as such candidates of the validation links

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from mixtea.errors import RunError
+from mixtea.errors import RunError, shorten
 from mixtea.export.about import About
 from mixtea.export.mapping import write_mapping
-from mixtea.export.refusal import shown
 from mixtea.labels import decode_label, encode_label
 
 ABOUT = About(set_id="https://example.org/set", licence="https://example.org/licence")
@@ -90,7 +89,7 @@ def write_what_can_be(rows, path, ending, make_mapping):
             return rows
         except RunError as error:
             assert str(path) in str(error) and not path.exists()
-            named = {e for row in rows for e in row if f"the entity {shown(e)} " in str(error)}
+            named = {e for row in rows for e in row if f"the entity {shorten(e)} " in str(error)}
             assert named and all(unwritable(e, ending) for e in named)
             rows = [row for row in rows if not named.intersection(row)]
     rows = [row for row in rows if not any(unwritable(e, ending) for e in row)]

@@ -12,11 +12,9 @@ from rich.text import Text
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
+from mixtea.words import DECODED, METRICS
 
 SIDES = ("source", "target")
-METRICS = ("hits@1", "hits@5", "hits@10", "mrr")
-DECODED = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
-NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 
 
 def approximate_label(config: Config) -> str:
@@ -33,8 +31,8 @@ def score_table(scores: Mapping[str, float], n_links: int, title: str, config: C
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
     table = Table(title=Text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
     table.add_column("direction")
-    for metric in METRICS:
-        table.add_column(NAMES[metric], justify="right")
+    for name in METRICS.values():
+        table.add_column(name, justify="right")
     for label, prefix in (("source to target", ""), ("target to source", "backward_")):
         table.add_row(label, *(f"{scores[prefix + metric]:.3f}" for metric in METRICS))
     return table

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from mixtea.errors import RunError
+from mixtea.errors import RunError, shorten
 
 HALF = re.compile("[\ud800-\udfff]")
 
@@ -16,13 +16,7 @@ def refuse(path: Path, problems: dict[str, str]) -> None:
     if problems:
         label, what = next(iter(problems.items()))
         more = f" {len(problems) - 1:,} more cannot be written either." if len(problems) > 1 else ""
-        raise RunError(f"{path}: the entity {shown(label)} {what}{more}")
-
-
-def shown(label: str, width: int = 100) -> str:
-    """The label as a Python literal, so that invisible characters show, cut to a line's length."""
-    text = repr(label)
-    return text if len(text) <= width else text[: width - 4] + "..." + text[0]
+        raise RunError(f"{path}: the entity {shorten(label)} {what}{more}")
 
 
 def holds(character: str, why: str, instead: str = ".parquet can take it, or mend the label.") -> str:

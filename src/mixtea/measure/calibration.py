@@ -41,16 +41,16 @@ class Calibration:
             margin = sign * (seen @ w)
             away = (w - PRIOR) / PRIOR_SPREAD
             value = np.logaddexp(0, -margin).sum() + away @ away / 2
-            slope = -(sign * _sigmoid(-margin)) @ seen + away / PRIOR_SPREAD
+            slope = -(sign * sigmoid(-margin)) @ seen + away / PRIOR_SPREAD
             return value, slope
 
         self.weights = minimize(loss, PRIOR, jac=True, method="L-BFGS-B").x
 
     def __call__(self, seen: np.ndarray) -> np.ndarray:
-        return _sigmoid(seen @ self.weights)
+        return sigmoid(seen @ self.weights)
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-np.clip(x, -60, 60)))
 
 

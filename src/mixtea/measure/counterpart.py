@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mixtea.data.summary import NEEDED_FOR_DOUBT
+from mixtea.measure.calibration import sigmoid
 
 TAIL = 0.1  # least share of the links that a threshold leaves
 NEARLY_ALL = 0.95  # a share from which on all are taken to have a counterpart
@@ -42,7 +43,7 @@ def counterparts(seen: np.ndarray, known: np.ndarray, right: np.ndarray, at_most
         return np.ones(len(seen))
     if not known.any():
         return np.full(len(seen), min(share, at_most))
-    return _sigmoid(x @ like_the_links(x, x[known], share))
+    return sigmoid(x @ like_the_links(x, x[known], share))
 
 
 def _scaled(features: np.ndarray) -> np.ndarray:
@@ -90,7 +91,7 @@ def like_the_links(everyone: np.ndarray, linked: np.ndarray, share: float) -> np
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         score = everyone @ w
-        return np.logaddexp(0, score).mean() - centre @ w, _sigmoid(score) @ everyone / len(everyone) - centre
+        return np.logaddexp(0, score).mean() - centre @ w, sigmoid(score) @ everyone / len(everyone) - centre
 
     return _minimum(loss, everyone.shape[1], 1 / len(linked))
 
@@ -100,7 +101,7 @@ def _logistic(everyone: np.ndarray, linked: np.ndarray) -> np.ndarray:
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         all_of, few = everyone @ w, linked @ w
-        slope = _sigmoid(all_of) @ everyone / len(everyone) - _sigmoid(-few) @ linked / len(linked)
+        slope = sigmoid(all_of) @ everyone / len(everyone) - sigmoid(-few) @ linked / len(linked)
         return np.logaddexp(0, all_of).mean() + np.logaddexp(0, -few).mean(), slope
 
     return _minimum(loss, everyone.shape[1], 3 / len(linked))
@@ -115,7 +116,3 @@ def _minimum(loss: Callable[[np.ndarray], tuple[float, np.ndarray]], n: int, pul
         return value + (drawn * w * w).sum() / 2, slope + drawn * w
 
     return minimize(pulled, np.zeros(n), jac=True, method="L-BFGS-B").x
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-np.clip(x, -60, 60)))

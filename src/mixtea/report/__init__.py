@@ -17,8 +17,7 @@ from mixtea.data.task import SPLITS, Task
 from mixtea.match.alignment import Alignment
 from mixtea.measure.calibration import trust
 from mixtea.report import figures, findings
-
-VOTERS_OF = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
+from mixtea.words import DECODED, METRICS
 
 
 def make_report(aligner: MixTEA) -> str:
@@ -36,7 +35,7 @@ def make_report(aligner: MixTEA) -> str:
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
         "notes": [*task.warnings, *doubts(task)],
         "settings": findings.changed_settings(aligner.config, aligner.preset),
-        "metrics": findings.METRICS,
+        "metrics": METRICS,
         "scores": _scores(aligner, history),
         "ranked": _ranked(aligner.config) if aligner.metrics_ and len(task.test) else "",
         "trust": _trust(alignment, rows, right),
@@ -67,7 +66,7 @@ def _ranked(config: Config) -> str:
     plain = (config.decoder, config.decode_voters) == ("nearest", "student")
     everything = "all entities" if plain else "all entities without a training link"
     pool = "the ends of the test links" if config.candidates == "given" else everything
-    decoder = f"decoder {config.decoder.replace('_', '-')}, {VOTERS_OF[config.decode_voters]}"
+    decoder = f"decoder {config.decoder.replace('_', '-')}, {DECODED[config.decode_voters]}"
     return f"The test ranks among {pool} ({decoder}); ties count in expectation."
 
 

@@ -13,8 +13,8 @@ from mixtea.config import FIELDS, Config
 from mixtea.data.task import SPLITS, Task
 from mixtea.match.alignment import VOTERS, Alignment
 from mixtea.measure.calibration import BINS
+from mixtea.words import METRICS
 
-METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
 DEGREES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))

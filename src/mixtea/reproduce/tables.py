@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from mixtea import words
 from mixtea.data.task import Task
 from mixtea.reproduce import published
 from mixtea.reproduce.experiments import EXPERIMENTS, Variant
 from mixtea.reproduce.published import METRICS
 
-NAMES = {"hits@1": "Hit@1", "hits@5": "Hit@5", "mrr": "MRR"}
 DECODERS = {
     "student": "student",
     "sinkhorn": "Sinkhorn",
@@ -81,7 +81,7 @@ def markdown(name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> s
     metrics = METRICS if name in ("main", "ablation", "strategies") else METRICS[:1]
     parts = [f"## {EXPERIMENTS[name].title}", EXPERIMENTS[name].about, _folds(measured)]
     for metric in metrics:
-        heads = [NAMES[metric], *tasks]
+        heads = [words.METRICS[metric], *tasks]
         parts.append(table(heads, _lines(name, measured, tasks, metric)))
     if name == "main" and any(task in published.TASKS for task in tasks):
         sources = "; ".join(f"{', '.join(methods)} from {source}" for source, methods in published.SOURCES.items())
@@ -118,10 +118,10 @@ def _lines(name: str, measured: Sequence[Measured], tasks: Sequence[str], metric
     for row in measured:
         for scored_by in row.decoders() if name == "main" else ["student"]:
             preset = row.variant.preset
-            words = [f"mixtea `{preset}`" if name == "main" else f"`{preset}`" if several else "", row.label]
-            words += [DECODERS[scored_by]] if name == "main" else []
+            parts = [f"mixtea `{preset}`" if name == "main" else f"`{preset}`" if several else "", row.label]
+            parts += [DECODERS[scored_by]] if name == "main" else []
             cells = [mean_std(row.values(task, metric, scored_by)) for task in tasks]
-            lines.append([", ".join(word for word in words if word), *cells])
+            lines.append([", ".join(part for part in parts if part), *cells])
         if name == "ablation" and any(cited(published.ABLATION.get(row.variant.label, {}))):
             lines.append([f"*{row.variant.label}, published*", *cited(published.ABLATION[row.variant.label])])
     return lines

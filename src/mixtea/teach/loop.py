@@ -89,9 +89,9 @@ class Trainer:
         self.structure = build_structure(task.source, task.target, config).to(device, getattr(torch, config.precision))
         self.student = Encoder(self.structure, config, self.generator)
         self.teacher = Encoder(self.structure, config, self.generator).requires_grad_(False)
-        self.n_known = 0
         if start is not None:
-            self.n_known = take_over(self.student, start[1], start[0], task)
+            n_known = take_over(self.student, start[1], start[0], task)
+            logger.info("a warm start: %d of %d entities are known", n_known, len(self.student.entity))
             self.teacher.load_state_dict(self.student.state_dict())
         trained = [p for p in self.student.parameters() if p.requires_grad]
         self.optimiser = torch.optim.Adam(
