@@ -29,7 +29,7 @@ def table(*columns):
 BAD = {
     "truncated gzip": ("g.tsv.gz", gzip.compress(TSV)[:-200], "the gzip data ends in the middle. Copy or download"),
     "truncated gzip of RDF": ("g.nt.gz", gzip.compress(NT)[:-200], "the gzip data ends in the middle"),
-    "damaged gzip": ("g.tsv.gz", gzip.compress(TSV)[:-8] + b"12345678", "damaged gzip (CRC check failed"),
+    "damaged gzip": ("g.tsv.gz", gzip.compress(TSV)[:-8] + b"12345678", "damaged gzip (incorrect data check"),
     "no gzip": ("g.nt.gz", NT, "not gzip, in spite of its ending"),
     "garbage in gzip": ("g.tsv.gz", gzip.compress(TSV)[:20] + bytes(100), "gzip"),
     "truncated zstd": ("g.tsv.zst", ZST(TSV)[:-200], "the zstd data ends in the middle"),
@@ -80,7 +80,7 @@ GOOD = {
 @pytest.mark.parametrize("name", GOOD)
 def test_whatever_happens_to_a_file_it_is_read_or_explained(name, tmp_path):
     chance = random.Random(1)
-    for _ in range(60):
+    for _ in range(60 if name.endswith((".nt", ".csv", ".gz", ".zst")) else 15):
         data = bytearray(GOOD[name])
         for _ in range(chance.choice((1, 1, 3, 10))):
             place = chance.randrange(len(data) + 1)

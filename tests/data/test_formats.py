@@ -14,8 +14,8 @@ from conftest import write
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.data.files import format_of, plain_name, read_bytes
-from mixtea.data.tables import TRIPLE_HEADERS
+from mixtea.data.files import format_of, opened, plain_name
+from mixtea.data.headers import TRIPLE_HEADERS
 
 TRIPLES = [(E + "a", E + "r", E + "b"), (E + "b", E + "s", E + "c")]
 NT = "".join(f"<{h}> <{r}> <{t}> .\n" for h, r, t in TRIPLES)
@@ -95,7 +95,8 @@ def test_zstd_frames_follow_each_other(tmp_path):
     pack = zstandard.ZstdCompressor().compress
     big = "".join(f"a{i}\tr\tb{i}\n" for i in range(50_000)).encode()
     write(tmp_path, {"g.zst": pack(big[:100_000]) + pack(big[100_000:])})
-    assert read_bytes(tmp_path / "g.zst") == big
+    with opened(tmp_path / "g.zst") as file:
+        assert file.read() == big
 
 
 def test_readers_are_loaded_when_they_are_needed():

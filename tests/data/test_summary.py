@@ -9,7 +9,8 @@ from small_files import E
 
 from mixtea import load_task
 from mixtea.data.summary import doubts, summary
-from mixtea.export.run_folder import _arrays, _task, _vocabulary
+from mixtea.export.run_checks import check_task
+from mixtea.export.run_folder import graph_arrays, vocabulary
 
 TTL = f"""@prefix : <{E}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :a :r :b ; rdfs:label "Alpha" . :b :r :c . :b :s [ :s :d ] . :lonely :size 3 .
@@ -73,13 +74,13 @@ def test_inspect_of_a_folder_names_its_files(folder, mixtea):
 
 def test_prefixes_survive_in_a_run(tmp_path):
     task = task_of(tmp_path)
-    kept = json.loads(json.dumps(_vocabulary(task)))
+    kept = json.loads(json.dumps(vocabulary(task)))
     about = {"task": task.name, "fold": None}
-    again = _task(about, kept, _arrays(task))
+    again = check_task(about, kept, graph_arrays(task))
     assert again.source.prefixes == task.source.prefixes and again.source.display(1) == ":b"
     for side in kept.values():
         del side["prefixes"]
-    assert _task(about, kept, _arrays(task)).source.display(1) == E + "b"
+    assert check_task(about, kept, graph_arrays(task)).source.display(1) == E + "b"
 
 
 def test_a_task_without_doubts_about_its_graphs(tmp_path):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from mixtea.data.limits import Limits, parsed
 from mixtea.data.reading import Reading
 
 TaskFolder = Annotated[
@@ -38,6 +39,12 @@ Namespaces = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities th
 Language = Annotated[
     Words, typer.Option(metavar="TAG", help="Language of the names shown, best first; repeatable (en, then none).")
 ]
+Limit = Annotated[
+    Words,
+    typer.Option(
+        metavar="NAME=VALUE", help="Let files ask for more, or for less: max_gib=100, max_token_mib=1 ...; repeatable."
+    ),
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Decoder = Annotated[str | None, typer.Option(help="nearest, csls, sinkhorn or one_to_one; else the run's own.")]
@@ -58,3 +65,8 @@ def reading(
         tuple(namespaces or ()),
         tuple(languages or Reading().languages),
     )
+
+
+def limits(given: Words) -> Limits | None:
+    """The limits that --limit asks for; None without any."""
+    return parsed(given) if given else None

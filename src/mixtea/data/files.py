@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from mixtea.data.zstd import DamagedZstdError, ZstdStream
-from mixtea.errors import DataError, Problem, Problems
+from mixtea.data.door import BLOCK as BLOCK
+from mixtea.data.door import Door, not_opened, open_regular
+from mixtea.data.packed import DamagedError, NotPackedError
+from mixtea.data.problems import UnreadableError as UnreadableError
+from mixtea.data.problems import collected as collected
 
 RDF_ENDINGS = {
     ".nt": "N-Triples", ".ttl": "Turtle", ".rdf": "RDF/XML", ".owl": "RDF/XML", ".xml": "RDF/XML", ".nq": "N-Quads",
@@ -33,23 +33,6 @@ FIRST_BYTES = {
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 AGAIN = "Copy or download the file again."
-
-
-class UnreadableError(DataError):
-    """A file that cannot be read, or not any further."""
-
-    def __init__(self, path: Path, line: int | None, value: str, what: str, todo: str) -> None:
-        self.problem = Problem(path, line, value, what, todo)
-        super().__init__(f"{path}: {str(self.problem).strip()}")
-
-
-@contextmanager
-def collected(problems: Problems) -> Iterator[None]:
-    """A file that turns out unreadable in the block joins the problems."""
-    try:
-        yield
-    except UnreadableError as error:
-        problems.found.append(error.problem)
 
 
 def format_of(path: Path) -> str:
@@ -78,36 +61,17 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     """The file's bytes, unpacked and without a byte order mark; whatever goes wrong in it is an UnreadableError."""
     kind = COMPRESSED.get(path.suffix.lower(), "")
     try:
-        with _open(path, kind) as file:
+        with open_regular(path) as raw, Door(path, raw, kind).buffered() as file:
             _check_start(path, file)
             yield file
-    except FileNotFoundError:
-        raise UnreadableError(path, None, "", "no such file", "Check the path.") from None
-    except IsADirectoryError:
-        what = "a folder, where a file is needed"
-        raise UnreadableError(path, None, "", what, "Name the file inside it.") from None
     except EOFError:
         raise UnreadableError(path, None, "", f"the {kind} data ends in the middle", AGAIN) from None
-    except (zlib.error, gzip.BadGzipFile, DamagedZstdError) as error:
-        other = any(said in str(error) for said in ("Not a gzipped file", "Unknown frame descriptor"))
-        what = f"not {kind}, in spite of its ending" if other else f"damaged {kind} ({error})"
-        raise UnreadableError(path, None, "", what, AGAIN) from None
+    except NotPackedError:
+        raise UnreadableError(path, None, "", f"not {kind}, in spite of its ending", AGAIN) from None
+    except DamagedError as error:
+        raise UnreadableError(path, None, "", f"damaged {kind} ({error})", AGAIN) from None
     except OSError as error:
-        why = error.strerror or str(error)
-        raise UnreadableError(
-            path, None, "", f"cannot be read ({why})", "Check the path and its permissions."
-        ) from None
-
-
-def read_bytes(path: Path) -> bytes:
-    with opened(path) as file:
-        return file.read()
-
-
-def _open(path: Path, kind: str) -> Any:
-    if kind == "gzip":
-        return gzip.open(path, "rb")
-    return io.BufferedReader(ZstdStream(path.open("rb"))) if kind == "zstd" else path.open("rb")
+        raise not_opened(path, error) from None
 
 
 def _check_start(path: Path, file: Any) -> None:

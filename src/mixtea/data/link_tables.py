@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from mixtea.labels import decode_label
 
 IDENTITY_NAMES = ("owl:sameAs", "skos:exactMatch", "owl:equivalentClass", "owl:equivalentProperty")
 UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
+LONGEST_REASON = 200
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 
 
@@ -48,12 +49,14 @@ def in_full(columns: Sequence[np.ndarray], prefixes: Mapping[str, str]) -> tuple
     return tuple(found)
 
 
-def left_out_warning(path: Path, what: str, reasons: Counter[str]) -> tuple[str, ...]:
+def left_out_warning(
+    path: Path, what: str, reasons: Counter[str], shown: Callable[[str], str] = lambda reason: reason
+) -> tuple[str, ...]:
     """How many rows or statements are no links, with the most frequent reasons; nothing if all are links."""
     if not reasons:
         return ()
     n = reasons.total()
-    most = [f"{count:,} {reason}" for reason, count in reasons.most_common(3)]
+    most = [f"{count:,} {shown(reason)[:LONGEST_REASON]}" for reason, count in reasons.most_common(3)]
     more = ", ..." if len(reasons) > len(most) else ""
     is_are = f"{what} is" if n == 1 else f"{what}s are"
     return (f"{path}: {n:,} {is_are} left out, not saying that two are the same ({', '.join(most)}{more})",)

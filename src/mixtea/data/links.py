@@ -11,10 +11,12 @@ import pandas as pd
 
 from mixtea.data.files import RDF_FORMATS, collected, format_of
 from mixtea.data.graph import Graph
+from mixtea.data.headers import LINK_HEADERS
 from mixtea.data.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
+from mixtea.data.problems import told
 from mixtea.data.rdf_links import read_rdf_links
 from mixtea.data.sssom import read_sssom
-from mixtea.data.tables import LINK_HEADERS, read_columns
+from mixtea.data.tables import read_columns
 from mixtea.errors import Problems
 
 
@@ -55,7 +57,7 @@ def find_links(table: LinkTable, split: str, source: Graph, target: Graph, probl
     for graph, indices, ends, side in zip((source, target), found, labels, ("source", "target"), strict=True):
         if not graph.n_entities:
             continue  # its files are reported already, and every link would follow
-        for i in np.flatnonzero((indices == UNKNOWN) & ~unwanted):
+        for i in told(problems, table.path, np.flatnonzero((indices == UNKNOWN) & ~unwanted)):
             problems.add(
                 table.path, int(table.lines[i]), ends[i], f"the {side} graph has no entity",
                 "Correct the label, remove the link, or check that the columns are source, then target.",

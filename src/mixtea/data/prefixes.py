@@ -42,10 +42,12 @@ def joined(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
     'http://www.w3.org/2002/07/owl#'
     """
     found: dict[str, str] = {}
+    namespaces: set[str] = set()
     for prefixes in (*maps, BUILT_IN):
         for prefix, namespace in prefixes.items():
-            if prefix not in found and namespace and namespace not in found.values():
+            if prefix not in found and namespace and namespace not in namespaces:
                 found[prefix] = namespace
+                namespaces.add(namespace)
     return found
 
 

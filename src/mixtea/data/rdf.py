@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from mixtea.data.files import UnreadableError, opened
+from mixtea.data.limits import MIB, in_force
+from mixtea.data.lines import Lines
+from mixtea.data.problems import beyond
+from mixtea.data.process import Process
+from mixtea.data.rdf_sources import ByLine, Made, Numbered, Start, xml_prefixes
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
 
-FIRST_KIB = 64 * 1024
-XML_PREFIX = re.compile(rb"""\sxmlns(?::([\w.-]+))?\s*=\s*["']([^"'&<]+)["']""")
 WHERE = re.compile(r"^Parser error (?:at|between) line \d+ (?:column|between columns) (\d+)[^:]*: ")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
+LONGEST = 500
+CORRECT = "Correct it, or let the file's ending say which format it has."
 NEEDS_A_BASE = (
     "Write the IRI in full, or give the file a base: `@base <http://...> .` as its first line, "
     'in RDF/XML xml:base="http://..." in its first element.'
 )
+
+
+APART = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML"}
+HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
 
 class Statements:
@@ -28,6 +38,9 @@ class Statements:
     Blank nodes keep the names they have in the file; those without a name get a random one from the parser. With
     `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended.
     Relative IRIs are resolved by the file's own base, else by `base`, else they are an error.
+
+    N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
+    them into N-Quads, which are parsed here.
     """
 
     def __init__(self, path: Path, kind: str, *, base: str | None = None, by_line: bool = False) -> None:
@@ -40,79 +53,74 @@ class Statements:
         return self.lines.n if self.lines else 0
 
     def __iter__(self) -> Iterator[Quad]:
-        from pyoxigraph import parse
-
         with opened(self.path) as file:
-            self.lines = ByLine(file) if self.by_line else None
-            source: Any = self.lines or file
-            parser = parse(source, format=rdf_format(self.kind), base_iri=self.base, rename_blank_nodes=False)
-            try:
-                yield from parser
-            except SyntaxError as error:
-                self._fail(error)
-            self.prefixes = dict(parser.prefixes)
-        if self.kind == "RDF/XML":
-            self.prefixes = _xml_prefixes(self.path)
+            yield from self._apart(file) if self.kind in APART else self._here(file)
 
-    def _fail(self, error: SyntaxError) -> NoReturn:
-        """The parser's error as ours. It does not count the lines of RDF/XML, so those are counted here."""
-        line = error.lineno or (self.line if self.by_line else find_line(self.path, self.kind, self.base))
-        place, said = WHERE.match(error.msg), WHERE.sub("", error.msg)
-        if line and error.offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
+    def _here(self, file: IO[bytes]) -> Iterator[Quad]:
+        lines = Lines(self.path, file.read)
+        self.lines = ByLine(lines) if self.by_line else None
+        try:
+            yield from _quads(self.lines or lines, HERE[self.kind], base_iri=self.base)
+        except SyntaxError as error:
+            self._fail(error.msg, error.lineno or self.line, error.offset)
+        except MemoryError:  # the parser's way to say that a token is too long
+            raise beyond(self.path, lines.n + 1, "more than 16 MiB long", "max_token_mib") from None
+
+    def _apart(self, file: IO[bytes]) -> Iterator[Quad]:
+        start = Start(file)
+        with apart(self.path, self.kind, self.base, self.by_line).start(start, feed=True) as process:
+            made = Made(self.path, process)
+            self.lines = Numbered(made) if self.by_line else None
+            cut = None
+            try:
+                yield from _quads(self.lines or made, "N_QUADS", lenient=True)  # its terms are checked already
+            except SyntaxError as error:  # of a statement that the end of the process has cut
+                cut = error.msg
+            found = process.result()
+        said = found.get("said") or found.get("what") or cut
+        if said:
+            line = found.get("line") or (self._line_of_error() if "said" in found else None)
+            self._fail(said, line, found.get("column"))
+        self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
+
+    def _line_of_error(self) -> int | None:
+        """Where the parser does not count lines, they are counted by handing it one at a time."""
+        if not self.by_line:
+            try:
+                deque(Statements(self.path, self.kind, base=self.base, by_line=True), maxlen=0)
+            except UnreadableError as error:
+                return error.problem.line
+        return None
+
+    def _fail(self, said: str, line: int | None, offset: int | None) -> NoReturn:
+        """The parser's error as ours."""
+        place, said = WHERE.match(said), WHERE.sub("", said)
+        if line and offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
             line, place = max(line - 1, 1), None
-        todo = "Correct it, or let the file's ending say which format it has."
+        todo = CORRECT
         if "No scheme found" in said:
             said, todo = "a relative IRI without a base", NEEDS_A_BASE
         column = f" (column {place[1]})" if place else ""
-        raise UnreadableError(self.path, line, "", f"not {self.kind}: {said}{column}", todo) from None
+        raise UnreadableError(self.path, line, "", f"not {self.kind}: {said[:LONGEST]}{column}", todo) from None
 
 
-def rdf_format(kind: str) -> Any:
-    from pyoxigraph import RdfFormat
+def _quads(source: Any, format_name: str, **options: Any) -> Iterator[Quad]:
+    import pyoxigraph as ox
 
-    names = {
-        "N-Triples": RdfFormat.N_TRIPLES,
-        "N-Quads": RdfFormat.N_QUADS,
-        "Turtle": RdfFormat.TURTLE,
-        "TriG": RdfFormat.TRIG,
-        "RDF/XML": RdfFormat.RDF_XML,
-    }
-    return names[kind]
+    return ox.parse(source, format=getattr(ox.RdfFormat, format_name), rename_blank_nodes=False, **options)
 
 
-def find_line(
-    path: Path, kind: str, base: str | None = None, wanted: Callable[[Quad], bool] = lambda _: False
-) -> int | None:
-    """The line of the first wanted statement or of the first error, whichever comes first."""
-    statements = Statements(path, kind, base=base, by_line=True)
-    try:
-        for quad in statements:
-            if wanted(quad):
-                return statements.line
-    except UnreadableError as error:
-        return error.problem.line
-    return None
+def apart(path: Path, kind: str, base: str | None, by_line: bool) -> Process:
+    import pyoxigraph
+
+    limits = in_force()
+    xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
+    xml["max_token"] = limits.max_token_mib * MIB
+    wanted = {"format": APART[kind], "base": base, "by_line": by_line, "xml": xml}
+    return Process(path, "rdf_child", kind, wanted, [Path(pyoxigraph.__file__).parent.parent])
 
 
-class ByLine:
-    """Hands out a file line by line, so that the parser has seen no more than it has counted."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.n = file, 0
-        self.rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        if not self.rest:
-            self.rest = self.file.readline()
-            self.n += bool(self.rest)
-        size = len(self.rest) if size < 0 else size
-        given, self.rest = self.rest[:size], self.rest[size:]
-        return given
-
-
-def _xml_prefixes(path: Path) -> dict[str, str]:
-    """Those that the beginning of the file declares; the parser does not tell."""
-    with opened(path) as file:
-        start = file.read(FIRST_KIB)
-    found = {prefix.decode(): name.decode("utf-8", "replace") for prefix, name in XML_PREFIX.findall(start)}
-    return {prefix: name for prefix, name in found.items() if prefix != "xml"}
+def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool]) -> int | None:
+    """The line of the first wanted statement."""
+    statements = Statements(path, kind, by_line=True)
+    return next((statements.line for quad in statements if wanted(quad)), None)

@@ -45,6 +45,6 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
         todo = f"Links are statements with one of {', '.join(IDENTITY_NAMES)}."
         raise UnreadableError(path, None, "", f"no links among its {others.total():,} other statements", todo)
     prefixes = joined([statements.prefixes])
-    short = Counter({shorten(name, prefixes): n for name, n in others.items()})
-    columns, warnings = columns_of(rows), left_out_warning(path, "statement", short)
+    warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
+    columns = columns_of(rows)
     return LinkTable(path, columns, np.array(lines), in_full(columns, {}), True, warnings, statements.prefixes)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,19 +15,22 @@ from mixtea.data.files import UnreadableError
 from mixtea.data.link_tables import IDENTITY, IDENTITY_NAMES, LinkTable, columns_of, in_full, left_out_warning
 from mixtea.data.prefixes import expand, joined
 from mixtea.data.tables import csv_rows
-from mixtea.data.text import decoded
+from mixtea.data.text import text_lines
 from mixtea.errors import Problems
 
 NEEDED = ("subject_id", "predicate_id", "object_id")
 NO_TERM = "sssom:NoTermFound"
-ENTRY = re.compile(r"""^\s+(?P<key>"[^"]*"|'[^']*'|[^\s:#]*)\s*:\s+(?P<value>"[^"]*"|'[^']*'|\S+)\s*(?:#.*)?$""")
-INLINE_ENTRY = re.compile(r"""(?P<key>"[^"]*"|'[^']*'|[^\s:,{]*)\s*:\s+(?P<value>"[^"]*"|'[^']*'|[^\s,}]+)""")
+ENTRY = re.compile(
+    r"""\s++(?P<key>"[^"]*+"|'[^']*+'|[^\s:#]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|\S++)\s*+(?:#.*)?$"""
+)  # ++ and *+ take what they can and never give back, so that no line takes long
+INLINE_ENTRY = re.compile(
+    r"""\s*+(?P<key>"[^"]*+"|'[^']*+'|[^\s:,{]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|[^\s,}]++)\s*+,?"""
+)
 
 
 def read_sssom(path: Path, problems: Problems) -> LinkTable:
     """The rows that say two are the same; what else the file says is left out with a warning."""
-    text, _ = decoded(path, problems)
-    comments, table = _apart(text)
+    comments, table = _apart(text_lines(path, problems))
     own = curie_map(comments)
     prefixes = joined([own])
     rows = csv_rows(path, table, problems, delimiter="\t", lines_before=len(comments))
@@ -64,8 +68,10 @@ def curie_map(comments: Sequence[str]) -> dict[str, str]:
             break
         if entry := ENTRY.match(line):
             found[_bare(entry["key"])] = _bare(entry["value"])
-    for entry in INLINE_ENTRY.finditer("".join(lines[start : start + 1]).partition("{")[2]):
-        found[_bare(entry["key"])] = _bare(entry["value"])
+    inline, place = "".join(lines[start : start + 1]).partition("{")[2], 0
+    while inline_entry := INLINE_ENTRY.match(inline, place):
+        found[_bare(inline_entry["key"])] = _bare(inline_entry["value"])
+        place = inline_entry.end()
     return found
 
 
@@ -73,13 +79,14 @@ def _bare(text: str) -> str:
     return text[1:-1] if text[:1] in "\"'" and text[:1] else text
 
 
-def _apart(text: str) -> tuple[list[str], str]:
-    """The comment lines at the beginning, and the text after them."""
-    comments = []
-    while text.startswith("#"):
-        line, _, text = text.partition("\n")
-        comments.append(line.rstrip("\r"))
-    return comments, text
+def _apart(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """The comment lines at the beginning, and the lines after them."""
+    comments: list[str] = []
+    for line in lines:
+        if not line.startswith("#"):
+            return comments, chain([line], lines)
+        comments.append(line.rstrip("\r\n"))
+    return comments, iter(())
 
 
 def _places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:

@@ -14,7 +14,9 @@ from mixtea.data import prefixes
 from mixtea.data.files import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
+from mixtea.data.limits import Limits, applied
 from mixtea.data.links import LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.problems import FileProblems
 from mixtea.data.reading import Reading
 from mixtea.data.selection import Selection
 from mixtea.errors import DataError, Problems
@@ -71,6 +73,7 @@ def load_task(
     one_to_many: bool = False,
     seed: int = 1,
     reading: Reading | None = None,
+    limits: Limits | None = None,
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
@@ -78,6 +81,7 @@ def load_task(
     in one folder `split*`; without validation links there, a seeded third of the training links takes their place.
     A user's `source` and `target` are each a file or several, in the formats of docs/formats.md; `reading` keeps a part
     of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
+    A file that exceeds `limits` is refused.
     """
     sides = {"source": _paths(source), "target": _paths(target)}
     own = {**sides, "links": links}
@@ -86,7 +90,8 @@ def load_task(
             raise DataError("Give either a folder, or source, target and links; not both.")
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
-        return _load_folder(Path(folder), fold, one_to_many, seed)
+        with applied(limits):
+            return _load_folder(Path(folder), fold, one_to_many, seed)
     missing = [name for name, value in own.items() if not value]
     if missing or links is None:
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.")
@@ -94,7 +99,8 @@ def load_task(
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
     extra = {"valid": valid_links, "test": test_links}
     files = {"train": Path(links)} | {k: Path(v) for k, v in extra.items() if v is not None}
-    return _load_own(sides, files, one_to_many, seed, Selection(reading or Reading()))
+    with applied(limits):
+        return _load_own(sides, files, one_to_many, seed, Selection(reading or Reading()))
 
 
 def _paths(given: Paths | None) -> list[Path]:
@@ -108,7 +114,7 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
         what = "a file, where a folder is needed" if folder.exists() else "no such folder"
         raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
     where, fold = _split_folder(folder, fold)
-    problems = Problems()
+    problems = FileProblems()
     all_links = read_link_table(folder / "ent_links", problems)
     source, target = (
         read_graph(
@@ -137,7 +143,7 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
 def _load_own(
     sides: dict[str, list[Path]], files: dict[str, Path], one_to_many: bool, seed: int, selection: Selection
 ) -> Task:
-    problems = Problems()
+    problems = FileProblems()
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     read = [read_links(path, split, source, target, problems) for split, path in files.items()]
     splits, warnings = _checked(read, source, target, problems, one_to_many)

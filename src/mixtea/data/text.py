@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.files import read_bytes
+from mixtea.data.lines import line_blocks
+from mixtea.data.problems import told
 from mixtea.errors import Problems
 
 
@@ -30,43 +33,94 @@ def read_table(
 
     With `rest_is_value` the last column is all that follows, tabs included (attribute values).
     """
-    text, unreadable = decoded(path, problems)
-    text = text.replace("\r\n", "\n") if "\r\n" in text else text
-    lines = text.split("\n")
-    while lines and not lines[-1]:
-        lines.pop()
-    if not lines and not may_be_empty:
+    rows = Rows(path, n_columns, rest_is_value, problems)
+    for block in text_blocks(path, problems):
+        rows.add(*block)
+    if not rows.any and not may_be_empty:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {n_columns} tab-separated columns.")
-    tabs = _tabs_per_line(text, len(lines))
-    good = tabs >= n_columns - 1 if rest_is_value else tabs == n_columns - 1
-    for i in np.flatnonzero(~good):
-        if i not in unreadable:
-            found = f"{tabs[i] + 1} column{'s' if tabs[i] else ''}" if lines[i] else "a blank line"
-            problems.add(path, int(i) + 1, lines[i], found, f"Write {n_columns} columns separated by tabs.")
-    columns = _split(lines, good, n_columns, exact=bool((tabs[good] == n_columns - 1).all()))
-    table = Table(path, columns, np.flatnonzero(good) + 1)
-    return without_empty_labels(table, problems, last_may_be_empty=rest_is_value)
+    return without_empty_labels(rows.table(), problems, last_may_be_empty=rest_is_value)
 
 
-def decoded(path: Path, problems: Problems) -> tuple[str, set[int]]:
-    """The file's text, and the places of lines that are not UTF-8, which are reported and stand empty in the text."""
-    data = read_bytes(path)
-    unreadable: set[int] = set()
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        lines = [_decode_line(path, i, line, problems) for i, line in enumerate(data.split(b"\n"))]
-        unreadable = {i for i, line in enumerate(lines) if line is None}
-        text = "\n".join(line or "" for line in lines)
-    return text, unreadable
+class Rows:
+    """The good rows of a file, from blocks of its lines. Blank lines at the end of a file do not count.
+
+    Equal labels become one object: most stand in many rows, and a file can hold billions of them in few bytes.
+    """
+
+    def __init__(self, path: Path, n_columns: int, rest_is_value: bool, problems: Problems) -> None:
+        self.path, self.n_columns, self.rest_is_value, self.problems = path, n_columns, rest_is_value, problems
+        self.columns: list[list[np.ndarray]] = [[np.empty(0, dtype=object)] for _ in range(n_columns)]
+        self.lines = [np.empty(0, dtype=np.int64)]
+        self.labels: dict[str, str] = {}
+        self.any, self.blank_from = False, 0
+
+    def add(self, start: int, text: str, unreadable: set[int]) -> None:
+        """Take the lines from number `start` on; those that were unreadable are told already."""
+        text = text.replace("\r\n", "\n") if "\r\n" in text else text
+        lines = text.split("\n")
+        end = start + len(lines) - (not lines[-1])
+        while lines and not lines[-1] and start + len(lines) - 1 not in unreadable:
+            lines.pop()
+        if lines:
+            self._bad(np.arange(self.blank_from or start, start), lambda _: ("", "a blank line"))
+            self._add(start, text, lines, unreadable)
+            self.any, self.blank_from = True, 0
+        self.blank_from = self.blank_from or (start + len(lines)) * (start + len(lines) < end)
+
+    def _add(self, start: int, text: str, lines: list[str], unreadable: set[int]) -> None:
+        n = self.n_columns
+        tabs = _tabs_per_line(text, len(lines))
+        good = tabs >= n - 1 if self.rest_is_value else tabs == n - 1
+
+        def found(line: int) -> tuple[str, str]:
+            content, n_tabs = lines[line - start], tabs[line - start]
+            return content, f"{n_tabs + 1} column{'s' if n_tabs else ''}" if content else "a blank line"
+
+        bad = np.flatnonzero(~good) + start
+        self._bad(bad[~np.isin(bad, list(unreadable))] if unreadable else bad, found)
+        columns = _split(lines, good, n, exact=bool((tabs[good] == n - 1).all()))
+        shared = self.labels.setdefault
+        for number, column in enumerate(columns):
+            is_value = self.rest_is_value and number == n - 1
+            self.columns[number].append(as_array(column if is_value else [shared(one, one) for one in column]))
+        self.lines.append(np.flatnonzero(good) + start)
+
+    def _bad(self, lines: np.ndarray, found: Callable[[int], tuple[str, str]]) -> None:
+        for line in told(self.problems, self.path, lines).tolist():
+            self.problems.add(self.path, line, *found(line), f"Write {self.n_columns} columns separated by tabs.")
+
+    def table(self) -> Table:
+        return Table(self.path, tuple(map(np.concatenate, self.columns)), np.concatenate(self.lines))
 
 
-def _decode_line(path: Path, place: int, line: bytes, problems: Problems) -> str | None:
+def text_blocks(path: Path, problems: Problems) -> Iterator[tuple[int, str, set[int]]]:
+    """(the number of its first line, whole lines, the numbers of those that are not UTF-8) for each part of a file.
+
+    Lines that are not UTF-8 are reported, and stand empty in the text.
+    """
+    for start, data in line_blocks(path):
+        unreadable: set[int] = set()
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            lines = [_decode_line(path, i, line, problems) for i, line in enumerate(data.split(b"\n"), start)]
+            unreadable = {i for i, line in enumerate(lines, start) if line is None}
+            text = "\n".join(line or "" for line in lines)
+        yield start, text, unreadable
+
+
+def text_lines(path: Path, problems: Problems) -> Iterator[str]:
+    """The lines of a file with their ends, as the module csv wants them."""
+    for _, text, _ in text_blocks(path, problems):
+        yield from io.StringIO(text, newline="")
+
+
+def _decode_line(path: Path, number: int, line: bytes, problems: Problems) -> str | None:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         bad = line[error.start : error.end].hex(" ")
-        problems.add(path, place + 1, repr(line[:80])[2:-1], f"byte {bad} is not UTF-8 in", "Save the file as UTF-8.")
+        problems.add(path, number, repr(line[:80])[2:-1], f"byte {bad} is not UTF-8 in", "Save the file as UTF-8.")
         return None
 
 
@@ -75,7 +129,7 @@ def without_empty_labels(table: Table, problems: Problems, *, last_may_be_empty:
     empty = np.zeros(len(table), dtype=bool)
     for number, column in enumerate(checked, 1):
         here = column == ""
-        for i in np.flatnonzero(here):
+        for i in told(problems, table.path, np.flatnonzero(here)):
             problems.add(table.path, int(table.lines[i]), "", f"column {number} is empty", "Write a label there.")
         empty |= here
     if not empty.any():
@@ -90,12 +144,16 @@ def _tabs_per_line(text: str, n_lines: int) -> np.ndarray:
     return np.diff(np.searchsorted(np.flatnonzero(raw == ord("\t")), ends), prepend=0)
 
 
-def _split(lines: list[str], good: np.ndarray, n_columns: int, exact: bool) -> tuple[np.ndarray, ...]:
+def _split(lines: list[str], good: np.ndarray, n_columns: int, exact: bool) -> list[list[str]]:
     kept = lines if good.all() else [lines[i] for i in np.flatnonzero(good)]
     if exact:  # one split of the whole text is several times faster than one for each line
         fields = "\t".join(kept).split("\t") if kept else []
     else:
         fields = [field for line in kept for field in line.split("\t", n_columns - 1)]
-    flat = np.empty(len(fields), dtype=object)
-    flat[:] = fields
-    return tuple(flat[i::n_columns] for i in range(n_columns))
+    return [fields[i::n_columns] for i in range(n_columns)]
+
+
+def as_array(texts: list[str]) -> np.ndarray:
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array

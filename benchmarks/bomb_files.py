@@ -1,0 +1,229 @@
+"""The bombs of bombs.py: for each its ending, what it is read as, and a function that writes it to a path."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import socket
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+MIB = 1 << 20
+RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://e/">'
+SSSOM = "subject_id\tpredicate_id\tobject_id"
+Write = Callable[[Path], Path | None]
+
+
+def text(content: str | Iterable[str]) -> Write:
+    def write(path: Path) -> None:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines([content] if isinstance(content, str) else content)
+
+    return write
+
+
+def gz(piece: bytes, times: int, start: bytes = b"", packed: str = "gzip") -> Write:
+    """A piece of text many times, compressed."""
+
+    def write(path: Path) -> None:
+        packer = zlib.compressobj(9, wbits=31) if packed == "gzip" else zstandard.ZstdCompressor(19).compressobj()
+        block = piece * max(MIB // len(piece), 1)
+        with path.open("wb") as file:
+            file.write(packer.compress(start))
+            for _ in range(times * len(piece) // len(block)):
+                file.write(packer.compress(block))
+            file.write(packer.flush())
+
+    return write
+
+
+def members(n: int) -> Write:
+    """Compressed nothing, again and again."""
+
+    def write(path: Path) -> None:
+        path.write_bytes(gzip.compress(b"") * n)
+
+    return write
+
+
+def holes(start: bytes, size: int) -> Write:
+    """A file that is mostly a hole: zeros that take no disk."""
+
+    def write(path: Path) -> None:
+        path.write_bytes(start)
+        os.truncate(path, size)
+
+    return write
+
+
+def entities(n: int, body: str) -> str:
+    """Each entity is the one before, twice."""
+    declared = "".join(f'<!ENTITY e{i} "&e{i - 1};&e{i - 1};">' for i in range(1, n + 1))
+    return f'<!DOCTYPE r [<!ENTITY e0 "x">{declared}]>{RDF}{body}</rdf:RDF>'
+
+
+def triple_terms(n: int) -> str:
+    return "<a:a> <a:b> " + "<<( <a:a> <a:b> " * n + "<a:c>" + " )>>" * n + " .\n"
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def listening(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+def device(path: Path) -> Path:
+    return Path("/dev/zero")
+
+
+def table(columns: dict[str, pa.Array], **options: object) -> Write:
+    return lambda path: pq.write_table(pa.table(columns), path, **options)
+
+
+def same(rows: int) -> pa.Array:
+    """One label in all rows: a run of any length takes a few bytes."""
+    return pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()).take(pa.array(range(1))), ["a"]).take(
+        pa.nulls(rows, pa.int32()).fill_null(0)
+    )
+
+
+def runs(rows: int) -> Write:
+    def write(path: Path) -> None:
+        column = same(rows)
+        pq.write_table(pa.table({"head": column, "relation": column, "tail": column}), path, row_group_size=rows)
+
+    return write
+
+
+def lie(was: int, now: int) -> Write:
+    """A table of `was` rows whose footer speaks of `now`."""
+
+    def write(path: Path) -> None:
+        runs(was)(path)
+        path.write_bytes(with_footer(path.read_bytes(), lambda footer: footer.replace(varint(was), varint(now))))
+
+    return write
+
+
+def long_labels(lying: bool) -> Write:
+    """A label of 700 MiB; the footer may say that it is short."""
+
+    def write(path: Path) -> None:
+        label = pa.array(["x" * (700 * MIB)], pa.large_string())
+        columns = {"head": label, "relation": pa.array(["r"]), "tail": pa.array(["t"])}
+        pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False, write_statistics=False)
+        if lying:
+            size = pq.read_metadata(path).row_group(0).column(0).total_uncompressed_size
+            path.write_bytes(with_footer(path.read_bytes(), lambda old: old.replace(varint(size), varint(100))))
+
+    return write
+
+
+def deep_schema(n: int) -> Write:
+    """Groups in groups; the footer is written by hand, since no writer gets that far."""
+
+    def write(path: Path) -> None:
+        leaf = b"\x15\x0c\x25\x02\x18\x01b\x00"  # of type BYTE_ARRAY, optional, with the name "b"
+        group = b"\x35\x02\x18\x01a\x15\x02\x00"  # optional, with the name "a" and one child
+        schema = b"\xfc" + unsigned(n + 1) + b"\x48\x01r\x15\x02\x00" + group * (n - 1)
+        footer = b"\x15\x02\x19" + schema + leaf + b"\x16\x00\x19\x0c\x00"
+        path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+
+    return write
+
+
+def with_footer(data: bytes, changed: Callable[[bytes], bytes]) -> bytes:
+    """The Parquet file with another footer."""
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = changed(data[-8 - length : -8])
+    return data[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def varint(value: int) -> bytes:
+    """As the footer of Parquet writes whole numbers."""
+    return unsigned(2 * value)
+
+
+def unsigned(value: int) -> bytes:
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def numbers(n: int, before: str, after: str = "") -> Iterable[str]:
+    return (f"{before}{i}{after}" for i in range(n))
+
+
+BOMBS: dict[str, tuple[str, str, Write]] = {
+    "entities that double 40 times": (".rdf", "graph", text(entities(40, "<a><p>&e40;</p></a>"))),
+    "entities that double, not used": (".rdf", "graph", text(entities(40, ""))),
+    "a long entity used often": (".rdf", "graph", text(
+        f'<!DOCTYPE r [<!ENTITY e "{"x" * MIB}">]>{RDF}' + "<a><p>&e;</p></a>" * 20_000 + "</rdf:RDF>")),
+    "a million entities": (".owl", "graph", text(
+        ["<!DOCTYPE r [", *numbers(1_000_000, "<!ENTITY e", ' "x">'), f"]>{RDF}</rdf:RDF>"])),
+    "elements 100,000 deep": (".rdf", "graph", text(RDF + "<a><b>" * 50_000)),
+    "100,000 attributes": (".xml", "graph", text([RDF, "<a ", *numbers(100_000, "a", '="" '), "/></rdf:RDF>"])),
+    "100 MB of text in XML": (".rdf", "graph", text(f"{RDF}<a><p>{'x' * 10**8}</p></a></rdf:RDF>")),
+    "100 MB in an attribute": (".rdf", "graph", text(f"{RDF}<a p='{'x' * 10**8}'/></rdf:RDF>")),
+    "triples in triples, N-Triples": (".nt", "graph", text(triple_terms(100_000))),
+    "triples in triples, N-Quads": (".nq", "graph", text(triple_terms(100_000))),
+    "triples in triples, Turtle": (".ttl", "graph", text(triple_terms(100_000))),
+    "triples in triples, TriG": (".trig", "graph", text(triple_terms(100_000))),
+    "triples in triples as links": (".ttl", "links", text(triple_terms(5_000))),
+    "a million open brackets": (".ttl", "graph", text("<a:a> <a:b> " + "[ <a:b> " * 1_000_000)),
+    "200,000 open lists": (".ttl", "graph", text("<a:a> <a:b> " + "( " * 200_000)),
+    "500,000 prefixes": (".ttl", "graph", text([*numbers(500_000, "@prefix p", ": <a:b> .\n"), "p1:a p2:b p3: ."])),
+    "a long prefix used often": (".ttl", "graph", text(f"@prefix p: <a:{'x' * MIB}> .\n" + "p: p: p: .\n" * 100_000)),
+    "a literal of 100 MB": (".ttl", "graph", text(f'<a:a> <a:b> "{"x" * 10**8}" .')),
+    "an IRI of 100 MB": (".nt", "graph", text(f"<a:{'a' * 10**8}> <a:b> <a:c> .\n")),
+    "1 GB of zeros, gzip, TSV": (".tsv.gz", "graph", gz(bytes(MIB), 1024)),
+    "1 GB of zeros, zstd, TSV": (".tsv.zst", "graph", gz(bytes(MIB), 1024, packed="zstd")),
+    "1 GB of zeros, zstd, Turtle": (".ttl.zst", "graph", gz(bytes(MIB), 1024, packed="zstd")),
+    "1 GB of rows, gzip, TSV": (".tsv.gz", "graph", gz(b"a\tr\tb\n", 10**9 // 6)),
+    "1 GB of blank lines, gzip, TSV": (".tsv.gz", "graph", gz(b"\n", 10**9)),
+    "1 GB of rows, gzip, CSV": (".csv.gz", "graph", gz(b"a,r,b\n", 10**9 // 6)),
+    "1 GB of rows, zstd, SSSOM": (".sssom.tsv.zst", "links", gz(
+        b"a\towl:sameAs\tA\n", 10**9 // 15, SSSOM.encode() + b"\n", "zstd")),
+    "1 GB of statements, gzip": (".nt.gz", "graph", gz(b"<a:a> <a:b> <a:c> .\n", 10**9 // 20)),
+    "1 GB of Turtle, zstd": (".ttl.zst", "graph", gz(b"<a:a> <a:b> <a:c> .\n", 10**9 // 20, packed="zstd")),
+    "1 GB of elements, gzip": (".rdf.gz", "graph", gz(b"<a/>", 10**9 // 4, RDF.encode())),
+    "40 GB of padding after gzip": (".tsv.gz", "graph", holes(gzip.compress(b"a\tr\tb\n"), 40 << 30)),
+    "empty members of gzip": (".tsv.gz", "graph", members(2_000_000)),
+    "a line without an end": (".tsv", "graph", holes(b"a\tr\t", 40 << 30)),
+    "a comment without an end": (".nt", "graph", holes(b"# ", 40 << 30)),
+    "an XML comment without an end": (".rdf", "graph", text("<!-- " + "x" * 10**8)),
+    "a quote without an end": (".csv", "graph", text(['a,r,"b\n', *["c,r,d\n"] * 20_000_000])),
+    "a million broken quotes": (".csv", "graph", text('"a"x,r,b\n' * 1_000_000)),
+    "a million columns, CSV": (".csv", "graph", text(",".join(numbers(1_000_000, "c")))),
+    "a million columns, TSV": (".tsv", "graph", text("\t".join(numbers(1_000_000, "c")))),
+    "a million columns, SSSOM": (".sssom.tsv", "links", text("\t".join([SSSOM, *numbers(1_000_000, "c")]))),
+    "a million comments, SSSOM": (".sssom.tsv", "links", text("#\n" * 1_000_000)),
+    "a map of spaces, SSSOM": (".sssom.tsv", "links", text(f"#curie_map:\n# {' ' * 10**6}x\n# {'a' * 10**6}\n")),
+    "a map in one line, SSSOM": (".sssom.tsv", "links", text(f"#curie_map: {{{'a' * 10**6}\n")),
+    "two million bad rows": (".tsv", "graph", text("a b c\n" * 2_000_000)),
+    "a million links to nowhere": (".tsv", "links", text([*numbers(1_000_000, "x\ty", "\n")])),
+    "Parquet: three billion rows, a lie": (".parquet", "graph", lie(7_654, 3_000_000_000)),
+    "Parquet: 10^15 rows, a lie": (".parquet", "graph", lie(7_654, 10**15)),
+    "Parquet: 50 million equal rows": (".parquet", "graph", runs(50_000_000)),
+    "Parquet: a label of 700 MiB": (".parquet", "graph", long_labels(False)),
+    "Parquet: the same, lying": (".parquet", "graph", long_labels(True)),
+    "Parquet: 50,000 columns": (".parquet", "graph", table({f"c{i}": pa.array(["x"]) for i in range(50_000)})),
+    "Parquet: groups 100,000 deep": (".parquet", "graph", deep_schema(100_000)),
+    "a pipe without a writer": (".nt", "graph", pipe),
+    "a socket": (".ttl", "graph", listening),
+    "a device without an end": ("", "graph", device),
+    "deep JSON": (".json", "settings", text("[" * 16_000)),
+    "deep TOML": (".toml", "settings", text("a = " + "[" * 16_000)),
+    "a long key in TOML": (".toml", "settings", text("a" + ".a" * 8_000 + " = 1")),
+    "100 MB of TOML": (".toml", "settings", text("seed = 1\n" * 10**7)),
+}  # fmt: skip

@@ -1,0 +1,174 @@
+"""The formats of fuzz.py: good files of each, and how each is read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mixtea.config import Config, read_settings
+from mixtea.data.files import RDF_ENDINGS
+from mixtea.data.graph import Graph
+from mixtea.data.graph_files import read_graph
+from mixtea.data.links import read_links
+from mixtea.data.problems import FileProblems
+from mixtea.data.task import load_task
+from mixtea.example import FOLDER
+
+LIMIT = 20_000  # bytes of a good file: longer ones take longer, and break in the same ways
+E = "http://e.org/"
+SAME = "http://www.w3.org/2002/07/owl#sameAs"
+TRIPLES = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d"), ("a", "s", "d"), ("d", "r", "é x")]
+LINKS = [("a", "A"), ("b", "B"), ("c", "C")]
+XML = f"""<?xml version="1.0"?>
+<!DOCTYPE rdf:RDF [<!ENTITY e "{E}"><!ENTITY x "&e;x">]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="{E}" xml:base="{E}">
+  <e:Thing rdf:about="a" e:age="3"><e:r rdf:resource="&e;b"/><e:s rdf:nodeID="n"/><!-- c --></e:Thing>
+  <rdf:Description rdf:ID="b"><e:s rdf:parseType="Collection"><e:Thing/></e:s></rdf:Description>
+  <rdf:Seq><rdf:li xml:lang="en">one</rdf:li><rdf:li rdf:parseType="Literal"><b>x</b></rdf:li></rdf:Seq>
+</rdf:RDF>
+"""
+TTL = f"""@prefix e: <{E}> .
+@base <{E}> .
+e:a e:r e:b , [ e:s ( 1 2.0 "x"@en ) ] ; a e:T .
+<c> <r> \"\"\"long "text\"\"\" , 'x'^^e:t , true . _:n e:r _:m .
+"""
+TRIG = TTL + "e:g { e:a e:r e:b } GRAPH _:g { [] e:s 5 }\n"
+NT = "".join(f"<{E}{h}> <{E}{r}> <{E}{t[:1]}> .\n" for h, r, t in TRIPLES) + f'_:x <{E}r> "x\\n\\u00e9"@en-gb . # c\n'
+NQ = NT.replace(" .\n", f" <{E}g> .\n")
+CELLS = """<?xml version="1.0"?>
+<rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment#"
+  xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<Alignment><level>0</level><map><Cell><entity1 rdf:resource="http://e.org/a"/><entity2 rdf:resource="http://t.org/A"/>
+<relation>=</relation><measure>1.0</measure></Cell></map></Alignment></rdf:RDF>
+"""
+SSSOM = """#curie_map:
+#  e: http://e.org/
+#  t: "http://t.org/"
+#license: http://e.org/licence
+subject_id\tpredicate_id\tobject_id\tpredicate_modifier\tcomment
+e:a\tskos:exactMatch\tt:A\t\t"quoted ""text"" here"
+e:b\towl:sameAs\tt:B\tNot\t
+e:c\towl:equivalentClass\tt:C\t\t
+"""
+
+
+@dataclass(frozen=True)
+class Format:
+    """`lay` writes the bytes into a folder and gives the path that `read` takes; errors must mention `named` of it."""
+
+    name: str
+    good: list[bytes]
+    file: str
+    read: Callable[[Path], object]
+    weight: float = 1.0
+    others: dict[str, bytes] | None = None
+    packed: str = ""
+
+    @property
+    def is_parquet(self) -> bool:
+        return self.file.endswith(".parquet")
+
+    def lay(self, folder: Path, data: bytes) -> Path:
+        for name, content in (self.others or {}).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        (folder / self.file).write_bytes(data)
+        return folder if self.others else folder / self.file
+
+    def named(self, path: Path) -> Path:
+        return path
+
+
+def graph(path: Path) -> None:
+    problems = FileProblems()
+    read_graph(path, problems)
+    problems.raise_if_any()
+
+
+def links(path: Path) -> None:
+    problems = FileProblems()
+    source, target = (_side(base, labels) for base, labels in ((E, "abcd"), ("http://t.org/", "ABCD")))
+    read_links(path, "train", source, target, problems)  # that they fit together is checked for folders
+    problems.raise_if_any()
+
+
+def _side(base: str, labels: str) -> Graph:
+    entities = np.array([*labels, *(base + label for label in labels)], dtype=object)
+    return Graph(entities, np.array(["r"], dtype=object), np.array([[0, 0, 1]]))
+
+
+def parquet(names: Iterable[str], rows: Iterable[tuple[str, ...]], **options: object) -> bytes:
+    sink = io.BytesIO()
+    columns = [[*column] for column in zip(*rows, strict=True)]
+    pq.write_table(pa.table(dict(zip(names, columns, strict=True))), sink, **options)
+    return sink.getvalue()
+
+
+def delimited(rows: Iterable[Iterable[str]], sign: str) -> bytes:
+    return "".join(sign.join(row) + "\n" for row in rows).encode()
+
+
+def formats(w3c: Path | None = None) -> dict[str, Format]:
+    """All of them, with W3C's files among the good ones if their folder is there, and those of fuzz_more.py."""
+    big = (FOLDER / "rel_triples_1").read_bytes()[:LIMIT]
+    tsv = [delimited(TRIPLES, "\t"), big[: big.rfind(b"\n") + 1]]
+    csv = [b"head,relation,tail\n" + delimited(TRIPLES, ","), b'"a","r ""x""","two\nlines"\n' * 5]
+    pairs, names = delimited(LINKS, "\t"), ("head", "relation", "tail")
+    tables = [parquet(names, TRIPLES), parquet(names, TRIPLES * 40, compression="zstd", use_dictionary=False)]
+    tables += [parquet(names, TRIPLES * 40, compression="gzip", data_page_version="2.0", row_group_size=50)]
+    statements = [f"<{E}{s}> <{SAME}> <http://t.org/{t}> .\n" for s, t in LINKS]
+    rdf = {name: [text.encode(), *w3c_files(w3c, name)] for name, text in
+           {"ntriples": NT, "nquads": NQ, "turtle": TTL, "trig": TRIG, "rdf-xml": XML}.items()}  # fmt: skip
+    toml = "".join(f"{name} = {value!r}\n".replace("True", "true").replace("False", "false")
+                   for name, value in Config().to_dict().items())  # fmt: skip
+    json = b'{"seed": 1, "dropout": 0.5, "device": "cpu", "rectify": true}'
+    found = [
+        Format("folder", [tsv[0]], "rel_triples_1", load_task, 3, folder_files()),
+        Format("links of a folder", [pairs], "ent_links", load_task, 3, folder_files()),
+        Format("TSV", tsv, "g.tsv", graph, 10), Format("CSV", csv, "g.csv", graph, 10),
+        Format("Parquet", tables, "g.parquet", graph, 2), Format("TSV links", [pairs], "l.tsv", links, 6),
+        Format("CSV links", [b"source,target\n" + delimited(LINKS, ",")], "l.csv", links, 6),
+        Format("Parquet links", [parquet(("source", "target"), LINKS)], "l.parquet", links, 1),
+        Format("SSSOM", [SSSOM.encode()], "l.sssom.tsv", links, 10),
+        Format("N-Triples", rdf["ntriples"], "g.nt", graph, 9),
+        Format("N-Quads", rdf["nquads"], "g.nq", graph, 7), Format("Turtle", rdf["turtle"], "g.ttl", graph, 6),
+        Format("TriG", rdf["trig"], "g.trig", graph, 4), Format("RDF/XML", rdf["rdf-xml"], "g.rdf", graph, 6),
+        Format("alignment", [CELLS.encode()], "l.rdf", links, 3),
+        Format("N-Triples links", ["".join(statements).encode()], "l.nt", links, 4),
+        Format("Turtle links", ["".join(statements).encode()], "l.ttl", links, 2),
+        Format("TSV, gzip", tsv, "g.tsv.gz", graph, 5, packed=".gz"),
+        Format("CSV, zstd", csv, "g.csv.zst", graph, 5, packed=".zst"),
+        Format("N-Triples, zstd", rdf["ntriples"], "g.nt.zst", graph, 4, packed=".zst"),
+        Format("Turtle, gzip", rdf["turtle"], "g.ttl.gz", graph, 1, packed=".gz"),
+        Format("SSSOM, gzip", [SSSOM.encode()], "l.sssom.tsv.gz", links, 3, packed=".gz"),
+        Format("settings, TOML", [toml.encode(), b"seed = 3\nkeep = 'best'\n"], "s.toml", read_settings, 6),
+        Format("settings, JSON", [json], "s.json", read_settings, 6),
+    ]  # fmt: skip
+    with suppress(ImportError):  # formats of other parts, such as saved runs
+        from fuzz_more import more_formats  # type: ignore[import-not-found]
+
+        found += more_formats()
+    return {one.name: one for one in found}
+
+
+def folder_files() -> dict[str, bytes]:
+    pairs = delimited(LINKS, "\t").splitlines(keepends=True)
+    return {
+        "rel_triples_1": delimited(TRIPLES, "\t"), "rel_triples_2": delimited(TRIPLES, "\t").upper(),
+        "attr_triples_1": b"a\tage\t3\nb\tname\tB b\n", "ent_links": b"".join(pairs),
+        "721_5fold/1/train_links": pairs[0], "721_5fold/1/valid_links": pairs[1], "721_5fold/1/test_links": pairs[2],
+    }  # fmt: skip
+
+
+def w3c_files(folder: Path | None, suite: str) -> list[bytes]:
+    if folder is None:
+        return []
+    files = (path for path in sorted((folder / suite).rglob("*")) if path.suffix in RDF_ENDINGS)
+    return [data for path in files if 0 < len(data := path.read_bytes()) <= LIMIT]

@@ -1,0 +1,149 @@
+"""How much an input file may ask for. A file beyond a limit is refused with a message that names the limit.
+
+The values are far above what honest files need and far below what hurts: they are there for files that are broken, or
+made to break their reader. They hold for whatever is read while they are in force.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from mixtea.errors import ConfigError
+
+MIB = 1 << 20
+FREE = 16 * MIB  # what any file may unpack to, however small it is
+ENVIRONMENT = "MIXTEA_LIMITS"  # tells the processes of `mixtea reproduce`
+
+
+def _limit(default: float, why: str, low: float, high: float) -> Any:
+    return dataclasses.field(default=default, metadata={"why": why, "low": low, "high": high})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The limits on one input file; see docs/formats.md."""
+
+    max_gib: float = _limit(64.0, "size of a file, unpacked, in GiB", 2**-20, 2.0**20)
+    max_expansion: int = _limit(
+        200, "how many times its own size a file may grow, by unpacking or by its prefixes and entities, after the "
+        f"first {FREE // MIB} MiB", 2, 1_000_000)  # fmt: skip
+    max_token_mib: int = _limit(
+        16, "length of a line, a field, a label or a statement, in MiB; 16 is the most that the parser of RDF takes",
+        1, 16)  # fmt: skip
+    max_nesting: int = _limit(
+        1000, "depth of elements in RDF/XML, and of triples in triples (RDF 1.2), whose parser needs time or stack for "
+        "each level", 1, 5000)  # fmt: skip
+    max_rows: int = _limit(2_000_000_000, "lines, rows or statements in a file", 1, 10**15)
+    max_columns: int = _limit(10_000, "columns of a table, attributes of an element in RDF/XML", 3, 1_000_000)
+    max_problems: int = _limit(
+        1000, "problems of a file that are kept with their places; further ones are counted", 20, 10_000_000
+    )
+    max_parser_mib: int = _limit(
+        640, "memory for the process that parses Turtle, TriG, RDF/XML or Parquet, in MiB", 64, 1 << 20
+    )
+    max_stall_seconds: float = _limit(
+        3.0, "computing time that this process may take without asking for more of the file", 0.1, 86400.0
+    )
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
+
+    def bytes_for(self, packed: int) -> int:
+        """To how many bytes so many may unpack."""
+        return min(int(self.max_gib * 1024 * MIB), max(FREE, self.max_expansion * packed))
+
+
+def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
+    whole = TYPES[field.name] is int
+    if isinstance(value, float) and whole and value.is_integer():
+        value = int(value)
+    kinds = int if whole else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
+        raise ConfigError(f"{field.name} must be a {'whole ' * whole}number, not {value!r}: {field.metadata['why']}.")
+    low, high = field.metadata["low"], field.metadata["high"]
+    if not low <= value <= high:
+        raise ConfigError(f"{field.name} must be from {low:,} to {high:,}, not {value!r}: {field.metadata['why']}.")
+    return value if whole else float(value)
+
+
+def parsed(assignments: Iterable[str]) -> Limits:
+    """`name=value` of the command line, several of them, as limits.
+
+    >>> parsed(["max_rows=1e6"]).max_rows
+    1000000
+    """
+    given: dict[str, float] = {}
+    for assignment in assignments:
+        name, equals, text = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            raise ConfigError(f"{assignment!r} is not of the form name=value, as --limit needs it.")
+        if name not in TYPES:
+            near = difflib.get_close_matches(name, TYPES, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(TYPES)}."
+            raise ConfigError(f"There is no limit {name!r}. {hint}")
+        try:
+            given[name] = int(text) if text.isdecimal() and len(text) < 20 else float(text)
+        except ValueError:
+            raise ConfigError(f"{name} must be a number, not {text!r}.") from None
+    return Limits(**given)  # type: ignore[arg-type]
+
+
+def way_out(name: str) -> str:
+    """What to do about a limit that a file exceeds."""
+    highest, now = FIELDS[name].metadata["high"], getattr(in_force(), name)
+    if now >= highest:
+        return f"No more is read (--limit {name}={now:g} is the most): make the file smaller there."
+    return f"If the file is right, allow more: --limit {name}=... (now {now:g})."
+
+
+def in_force() -> Limits:
+    """The limits that hold here: those applied, else those of the process that started this one, else the defaults."""
+    return _applied.get() or parsed(os.environ.get(ENVIRONMENT, "").split())
+
+
+@contextmanager
+def applied(limits: Limits | None) -> Iterator[None]:
+    """In the block these limits hold; with None those from outside of it."""
+    token = _applied.set(limits or _applied.get())
+    try:
+        yield
+    finally:
+        _applied.reset(token)
+
+
+@contextmanager
+def also_in_new_processes(limits: Limits) -> Iterator[None]:
+    """In the block these limits hold, and in the processes that it starts."""
+    before = os.environ.get(ENVIRONMENT)
+    changed = (f"{name}={getattr(limits, name)}" for name in FIELDS)
+    os.environ[ENVIRONMENT] = " ".join(changed)
+    try:
+        with applied(limits):
+            yield
+    finally:
+        os.environ.pop(ENVIRONMENT)
+        os.environ |= {ENVIRONMENT: before} if before is not None else {}
+
+
+def describe() -> str:
+    """All limits as a Markdown table, for docs/formats.md."""
+    rows = ["| limit | default | allowed | what it limits |", "|---|---|---|---|"]
+    for name, field in FIELDS.items():
+        meta = field.metadata
+        low = "above 0" if meta["low"] < 0.1 else f"{meta['low']:,g}"
+        rows.append(f"| `{name}` | {field.default:,} | {low} to {int(meta['high']):,} | {meta['why']} |")
+    return "\n".join(rows)
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(Limits)}
+TYPES = get_type_hints(Limits)
+_applied: ContextVar[Limits | None] = ContextVar("limits", default=None)

@@ -1,0 +1,105 @@
+"""Unpacking gzip and zstd as a stream: never more at a time than asked for, and noticing where a file is cut."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable
+from typing import IO, Any, Protocol
+
+PIECE = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
+AT_ONCE = 1 << 20
+MOST_IDLE = 1 << 23
+
+
+class DamagedError(Exception):
+    """Bytes that cannot be unpacked."""
+
+
+class NotPackedError(DamagedError):
+    """Bytes that were never packed."""
+
+
+class Frame(Protocol):
+    """One packed unit of a file; there may be several, one after the other."""
+
+    ended: bool
+
+    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        """(some unpacked bytes, what is left of the packed ones)."""
+        ...
+
+
+class GzipFrame:
+    """A member of a gzip file."""
+
+    def __init__(self) -> None:
+        self.unpacker, self.ended = zlib.decompressobj(31), False
+
+    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        try:
+            found = self.unpacker.decompress(packed, AT_ONCE)
+        except zlib.error as error:
+            said = str(error).rpartition(": ")[2]
+            raise (NotPackedError if said == "incorrect header check" else DamagedError)(said) from None
+        self.ended = self.unpacker.eof
+        return found, memoryview(self.unpacker.unused_data or self.unpacker.unconsumed_tail)
+
+
+class Unpacked(io.RawIOBase):
+    """The unpacked bytes of a file; EOFError where the last frame is cut.
+
+    Zeros between frames are padding. Packed bytes that give nothing for long are refused: reading them would take
+    long, and files with holes may be far larger than their disk.
+    """
+
+    def __init__(self, file: IO[bytes], new_frame: Callable[[], Frame]) -> None:
+        self.file, self.new_frame = file, new_frame
+        self.frame: Frame | None = None
+        self.n_frames, self.idle = 0, 0
+        self.packed, self.unpacked = memoryview(b""), memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.unpacked and self._more():
+            pass
+        n = min(len(buffer), len(self.unpacked))
+        buffer[:n], self.unpacked = self.unpacked[:n], self.unpacked[n:]
+        return n
+
+    def _more(self) -> bool:
+        """Unpack what comes next; False at the end of the file."""
+        before = len(self.packed)
+        if not before:
+            self.packed = memoryview(self.file.read(PIECE))
+            before = len(self.packed)
+            self.idle += before
+        if self.frame is None:
+            self._next_frame()
+            if self.frame is None:
+                return bool(before) and self._not_idle()
+        found, self.packed = self.frame.unpack(self.packed)
+        if not (before or found or self.frame.ended):
+            raise EOFError
+        self.unpacked = memoryview(found)
+        if self.frame.ended:
+            self.frame = None
+        return self._not_idle()
+
+    def _next_frame(self) -> None:
+        if self.n_frames:
+            self.packed = memoryview(bytes(self.packed).lstrip(b"\0"))
+        if self.packed:
+            self.frame, self.n_frames = self.new_frame(), self.n_frames + 1
+
+    def _not_idle(self) -> bool:
+        self.idle = 0 if self.unpacked else self.idle
+        if self.idle > MOST_IDLE:
+            raise DamagedError(f"{MOST_IDLE >> 20} MiB of it hold nothing")
+        return True
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()

@@ -1,0 +1,91 @@
+"""Parquet into columns of labels. Another process reads it: damaged files can crash the reader, and lie about sizes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from mixtea.data.files import BLOCK, COMPRESSED, opened
+from mixtea.data.headers import Headers
+from mixtea.data.limits import MIB, in_force
+from mixtea.data.problems import UnreadableError
+from mixtea.data.process import Process
+from mixtea.data.text import as_array
+
+NEEDS_NO_NUMPY = 18  # pyarrow since then
+TODO = "Write the file again, or correct its ending."
+
+
+def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
+    """The columns that a header names, else the first; whole numbers as text, empty where there is nothing."""
+    import pyarrow as pa
+
+    libraries = [Path(module.__file__ or "").parent.parent for module in (pa, np)]
+    with (
+        unpacked(path) as file,
+        Process(path, "parquet_child", "Parquet", wanted(file, headers), libraries).start(file, feed=False) as process,
+    ):
+        try:
+            columns = _columns(process, len(headers[0]))
+        except (pa.ArrowException, OSError, ValueError):  # of a stream that the end of the process has cut
+            columns = None
+        found = process.result()
+    what = found.get("what")
+    if what == "columns":
+        n, names = len(headers[0]), found["names"]
+        todo = f"It needs {n}: {' or '.join(', '.join(header) for header in headers[:2])}."
+        raise UnreadableError(path, None, ", ".join(names), f"{len(names)} column{'s' * (len(names) != 1)}", todo)
+    if what == "type":
+        todo = "Labels are text; whole numbers become text."
+        raise UnreadableError(path, None, found["name"], f"a column of type {found['type']}:", todo)
+    if what or columns is None:
+        raise UnreadableError(path, None, "", f"not Parquet ({what or 'damaged'})", TODO)
+    return columns
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """The file as one of the system's, with what is compressed unpacked into one without a name."""
+    with opened(path) as file:
+        if path.suffix.lower() not in COMPRESSED:
+            yield file
+            return
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(file, copy, BLOCK)
+            copy.flush()
+            yield copy
+
+
+def wanted(file: IO[bytes], headers: Headers) -> dict[str, object]:
+    """What the other process is to read, and how much of it."""
+    import pyarrow as pa
+
+    limits, size = in_force(), os.fstat(file.fileno()).st_size
+    most = limits.bytes_for(size)
+    return {
+        "n": len(headers[0]), "headers": list(headers), "max_token": limits.max_token_mib * MIB, "max_bytes": most,
+        "max_columns": limits.max_columns, "max_rows": limits.max_rows,
+        "without_numpy": int(pa.__version__.partition(".")[0]) >= NEEDS_NO_NUMPY,
+        "bytes_limit": "max_gib" if most >= limits.max_gib * 1024 * MIB else "max_expansion",
+    }  # fmt: skip
+
+
+def _columns(process: Process, n: int) -> tuple[np.ndarray, ...]:
+    """Equal labels become one object."""
+    import pyarrow as pa
+
+    parts: list[list[np.ndarray]] = [[np.empty(0, dtype=object)] for _ in range(n)]
+    labels: dict[str, str] = {}
+    shared = labels.setdefault
+    for batch in pa.ipc.open_stream(process.out):
+        for column, found in zip(batch.columns, parts, strict=True):
+            texts = as_array([shared(text, text) for text in column.dictionary.to_pylist()])
+            found.append(texts[column.indices.to_numpy()])
+    return tuple(map(np.concatenate, parts))

@@ -1,0 +1,107 @@
+"""Bombs and damaged files, the quick ones of benchmarks/bombs.py and a few of benchmarks/fuzz.py."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mixtea.data import sssom
+from mixtea.errors import ConfigError, MixTEAError
+
+sys.path.append(str(Path(__file__).parent.parent.parent / "benchmarks"))
+import fuzz
+from bomb_files import BOMBS
+from bombs import Outcome, explode
+from fuzz_seeds import formats, graph, links
+
+from mixtea.config import read_settings
+
+READ = {"graph": graph, "links": links, "settings": read_settings}
+QUICK = {
+    "entities that double 40 times": "max_token_mib", "entities that double, not used": "max_token_mib",
+    "a long entity used often": "max_expansion", "elements 100,000 deep": "max_nesting",
+    "100,000 attributes": "max_columns", "triples in triples, N-Triples": "max_nesting",
+    "triples in triples, N-Quads": "max_nesting", "triples in triples, Turtle": "nested too deeply",
+    "triples in triples, TriG": "nested too deeply", "triples in triples as links": "max_nesting",
+    "40 GB of padding after gzip": "hold nothing", "a line without an end": "max_token_mib",
+    "a comment without an end": "max_token_mib", "a map of spaces, SSSOM": "no column subject_id",
+    "a map in one line, SSSOM": "no column subject_id", "a million columns, SSSOM": "max_columns",
+    "Parquet: three billion rows, a lie": "max_rows", "Parquet: groups 100,000 deep": "too deeply nested",
+    "a pipe without a writer": "a pipe", "a socket": "a socket", "a device without an end": "a device",
+    "deep JSON": "nested too deeply", "deep TOML": "nested too deeply", "a long key in TOML": "no setting 'a'",
+    "100 MB of TOML": "16,384 bytes",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_bomb_is_refused_quickly_with_its_reason(name, tmp_path):
+    ending, role, write = BOMBS[name]
+    bomb = write(tmp_path / f"bomb{ending}") or tmp_path / f"bomb{ending}"
+    started = time.perf_counter()
+    with pytest.raises(MixTEAError) as caught:
+        READ[role](bomb)
+    assert QUICK[name] in str(caught.value) and str(bomb) in str(caught.value)
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("s.json", b"[1, 2]", "not a table of settings"),
+        ("s.json", b'"seed"', "not a table of settings"),
+        ("s.json", b'{"seed": ' + b"9" * 5000 + b"}", "not valid JSON"),
+        ("s.json", b'{"seed": ' + b"[" * 900 + b"]" * 900 + b"}", "seed must be a whole number|nested too deeply"),
+        ("s.toml", b"seed = \xff", "not valid TOML"),
+        ("s.toml", b"seed = '" + b"x" * 9000 + b"'", "seed must be a whole number"),
+        ("s.toml", b"a" * 20_000, "more than 16,384 bytes"),
+        ("s.toml.gz", b"seed = 1", "not gzip"),
+    ],
+)
+def test_settings_that_are_none(name, content, message, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_settings(tmp_path / name)
+    assert str(tmp_path / name) in str(caught.value) and len(str(caught.value)) < 2500
+    with pytest.raises(ConfigError, match=r"cannot be read \(a folder"):
+        read_settings(tmp_path)
+
+
+def test_a_bomb_in_a_process_of_its_own(tmp_path):
+    _, found = explode("triples in triples, Turtle", tmp_path)
+    assert found.wrong in ("", f"{found.seconds:.1f} s") and found.mib > 20
+    assert "its parser crashed on it (SIGSEGV)" in found.message
+    assert Outcome(6.0, 2000.0, 1, "Traceback").wrong == "exit code 1, 6.0 s, 2000 MiB, Traceback"
+
+
+def test_damaged_files_are_read_or_explained(tmp_path):
+    known = formats()
+    found = {number: fuzz.verdict(fuzz.Case(5, number), known, tmp_path) for number in range(200)}
+    failed = {number: said for number, said in found.items() if said[1] not in (fuzz.OK, fuzz.REFUSED)}
+    assert not failed, f"python benchmarks/fuzz.py --seed 5 --replay {next(iter(failed))}"
+    assert len({name for name, _ in found.values()}) > 20
+
+
+def test_the_fuzzing_counts_and_keeps_what_fails(tmp_path):
+    done = fuzz.Fuzz(1, None, tmp_path)
+    done.count(2, "TSV", fuzz.OK)
+    done.count(3, "", "the process died (-11)")
+    assert done.table().row_count == len(formats()) + 1 and len([*tmp_path.iterdir()]) == 1
+    assert "--seed 1 --replay 3" in done.failures[0]
+
+
+def test_good_files_are_read(tmp_path):
+    """Else the mutations would say little."""
+    for kind in formats().values():
+        for good in kind.good if not kind.packed else []:
+            kind.read(kind.lay(tmp_path, good))
+
+
+def test_the_map_of_sssom_in_one_line():
+    assert sssom.curie_map(["#curie_map: {a: http://a/, 'b c': \"x\" , d: y}"]) == {
+        "a": "http://a/",
+        "b c": "x",
+        "d": "y",
+    }
