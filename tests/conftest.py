@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
 from mixtea.data.graph import Graph
@@ -14,6 +15,9 @@ from mixtea.data.graph import Graph
 SOURCE = "a\tr\tb\nb\tr\tc\nc\ts\td\na\ts\td\nd\tr\te\n"
 TARGET = "A\tr\tB\nB\tr\tC\nC\tp\tD\nA\tp\tD\nD\tr\tE\n"
 LINKS = "a\tA\nb\tB\nc\tC\nd\tD\ne\tE\n"
+# beside other tests an example may wait long for its turn, which says nothing about it
+settings.register_profile("side by side", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("side by side")
 
 
 def make_graph(triples: list[tuple[int, int, int]], n: int, prefix: str = "e", relation: str = "r") -> Graph:

@@ -7,7 +7,8 @@ import torch
 
 from mixtea import similarity
 from mixtea.errors import MixTEAError
-from mixtea.similarity import best_both_ways, block_mib, count_better_and_equal, row_blocks, top_k, unit, unit_rows
+from mixtea.memory import block_mib, row_blocks
+from mixtea.similarity import best_both_ways, count_better_and_equal, top_k, unit, unit_rows
 
 
 def vectors(n, m, seed=0):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-import time
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,18 +22,22 @@ from torch import Tensor
 import mixtea
 from mixtea import processes
 from mixtea.config import Config
+from mixtea.data.checksum import checksum
 from mixtea.data.task import PathOrStr, Task
 from mixtea.decoding import LastOpinions, last_opinions
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
+from mixtea.export.checkpoints import Checkpoints
 from mixtea.export.run_folder import Run, read_run, write_run
-from mixtea.match.alignment import VOTERS, Alignment
+from mixtea.match.alignment import Alignment
 from mixtea.match.mapping import Mapping
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+from mixtea.memory import enough_memory
 from mixtea.prediction import Predictor
+from mixtea.second_chance import trained_with
 from mixtea.teach.council import OnRound
-from mixtea.teach.loop import Observer, OnEpoch, Trainer
+from mixtea.teach.loop import Observer, OnEpoch
 
 T = TypeVar("T")
 
@@ -67,7 +71,7 @@ class MixTEA:
 
     `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
     After `fit`: `history_` (a data frame, a row an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`,
-    `metrics_`, `trace_` (who voted for what at which epochs).
+    `metrics_`, `trace_` (who voted for what at which epochs), `lowered_` (by how much the learning rate had to be).
     """
 
     def __init__(self, preset: str = "best", **settings: Any) -> None:
@@ -101,6 +105,7 @@ class MixTEA:
         on_round: OnRound | None = None,
         observer: Observer | None = None,
         warm_start: MixTEA | None = None,
+        checkpoints: Checkpoints | PathOrStr | None = None,
     ) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
 
@@ -108,25 +113,31 @@ class MixTEA:
         the first epoch and the pairs that are sure after it, `observer` after each epoch with its number and a function
         that gives the student's vectors: for curves of scores that training must not see. `warm_start` is an aligner
         that was fitted to an earlier state of these graphs: what it learned of entities and relations that are still
-        there, by label, is where this one begins. If another process of the run is lost, what was learned so far is
-        kept, and ProcessLostError is raised.
+        there, by label, is where this one begins. `checkpoints` is a folder to save the state of the training in from
+        time to time; if it holds one already, of the same task and settings, the training goes on from there, to the
+        same end. If another process of the run is lost, what was learned so far is kept, and ProcessLostError is
+        raised.
         """
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
         if not len(task.train):
             raise DataError(f"{task.name}: no training link. Give at least a few.")
         device = choose_device(self.config.device)
-        with _reproducible(self.config.deterministic), processes.together(device):
-            started = time.perf_counter()
+        with _reproducible(self.config.deterministic), processes.together(device), enough_memory():
             start = None if warm_start is None else warm_start._learned()
-            trained = Trainer(task, self.config, device, start).train(on_epoch, on_round, observer)
+            if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
+                checkpoints = Checkpoints(checkpoints)
+            if checkpoints is not None:
+                checkpoints.key = f"{checksum(task)} {json.dumps(self.config.training_settings())}"
+            train = partial(trained_with, task, self.config, device, start, checkpoints)
+            trained = train(on_epoch, on_round, observer)
         self.task_, self._student, self._vectors = task, trained.student, None
         self.trace_, self._last = trained.trace.to_arrays(), None
         if trained.opinions is not None:
             self._last = last_opinions(trained.opinions, trained.rows, task.source.n_entities)
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
-        self.seconds_, self.metrics_ = time.perf_counter() - started, {}
+        self.seconds_, self.metrics_, self.lowered_ = trained.seconds, {}, trained.lowered
         if trained.lost is not None:
             raise trained.lost
         return self
@@ -257,7 +268,9 @@ class MixTEA:
 
             pages["report.html"] = make_report(self)
         if changes is not None:
-            pages["changes.tsv"] = changes.to_csv(sep="\t", index=False, lineterminator="\n")
+            from mixtea.export.tsv import changes_text
+
+            pages["changes.tsv"] = changes_text(changes)
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
         about = {
             "preset": self.preset,
@@ -269,6 +282,7 @@ class MixTEA:
             "best_epoch": self.best_epoch_,
             "stopped_because": self.stopped_because_,
             "approximations": self.config.approximations(),
+            "learning_rate_lowered": self.lowered_,
             "voter_weights": self._last.weights if self._last is not None else {},
             "versions": versions(),
         }
@@ -289,19 +303,15 @@ class MixTEA:
         dtype = getattr(torch, run.config.precision)
         structure = build_structure(run.task.source, run.task.target, run.config).to(place, dtype)
         student = Encoder(structure, run.config, torch.Generator(place))
-        try:
-            student.load_state_dict({name: torch.from_numpy(v) for name, v in run.weights.items()})
-        except RuntimeError as error:
-            raise RunError(f"{folder}: weights.safetensors does not fit the settings: {error}") from None
+        student.load_state_dict({name: torch.from_numpy(v) for name, v in run.weights.items()})
         aligner.task_, aligner._student, aligner._vectors = run.task, student, None
-        try:
-            aligner._last = _from_arrays(run.opinions, run.about["voter_weights"], run.task)
-        except (ValueError, TypeError, AttributeError) as error:
-            raise RunError(f"{folder}: opinions.safetensors does not fit the run: {error}.") from None
+        if not torch.isfinite(aligner.vectors_).all():
+            raise RunError(f"{Path(folder) / 'weights.safetensors'}: damaged (it leads to vectors without end).")
+        aligner._last = _from_arrays(run.opinions, run.about["voter_weights"])
         aligner.trace_ = dict(run.trace)
         aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
-        aligner.seconds_ = run.about["seconds"]
+        aligner.seconds_, aligner.lowered_ = run.about["seconds"], run.about.get("learning_rate_lowered", {})
         return aligner
 
     def _learned(self) -> tuple[Task, dict[str, Tensor]]:
@@ -319,24 +329,12 @@ def _as_arrays(last: LastOpinions) -> dict[str, np.ndarray]:
     return {"source": last.source, "target": last.target} | scores
 
 
-def _from_arrays(arrays: Table[str, np.ndarray], weights: Any, task: Task) -> LastOpinions | None:
-    """Opinions as a run folder has them; ValueError if they cannot be about this task."""
+def _from_arrays(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> LastOpinions | None:
+    """Opinions as a run folder has them, which has checked them."""
     if not arrays:
         return None
     scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
-    if arrays.keys() - {f"score.{name}" for name in VOTERS} != {"source", "target"}:
-        raise ValueError("the opinions are not those of known voters")
-    ends = [arrays["source"], arrays["target"]]
-    if any(a.shape != ends[0].shape or a.ndim != 1 for a in arrays.values()):
-        raise ValueError("the opinions differ in length")
-    if not all(np.isin(end, side).all() for end, side in zip(ends, task.unlabelled(), strict=True)):
-        raise ValueError("the opinions are about entities that are linked or not there")
-    if len(np.unique(np.stack(ends), axis=1).T) != len(ends[0]):
-        raise ValueError("the opinions repeat a pair")
-    numbers = [*scores.values(), np.array(list(weights.values()), dtype=np.float64)]
-    if not all(a.dtype.kind == "f" and np.isfinite(a).all() for a in numbers):
-        raise ValueError("the opinions hold what is no number")
-    return LastOpinions(ends[0], ends[1], scores, weights)
+    return LastOpinions(arrays["source"], arrays["target"], scores, dict(weights))
 
 
 def choose_device(name: str) -> torch.device:

@@ -200,6 +200,10 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
+    def training_settings(self) -> dict[str, Any]:
+        """All settings but those that say where to compute: what a training comes to depends on them."""
+        return {name: value for name, value in self.to_dict().items() if name not in ("device", "block_mib")}
+
     def replace(self, **settings: Any) -> Config:
         return self.from_dict({**self.to_dict(), **settings})
 
@@ -246,17 +250,28 @@ def parse_setting(assignment: str) -> tuple[str, Any]:
 
 def read_settings(path: Path) -> dict[str, Any]:
     """Settings from a TOML file of `field = value` lines, or from a run's config.json."""
+    from mixtea.data.files import UnreadableError, opened
+
+    kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
     try:
-        text = path.read_text(encoding="utf-8")
-        settings = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        with opened(path) as file:
+            data = file.read(LONGEST_SETTINGS + 1)
+        if len(data) > LONGEST_SETTINGS:
+            raise ConfigError(f"more than {LONGEST_SETTINGS:,} bytes, which no settings need. Name another file.")
+        text = data.decode("utf-8")
+        settings = json.loads(text) if kind == "JSON" else tomllib.loads(text)
+        if not isinstance(settings, dict):
+            raise ConfigError("not a table of settings. Write field = value lines, or a JSON object.")
         Config.from_dict(settings)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from None
+    except UnreadableError as error:
+        what, todo = error.problem.what.removeprefix("cannot be read "), error.problem.todo
+        raise ConfigError(f"{path}: cannot be read ({what.strip('()')}). {todo}") from None
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}: {str(error)[:LONGEST_MESSAGE]}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: not valid {kind}: nested too deeply, which no settings are.") from None
     except (ValueError, TypeError) as error:
-        kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
-        raise ConfigError(f"{path}: not valid {kind}: {error}.") from None
+        raise ConfigError(f"{path}: not valid {kind}: {str(error)[:LONGEST_MESSAGE]}.") from None
     return dict(settings)
 
 
@@ -275,6 +290,7 @@ def _unknown(name: str) -> str:
     return f"There is no setting {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
 
 
+LONGEST_SETTINGS, LONGEST_MESSAGE = 1 << 14, 2000  # bytes, characters
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}

@@ -10,7 +10,9 @@ SHOWN_PER_FILE = 20
 
 
 class MixTEAError(Exception):
-    """Base of all errors that mixtea raises on purpose."""
+    """Base of all errors that mixtea raises on purpose; `exit_code` is what a command ends with: bad input."""
+
+    exit_code = 2
 
 
 class DataError(MixTEAError, ValueError):
@@ -25,12 +27,43 @@ class RunError(MixTEAError):
     """A run folder cannot be read or written."""
 
 
+class WriteError(RunError):
+    """Writing failed where it should have worked: the disk is full, or broken."""
+
+    exit_code = 1
+
+
 class NotFittedError(MixTEAError, RuntimeError):
     """Something learned was asked of an aligner that has not learned yet."""
 
 
 class TrainingError(MixTEAError, RuntimeError):
     """A training could not go on, through no fault of the call or the files."""
+
+    exit_code = 1
+
+
+class StoppedError(TrainingError):
+    """A signal asked the training to end, which it did after saving its state."""
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number, self.exit_code = number, 128 + number
+
+    def with_advice(self, advice: str) -> StoppedError:
+        return StoppedError(f"{self} {advice}", self.number)
+
+
+class DivergedError(TrainingError):
+    """The loss, or what is learned, is no number any more, or explodes."""
+
+    def __init__(self, epoch: int, loss: float) -> None:
+        self.epoch = epoch
+        super().__init__(f"The training diverged at epoch {epoch}: a loss of {loss:g}. Try a smaller learning_rate.")
+
+
+class FullMemoryError(TrainingError):
+    """Memory is full, and smaller blocks do not help."""
 
 
 class ProcessLostError(TrainingError):

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mixtea.similarity import aligned_rows, row_blocks, similarities, sweep, width
+from mixtea.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
+from mixtea.similarity import aligned_rows, products_at, similarities, width
 
-CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}
 DENSE = 100  # from one pair in so many on, a product of all is faster than one pair at a time
 LEAST = -torch.inf
+FEWER_PAIRS = "Use fewer vote_candidates, or a machine with more memory."
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,7 @@ def union(parts: Sequence[Pairs]) -> Pairs:
     return parts[0] if len(parts) == 1 else pairs_of_keys(torch.cat([part.key for part in parts]), parts[0].shape)
 
 
+@enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def nearest_pairs(source: Tensor, target: Tensor, k: int, *, mib: int | None = None) -> Pairs:
     """Each row's k nearest targets and each target's k nearest rows, for unit vectors [n, d], [m, d]."""
@@ -121,7 +123,7 @@ def _nearest_keys(source: Tensor, target: Tensor, k: int, mib: int | None) -> Te
     wide = aligned_rows(target)
     found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
 
-    def run(mib: int | None) -> None:
+    def run(mib: int) -> None:
         for rows in row_blocks(0, len(source), width(wide), source.device, mib=mib):
             found[rows] = similarities(source[rows], wide, m).topk(k, dim=1, sorted=False).indices
 
@@ -129,20 +131,20 @@ def _nearest_keys(source: Tensor, target: Tensor, k: int, mib: int | None) -> Te
     return (torch.arange(len(source), device=source.device)[:, None] * m + found).flatten()
 
 
+@enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def cosines(source: Tensor, target: Tensor, pairs: Pairs) -> Tensor:
     """source[i] . target[j] of each pair, for unit vectors: pair by pair, or from whole products where pairs abound."""
+    if len(pairs) * DENSE <= pairs.shape[0] * pairs.shape[1]:
+        return products_at(source, target, pairs.source, pairs.target, CHUNK_BYTES[source.device.type])
     out = source.new_empty(len(pairs))
-    if len(pairs) * DENSE > pairs.shape[0] * pairs.shape[1]:
-        for rows in row_blocks(0, len(source), width(target), source.device):
-            first, last = torch.searchsorted(
-                pairs.source, torch.tensor([rows.start, rows.stop]).to(out.device)
-            ).tolist()
+
+    def run(mib: int) -> None:
+        for rows in row_blocks(0, len(source), width(target), source.device, mib=mib):
+            ends = torch.tensor([rows.start, rows.stop]).to(out.device)
+            here = slice(*torch.searchsorted(pairs.source, ends).tolist())
             block = source[rows] @ target.T
-            out[first:last] = block[pairs.source[first:last] - rows.start, pairs.target[first:last]]
-        return out
-    size = max(1, CHUNK_BYTES[source.device.type] // (2 * source.shape[1] * source.element_size()))
-    for part in (slice(first, first + size) for first in range(0, len(pairs), size)):
-        left, right = source.index_select(0, pairs.source[part]), target.index_select(0, pairs.target[part])
-        out[part] = torch.linalg.vecdot(left, right)
+            out[here] = block[pairs.source[here] - rows.start, pairs.target[here]]
+
+    sweep(run, width(target), source.device, None)
     return out

@@ -27,10 +27,10 @@ PATIENCE = timedelta(minutes=30)  # for a process that is alive but slow
 
 def launched_as() -> int:
     """The number that the launcher gave this process; 0 without a launcher."""
-    return int(os.environ.get("RANK", "0")) if _launched() > 1 else 0
+    return int(os.environ.get("RANK", "0")) if launched() > 1 else 0
 
 
-def _launched() -> int:
+def launched() -> int:
     """How many processes the launcher has started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
@@ -52,7 +52,7 @@ def _several() -> bool:
 @contextmanager
 def together(device: torch.device) -> Iterator[None]:
     """Meet the other processes that the launcher started, if there are any, and part at the end."""
-    if _launched() < 2 or dist.is_initialized():
+    if launched() < 2 or dist.is_initialized():
         yield
         return
     try:

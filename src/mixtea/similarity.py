@@ -7,23 +7,19 @@ share a run, each sweeps its own share of the rows, and all end with the same an
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from mixtea import processes
-from mixtea.errors import TrainingError
+from mixtea.memory import ALIGNED_ROWS, row_blocks, sweep
 
 logger = logging.getLogger(__name__)
 EPSILON = 1e-12  # the least norm that is divided by
-# A block is as small as keeps the products fast, and wide enough for some hundreds of rows of a wide problem.
-LEAST_MIB, MOST_MIB, ROWS = {"cpu": 32, "cuda": 256}, {"cpu": 256, "cuda": 4096}, {"cpu": 256, "cuda": 1024}
-ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls back to kernels several times slower
-T = TypeVar("T")
 
 
 def unit(vectors: Tensor) -> Tensor:
@@ -37,52 +33,9 @@ def inverse_norm(rows: Tensor) -> Tensor:
     return norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0)
 
 
-def block_mib(row_bytes: int, device: torch.device) -> int:
-    """The size of a block whose rows take `row_bytes`, in MiB: at most a quarter of what is free on a GPU."""
-    kind = device.type
-    wanted = min(max(ROWS[kind] * row_bytes >> 20, LEAST_MIB[kind]), MOST_MIB[kind])
-    if kind == "cuda":
-        wanted = max(1, min(wanted, torch.cuda.mem_get_info(device)[0] >> 22))
-    return wanted
-
-
-def row_blocks(
-    start: int, stop: int, row_bytes: int, device: torch.device, block_size: int | None = None, mib: int | None = None
-) -> Iterator[slice]:
-    """Slices that cover start..stop: of `block_size` rows, or of as many as fit into `mib` MiB (else a default)."""
-    size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
-    if block_size is None and size > ALIGNED_ROWS:
-        size -= size % ALIGNED_ROWS
-    for first in range(start, stop, size):
-        yield slice(first, min(first + size, stop))
-
-
 def width(target: Tensor) -> int:
     """The bytes of one row of similarities to all targets."""
     return len(target) * target.element_size()
-
-
-def sweep(function: Callable[[int | None], T], row_bytes: int, device: torch.device, mib: int | None) -> T:
-    """function(mib); when memory runs out, again with half the block, down to one MiB."""
-    while True:
-        try:
-            return function(mib)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not _out_of_memory(error):
-                raise
-            size = (mib or block_mib(row_bytes, device)) // 2
-            if size < 1:
-                raise TrainingError(
-                    "Memory is full even with the smallest blocks. Use a smaller entity_dim."
-                ) from error
-        mib = size
-        logger.warning("memory is full: going on with blocks of %d MiB", mib)
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
-
-
-def _out_of_memory(error: Exception) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 @contextmanager
@@ -110,7 +63,7 @@ def best_both_ways(source: Tensor, target: Tensor, *, block_size: int | None = N
     """Argmax of source @ target.T along both sides in one sweep; the lowest index wins an exact tie."""
     mine, aligned = processes.share(len(source)), aligned_rows(target)
 
-    def run(mib: int | None) -> Best:
+    def run(mib: int) -> Best:
         return _best_of_rows(source, aligned, len(target), mine, block_size, mib)
 
     best = sweep(run, width(target), source.device, mib)
@@ -165,7 +118,7 @@ def count_better_and_equal(
     tolerance = tie_tolerance(source.dtype)
     better, equal = torch.empty_like(truth), torch.empty_like(truth)
 
-    def run(mib: int | None) -> None:
+    def run(mib: int) -> None:
         for rows in row_blocks(0, len(source), 2 * width(target), source.device, block_size, mib):
             block = source[rows] @ target.T
             block -= block.gather(1, truth[rows, None])
@@ -189,7 +142,7 @@ def top_k(
     """int64 [n, k]: the k nearest targets of each source row, in no particular order among near ties."""
     found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
 
-    def run(mib: int | None) -> None:
+    def run(mib: int) -> None:
         for rows in row_blocks(0, len(source), width(target), source.device, block_size, mib):
             found[rows] = nearness(source[rows], target, metric).topk(k, dim=1).indices
 
@@ -204,6 +157,21 @@ def nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
     if metric == "euclidean":
         return -torch.cdist(source, target)
     return -torch.cdist(source, target, p=1.0)
+
+
+@torch.no_grad()
+def products_at(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, chunk_bytes: int) -> Tensor:
+    """[p]: left_i . right_j for the p pairs (i, j) of `rows` and `columns`, as many at a time as chunk_bytes hold."""
+    out = left.new_empty(len(rows))
+    row_bytes = max(1, 2 * left.shape[1] * left.element_size())
+
+    def run(mib: int) -> None:
+        at_once = max(1, min(chunk_bytes, mib << 20) // row_bytes)
+        for part in row_blocks(0, len(out), row_bytes, left.device, at_once):
+            out[part] = torch.linalg.vecdot(left.index_select(0, rows[part]), right.index_select(0, columns[part]))
+
+    sweep(run, row_bytes, left.device, max(1, chunk_bytes >> 20))
+    return out
 
 
 class Groups(NamedTuple):
@@ -221,8 +189,14 @@ def groups_of_equal_rows(vectors: Tensor) -> Groups:
     generator = torch.Generator().manual_seed(0)
     odd = torch.empty(bits.shape[1], dtype=torch.int64).random_(-(2**63), None, generator=generator) | 1
     odd = odd.to(bits.device)
-    hashes = [(part * odd).sum(1) for part in bits.split(65536)]  # the product of int32 and int64 is int64
-    _, of, size = torch.unique(torch.cat(hashes), return_inverse=True, return_counts=True)
+    hashes = torch.empty(len(bits), dtype=torch.int64, device=bits.device)
+
+    def run(mib: int) -> None:
+        for rows in row_blocks(0, len(bits), 8 * bits.shape[1], bits.device, mib=mib):
+            torch.sum(bits[rows] * odd, dim=1, out=hashes[rows])  # the product of int32 and int64 is int64
+
+    sweep(run, 8 * bits.shape[1], bits.device, None)
+    _, of, size = torch.unique(hashes, return_inverse=True, return_counts=True)
     return Groups(of, size, size.cumsum(0) - size, torch.argsort(of, stable=True))
 
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import hashlib
 import json
 import logging
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,9 +23,11 @@ import numpy as np
 
 import mixtea
 from mixtea.config import Config
+from mixtea.data.checksum import checksum
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, MissingExtraError, MixTEAError, RunError
 from mixtea.export.files import check_free, whole_file
+from mixtea.export.lock import alone
 from mixtea.ranges import Range
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Study:
         self.config = Config.preset(preset, **self.settings)
         fixed = {name: value for name, value in self.settings.items() if name not in ("device", "seed")}
         self.about: dict[str, Any] = {
-            "task": task.name, "fold": task.fold, "checksum": _checksum(task), "preset": preset, "settings": fixed,
+            "task": task.name, "fold": task.fold, "checksum": checksum(task), "preset": preset, "settings": fixed,
             "ranges": [str(one) for one in ranges], "seed": self.config.seed,
         }  # fmt: skip
         self.trials = self._read()
@@ -95,7 +95,7 @@ class Study:
         if not self.out.is_dir():
             check_free(self.out, overwrite=False)
             self.out.mkdir(exist_ok=True)
-        with _alone(self.out):
+        with alone(self.out):
             self.trials = self._read()
             self.save()
             while len(self.trials) < n_trials:
@@ -238,36 +238,3 @@ def _optuna() -> Any:
         raise MissingExtraError("mixtea tune needs Optuna: pip install 'mixtea[tune]'.") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
-
-
-def _checksum(task: Task) -> str:
-    """Of everything that training sees: both graphs, training and validation links."""
-    found = hashlib.sha256()
-    for graph in (task.source, task.target):
-        found.update("\n".join((*graph.entities, "", *graph.relations)).encode())
-        found.update(graph.triples.tobytes())
-    for links in (task.train, task.valid):
-        found.update(len(links).to_bytes(8, "big") + links.tobytes())
-    return found.hexdigest()[:16]
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Two processes would lose each other's trials: the second is refused. The lock goes when its process does."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise RunError(f"{folder}: another process is searching there. Wait for it, or name another folder.") from None
-    except OSError as error:
-        logger.warning("%s: cannot be locked (%s); start no second search there", folder, error.strerror)
-    try:
-        yield
-    finally:
-        os.close(descriptor)

@@ -1,4 +1,62 @@
-"""Words that the command, the report and the tables share."""
+"""Words that the command, the report and the tables share, and text of unknown origin made fit to be seen."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
 
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 DECODED = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
+
+# What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape
+# sequences begin with one, in C1 as well); the soft hyphen; marks, embeddings and isolates that turn the direction of
+# writing; spaces without width; separators of lines and paragraphs; invisible operators; the byte order mark; what is
+# no character; tags, which spell unseen words; half a character.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
+    "\U000e0000-\U000e007f\ud800-\udfff]"
+)
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def visible(text: object, longest: int | None = None) -> str:
+    r"""Text of unknown origin as one line to show: unseen characters as escapes, all others as they are.
+
+    A label or a file name so shown cannot steer a terminal, turn the direction of what stands beside it, or break a
+    line. The joiners U+200C and U+200D stay, for Persian, the scripts of India and composed emoji are spelled with
+    them; so do variation selectors. Tags become escapes, though the flag of England is spelled with them. With
+    `longest`, more characters than that are cut.
+
+    >>> visible("a\x1b]0;title\x07\nb\u202e"), visible("می\u200cخواهم") == "می\u200cخواهم", visible("abcd", 3)
+    ('a\\x1b]0;title\\x07\\nb\\u202e', True, 'abc…')
+    """
+    whole = str(text)
+    shown = _UNSEEN.sub(_escaped, whole if longest is None else whole[:longest])
+    return shown if longest is None or len(whole) <= longest else shown + "…"
+
+
+def visible_lines(text: object) -> str:
+    """The same for text whose lines are meant."""
+    return "\n".join(map(visible, str(text).split("\n")))
+
+
+def json_text(value: Any) -> str:
+    r"""JSON that can be looked at and says the same: unseen characters in it as JSON's own escapes.
+
+    >>> json_text(["\x9b\U000e0041é"])
+    '[\n "\\u009b\\udb40\\udc41é"\n]'
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    return "\n".join(_UNSEEN.sub(_json_escaped, line) for line in text.split("\n"))
+
+
+def _json_escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    width = "x%02x" if number < 0x100 else "u%04x" if number < 0x10000 else "U%08x"
+    return _SHORT.get(found[0]) or "\\" + width % number

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -15,7 +14,6 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import load_task
-from mixtea.example import FOLDER as WORLD
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
 
@@ -90,7 +88,7 @@ BROKEN_RUNS = {
     "truncated manifest": ("run.json", lambda b: b[:40], "damaged"),
     "manifest of another kind": ("run.json", lambda b: b'{"format": 1}', "damaged"),
     "manifest without a field": ("run.json", lambda b: b.replace(b'"n_epochs"', b'"m_epochs"'), "without n_epochs"),
-    "a newer format": ("run.json", lambda b: b.replace(b'"format": 2', b'"format": 99'), "run format 99"),
+    "a newer format": ("run.json", lambda b: b.replace(b'"format": 3', b'"format": 99'), "run format 99"),
     "a path that leaves": ("run.json", lambda b: b.replace(b'"curves.png"', b'"../curves.png"'), "damaged"),
 }
 
@@ -278,7 +276,8 @@ def test_an_empty_folder_can_become_the_run(folder, tmp_path, mixtea, monkeypatc
 def test_a_training_that_cannot_go_on_exits_with_1(folder, tmp_path, mixtea, monkeypatch):
     monkeypatch.setattr("mixtea.teach.loop.alignment_loss", lambda vectors, *_: vectors.sum() * float("nan"))
     code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
-    assert code == 1 and "error: The loss is not finite at epoch 1" in err and not (tmp_path / "run").exists()
+    assert code == 1 and "error: The training diverged at epoch 1: a loss of nan" in err
+    assert not (tmp_path / "run").exists()
 
 
 def test_outputs_never_replace_what_is_no_file_or_part_of_a_run(run, tmp_path, mixtea):
@@ -320,23 +319,6 @@ def test_a_run_can_be_repeated_from_its_own_settings(run, folder, tmp_path, mixt
 def test_version(mixtea):
     code, out, _ = mixtea("--version")
     assert code == 0 and out.startswith("mixtea ")
-
-
-def test_an_interrupted_training_leaves_nothing(tmp_path):
-    """A real process, a real Ctrl-C."""
-    out = tmp_path / "run"
-    command = ["-m", "mixtea", "fit", str(WORLD), "--out", str(out), "--device", "cpu"]
-    process = subprocess.Popen(
-        [sys.executable, *command, "--set", "validate_every=1", "--set", "patience=1000"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    for line in process.stderr:
-        if line.startswith("epoch 2/"):
-            process.send_signal(signal.SIGINT)
-            break
-    _, err = process.communicate(timeout=60)
-    assert process.returncode not in (0, 2) and "interrupted after epoch" in err and "Traceback" not in err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_warm_start_says_what_changed(run, folder, mixtea, tmp_path):

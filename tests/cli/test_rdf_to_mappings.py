@@ -34,15 +34,13 @@ def world(tmp_path_factory, request):
 
 @pytest.fixture(scope="module")
 def run(world, tmp_path_factory):
-    from mixtea.cli.fit import train_and_save
-
     task = load_task(
         source=world / "geonames.ttl", target=world / "cldr.ttl", links=world / "seeds.sssom.tsv",
         test_links=world / "check.sssom.tsv",
     )  # fmt: skip
     out = tmp_path_factory.mktemp("runs") / "run"
     settings = dict(max_epochs=4, propagation_rounds=1, entity_dim=32, device="cpu")
-    train_and_save(task, "best", settings, out, overwrite=False)
+    MixTEA("best", **settings).fit(task).save(out, report=True)
     return out
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import random
 import re
+from itertools import takewhile
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from mixtea.errors import RunError, shorten
 from mixtea.export.about import About
 from mixtea.export.mapping import write_mapping
+from mixtea.export.tsv import changes_text
 from mixtea.labels import decode_label, encode_label
 
 ABOUT = About(set_id="https://example.org/set", licence="https://example.org/licence")
@@ -22,7 +28,9 @@ PIECES = [
     "\ufffe", "😀", "👩\u200d💻", "e\u0301", "é", "ß", "中", "ا", "\U0010ffff", "\ue000", "=1+1", "+", "-", "@", "%",
     "%41", "%zz", "%00", "#", "/", "//", ".", "..", ":", "://", "?", "&", "&amp;", "<", ">", "<b>", "|", "^", "`", "{",
     "}", "[", "]", "_:", "NA", "null", "nan", "None", "true", "1.0", "a", "Q42", "territory/France", "]]>", "<!--",
-    "${x}", "source:", "skos:exactMatch",
+    "${x}", "source:", "skos:exactMatch", "\x1b]0;x\x07", "\x1b[31m", "\x9b31m", "\u061c", "\u2067",
+    "\U000e0041", "\n#mapping_set_id: x", "</entity1>", "--><x/>", "> <a:b> <c:d> .\n<", "\r\nevil\trow", "&#10;",
+    "@prefix x: <y:> .",
 ]  # fmt: skip
 WHOLE = [
     "", " ", "\u200b", "\u3000", "NA", "nan", "None", "null", "#", '"', "=1+1", ".", "..", "\ufeff", "\x00", "_:b0",
@@ -123,3 +131,44 @@ def test_only_what_encode_label_makes_is_decoded(text):
     label = decode_label(iri)
     assert label is None or encode_label(label, "https://example.org/set", "source") == iri
     assert decode_label(text) is None or "#mixtea/" in text
+
+
+SPECIAL = st.sampled_from('\t\n\r"#\x1b\x85\u2028\u202e<>&\\\x0c')
+TEXT = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), SPECIAL))
+
+
+@pytest.mark.parametrize("ending", [".sssom.tsv", ".parquet"])
+def test_names_stay_in_their_cells(ending, tmp_path, make_mapping):
+    """What people call an entity is written too, in formats that can hold any text."""
+    path = tmp_path / f"m{ending}"
+
+    @settings(max_examples=60)
+    @given(st.lists(TEXT, min_size=3, max_size=3))
+    def check(names):
+        named = dict(zip("abc", names, strict=True))
+        write_mapping(make_mapping([("a", "x"), ("b", "y"), ("c", "z")], source_names=named), path, ABOUT)
+        if ending == ".parquet":
+            assert pq.read_table(path)["source_label"].to_pylist() == names
+        else:
+            found, head = rows_of_sssom(path)
+            assert [row["subject_label"] for row in found] == [name or label for label, name in named.items()]
+            assert all(None not in row and None not in row.values() for row in found)
+            assert [line for line in head if "mapping_set_id" in line] == [f"#mapping_set_id: {ABOUT.set_id}\n"]
+
+    check()
+
+
+def rows_of_sssom(path):
+    """The rows by Python's csv, and the lines of metadata before them."""
+    with path.open(encoding="utf-8", newline="") as file:
+        head = list(takewhile(lambda line: line.startswith("#"), file))
+    with path.open(encoding="utf-8", newline="") as file:
+        names = next(line for line in file if not line.startswith("#")).rstrip("\n").split("\t")
+        return list(csv.DictReader(file, names, delimiter="\t")), head
+
+
+@given(st.lists(st.tuples(TEXT, TEXT, st.none() | TEXT), max_size=4))
+def test_changes_stay_in_their_rows(rows):
+    frame = pd.DataFrame([(*row, "learning") for row in rows], columns=["source", "old_target", "new_target", "why"])
+    first, *found = csv.reader(io.StringIO(changes_text(frame), newline=""), delimiter="\t")
+    assert first == list(frame) and found == [[a, b, c or "", "learning"] for a, b, c in rows]

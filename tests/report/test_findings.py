@@ -12,6 +12,7 @@ from mixtea.data.task import Task
 from mixtea.match.alignment import Alignment
 from mixtea.measure.calibration import reliability
 from mixtea.report import findings, plots
+from mixtea.report.findings import Name
 
 NOTHING = np.empty((0, 2), dtype=np.int64)
 
@@ -71,11 +72,11 @@ def test_examples_are_drawn_alike_for_a_seed_and_sorted_by_probability():
 def test_an_example_in_words(alignment):
     first, second, _, last = findings.examples(alignment, np.arange(4), links((1, 1), (2, 2), (2, 4)))
     assert first == {
-        "source": "s1", "target": "t1", "probability": 0.9, "runner_up": ("t2", 0.05), "right": True,
-        "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": ["t1"],
+        "source": Name("s1"), "target": Name("t1"), "probability": 0.9, "runner_up": (Name("t2"), 0.05), "right": True,
+        "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [Name("t1")],
     }  # fmt: skip
     assert (second["voters"], second["right"]) == (["forward", "propagation"], False)
-    assert second["right_targets"] == ["t2", "t4"]
+    assert second["right_targets"] == [Name("t2"), Name("t4")]
     assert (last["voters"], last["right"], last["right_targets"]) == ([], None, [])
 
 
@@ -102,10 +103,31 @@ def test_the_last_validation_and_the_epochs_of_a_curve():
 
 
 def test_labels_become_visible_text():
-    hidden = "a\x00b\tc\x85d\u202ee\u2066f\u2028g\ud800h"
-    assert findings.visible(hidden) == "\ufffd".join("abcdefgh")
-    assert findings.visible("Ελλάδα 中国 \u200fעברית") == "Ελλάδα 中国 \u200fעברית"
-    assert findings.visible("x" * 160) == "x" * 160 and findings.visible("x" * 5000) == "x" * 160 + "…"
+    hidden = "a\x00b\tc\x85d\u202ee\u2066f\u2028g\ud800h\u200fi\ufeffj\U000e0041k\u200bl"
+    shown = "a\\x00b\\tc\\x85d\\u202ee\\u2066f\\u2028g\\ud800h\\u200fi\\ufeffj\\U000e0041k\\u200bl"
+    assert findings.shown(hidden) == shown
+    for plain in (
+        "Ελλάδα 中国 עברית العربية",
+        "می\u200cخواهم",
+        "👩\u200d💻❤\ufe0f",
+        r"\x1b",
+        "a\u00a0b\u0301",
+    ):
+        assert findings.shown(plain) == plain
+    assert findings.shown("x" * 160) == "x" * 160 and findings.shown("x" * 5000) == "x" * 160 + "…"
+
+
+def test_only_addresses_on_the_web_are_links():
+    good = ["http://example.org/a", "HTTPS://ex.org", "https://de.example.org/Köln?x=1#y@z", "http://e.org:80/(a)'b&c"]
+    bad = [
+        "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "http:javascript", "http://", "ftp://e.org/a",
+        "http://e.org/a b", "http://e.org/\u202e", "http://me@e.org/", 'http://e.org/"onclick="x', " http://e.org/a",
+        "http://e.org/\n", "urn:a:b", "//e.org/a", "http://e.org/" + "a" * 5000, "",
+    ]  # fmt: skip
+    graph = make_graph([], len(good) + len(bad))
+    graph.entities[:] = good + bad
+    assert [findings.name_of(graph, i).address for i in range(graph.n_entities)] == good + [""] * len(bad)
+    assert findings.name_of(graph, 0).text == "http://example.org/a"
 
 
 def test_figures_are_the_same_bits_every_time_and_hold_no_link_to_elsewhere():

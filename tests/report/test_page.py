@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import make_graph
 from playwright.sync_api import sync_playwright
 
-from mixtea import MixTEA
+from mixtea import MixTEA, Task
 from mixtea.report import make_report
+from mixtea.words import visible
 
 SHORT = dict(preset="paper", max_epochs=2, device="cpu")
 HOSTILE = (
@@ -20,7 +22,7 @@ HOSTILE = (
     "{{ 7 * 7 }}",
     "&amp;\x00\x9b",
 )
-SHOWN = [*HOSTILE[:2], "\ufffdgnp.exe", HOSTILE[3], "&amp;\ufffd\ufffd"]
+SHOWN = [*HOSTILE[:2], "\\u202egnp.exe", HOSTILE[3], "&amp;\\x00\\x9b"]
 TRAINING = ["Losses", "Validation", "Votes by voter", "Votes by agreement", "What the vectors are made of"]
 CHECKED = ["All mappings", "Calibration", "Right by number of triples"]
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
@@ -123,6 +125,37 @@ def test_labels_are_shown_as_text_whatever_they_hold(tiny, opened):
     shown = set(texts(page, "[aria-label='Doubtful mappings'] tbody th"))
     assert shown == set(SHOWN[1:]) and texts(page, "li")[: len(SHOWN)] == SHOWN
     assert page.locator("script, img").count() == 0
+
+
+LABELS = [
+    "javascript:alert(1)//", "data:text/html,<script>alert(1)</script>", "</script></style><svg/onload=alert(1)>",
+    "http://example.invalid/?a=1&b='\"><img src=x onerror=alert(1)>", "https://example.invalid/a'onclick='alert(1)&amp;",
+    "vbscript:x", "<a href=http://example.invalid/x>x</a>", "http://example.invalid/\u2066\u202e", "[red]x[/]",
+    "http://example.invalid/Köln", "JavaScript:alert(1)", "//example.invalid/x", "<base href=http://example.invalid/>",
+]  # fmt: skip
+LINKED = ["https://example.invalid/a'onclick='alert(1)&amp;", "http://example.invalid/Köln"]
+
+
+def test_hostile_identifiers_are_text_and_only_addresses_are_links(tmp_path, opened):
+    """They are the labels themselves, without a name: one a source entity, and each its own target."""
+    n = len(LABELS)
+    chain = [(i, 0, (i + 1) % n) for i in range(n)] + [(i, 0, (i * 5 + 2) % n) for i in range(n)]
+    graphs = [make_graph(chain, n) for _ in range(2)]
+    for graph in graphs:
+        graph.entities[:] = LABELS
+        graph.relations[:] = ["<script>alert(2)</script>"]
+    links = np.stack([np.arange(n), np.arange(n)], axis=1)
+    task = Task("</title><script>alert(3)</script>", *graphs, links[:1], links[1:4], links[4:])
+    page = opened(make_report(MixTEA(**SHORT).fit(task)))
+    anchors = page.eval_on_selector_all("a", "all => all.map(a => [a.getAttribute('href'), a.rel, a.protocol])")
+    assert {href for href, *_ in anchors} == set(LINKED)
+    assert {rel for _, rel, _ in anchors} == {"noreferrer noopener"}
+    assert {protocol for *_, protocol in anchors} == {"http:", "https:"}
+    cells = set(page.locator("[aria-label='Doubtful mappings'] tbody th bdi").all_text_contents())
+    assert len(cells) == 10 and cells <= {visible(label) for label in LABELS}
+    assert page.locator("script, img, base, iframe, [onclick], [onerror], [onload]").count() == 0
+    assert page.title() == "</title><script>alert(3)</script>: report of a run"
+    assert page.evaluate(OVERFLOW) <= 0
 
 
 def test_a_label_without_end_stays_in_its_table(tiny, opened):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
-from typing import Annotated, NoReturn
+from contextlib import redirect_stderr, suppress
+from typing import IO, Annotated, Any
 
 import typer
+from typer import rich_utils
 
 from mixtea.cli.demo import demo
 from mixtea.cli.export import export
@@ -18,7 +21,15 @@ from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
 from mixtea.cli.score import score
 from mixtea.cli.tune import tune
-from mixtea.errors import MixTEAError, TrainingError
+from mixtea.errors import MixTEAError, StoppedError
+from mixtea.export.files import HARDWARE
+from mixtea.words import visible
+
+INTERRUPTED = 130  # as shells call it
+FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc")  # as torch says it
+# Where a message breaks its line: before each problem of a file, and before the next file. Others come from names.
+_MEANT = re.compile(r"\n(?=  |[^\n]*: \d+ problems?(?:\n|$))")
+_WrongCall: Any = typer.BadParameter.__mro__[1]  # wherever this version of Typer keeps it
 
 app = typer.Typer(
     name="mixtea",
@@ -50,19 +61,114 @@ for verb in (demo, inspect, fit, tune, predict, score, export, reproduce, info):
 
 
 def main() -> None:
-    """Exit code 0 for success, 2 for a wrong call or bad input (one message on stderr), 1 for anything else."""
-    level = logging.WARNING if os.environ.get("RANK", "0") == "0" else logging.ERROR
-    logging.basicConfig(level=level, format="%(levelname)s: %(message)s")
-    try:
-        app()
-    except MixTEAError as error:
-        _stop(error, 1 if isinstance(error, TrainingError) else 2)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        _stop(f"{error.filename}: {error.strerror}. Check the path and its permissions.", 2)
+    """Exit code 0 for success, 2 for a wrong call or bad input (one message on stderr), 1 for anything else.
 
-
-def _stop(message: object, code: int) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr)
+    Interrupted it is 130. Who reads standard output may leave early: that is a success.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    with redirect_stderr(_Aside(sys.stderr)):
+        _log()
+        code = _run()
     sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except (Exception, SystemExit) as error:
+        return _ended_by(error)
+    if code == INTERRUPTED:
+        _say("interrupted")
+    return int(code)
+
+
+def _ended_by(error: BaseException) -> int:
+    """The exit code, after a word about the error; it is raised again if it is a bug."""
+    if isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and _left(error)):
+        _to_nowhere(sys.stdout)
+        return 0
+    if isinstance(error, _WrongCall):
+        error.message = visible(error.message)
+        rich_utils.rich_format_error(error)
+        return int(error.exit_code)
+    if isinstance(error, MixTEAError):
+        _say(str(error) if isinstance(error, StoppedError) else f"error: {error}")
+        return error.exit_code
+    if _memory_is_full(error):
+        why = str(error).partition("\n")[0] or type(error).__name__
+        _say(f"error: memory is full ({why}). Use a smaller entity_dim or block_mib, or a machine with more memory.")
+        return 1
+    if isinstance(error, OSError) and error.errno in HARDWARE:
+        _to_nowhere(sys.stdout)
+        _say(f"error: {error.filename or 'standard output'}: cannot be written ({error.strerror}). Make room for it.")
+        return 1
+    if isinstance(error, OSError) and error.filename is not None:
+        _say(f"error: {error.filename}: {error.strerror}. Check the path and its permissions.")
+        return 2
+    raise error
+
+
+def _left(error: BaseException) -> bool:
+    """Whether Typer or Rich ended the program because nobody reads standard output any more."""
+    cause = error.__context__
+    return cause is not None and (isinstance(cause, BrokenPipeError) or _left(cause))
+
+
+def _memory_is_full(error: BaseException) -> bool:
+    by_torch = isinstance(error, RuntimeError) and any(words in str(error) for words in FULL)
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or by_torch
+
+
+def _say(message: str) -> None:
+    """A message on standard error, in the lines that it is meant to have."""
+    print("\n".join(map(visible, _MEANT.split(message))), file=sys.stderr)
+
+
+class _Visible(logging.Formatter):
+    """A line for each message, whatever it quotes."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return visible(super().formatMessage(record))
+
+
+def _log() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Visible("%(levelname)s: %(message)s"))
+    first = os.environ.get("RANK", "0") == "0"
+    logging.basicConfig(level=logging.WARNING if first else logging.ERROR, handlers=[handler])
+
+
+class _Aside:
+    """Standard error as long as somebody listens: what is said there is never worth the work."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self.stream.write(text)
+        except OSError:
+            _to_nowhere(self.stream)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self.stream.flush()
+        except OSError:
+            _to_nowhere(self.stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def _to_nowhere(stream: IO[str]) -> None:
+    """What is still to be written, at the end of the program too, goes where it cannot fail."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

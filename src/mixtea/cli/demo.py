@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,10 +11,13 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from mixtea.cli import options
-from mixtea.export.files import check_free
+from mixtea.cli.fit import begun, first_process
+from mixtea.cli.tables import text
+from mixtea.cli.training import train_and_save
+from mixtea.export.unfinished import Start, Unfinished
+from mixtea.words import visible
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -30,17 +35,18 @@ def demo(
 
     Example: mixtea demo --out runs/demo
     """
-    from mixtea.cli.fit import train_and_save
     from mixtea.example import load_example
-    from mixtea.processes import is_first
 
-    check_free(out, overwrite=True)
     settings = {"seed": seed} | ({"device": device} if device else {})
-    aligner = train_and_save(load_example(), preset, settings, out, overwrite=True)
-    if not is_first():
+    work = Unfinished(out)
+    with work.held() if first_process() else nullcontext():
+        start = begun(work, lambda: Start(load_example(), preset, settings, {"overwrite": True}), overwrite=True)
+        aligner = train_and_save(start, work)
+    if not first_process():
         return
     Console().print(examples(aligner, seed))
-    typer.echo(f"Next: mixtea predict {out} --out candidates.tsv    (or: mixtea export {out} --out mapping.tsv)")
+    run = visible(shlex.quote(str(out)))
+    typer.echo(f"Next: mixtea predict {run} --out candidates.tsv    (or: mixtea export {run} --out mapping.tsv)")
 
 
 def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
@@ -56,5 +62,5 @@ def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
         target = int(alignment.target_index[row, 0])
         verdict = "yes" if target == truth else f"no: {task.target.display(truth)}"
         names = (task.source.display(source), task.target.display(target))
-        table.add_row(*map(Text, names), f"{alignment.probability[row, 0]:.2f}", Text(verdict))
+        table.add_row(*map(text, names), f"{alignment.probability[row, 0]:.2f}", text(verdict))
     return table

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mixtea.cli import options
+from mixtea.words import visible
 
 FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet"
 
@@ -60,6 +61,5 @@ def export(
     mapping = mapping.above(min_probability)
     n = write_mapping(mapping, out, about)
     left = int(mapping.frame["target"].isna().sum())
-    typer.echo(
-        f"{out}: {n:,} mappings" + (f"; {left:,} source entities without a counterpart" if left else ""), err=True
-    )
+    rest = f"; {left:,} source entities without a counterpart" if left else ""
+    typer.echo(f"{visible(out)}: {n:,} mappings{rest}", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import typer
@@ -13,6 +12,7 @@ from mixtea.cli.tables import count_table, estimate_table, file_table, relation_
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import doubts, summary
 from mixtea.data.task import Task, load_task
+from mixtea.words import json_text, visible
 
 
 def inspect(
@@ -29,6 +29,7 @@ def inspect(
     drop_predicates: options.DropPredicates = None,
     namespaces: options.Namespaces = None,
     language: options.Language = None,
+    limit: options.Limit = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -44,10 +45,10 @@ def inspect(
         source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
     )
     kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language)
-    read = load_task(task, fold, **own, one_to_many=one_to_many, reading=kept)
+    read = load_task(task, fold, **own, one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
     found = summary(read) | {"estimates": estimates(read, device or "auto")}
     if as_json:
-        typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        typer.echo(json_text(found))
         return
     console = Console()
     for table in (file_table(found), count_table(read), relation_table(found)):
@@ -62,7 +63,7 @@ def inspect(
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
     for doubt in doubts(read):  # warnings about the files are on standard error already
-        typer.echo(f"warning: {doubt}")
+        typer.echo(visible(f"warning: {doubt}"))
 
 
 def estimates(task: Task, device_name: str) -> dict[str, Any]:

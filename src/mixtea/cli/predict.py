@@ -9,6 +9,7 @@ import typer
 
 from mixtea.cli import options
 from mixtea.errors import ConfigError
+from mixtea.words import visible
 
 OTHER_FORMATS = {".csv", ".json", ".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}
 
@@ -41,4 +42,4 @@ def predict(
     mapping = aligner.map(one_to_many=one_to_many, abstain=not every, decoder=decoder, voters=voters)
     n = write_candidates(aligner.predict(k, decoder=decoder, voters=voters), mapping, out)
     mapped = f"{len(mapping.pairs()):,} of {len(mapping):,} sources without a given link mapped"
-    typer.echo(f"{out}: {n:,} candidates; {mapped}", err=True)
+    typer.echo(f"{visible(out)}: {n:,} candidates; {mapped}", err=True)

@@ -21,7 +21,7 @@ class TrainingProgress:
             console=console, disable=not self.live,
         )  # fmt: skip
         self.bar = self.progress.add_task("", total=max_epochs)
-        self.seconds, self.epoch = 0.0, 0
+        self.seconds, self.epoch, self.n_epochs = 0.0, 0, 0
 
     def __enter__(self) -> TrainingProgress:
         self.progress.start()
@@ -41,7 +41,7 @@ class TrainingProgress:
 
     def __call__(self, record: dict[str, Any]) -> None:
         self.seconds += record["seconds"]
-        self.epoch = record["epoch"]
+        self.epoch, self.n_epochs = record["epoch"], self.n_epochs + 1
         losses = f"L_a {record['loss_alignment']:.0f}"
         if "loss_pseudo" in record:
             losses += f"  L_u {record['loss_pseudo']:.0f}"
@@ -49,8 +49,8 @@ class TrainingProgress:
         if validated:
             self.last_score = f"  valid Hit@1 {record['valid_hits@1']:.3f}"
         self.progress.update(self.bar, completed=record["epoch"], description=losses + self.last_score)
-        if not self.live and (validated or record["epoch"] == 1):
-            left = self.seconds / record["epoch"] * (self.max_epochs - record["epoch"])
+        if not self.live and (validated or self.n_epochs == 1):
+            left = self.seconds / self.n_epochs * (self.max_epochs - record["epoch"])
             self.console.print(
                 f"epoch {record['epoch']}/{self.max_epochs}  {losses}{self.last_score}  "
                 f"{self.seconds:.0f} s, at most {left:.0f} s left",

@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mixtea.cli import options
+from mixtea.cli.saying import say
 from mixtea.config import parse_setting
+from mixtea.data.limits import also_in_new_processes, in_force
 from mixtea.errors import MixTEAError, TrainingError
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def reproduce(
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
     seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
     jobs: Annotated[int, typer.Option(min=0, help="Trainings at a time; 0: four a GPU, one on a CPU.")] = 0,
+    limit: options.Limit = None,
     device: options.Device = None,
 ) -> None:
     """Measure the paper's tables and figures again, beside what was published.
@@ -53,16 +56,18 @@ def reproduce(
     from mixtea.reproduce.runner import Rows
 
     chosen = dict(parse_setting(text) for text in settings) | ({} if seed is None else {"seed": seed})
+    allowed = options.limits(limit) or in_force()
     plan = make_plan(data, tasks, folds, only, preset, chosen)
     devices, n_workers = _places(device, jobs)
     console = Console(stderr=True)
     rows = Rows(out)
     for other in rows.of_other_versions(__version__):
-        console.print(f"warning: some runs in {out} were made by mixtea {other}; they are kept", highlight=False)
-    failed = _measure(plan, rows, devices, n_workers, console)
-    page = write_pages(out, plan, rows.rows)
+        say(console, f"warning: some runs in {out} were made by mixtea {other}; they are kept")
+    with also_in_new_processes(allowed):
+        failed = _measure(plan, rows, devices, n_workers, console)
+        page = write_pages(out, plan, rows.rows)
     rows.close()
-    console.print(f"tables and figures: {page}", highlight=False, markup=False, soft_wrap=True)
+    say(console, f"tables and figures: {page}")
     if failed:
         raise TrainingError(f"{failed} of the runs failed; the same command tries them again.")
 
@@ -88,7 +93,7 @@ def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console
     jobs = plan.jobs()
     n_before = sum(job.key in rows.rows for job in jobs)
     where = f"{n_workers} at a time on {', '.join(devices)}"
-    console.print(f"{len(jobs)} runs, {n_before} of them done before; {where}", highlight=False)
+    say(console, f"{len(jobs)} runs, {n_before} of them done before; {where}")
     progress = RunsProgress(n_before, len(jobs), console)
     try:
         with progress.bar:
@@ -96,7 +101,7 @@ def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console
     except KeyboardInterrupt:
         kept = n_before + progress.done
         said = f"interrupted; {kept} of {len(jobs)} runs are kept in {rows.path.parent}: the same command goes on"
-        console.print(said, highlight=False, markup=False, soft_wrap=True)
+        say(console, said)
         raise
 
 
@@ -121,5 +126,5 @@ class RunsProgress:
         if not self.console.is_terminal:
             left = (time.monotonic() - self.started) / self.done * (self.n - self.n_before - self.done)
             said = f"{self.n_before + self.done}/{self.n} {said}, about {left:.0f} s left"
-        self.console.print(said, highlight=False, markup=False, soft_wrap=True)
+        say(self.console, said)
         self.bar.update(self.task, completed=self.done)

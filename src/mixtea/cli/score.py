@@ -11,8 +11,10 @@ from rich.console import Console
 
 from mixtea.cli import options
 from mixtea.cli.tables import score_table
+from mixtea.data.limits import applied
 from mixtea.data.links import check_links, read_links
-from mixtea.errors import ConfigError, DataError, Problems
+from mixtea.data.problems import FileProblems
+from mixtea.errors import ConfigError, DataError
 from mixtea.export.curve import write_curve
 
 
@@ -26,6 +28,7 @@ def score(
         bool, typer.Option("--complete", help="No other entity has a counterpart: every other mapping is wrong.")
     ] = False,
     curve: Annotated[Path | None, typer.Option(help="Write precision and recall by threshold: .csv or .png.")] = None,
+    limit: options.Limit = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -49,8 +52,9 @@ def score(
     task = aligner.task_
     scored, title = task.test, "Test links"
     if links is not None:
-        problems = Problems()
-        read = read_links(links, "given", task.source, task.target, problems)
+        with applied(options.limits(limit)):
+            problems = FileProblems()
+            read = read_links(links, "given", task.source, task.target, problems)
         splits, _ = check_links([read], task.source, task.target, problems, one_to_many=True)
         problems.raise_if_any()
         scored, title = splits["given"], links.name

@@ -12,9 +12,14 @@ from rich.text import Text
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
-from mixtea.words import DECODED, METRICS
+from mixtea.words import DECODED, METRICS, visible
 
 SIDES = ("source", "target")
+
+
+def text(value: object) -> Text:
+    """What a cell shows of text of unknown origin: as it is, not as markup, and nothing in it unseen."""
+    return Text(visible(value))
 
 
 def approximate_label(config: Config) -> str:
@@ -29,7 +34,7 @@ def score_table(scores: Mapping[str, float], n_links: int, title: str, config: C
         title += f", approximate ({approximate_label(config)})"
     decoder = f"{config.decoder.replace('_', '-')}, {DECODED[config.decode_voters]}"
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
-    table = Table(title=Text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
+    table = Table(title=text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
     table.add_column("direction")
     for name in METRICS.values():
         table.add_column(name, justify="right")
@@ -53,7 +58,7 @@ def _trust(scores: Mapping[str, float]) -> str | None:
 
 
 def count_table(task: Task) -> Table:
-    table = Table(title=Text(task.name + (f", fold {task.fold}" if task.fold else "")), title_justify="left")
+    table = Table(title=text(task.name + (f", fold {task.fold}" if task.fold else "")), title_justify="left")
     for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples", "blank nodes"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, graph in (("source", task.source), ("target", task.target)):
@@ -71,7 +76,7 @@ def file_table(found: Mapping[str, Any]) -> Table:
     for side in SIDES:
         for file in found[side]["files"]:
             counts = (f"{file[name]:,}" for name in ("triples", "attribute_triples"))
-            table.add_row(side, Text(file["path"]), file["format"], *counts)
+            table.add_row(side, text(file["path"]), text(file["format"]), *counts)
     return table
 
 
@@ -83,13 +88,13 @@ def relation_table(found: Mapping[str, Any]) -> Table:
         table.add_column("triples", justify="right")
     rows = ([(row["relation"], f"{row['triples']:,}") for row in found[side]["top_relations"]] for side in SIDES)
     for left, right in zip_longest(*rows, fillvalue=("", "")):
-        table.add_row(*map(Text, (*left, *right)))
+        table.add_row(*map(text, (*left, *right)))
     return table
 
 
 def estimate_table(estimates: Mapping[str, Any]) -> Table:
     title = f"To expect on {estimates['device']} (within a factor of two)"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=text(title), title_justify="left")
     for heading in ("preset", "memory", "an epoch", "epochs", "a training", "suggestion"):
         table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
     for preset in PRESETS:

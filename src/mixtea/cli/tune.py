@@ -15,11 +15,14 @@ from rich.table import Table
 
 from mixtea.cli import options
 from mixtea.cli.fit import chosen_settings
+from mixtea.cli.saying import say
+from mixtea.cli.tables import text
 from mixtea.data.summary import doubts
 from mixtea.data.task import load_task
 from mixtea.errors import TrainingError
 from mixtea.ranges import parse_ranges
 from mixtea.tune import Study, Trial, Watch
+from mixtea.words import visible
 
 RANGES = (
     "What to try: FIELD=a,b,c (choices) or FIELD=low..high (numbers; on a log scale if both are above 0 and high is at "
@@ -46,6 +49,7 @@ def tune(
     preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Fix a setting.")] = [],  # noqa: B006
     seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
+    limit: options.Limit = None,
     device: options.Device = None,
 ) -> None:
     """Search settings that map validation links best, and say how to train with them.
@@ -64,17 +68,19 @@ def tune(
     tried = parse_ranges(ranges, preset, chosen)
     own: dict[str, Any] = dict(source=source, target=target, links=links, valid_links=valid_links)
     part = dict(
-        keep_types=keep_types, keep_predicates=keep_predicates, drop_predicates=drop_predicates, namespaces=namespaces
-    )
+        keep_types=keep_types, keep_predicates=keep_predicates, drop_predicates=drop_predicates, namespaces=namespaces,
+        limit=limit,
+    )  # fmt: skip
     kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, None)
-    read = load_task(task, fold, **own, one_to_many=one_to_many, seed=chosen.get("seed", 1), reading=kept)
+    asked: dict[str, Any] = dict(one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
+    read = load_task(task, fold, **own, **asked, seed=chosen.get("seed", 1))
     study = Study(read, out, tried, preset, chosen)
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    console.print(f"{study.task!r}")
-    console.print(f"preset {preset}; trying {'; '.join(map(str, tried))}")
-    console.print(f"{len(study.trials)} trials are there, {trials} wanted in all; test links are not used")
+    say(console, f"{study.task!r}")
+    say(console, f"preset {preset}; trying {'; '.join(map(str, tried))}")
+    say(console, f"{len(study.trials)} trials are there, {trials} wanted in all; test links are not used")
     for doubt in doubts(read):
-        console.print(f"warning: {doubt}")
+        say(console, f"warning: {doubt}")
     with TuneProgress(study, trials, console) as progress:
         study.run(trials, progress)
     if study.best is None:
@@ -87,7 +93,7 @@ def tune(
         for one in value if isinstance(value, list) else [] if value is None else [value]:
             words += [f"--{name.replace('_', '-')}", str(one)]
     words += ["--one-to-many"] * one_to_many + ["--overwrite"] * (out / "best").exists()
-    typer.echo(f"To train with the best settings:\n{shlex.join(words)}")
+    typer.echo(f"To train with the best settings:\n{visible(shlex.join(words))}")
 
 
 def show(study: Study) -> None:
@@ -98,7 +104,7 @@ def show(study: Study) -> None:
     for heading in ("trial", "Hit@1", *(one.field for one in study.ranges), "epochs", "seconds"):
         table.add_column(heading, justify="right")
     for trial in study.ranking()[:5]:
-        tried = (_shown(trial.settings[one.field]) for one in study.ranges)
+        tried = (text(_shown(trial.settings[one.field])) for one in study.ranges)
         table.add_row(f"{trial.number}", f"{trial.value:.3f}", *tried, f"{trial.epochs}", f"{trial.seconds:.1f}")
     Console().print(table)
     importance = study.importance()
@@ -137,7 +143,7 @@ class TuneProgress(Watch):
         self.progress.stop()
         if kind is KeyboardInterrupt:
             n = len(self.study.trials)
-            self.console.print(f"interrupted after {n} of {self.n_trials} trials; the same command goes on from there")
+            say(self.console, f"interrupted after {n} of {self.n_trials} trials; the same command goes on from there")
 
     def once(self, record: logging.LogRecord) -> bool:
         """What every training says is shown once."""
@@ -147,7 +153,7 @@ class TuneProgress(Watch):
 
     def begins(self, number: int, settings: dict[str, Any]) -> None:
         tried = ", ".join(f"{name}={_shown(value)}" for name, value in settings.items())
-        self.console.print(f"trial {number} of {self.n_trials}: {tried}")
+        say(self.console, f"trial {number} of {self.n_trials}: {tried}")
         self.last_score = ""
         self.progress.update(self.bar, description="")
 
@@ -167,5 +173,5 @@ class TuneProgress(Watch):
         if trained:
             left = sum(trained) / len(trained) * (self.n_trials - len(self.study.trials))
             said += f"; about {left:.0f} s left"
-        self.console.print(said)
+        say(self.console, said)
         self.progress.update(self.bar, completed=len(self.study.trials))

@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mixtea.encode.structure import Adjacency, csr, product
+from mixtea.memory import CHUNK_BYTES
+from mixtea.similarity import products_at
 
 LEAKY_SLOPE = 0.2
-CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}
 
 
 def attend(hidden: Tensor, scores: Tensor, neighbours: Adjacency, activation: str) -> Tensor:
@@ -42,7 +43,7 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         hidden, before, alpha, out = ctx.saved_tensors
         edges, gradient = ctx.edges, gradients[0].contiguous()
-        d_alpha = _edge_products(gradient, hidden, edges)
+        d_alpha = products_at(gradient, hidden, edges.row, edges.column, CHUNK_BYTES[hidden.device.type])
         mean = torch.linalg.vecdot(gradient, out)
         d_before = alpha * (d_alpha - mean.index_select(0, edges.row)) * _slope(before, ctx.activation)
         d_left = _row_sum(d_before, edges)
@@ -64,17 +65,6 @@ def _row_softmax(values: Tensor, edges: Adjacency) -> Tensor:
     top = torch.segment_reduce(values, "max", offsets=edges.start)
     weights = (values - top.index_select(0, edges.row)).exp()
     return weights / _row_sum(weights, edges).index_select(0, edges.row)
-
-
-def _edge_products(left: Tensor, right: Tensor, edges: Adjacency) -> Tensor:
-    """left_i . right_j for each edge (i, j), some thousands of edges at a time."""
-    products = left.new_empty(len(edges.row))
-    size = max(1, CHUNK_BYTES.get(left.device.type, 4 << 20) // (left.shape[1] * left.element_size()))
-    for start in range(0, len(products), size):
-        part = slice(start, start + size)
-        rows, columns = edges.row[part], edges.column[part]
-        products[part] = torch.linalg.vecdot(left.index_select(0, rows), right.index_select(0, columns))
-    return products
 
 
 def _activate(values: Tensor, activation: str) -> Tensor:

@@ -12,6 +12,7 @@ from mixtea.config import Config
 from mixtea.encode.attention import attend
 from mixtea.encode.concatenate import concatenate
 from mixtea.encode.structure import Mean, Structure, product
+from mixtea.memory import enough_memory
 
 
 class Encoder(nn.Module):
@@ -44,6 +45,7 @@ class Encoder(nn.Module):
         names += ["relations_out", "relations_in"] if self.config.use_relations else []
         return dict(zip(names, self.weight.detach().softmax(0).tolist(), strict=True))
 
+    @enough_memory()
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
         """[n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out from it."""
         layers, means = self._layers(), self._relation_means()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +15,8 @@ from torch import Tensor
 
 from mixtea.config import Config
 from mixtea.data.graph import Graph
+from mixtea.memory import CHUNK_BYTES, sweep
 
-CHUNK_BYTES = 256 << 20
 # torch says once that its compressed rows are in beta, and that it trusts our indices as we ask it to
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
@@ -136,10 +138,28 @@ def product(matrix: Tensor, dense: Tensor) -> Tensor:
     """matrix @ dense for compressed rows; where the same bits are asked for on a GPU, by sums in a fixed order."""
     if dense.device.type != "cuda" or not torch.are_deterministic_algorithms_enabled():
         return matrix @ dense
+    return product_in_order(matrix, dense)
+
+
+def product_in_order(matrix: Tensor, dense: Tensor) -> Tensor:
+    """matrix @ dense, added up in one order, some rows of the matrix at a time."""
     start, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     row = torch.repeat_interleave(torch.arange(len(start) - 1, device=start.device), start.diff())
-    out = dense.new_zeros(matrix.shape[0], dense.shape[1])
-    size = max(1, CHUNK_BYTES // (dense.shape[1] * dense.element_size()))
-    for part in (slice(i, i + size) for i in range(0, len(row), size)):
-        out.index_add_(0, row[part], dense[column[part]].mul_(values[part, None]))
-    return out
+    row_bytes = dense.shape[1] * dense.element_size()
+
+    def run(mib: int) -> Tensor:
+        out = dense.new_zeros(matrix.shape[0], dense.shape[1])
+        for part in _whole_rows(start, max(1, (mib << 20) // row_bytes)):
+            out.index_add_(0, row[part], dense[column[part]].mul_(values[part, None]))
+        return out
+
+    return sweep(run, row_bytes, dense.device, CHUNK_BYTES[dense.device.type] >> 20)
+
+
+def _whole_rows(start: Tensor, size: int) -> Iterator[slice]:
+    """Parts of the entries of about `size`. A row that fits is not cut, so that its sum is the same for every size."""
+    n = int(start[-1])
+    wanted = torch.arange(size, max(n, size), size, device=start.device)
+    whole = start[torch.searchsorted(start, wanted, right=True) - 1]
+    cuts = [0, *torch.where(whole > wanted - size, whole, wanted).tolist(), n]
+    return (slice(first, last) for first, last in itertools.pairwise(cuts) if first < last)

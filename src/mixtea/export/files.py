@@ -1,7 +1,13 @@
-"""Files and folders that appear whole or not at all: written beside, flushed, then renamed."""
+"""Files and folders that appear whole or not at all: written beside, flushed, renamed, flushed again.
+
+What is being written lies in a workshop, a hidden folder beside its place, which its process holds locked. A workshop
+that nobody holds is what a sudden death left: the next to write to the same place sweeps it away.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,7 +16,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from mixtea.errors import RunError
+from mixtea.errors import RunError, WriteError
+from mixtea.export.lock import alone, is_free
 
 RUN_FILES = {
     "run.json": "what, when, with which versions; sizes and checksums of the other files; written last",
@@ -26,12 +33,16 @@ RUN_FILES = {
     "report.html": "a page about the run, where one was asked for",
     "changes.tsv": "after a warm start, which earlier mappings changed and why",
 }
+HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # no fault of the call
+WORKSHOP = ".tmp-"  # in the name of a workshop, before the number of its process
+EXCHANGE = 2  # renameat2: the two swap places
+HERE = -100  # renameat2: paths are as usual
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Yields a temporary path beside `path`, which takes its place once the block has ended well."""
-    with _clear_errors(path):
+    """Yields a path to write to, which takes the place of `path` once the block has ended well."""
+    with clear_errors(path):
         path = path.resolve()
         if path.is_dir():
             raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
@@ -39,50 +50,42 @@ def whole_file(path: Path) -> Iterator[Path]:
             raise RunError(f"{path}: a device or pipe, where a file is to be written. Name a file.")
         if path.name in RUN_FILES and (path.parent / "run.json").exists():
             raise RunError(f"{path}: a part of a run. Name another file.")
-        temporary = _beside(path, "tmp")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            yield temporary
-            _flush(temporary)
-            temporary.replace(path)
+        with _workshop(path) as shop:
+            yield shop / path.name
+            _flush(shop / path.name)
+            (shop / path.name).replace(path)
             _flush(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def whole_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yields a temporary folder beside `path`, which takes its place once the block has ended well."""
+    """Yields a folder to write into, which takes the place of `path` once the block has ended well."""
     check_free(path, overwrite=overwrite)
-    with _clear_errors(path):
+    with clear_errors(path):
         path = path.resolve()
-        temporary, old = _beside(path, "tmp"), _beside(path, "old")
-        temporary.mkdir(parents=True)
-        try:
-            yield temporary
-            for file in (*temporary.iterdir(), temporary):
+        with _workshop(path) as shop:
+            new = shop / path.name
+            new.mkdir()
+            yield new
+            for file in (*new.iterdir(), new):
                 _flush(file)
             if path.exists():
-                path.rename(old)
-            temporary.rename(path)
+                _swap(new, path)
+            else:
+                new.rename(path)
             _flush(path.parent)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse a place that holds something or cannot be written, before any work is done for it."""
-    with _clear_errors(path):
+    with clear_errors(path):
         resolved = path.resolve()
         if resolved.is_dir():
             _check_replaceable(path, sorted(p.name for p in resolved.iterdir()), overwrite)
         elif resolved.exists():
             raise RunError(f"{path}: a file, where a folder is to be written. Name another.")
-        resolved.parent.mkdir(parents=True, exist_ok=True)
-        probe = _beside(resolved, "probe")
-        probe.mkdir()
-        probe.rmdir()
+        with _workshop(resolved):
+            pass
 
 
 def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
@@ -98,8 +101,43 @@ def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
         raise RunError(f"{path}: besides a run it holds {', '.join(others[:5])}. Move that away, or name another.")
 
 
-def _beside(path: Path, what: str) -> Path:
-    return path.with_name(f".{path.name}.{what}-{os.getpid()}")
+@contextmanager
+def _workshop(path: Path) -> Iterator[Path]:
+    """A locked folder beside `path`, which is gone after the block, whatever happens in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(path.parent, f".{path.name}{WORKSHOP}")
+    shop = path.with_name(f".{path.name}{WORKSHOP}{os.getpid()}")
+    shop.mkdir()
+    try:
+        with alone(shop):
+            yield shop
+    finally:
+        shutil.rmtree(shop, ignore_errors=True)
+
+
+def clear_leftovers(folder: Path, start: str = ".") -> None:
+    """Remove the workshops in the folder, of names that start so, that no living process holds.
+
+    If a sudden death came between the two renames of a replaced folder, the older one is put back first.
+    """
+    for shop in folder.iterdir():
+        if shop.name.startswith(start) and WORKSHOP in shop.name and shop.is_dir() and is_free(shop):
+            for old in shop.glob("*.old"):
+                if not (folder / old.stem).exists():
+                    old.rename(folder / old.stem)
+            shutil.rmtree(shop, ignore_errors=True)
+
+
+def _swap(new: Path, path: Path) -> None:
+    """The two folders swap places at once, so that there always is one; where the system cannot, in two steps."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+        swapped = renameat2(HERE, os.fsencode(new), HERE, os.fsencode(path), EXCHANGE) == 0
+    except (AttributeError, OSError):
+        swapped = False
+    if not swapped:
+        path.rename(new.with_name(f"{path.name}.old"))
+        new.rename(path)
 
 
 def _flush(path: Path) -> None:
@@ -111,9 +149,18 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def _clear_errors(path: Path) -> Iterator[None]:
+def clear_errors(path: Path) -> Iterator[None]:
+    """What keeps a file from being written, as one message that names it."""
     try:
         yield
     except (OSError, SafetensorError) as error:
         why = getattr(error, "strerror", None) or error
-        raise RunError(f"{path}: cannot be written ({why}).") from error
+        kind = WriteError if _by_hardware(error) else RunError
+        raise kind(f"{path}: cannot be written ({why}).") from error
+
+
+def _by_hardware(error: Exception) -> bool:
+    """safetensors gives the system's error as text."""
+    if isinstance(error, OSError):
+        return error.errno in HARDWARE
+    return any(os.strerror(number) in str(error) for number in HARDWARE)

@@ -1,29 +1,45 @@
 """The run folder: everything a training leaves, in open formats, with a manifest that knows every byte.
 
-`RUN_FILES` in export/files.py says what each file holds.
+`RUN_FILES` in export/files.py says what each file holds. The same task, settings and seed give the same bytes in every
+file but two: run.json and report.html say when and how fast it was. A run folder may come from anywhere, so reading
+believes nothing: see run_files.py and run_checks.py.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from mixtea.config import Config
-from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
-from mixtea.errors import MixTEAError, RunError
+from mixtea.errors import RunError
+from mixtea.export import run_checks as checks
 from mixtea.export.files import RUN_FILES, whole_folder
+from mixtea.export.run_files import (
+    AGAIN,
+    array_forms,
+    check_file,
+    check_plain,
+    fingerprint,
+    named,
+    read_arrays,
+    read_json,
+)
+from mixtea.words import visible
 
-FORMAT = 2
+FORMAT = 3
+READABLE = (2, FORMAT)  # format 2 had the seconds of each epoch in history.json, and no checksum in run.json
 MANIFEST = "run.json"
+SEAL = "sha256"
 PAGES = ("report.html", "changes.tsv")  # for people to read; a run is whole without
 
 
@@ -46,37 +62,52 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
     """Write all files of a run into a new folder, which appears whole or not at all."""
     with whole_folder(folder, overwrite=overwrite) as temporary:
         _write_json(temporary / "config.json", run.config.to_dict())
-        _write_json(temporary / "vocabulary.json", _vocabulary(run.task), indent=None)
-        _write_json(temporary / "history.json", run.history)
-        _write_json(temporary / "metrics.json", run.metrics)
+        _write_json(temporary / "vocabulary.json", vocabulary(run.task), indent=None)
+        _write_json(temporary / "history.json", [_untimed(record) for record in run.history])
+        _write_json(temporary / "metrics.json", {k: v for k, v in run.metrics.items() if math.isfinite(v)})
         save_file(dict(run.weights), temporary / "weights.safetensors")
-        save_file(_arrays(run.task), temporary / "graphs.safetensors")
+        save_file(graph_arrays(run.task), temporary / "graphs.safetensors")
         save_file(dict(run.trace), temporary / "votes.safetensors")
         save_file(dict(run.opinions), temporary / "opinions.safetensors")
         for path in temporary.glob("*.safetensors"):  # which are made for their owner alone
             path.chmod((temporary / "config.json").stat().st_mode)
         _draw(run, temporary / "curves.png")
         for name, text in run.pages.items():
-            (temporary / name).write_text(text, encoding="utf-8")
-        files = {p.name: _fingerprint(p) for p in sorted(temporary.iterdir())}
-        about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about, "files": files}
-        _write_json(temporary / MANIFEST, about)
+            (temporary / name).write_text(text, encoding="utf-8", newline="")
+        files = {p.name: fingerprint(p) for p in sorted(temporary.iterdir())}
+        about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about}
+        about |= {"epoch_seconds": [record.get("seconds", 0.0) for record in run.history], "files": files}
+        _write_json(temporary / MANIFEST, about | {SEAL: seal(about)})
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run folder; a missing or damaged file is named. Pages for people may be missing."""
+    """Read a run folder; a file that is missing, damaged or not to be trusted is named. Pages may be missing."""
     about = _manifest(folder)
     for name, expected in about["files"].items():
-        if name not in PAGES or (folder / name).exists():
-            _check_file(folder / name, expected)
-    try:
-        task = _task(about, _json(folder / "vocabulary.json"), load_file(folder / "graphs.safetensors"))
-        config = Config.from_dict(_json(folder / "config.json"))
-        names = ("weights", "votes", "opinions")
-        weights, trace, opinions = (load_file(folder / f"{name}.safetensors") for name in names)
-        history, metrics = _json(folder / "history.json"), _json(folder / "metrics.json")
-    except (KeyError, TypeError, ValueError, SafetensorError, OSError, MixTEAError) as error:
-        raise RunError(f"{folder}: not a run that this version can read ({error}).") from error
+        if name not in PAGES or (folder / name).is_symlink() or (folder / name).exists():
+            check_file(folder / name, expected)
+    with named(folder / "config.json"):
+        config = checks.check_config(read_json(folder / "config.json"))
+    with named(folder / "vocabulary.json"):
+        words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
+    with named(folder / "graphs.safetensors"):
+        arrays = read_arrays(folder / "graphs.safetensors", checks.GRAPH_FORMS)
+        task = checks.check_task(about, words, arrays)
+    with named(folder / "weights.safetensors"):
+        weights = read_arrays(folder / "weights.safetensors", checks.weight_forms(task, config))
+        checks.check_finite(weights)
+    with named(folder / "votes.safetensors"):
+        trace = read_arrays(folder / "votes.safetensors", checks.TRACE_FORMS)
+        checks.check_trace(trace, task, about["n_epochs"])
+    with named(folder / "opinions.safetensors"):
+        path = folder / "opinions.safetensors"
+        opinions = read_arrays(path, checks.opinion_forms(list(array_forms(path)), config))
+        checks.check_opinions(opinions, task)
+    with named(folder / "history.json"):
+        seconds = about.get("epoch_seconds")
+        history = checks.check_history(read_json(folder / "history.json"), about["n_epochs"], seconds)
+    with named(folder / "metrics.json"):
+        metrics = checks.check_numbers(read_json(folder / "metrics.json"))
     return Run(task, config, weights, history, trace, opinions, metrics, about)
 
 
@@ -85,43 +116,52 @@ def _manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         what = "a file, where a run folder is needed" if folder.exists() else "no such run folder"
         raise RunError(f"{folder}: {what}. `mixtea fit TASK --out {folder}` makes one.")
-    if not path.is_file():
-        raise RunError(f"{path}: missing. {folder} is not a run folder, or its writing was interrupted.")
-    try:
-        about = _json(path)
-        found = about["format"]
-        if found == FORMAT and not about.keys() >= set(_ABOUT):
-            raise KeyError(f"without {', '.join(set(_ABOUT) - about.keys())}")
-        files = {str(name): (int(e["bytes"]), str(e["sha256"])) for name, e in about["files"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path}: damaged ({error}). Restore it from a copy, or train again.") from None
-    if found != FORMAT:
-        raise RunError(f"{path}: run format {found}, while this version reads {FORMAT}. Use the mixtea that wrote it.")
-    if any(Path(name).name != name for name in files) or not files.keys() >= _NEEDED:
-        raise RunError(f"{path}: damaged (its list of files). Restore it from a copy, or train again.")
-    return about | {"files": files}
+    with named(path):
+        if not path.is_symlink() and not path.exists():
+            raise RunError(f"{path}: missing. {folder} is not a run folder, or its writing was interrupted.")
+        check_plain(path)
+        about = read_json(path)
+        _check_format(path, about)
+        checks.check_about(about)
+        if SEAL not in about and about["format"] == FORMAT:
+            raise KeyError(f"without {SEAL}")
+        if SEAL in about and about[SEAL] != seal(about):
+            raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
+        if not about["files"].keys() >= _NEEDED or MANIFEST in about["files"]:
+            raise ValueError("its list of files")
+    return about
 
 
 _NEEDED = RUN_FILES.keys() - {MANIFEST, *PAGES}
-_ABOUT = ("task", "fold", "n_epochs", "best_epoch", "stopped_because", "seconds", "voter_weights")
 
 
-def _check_file(path: Path, expected: tuple[int, str]) -> None:
-    if not path.is_file():
-        raise RunError(f"{path}: missing. Restore it from a copy, or train again.")
-    found = _fingerprint(path)
-    if found["bytes"] != expected[0]:
-        raise RunError(f"{path}: {found['bytes']:,} bytes instead of {expected[0]:,}. Restore it, or train again.")
-    if found["sha256"] != expected[1]:
-        raise RunError(f"{path}: changed since it was written (checksum). Restore it, or train again.")
+def _check_format(path: Path, about: Any) -> None:
+    """Say who can read a run of a later version, and refuse what never was a format."""
+    found = about["format"]
+    if type(found) is not int or (found not in READABLE and found <= FORMAT):
+        raise ValueError(f"format {found!r}")
+    if found > FORMAT:
+        versions = about.get("versions")
+        by = versions.get("mixtea") if isinstance(versions, dict) else None
+        raise RunError(
+            f"{path}: written by mixtea {visible(by or 'of a later version', 40)} (run format {found}), newer than "
+            f"this one, which reads up to {FORMAT}. Update mixtea: pip install --upgrade mixtea."
+        )
 
 
-def _fingerprint(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+def seal(about: Mapping[str, Any]) -> str:
+    """The checksum of a manifest without the checksum itself, over JSON written in one way only."""
+    rest = {name: value for name, value in about.items() if name != SEAL}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _vocabulary(task: Task) -> dict[str, Any]:
+def _untimed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of the history without what differs each time."""
+    return {name: value for name, value in record.items() if name != "seconds"}
+
+
+def vocabulary(task: Task) -> dict[str, Any]:
     return {
         side: {
             "entities": graph.entities.tolist(),
@@ -134,35 +174,20 @@ def _vocabulary(task: Task) -> dict[str, Any]:
     }
 
 
-def _arrays(task: Task) -> dict[str, np.ndarray]:
+def graph_arrays(task: Task) -> dict[str, np.ndarray]:
     arrays = {"source_triples": task.source.triples, "target_triples": task.target.triples}
-    return {k: np.ascontiguousarray(v) for k, v in (arrays | {s: getattr(task, s) for s in SPLITS}).items()}
-
-
-def _task(about: dict[str, Any], vocabulary: dict[str, Any], arrays: dict[str, np.ndarray]) -> Task:
-    source, target = (
-        Graph(
-            np.array(words["entities"], dtype=object),
-            np.array(words["relations"], dtype=object),
-            arrays[f"{side}_triples"],
-            words["n_attribute_triples"],
-            words["names"],
-            words.get("prefixes", {}),
-        )
-        for side, words in ((side, vocabulary[side]) for side in ("source", "target"))
-    )
-    return Task(about["task"], source, target, arrays["train"], arrays["valid"], arrays["test"], about["fold"])
+    return {k: np.ascontiguousarray(v, np.int64) for k, v in (arrays | {s: getattr(task, s) for s in SPLITS}).items()}
 
 
 def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
     path.write_text(json.dumps(value, indent=indent, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def _draw(run: Run, path: Path) -> None:
+    """The curves; a name in letters that the font lacks still gets its picture, and `$` in it is no formula."""
     from mixtea.measure.curves import draw_curves
 
-    draw_curves(run.history, path, title=f"{run.task.name}, seed {run.config.seed}")
+    title = visible(f"{run.task.name}, seed {run.config.seed}", 100).replace("$", r"\$")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        draw_curves(run.history, path, title=title)

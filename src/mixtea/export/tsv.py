@@ -12,6 +12,7 @@ import pandas as pd
 from mixtea.export.about import About
 from mixtea.export.files import whole_file
 from mixtea.export.identifiers import only_pairs
+from mixtea.export.quoting import tsv_text
 from mixtea.export.refusal import HALF, half_character, holds, refuse
 from mixtea.match.alignment import Alignment
 from mixtea.match.mapping import Mapping
@@ -59,6 +60,12 @@ def write_links(mapping: Mapping, path: Path, about: About) -> int:
     with whole_file(path) as temporary:
         pairs.to_csv(temporary, header=False, **_FORMAT)
     return len(pairs)
+
+
+def changes_text(changes: pd.DataFrame) -> str:
+    """What changed after a warm start as tab-separated text with a header; fields in quotes where they need them."""
+    rows = [list(changes.columns), *changes.astype(object).where(changes.notna(), "").to_numpy().tolist()]
+    return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
 
 
 def _check(frame: pd.DataFrame, path: Path) -> None:

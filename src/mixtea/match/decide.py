@@ -9,13 +9,15 @@ from scipy.sparse.csgraph import connected_components, min_weight_full_bipartite
 from torch import Tensor
 
 from mixtea.match.normalise import csls
-from mixtea.pairs import Pairs, rank_within
+from mixtea.memory import enough_memory
+from mixtea.pairs import FEWER_PAIRS, Pairs, rank_within
 
 ASSIGNED = 1000.0  # added to the score of an assigned pair: far above any logarithm of a belief
 LEAST_LOG = -60.0
 ASSIGNED_FROM, UNLIKELY = 20, -7.0  # candidates of a row that take part in an assignment, and their least logarithm
 
 
+@enough_memory(FEWER_PAIRS)
 def decide(pairs: Pairs, scores: Tensor, belief: Tensor, decoder: str) -> Tensor:
     """A number a pair by which each row's candidates are ranked, greatest first.
 
@@ -72,6 +74,7 @@ def _assigned(row: np.ndarray, column: np.ndarray, gain: np.ndarray, n: int, m: 
     return np.minimum(found[1][np.argsort(found[0])], m)
 
 
+@enough_memory(FEWER_PAIRS)
 def ranked(pairs: Pairs, ranking: Tensor, k: int) -> Tensor:
     """int64 [n, k]: the places of each row's k best pairs, best first, -1 where a row has fewer."""
     rank = rank_within(pairs.source, ranking, pairs.shape[0])

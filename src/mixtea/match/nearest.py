@@ -10,12 +10,15 @@ import torch
 from torch import Tensor
 
 from mixtea.errors import MissingExtraError
-from mixtea.similarity import Groups, groups_of_equal_rows, row_blocks, tie_tolerance, top_k, unit
+from mixtea.memory import enough_memory, row_blocks, sweep
+from mixtea.similarity import Groups, groups_of_equal_rows, tie_tolerance, top_k, unit
 
 SMALL = 10_000  # targets; below it an index is not worth building
+FAISS_BYTES = 256 << 20  # that it may take beside the vectors; where there is less, it crashes
 SPARE = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
 
 
+@enough_memory()
 def nearest(
     source_vectors: Tensor,
     target_vectors: Tensor,
@@ -41,7 +44,8 @@ def nearest(
     different = groups.members[groups.start].sort().values  # the first row of each group
     wider = min(k + SPARE, len(different))
     if engine == "auto":
-        engine = "faiss" if source.device.type == "cpu" and has_faiss() else "streamed"
+        fast = source.device.type == "cpu" and has_faiss() and _room_for_faiss(source, target)
+        engine = "faiss" if fast else "streamed"
     among = target if len(different) == len(target) else target.index_select(0, different)
     if engine == "streamed" or not len(source):
         candidates = top_k(source, among, wider, metric, mib=mib)
@@ -67,6 +71,16 @@ def has_faiss() -> bool:
     return importlib.util.find_spec("faiss") is not None
 
 
+def _room_for_faiss(source: Tensor, target: Tensor) -> bool:
+    """Whether there is memory for Faiss. It is asked for and given back unused, which costs nothing."""
+    try:
+        torch.empty(FAISS_BYTES + 8 * (source.numel() + target.numel()), dtype=torch.uint8)
+    except RuntimeError:
+        return False
+    return True
+
+
+@enough_memory("Use search=exact, which searches in blocks.")
 def approximate(source: Tensor, target: Tensor, k: int, kind: str, metric: str = "cosine") -> Tensor:
     """int64 [n, k]: the targets nearest to each source row that a Faiss index finds.
 
@@ -74,6 +88,8 @@ def approximate(source: Tensor, target: Tensor, k: int, kind: str, metric: str =
     """
     if not has_faiss():
         raise MissingExtraError(f"search={kind} needs Faiss: pip install 'mixtea[faiss]'.")
+    if not _room_for_faiss(source, target):
+        raise MemoryError
     queries, items = (np.ascontiguousarray(t.cpu().numpy(), dtype=np.float32) for t in (source, target))
     index = _index(kind, items, metric)
     found = index.search(queries, k)[1]
@@ -109,10 +125,15 @@ def _rescored(
     """Nearness in float64 of candidates [n, w], which ascend in each row, and they themselves; best first."""
     scores = torch.empty(candidates.shape, dtype=torch.float64, device=source.device)
     found = torch.empty_like(candidates)
-    for rows in row_blocks(0, len(source), candidates.shape[1] * source.shape[1] * 16, source.device, mib=mib):
-        exact = _pair_nearness(source[rows, None].double(), target[candidates[rows]].double(), metric)
-        order = _order(exact, tie_tolerance(source.dtype))
-        scores[rows], found[rows] = exact.gather(1, order), candidates[rows].gather(1, order)
+    row_bytes = candidates.shape[1] * source.shape[1] * 16
+
+    def run(mib: int) -> None:
+        for rows in row_blocks(0, len(source), row_bytes, source.device, mib=mib):
+            exact = _pair_nearness(source[rows, None].double(), target[candidates[rows]].double(), metric)
+            order = _order(exact, tie_tolerance(source.dtype))
+            scores[rows], found[rows] = exact.gather(1, order), candidates[rows].gather(1, order)
+
+    sweep(run, row_bytes, source.device, mib)
     return scores, found
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mixtea.pairs import Pairs, rank_within
+from mixtea.memory import enough_memory
+from mixtea.pairs import FEWER_PAIRS, Pairs, rank_within
 
 NEIGHBOURS = 10  # of CSLS
 TINY = 1e-30  # the least sum that is divided by
 
 
+@enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def csls(pairs: Pairs, scores: Tensor, neighbours: int = NEIGHBOURS) -> Tensor:
     """2 s_ij - r_i - r_j, r the mean of the greatest `neighbours` scores of the pair's row and of its column."""
@@ -25,6 +27,7 @@ def _mean_of_best(scores: Tensor, line: Tensor, n: int, neighbours: int) -> Tens
     return total / torch.bincount(line, minlength=n).clamp(1, neighbours)
 
 
+@enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def sinkhorn(pairs: Pairs, scores: Tensor, temperature: float, rounds: int) -> Tensor:
     """exp(s / temperature), its rows and then its columns divided by their sums, `rounds` times.

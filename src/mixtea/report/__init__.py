@@ -46,7 +46,7 @@ def make_report(aligner: MixTEA) -> str:
         "examples": _examples(task, alignment, rows, right, aligner.config.seed),
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = findings.visible
+    environment.filters["visible"] = findings.shown
     return environment.from_string(_text("report.html.j2")).render(page, style=Markup(_text("report.css")))
 
 

@@ -61,8 +61,9 @@ def _by_epoch(history: pd.DataFrame) -> list[tuple[str, Any, dict[str, str], tup
 
 
 def _named(history: pd.DataFrame, prefix: str) -> dict[str, str]:
-    """The columns that begin with the prefix, and what follows it."""
-    return {str(name): str(name).removeprefix(prefix) for name in history if str(name).startswith(prefix)}
+    """The columns that begin with the prefix, and what follows it, which matplotlib must not take for a formula."""
+    names = [str(name) for name in history if str(name).startswith(prefix)]
+    return {name: findings.shown(name.removeprefix(prefix)).replace("$", r"\$") for name in names}
 
 
 def probability_figures(task: Task, alignment: Alignment, rows: np.ndarray, right: np.ndarray) -> list[Shown]:

@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mixtea.config import FIELDS, Config
+from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
 from mixtea.match.alignment import VOTERS, Alignment
 from mixtea.measure.calibration import BINS
-from mixtea.words import METRICS
+from mixtea.words import METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
 DEGREES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))
 MOST_POINTS = 400  # of a curve that is a few centimetres wide
 LONGEST_LABEL = 160
-# Controls, line and paragraph separators, what turns the direction of writing, and what is no character.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+LONGEST_ADDRESS = 2000
+_LINK = re.compile(r"https?://[^\s/?#<>\"{}|\\^`@]+([/?#][^\s<>\"{}|\\^`]*)?", re.IGNORECASE)
 
 
-def visible(label: str) -> str:
-    """A label of unknown origin as one line of text: nothing in it is invisible or moves its neighbours."""
-    shown = _UNSEEN.sub("\ufffd", label[: LONGEST_LABEL + 1])
-    return shown if len(shown) <= LONGEST_LABEL else shown[:LONGEST_LABEL] + "…"
+def shown(label: object) -> str:
+    """A label of unknown origin as one line of text, however long it is."""
+    return visible(label, LONGEST_LABEL)
+
+
+@dataclass(frozen=True)
+class Name:
+    """An entity as people see it: a text, and where to read about it, if its label is an address on the web."""
+
+    text: str
+    address: str = ""
+
+
+def name_of(graph: Graph, index: int) -> Name:
+    """Only http and https are addresses; all other labels are text, whatever a browser would do with them."""
+    label = str(graph.entities[index])
+    is_address = len(label) <= LONGEST_ADDRESS and _LINK.fullmatch(label) and visible(label) == label
+    return Name(graph.display(index), label if is_address else "")
 
 
 def graph_counts(task: Task) -> dict[str, tuple[int, int, int, int]]:
@@ -127,9 +144,9 @@ def examples(alignment: Alignment, rows: np.ndarray, links: np.ndarray) -> list[
 def _example(alignment: Alignment, row: int, links: np.ndarray) -> dict[str, Any]:
     source, found = int(alignment.source_index[row]), alignment.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), alignment.probability[row].tolist()
-    label = alignment.target.display
+    label = partial(name_of, alignment.target)
     return {
-        "source": alignment.source.display(source),
+        "source": name_of(alignment.source, source),
         "target": label(found[0]),
         "probability": probability[0],
         "voters": [name for bit, name in enumerate(VOTERS) if int(alignment.voters[row, 0]) >> bit & 1],

@@ -12,9 +12,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from mixtea.errors import MixTEAError, RunError, TrainingError
+from mixtea.errors import FullMemoryError, MixTEAError, RunError, TrainingError
+from mixtea.export.files import clear_errors
+from mixtea.export.lock import alone
 from mixtea.reproduce.plan import Job
 
 ROWS = "rows.jsonl"
@@ -29,20 +31,13 @@ class Rows:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / ROWS
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self.file = self.path.open("a+", encoding="utf-8")
-        except OSError as error:
-            raise RunError(f"{folder}: cannot be written ({error.strerror}).") from None
-        try:
-            _lock(self.file)
+        with contextlib.ExitStack() as held:
+            with clear_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                held.enter_context(alone(folder))
+                self.file = held.enter_context(self.path.open("a+", encoding="utf-8"))
             self.rows = dict(self._read())
-        except BlockingIOError:
-            self.close()
-            raise RunError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.") from None
-        except RunError:
-            self.close()
-            raise
+            self._held = held.pop_all()
 
     def _read(self) -> Iterator[tuple[str, Row]]:
         """Every whole line; a line that a sudden death has cut off is dropped."""
@@ -67,20 +62,11 @@ class Rows:
         self.rows[row["key"]] = row
 
     def close(self) -> None:
-        self.file.close()
+        self._held.close()
 
     def of_other_versions(self, version: str) -> set[str]:
         """The versions of mixtea, other than this one, that rows were made with."""
         return {row["versions"]["mixtea"] for row in self.rows.values()} - {version}
-
-
-def _lock(file: IO[str]) -> None:
-    """One process at a time, where the system can say so; the lock ends with its process."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def run_jobs(
@@ -165,9 +151,11 @@ def _attempt(job: Job, folder: Path, device: str | None) -> Row | MixTEAError:
     logger.setLevel(logging.ERROR)  # that validation links are few is meant here
     try:
         return measure(job, folder, device or _device[0])
+    except FullMemoryError as error:
+        return TrainingError(f"{error} Or take fewer --jobs.")
     except MixTEAError as error:
         return TrainingError(str(error))  # plain, so that it can travel between processes
-    except (MemoryError, torch.OutOfMemoryError) as error:
+    except (MemoryError, torch.OutOfMemoryError) as error:  # while scoring
         return TrainingError(f"out of memory ({str(error).partition('. ')[0]}). Take fewer --jobs.")
     finally:
         logger.setLevel(level)

@@ -17,6 +17,7 @@ from mixtea.match.normalise import csls, sinkhorn
 from mixtea.pairs import Pairs, pairs_of_keys, places, union
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach.fuse import fuse, vote_weights
+from mixtea.teach.state import State, as_array, as_arrays, as_tensors, checked_rows
 from mixtea.teach.voters import Voter
 from mixtea.teach.voters.agreement import AgreementVoter, Belief
 from mixtea.teach.voters.propagation import Propagation, PropagationVoter
@@ -65,6 +66,7 @@ class Council:
             self.propagation = PropagationVoter(graph, links, rows, k, folds, config.block_mib)
         self.place_of = torch.maximum(places(rows[0], n), places(rows[1], n))
         self.opinions: Opinions | None = None
+        self._propagated: tuple[Tensor, Tensor] | None = None
         self.weights: dict[str, float] = {}
 
     @torch.no_grad()
@@ -82,7 +84,7 @@ class Council:
             sure = self.sure_pairs()
             if on_round is not None:
                 on_round(number, len(sure))
-            self.propagation.refresh(sure, self.generator)
+            self._refresh(sure)
             if len(sure) < SETTLED * n_sure:
                 break
             n_sure = len(sure)
@@ -92,7 +94,7 @@ class Council:
         """Votes from vectors [n, d] of all entities and the other voters: the best of the belief both ways."""
         every = self.config.propagation_every
         if self.propagation is not None and epoch > 1 and (epoch - 1) % every < self.config.votes_every:
-            self.propagation.refresh(self.sure_pairs(), self.generator)
+            self._refresh(self.sure_pairs())
         if epoch > 1 or self.opinions is None:  # before it has learned, the others' belief speaks alone
             self.judge(vectors)
         return self.votes(direction_weights)
@@ -106,9 +108,46 @@ class Council:
             voters: list[Voter] = [VectorVoter("vectors", source, target, config.vote_candidates, config.block_mib)]
             self._judge(voters + ([self.propagation] if self.propagation else []), rounds)
 
+    def _refresh(self, sure: Tensor) -> None:
+        """Propagate anew, remembering from what: that is little, what comes of it much."""
+        assert self.propagation is not None
+        self._propagated = (sure, self.generator.get_state())
+        self.propagation.refresh(sure, self.generator)
+
+    def state(self) -> State:
+        """What was thought last, and what propagation began with."""
+        found: State = {"weights": self.weights, "opinions": None, "propagated": None}
+        if self.opinions is not None:
+            held = self.opinions
+            tensors = as_arrays({"key": held.pairs.key, "belief": held.belief, "total": held.total})
+            found["opinions"] = tensors | {"scores": as_arrays(held.scores), "weights": held.weights}
+        if self._propagated is not None:
+            found["propagated"] = [as_array(part) for part in self._propagated]
+        return found
+
+    @torch.no_grad()
+    def restore(self, state: State) -> None:
+        """Go on from a state; propagation is done again, with the same random numbers."""
+        self.weights, shape = dict(state["weights"]), (len(self.rows[0]), len(self.rows[1]))
+        device = self.rows[0].device
+        if (held := state["opinions"]) is not None:
+            pairs = pairs_of_keys(checked_rows(held["key"], shape[0] * shape[1], self.rows[0]), shape)
+            scores = as_tensors(held["scores"], device)
+            belief, total = as_tensors({"belief": held["belief"], "total": held["total"]}, device).values()
+            if any(part.shape != (len(pairs),) for part in (belief, total, *scores.values())):
+                raise ValueError("opinions of different lengths")
+            self.opinions = Opinions(pairs, scores, belief, total, dict(held["weights"]))
+        if (begun := state["propagated"]) is not None and self.propagation is not None:
+            sure = checked_rows(begun[0], self.propagation.graph.n, self.rows[0], 2)
+            numbers = torch.from_numpy(begun[1])
+            self._propagated = (sure, numbers)
+            generator = torch.Generator(device)
+            generator.set_state(numbers)
+            self.propagation.refresh(sure, generator)
+
     def _judge(self, voters: Sequence[Voter], rounds: int) -> None:
         if self.propagation is not None and not self.propagation.views:
-            self.propagation.refresh(self.sure_pairs(), self.generator)
+            self._refresh(self.sure_pairs())
         proposed = [found for voter in voters if (found := voter.pairs()) is not None]
         pairs = pairs_of_keys(processes.copied(union(proposed).key), proposed[0].shape)
         scores = {voter.name: voter.scores(pairs) for voter in voters}

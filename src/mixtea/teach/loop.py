@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,66 +16,30 @@ from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
-from mixtea.errors import ProcessLostError, TrainingError
+from mixtea.errors import DivergedError, ProcessLostError
 from mixtea.match.alignment import VOTERS
 from mixtea.measure.metrics import both_directions
 from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
-from mixtea.teach.council import ROUNDS_ALONE, Council, OnRound, Opinions
+from mixtea.teach.council import ROUNDS_ALONE, Council, OnRound
 from mixtea.teach.fuse import vote_weights
 from mixtea.teach.negatives import hard_negatives, random_negatives
+from mixtea.teach.progress import Progress, Record, Trained
 from mixtea.teach.pseudo_loss import cross_entropy
+from mixtea.teach.resume import state_of
+from mixtea.teach.state import State
 from mixtea.teach.strategies import strategy_of
 from mixtea.teach.trace import Trace
 from mixtea.teach.votes import Votes
 from mixtea.teach.warm_start import take_over
 
 logger = logging.getLogger(__name__)
-Record = dict[str, Any]
 OnEpoch = Callable[[Record], None]
 Observer = Callable[[int, Callable[[], Tensor]], None]
 Start = tuple[Task, Mapping[str, Tensor]]
-
-
-@dataclass
-class Trained:
-    """What the loop learned: the kept student, the history of all epochs, and why it stopped.
-
-    `trace` says who voted for what; `opinions` is what the council thought last, about the entities `rows`.
-    """
-
-    student: Encoder
-    trace: Trace
-    rows: tuple[Tensor, Tensor]
-    opinions: Opinions | None = None
-    history: list[Record] = field(default_factory=list)
-    stopped_because: str = ""
-    best_epoch: int | None = None
-    lost: ProcessLostError | None = None
-
-
-class Progress:
-    """What the validations said so far: the student to keep, and whether to go on."""
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.best, self.misses = -1.0, 0
-        self.best_epoch: int | None = None
-        self.kept: dict[str, Tensor] | None = None
-
-    def validated(self, epoch: int, score: float, student: Encoder) -> None:
-        better = score > self.best
-        self.misses = 0 if better else self.misses + 1
-        if better:
-            self.best, self.best_epoch = score, epoch
-        if better or self.config.keep == "last":
-            self.kept = {name: value.detach().clone() for name, value in student.state_dict().items()}
-
-    def why_stopped(self) -> str:
-        if self.misses >= self.config.patience:
-            return f"no better validation Hit@1 in {self.misses} validations since epoch {self.best_epoch}"
-        return f"max_epochs = {self.config.max_epochs} reached"
+Keep = Callable[[int, Callable[[], State]], None]
+EXPLODED = 1e4  # times its first value: a loss that will not come down again
 
 
 class Trainer:
@@ -121,6 +84,10 @@ class Trainer:
         self.strategy = strategy_of(config, self.rows, self.council)
         self.proposed = self.links.new_empty(0, 2)
         self.counts: Record = {}
+        self.progress = Progress(config)
+        self.history: list[Record] = []
+        self.seconds_before = 0.0
+        self.lowered: Record = {}  # by which factor the learning rate is lower than the settings say, and since when
 
     def _shuffled(self, entities: np.ndarray, shift: int) -> Tensor:
         """Entities of one side in joint numbers and random order.
@@ -131,42 +98,59 @@ class Trainer:
         return (torch.from_numpy(entities).to(order.device) + shift)[order]
 
     def train(
-        self, on_epoch: OnEpoch | None = None, on_round: OnRound | None = None, observer: Observer | None = None
+        self,
+        on_epoch: OnEpoch | None = None,
+        on_round: OnRound | None = None,
+        observer: Observer | None = None,
+        keep: Keep | None = None,
     ) -> Trained:
         """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost.
 
         The observer is called after each epoch with its number and a function that gives the student's vectors. What
-        it does with them, training cannot see.
+        it does with them, training cannot see. `keep` is called last, with the epoch and a function that gives the
+        state after it, from which `resume.restore` goes on.
         """
-        trained = Trained(self.student, self.trace, self.rows)
-        progress = Progress(self.config)
+        trained = Trained(self.student, self.trace, self.rows, history=self.history)
+        self.began = time.perf_counter()
         try:
-            if self.council is not None:
+            if self.council is not None and not self.history and self.council.opinions is None:
                 self.council.prepare(on_round)
-            for epoch in range(1, self.config.max_epochs + 1):
-                started = time.perf_counter()
-                record = {"epoch": epoch, **self.step(epoch)}
-                if len(self.valid) and (epoch % self.config.validate_every == 0 or epoch == self.config.max_epochs):
-                    record |= self.validate()
-                    if self.enough_valid:
-                        progress.validated(epoch, record["valid_hits@1"], self.student)
-                record["seconds"] = time.perf_counter() - started
-                trained.history.append(record)
+                if keep is not None:
+                    keep(0, partial(state_of, self))
+            while len(self.history) < self.config.max_epochs and self.progress.misses < self.config.patience:
+                record = self.epoch(len(self.history) + 1)
                 if on_epoch is not None:
                     on_epoch(record)
                 if observer is not None:
-                    observer(epoch, self.encoded)
-                if progress.misses >= self.config.patience:
-                    break
-            trained.stopped_because = progress.why_stopped()
+                    observer(record["epoch"], self.encoded)
+                if keep is not None:
+                    keep(record["epoch"], partial(state_of, self))
+            trained.stopped_because = self.progress.why_stopped()
         except ProcessLostError as error:
-            trained.lost, trained.stopped_because = error, f"another process ended in epoch {len(trained.history) + 1}"
-        if progress.kept is not None:
-            self.student.load_state_dict(progress.kept)
-        trained.best_epoch = progress.best_epoch
+            trained.lost, trained.stopped_because = error, f"another process ended in epoch {len(self.history) + 1}"
+        if self.progress.kept is not None:
+            self.student.load_state_dict(self.progress.kept)
+        trained.best_epoch = self.progress.best_epoch
         if self.council is not None:
             self._judge_last(trained)
+        trained.seconds, trained.lowered = self.seconds(), self.lowered
         return trained
+
+    def epoch(self, number: int) -> Record:
+        """One epoch and, where it is due, a validation; remembered in the history."""
+        started = time.perf_counter()
+        record = {"epoch": number, **self.step(number)}
+        if len(self.valid) and (number % self.config.validate_every == 0 or number == self.config.max_epochs):
+            record |= self.validate()
+            if self.enough_valid:
+                self.progress.validated(number, record["valid_hits@1"], self.student)
+        record["seconds"] = time.perf_counter() - started
+        self.history.append(record)
+        return record
+
+    def seconds(self) -> float:
+        """Spent on this training so far, in all sittings."""
+        return self.seconds_before + time.perf_counter() - self.began
 
     @torch.no_grad()
     def encoded(self) -> Tensor:
@@ -188,7 +172,7 @@ class Trainer:
     def step(self, epoch: int) -> Record:
         """One pass through lines 4-10 of Algorithm 1."""
         config = self.config
-        rate = schedule.learning_rate(epoch, config)
+        rate = self.lowered.get("factor", 1.0) * schedule.learning_rate(epoch, config)
         weight = schedule.ramp_up(epoch, config)
         momentum = schedule.teacher_momentum(epoch, config)
         for group in self.optimiser.param_groups:
@@ -220,6 +204,13 @@ class Trainer:
         self.optimiser.step()
         schedule.update_teacher(self.teacher, self.student, momentum)
         return self.as_numbers(record, epoch)
+
+    def _sound(self, loss: float) -> bool:
+        """Whether all parameters are numbers, and the loss is not far above the first one."""
+        first = self.history[0] if self.history else {}
+        largest = EXPLODED * max(1.0, first.get("loss_alignment", float("inf")) + first.get("loss_pseudo", 0.0))
+        total = torch.stack([value.detach().sum() for value in self.student.parameters()])
+        return abs(loss) < largest and bool(total.isfinite().all())
 
     def cast(self, epoch: int) -> Votes:
         """New votes, remembered with their epoch and counted."""
@@ -296,11 +287,10 @@ class Trainer:
         values = processes.agreed([scores[name] for name in names], device)
         return {f"valid_{name}": value for name, value in zip(names, values, strict=True)}
 
-    @staticmethod
-    def as_numbers(record: Record, epoch: int) -> Record:
-        """Tensors become numbers; a loss that is not finite ends the training."""
+    def as_numbers(self, record: Record, epoch: int) -> Record:
+        """Tensors become numbers; what is no number any more, or explodes, is no training any more."""
         numbers = {name: v.item() if isinstance(v, Tensor) else v for name, v in record.items()}
         numbers["loss"] = numbers["loss_alignment"] + numbers["lambda"] * numbers.get("loss_pseudo", 0.0)
-        if not all(abs(v) < float("inf") for v in numbers.values()):
-            raise TrainingError(f"The loss is not finite at epoch {epoch}. Try a smaller learning_rate.")
+        if not all(abs(v) < float("inf") for v in numbers.values()) or not self._sound(numbers["loss"]):
+            raise DivergedError(epoch, numbers["loss"])
         return numbers

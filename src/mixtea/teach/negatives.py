@@ -7,11 +7,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from mixtea.memory import enough_memory
 from mixtea.similarity import top_k, unit
 
 Draw = Callable[[Tensor, Tensor, int, int], Tensor]  # partners [p], own [p], first entity and size of own's graph
 
 
+@enough_memory("Use fewer n_negatives.")
 def random_negatives(
     links: Tensor, n_source: int, n_target: int, k: int, generator: torch.Generator, replace: str = "both"
 ) -> Tensor:
@@ -23,6 +25,7 @@ def random_negatives(
     return _replaced(links, n_source, n_target, replace, draw, generator)
 
 
+@enough_memory("Use fewer n_negatives.")
 def hard_negatives(
     links: Tensor,
     vectors: Tensor,

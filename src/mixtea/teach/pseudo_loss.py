@@ -10,7 +10,8 @@ from torch import Tensor
 
 from mixtea import processes
 from mixtea.errors import ConfigError
-from mixtea.similarity import aligned_rows, row_blocks, similarities, sweep, unit, width
+from mixtea.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
+from mixtea.similarity import aligned_rows, products_at, similarities, unit, width
 from mixtea.teach.votes import Votes
 
 SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's largest number
@@ -109,17 +110,19 @@ class _CrossEntropy(torch.autograd.Function):
 
     The gradient is computed with the value, once. With E = exp(M) of a block of rows and z its row sums, the first
     term's dL/dM is mass/z E. The factor mass/z is applied to the small sides of the two gradient products, so a block
-    is touched by one product, one exp, one sum and two products.
+    is touched by one product, one exp, one sum and two products. Only the targets' gradient adds up over blocks: it
+    alone is rounded in another way for blocks of another size.
     """
 
     @staticmethod
+    @enough_memory()
     def forward(
         ctx: Any, scaled: Tensor, target: Tensor, mass: Tensor, rows: Tensor, columns: Tensor, spike: Tensor,
         bound: float, block_size: int | None, mib: int | None,
     ) -> Tensor:  # fmt: skip
         gradient = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
 
-        def run(mib: int | None) -> tuple[Tensor, Tensor, Tensor]:
+        def run(mib: int) -> tuple[Tensor, Tensor, Tensor]:
             return _partition_of_rows(scaled, target, mass, bound, mine, block_size, mib, gradient)
 
         mine = processes.share(len(scaled))
@@ -128,19 +131,37 @@ class _CrossEntropy(torch.autograd.Function):
         if gradient:
             processes.total(d_target)
             d_scaled = processes.gather(d_scaled, len(scaled))
-            weight = -spike[:, None]
-            d_scaled.index_add_(0, rows, target.index_select(0, columns).mul_(weight))
-            d_target.index_add_(0, columns, scaled.index_select(0, rows).mul_(weight))
+            _take_away(d_scaled, rows, target, columns, spike)
+            _take_away(d_target, columns, scaled, rows, spike)
             ctx.gradients = (d_scaled, d_target)
-        return loss - _spikes(scaled, target, rows, columns, spike)
+        return loss - spike @ products_at(scaled, target, rows, columns, CHUNK_BYTES[scaled.device.type])
 
     @staticmethod
+    @enough_memory()
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         d_scaled, d_target = ctx.gradients
         if _graph_is_kept():
             return d_scaled * gradients[0], d_target * gradients[0], *(None,) * 7
         del ctx.gradients  # the only use of them, so they are scaled where they are
         return d_scaled.mul_(gradients[0]), d_target.mul_(gradients[0]), *(None,) * 7
+
+
+def _take_away(out: Tensor, index: Tensor, vectors: Tensor, at: Tensor, weight: Tensor) -> None:
+    """out[index_p] -= weight_p vectors[at_p] for every p, some thousands at a time.
+
+    If memory runs out on the way, it goes on where it was: what is taken away is not taken away again.
+    """
+    row_bytes, done = max(1, vectors.shape[1] * vectors.element_size()), 0
+
+    def run(mib: int) -> None:
+        nonlocal done
+        at_once = max(1, (mib << 20) // row_bytes)
+        while done < len(index):
+            part = slice(done, done + at_once)
+            out.index_add_(0, index[part], vectors.index_select(0, at[part]).mul_(-weight[part, None]))
+            done += at_once
+
+    sweep(run, row_bytes, out.device, max(1, CHUNK_BYTES[out.device.type] >> 20))
 
 
 def _graph_is_kept() -> bool:
@@ -159,22 +180,22 @@ def _partition_of_rows(
     gradient: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The loss of rows `mine`, its gradient to them, and to all targets."""
-    loss = scaled.new_zeros(())
+    log_totals = scaled.new_empty(mine.stop - mine.start)
     d_scaled = scaled.new_empty(mine.stop - mine.start if gradient else 0, scaled.shape[1])
     m, target = len(target), aligned_rows(target)
     d_target = torch.zeros_like(target) if gradient else target
     for rows in row_blocks(mine.start, mine.stop, width(target), scaled.device, block_size, mib):
         block = similarities(scaled[rows], target, m)
+        here = slice(rows.start - mine.start, rows.stop - mine.start)
         if bound > SAFE_EXPONENT:
             top = block.amax(dim=1, keepdim=True)
             total = block.sub_(top).exp_().sum(dim=1)
-            log_total = total.log() + top[:, 0]
+            log_totals[here] = total.log() + top[:, 0]
         else:
             total = block.exp_().sum(dim=1)
-            log_total = total.log()
-        loss += mass[rows] @ log_total
+            log_totals[here] = total.log()
         if gradient:
             share = (mass[rows] / total)[:, None]
-            torch.mm(block, target, out=d_scaled[rows.start - mine.start : rows.stop - mine.start]).mul_(share)
+            torch.mm(block, target, out=d_scaled[here]).mul_(share)
             d_target.addmm_(block.T, scaled[rows] * share)
-    return loss, d_scaled, d_target[:m]
+    return mass[mine] @ log_totals, d_scaled, d_target[:m]

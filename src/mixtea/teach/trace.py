@@ -29,6 +29,14 @@ class Trace:
         fresh = np.concatenate([now[~known], np.full(((~known).sum(), 2), epoch, dtype=np.int32)], axis=1)
         self._open = np.concatenate([kept, fresh])
 
+    def state(self) -> dict[str, np.ndarray]:
+        return {"closed": np.concatenate([self._open[:0], *self._closed]), "open": self._open}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        if any(t.ndim != 2 or t.shape[1] != len(COLUMNS) or t.dtype != np.int32 for t in state.values()):
+            raise ValueError("a trace of another form")
+        self._closed, self._open = [state["closed"]], state["open"]
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """One int32 array a column, by first epoch, then source, then target."""
         table = np.concatenate([*self._closed, self._open])

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mixtea.config import Config
 from mixtea.teach.council import Council
+from mixtea.teach.state import State
 from mixtea.teach.votes import Votes
 
 Rows = tuple[Tensor, Tensor]
@@ -30,6 +31,14 @@ class Strategy(Protocol):
 
     def votes(self, vectors: Tensor, epoch: int, weights: Sequence[float]) -> Votes:
         """Votes between the unlabelled entities, from vectors [n, d] of all; `weights` of the two directions."""
+        ...
+
+    def state(self) -> State:
+        """What it has to remember from one epoch to the next."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
         ...
 
 

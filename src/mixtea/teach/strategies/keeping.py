@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mixtea.config import Config
 from mixtea.similarity import fast_products, unit_rows
+from mixtea.teach.state import State, as_array, checked_rows
 from mixtea.teach.strategies import Rows
 from mixtea.teach.votes import Votes
 
@@ -28,6 +29,13 @@ class KeepingStrategy(ABC):
 
     def due(self, epoch: int) -> bool:
         return epoch > 1 and (epoch - 1) % self.config.teaching_every == 0
+
+    def state(self) -> State:
+        return {"source": as_array(self.held[0]), "target": as_array(self.held[1])}
+
+    def restore(self, state: State) -> None:
+        sides = zip(("source", "target"), self.rows, strict=True)
+        self.held = torch.stack([checked_rows(state[name], len(side), side) for name, side in sides])
 
     @torch.no_grad()
     def votes(self, vectors: Tensor, epoch: int, weights: Sequence[float]) -> Votes:

@@ -12,6 +12,7 @@ from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach.council import Council
 from mixtea.teach.fuse import fuse
 from mixtea.teach.rectify import rectify
+from mixtea.teach.state import State
 from mixtea.teach.strategies import Rows
 from mixtea.teach.voters.directions import directions
 from mixtea.teach.votes import Votes
@@ -27,6 +28,12 @@ class MixtureTeaching:
 
     def due(self, epoch: int) -> bool:
         return (epoch - 1) % self.config.votes_every == 0
+
+    def state(self) -> State:
+        return {}  # what it knows, the teacher and the council know
+
+    def restore(self, state: State) -> None:
+        pass
 
     @torch.no_grad()
     def votes(self, vectors: Tensor, epoch: int, weights: Sequence[float]) -> Votes:

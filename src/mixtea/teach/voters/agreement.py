@@ -12,12 +12,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mixtea.pairs import Pairs, pairs_of_keys, places
+from mixtea.memory import enough_memory, sweep
+from mixtea.pairs import FEWER_PAIRS, Pairs, pairs_of_keys, places
 
 MANY = 200  # neighbours through one relation, from which on a single one says nothing
 FLOOR = 0.1  # a weaker belief is not listened to
 ALIKE = 0.02  # relations less alike than this do not speak
-STEPS_AT_ONCE = 4_000_000  # pairs of triples held at a time
+STEPS_AT_ONCE, STEP_BYTES = 4_000_000, 160  # pairs of triples held at a time, and what one takes
+
+
+Believed = tuple[Tensor, Tensor, Tensor]  # source entities, target entities, weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +59,21 @@ class AgreementVoter:
     def pairs(self) -> None:
         return None
 
+    @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
     def scores(self, pairs: Pairs) -> Tensor:
         """Agreement on each of `pairs` under the current `belief`."""
         believed = self._believed()
-        alike = self._alike(believed)
+
+        def run(mib: int) -> Tensor:
+            at_once = min(STEPS_AT_ONCE, (mib << 20) // STEP_BYTES)
+            return self._scores(pairs, believed, self._alike(believed, at_once), at_once)
+
+        return sweep(run, STEP_BYTES, pairs.source.device, STEPS_AT_ONCE * STEP_BYTES // 2**20 + 1)
+
+    def _scores(self, pairs: Pairs, believed: Believed, alike: tuple[Tensor, Tensor], at_once: int) -> Tensor:
         total = believed[2].new_zeros(len(pairs))
-        for weight, first, second in self._steps(believed):
+        for weight, first, second in self._steps(believed, at_once):
             meaning = _looked_up(alike, self.kind[first] * self.n_kinds + self.kind[second])
             few = torch.maximum(self.count[first], self.count[second]).to(weight.dtype).rsqrt()
             source, target = self.row_of[self.far[first]], self.row_of[self.far[second]]
@@ -70,7 +82,7 @@ class AgreementVoter:
             total.index_add_(0, place[found], (weight * meaning * few)[found])
         return total.log1p_()
 
-    def _believed(self) -> tuple[Tensor, Tensor, Tensor]:
+    def _believed(self) -> Believed:
         """(source entities, target entities, weight): the links, and the beliefs that are strong enough."""
         if self.belief is None:
             raise ValueError("agreement needs a belief")
@@ -80,36 +92,32 @@ class AgreementVoter:
         target = torch.cat([self.links[:, 1], self.rows[1][pairs.target[strong]]])
         return source, target, torch.cat([p.new_ones(len(self.links)), p[strong].clamp(max=1)])
 
-    def _steps(self, believed: tuple[Tensor, Tensor, Tensor]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def _steps(self, believed: Believed, at_once: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """(belief, triple of the source graph, triple of the target graph) for all triples at believed pairs."""
         source, target, weight = believed
         n_first, n_second = (self.start[e + 1] - self.start[e] for e in (source, target))
         n_steps = n_first * n_second
         ends = n_steps.cumsum(0)
         total = int(ends[-1]) if len(ends) else 0
-        for first in range(0, total, STEPS_AT_ONCE):
-            step = torch.arange(first, min(first + STEPS_AT_ONCE, total), device=source.device)
+        for first in range(0, total, at_once):
+            step = torch.arange(first, min(first + at_once, total), device=source.device)
             pair = torch.searchsorted(ends, step, right=True)
             step -= ends[pair] - n_steps[pair]
             wide = n_second[pair]
             yield weight[pair], self.start[source[pair]] + step // wide, self.start[target[pair]] + step % wide
 
-    def _alike(self, believed: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def _alike(self, believed: Believed, at_once: int) -> tuple[Tensor, Tensor]:
         """How alike two relations are, as (sorted numbers r * n_kinds + r', values in [0, 1]).
 
         The belief in triples of r that meet triples of r', over the geometric mean of what both could have met.
         """
         source, target, weight = believed
         everyone = self._all_beliefs(*believed)
-        keys, met = [], []
-        for w, first, second in self._steps(believed):
+        key, total = source[:0], weight[:0]
+        for w, first, second in self._steps(believed, at_once):
             place, found = everyone[0].find(self.far[first], self.far[second] - self.n_source)
-            key = (self.kind[first] * self.n_kinds + self.kind[second])[found]
-            unique, where = torch.unique(key, return_inverse=True)
-            keys.append(unique)
-            met.append(w.new_zeros(len(unique)).index_add_(0, where, w[found] * everyone[1][place[found]]))
-        key, where = torch.unique(torch.cat(keys), return_inverse=True) if keys else (source[:0], source[:0])
-        total = weight.new_zeros(len(key)).index_add_(0, where, torch.cat(met) if met else weight[:0])
+            met = (self.kind[first] * self.n_kinds + self.kind[second])[found]
+            key, total = _added(key, total, met, w[found] * everyone[1][place[found]])
         matched = weight.new_zeros(len(self.start) - 1).index_add_(0, torch.cat([source, target]), weight.repeat(2))
         could = matched.clamp_(max=1)[self.near] * matched[self.far]
         ours = self.near < self.n_source
@@ -123,6 +131,13 @@ class AgreementVoter:
         pairs = pairs_of_keys(source * shape[1] + target - self.n_source, shape)
         place, _ = pairs.find(source, target - self.n_source)
         return pairs, weight.new_zeros(len(pairs)).index_copy_(0, place, weight)
+
+
+def _added(key: Tensor, total: Tensor, more: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums by sorted keys, with values that belong to further keys. One is added after the other, however they come."""
+    both, where = torch.unique(torch.cat([key, more]), return_inverse=True)
+    out = total.new_zeros(len(both)).index_copy_(0, where[: len(key)], total)
+    return both, out.index_add_(0, where[len(key) :], values)
 
 
 def _looked_up(table: tuple[Tensor, Tensor], key: Tensor) -> Tensor:

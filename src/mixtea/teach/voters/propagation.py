@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from mixtea.encode.structure import csr, product
-from mixtea.pairs import Pairs, cosines, nearest_pairs, union
+from mixtea.memory import enough_memory, row_blocks, sweep
+from mixtea.pairs import FEWER_PAIRS, Pairs, cosines, nearest_pairs, union
 from mixtea.similarity import unit
 
 LABEL_DIM = 512  # of a label; two random ones are nearly orthogonal
@@ -43,6 +44,7 @@ class Propagation:
         self.edge_start = torch.searchsorted(self.edges[0].contiguous(), torch.arange(n + 1, device=to.device))
         self.edge_kinds = _matrix(which, kind, ones, (self.edges.shape[1], self.n_kinds))
 
+    @enough_memory()
     def vectors(self, known: Tensor, generator: torch.Generator) -> Tensor:
         """[n, RELATION_DIM * PART_DIM]: unit vectors of all entities, from pairs `known` [p, 2] in joint numbers."""
 
@@ -51,10 +53,10 @@ class Propagation:
 
         entities, kinds = self.hops(known, random(len(known), LABEL_DIM))
         wide = (HOPS + 1) * LABEL_DIM
-        weight = product(self.edge_kinds, unit(torch.cat(kinds, 1)) @ random(wide, RELATION_DIM))
-        seen = unit(torch.cat(entities, 1)) @ random(wide, RELATION_DIM, PART_DIM).view(wide, -1)
+        weight = unit(torch.cat(kinds, 1)) @ random(wide, RELATION_DIM)
+        seen = _mixed(entities, random(wide, RELATION_DIM, PART_DIM).view(wide, -1))
         del entities
-        return unit(self._weighted_hop(weight, seen))
+        return unit(self._third_hop(weight, seen))
 
     def hops(self, known: Tensor, label: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """Labels [p, d] of known pairs carried on, hop by hop: to the entities [n, d] and the relations [r, d]."""
@@ -71,14 +73,42 @@ class Propagation:
             kinds.append(kind)
         return entities, kinds
 
-    def _weighted_hop(self, weight: Tensor, seen: Tensor) -> Tensor:
-        """Sum over the edges of weight[edge, k] * seen[neighbour, k-th part], for every k."""
+    def _third_hop(self, weight: Tensor, seen: Tensor) -> Tensor:
+        """The weighted hop with the weights [r, k] of the relations, for as many k at a time as memory allows."""
         out = torch.empty_like(seen)
-        for k in range(RELATION_DIM):
+        column_bytes = max(1, self.edges.shape[1] * seen.element_size())
+
+        def run(mib: int) -> None:
+            at_once = max(1, (mib << 20) // column_bytes)
+            for first in range(0, RELATION_DIM, at_once):
+                of_edges = product(self.edge_kinds, weight[:, first : first + at_once].contiguous())
+                parts = slice(first * PART_DIM, (first + at_once) * PART_DIM)
+                self._weighted_hop(of_edges, seen[:, parts], out[:, parts])
+
+        sweep(run, column_bytes, seen.device, None)
+        return out
+
+    def _weighted_hop(self, weight: Tensor, seen: Tensor, out: Tensor | None = None) -> Tensor:
+        """Sum over the edges of weight[edge, k] * seen[neighbour, k-th part], for every k."""
+        out = torch.empty_like(seen) if out is None else out
+        for k in range(weight.shape[1]):
             part = slice(k * PART_DIM, (k + 1) * PART_DIM)
             matrix = csr(self.edge_start, self.edges[1], weight[:, k].contiguous(), (self.n, self.n))
             out[:, part] = product(matrix, seen[:, part].contiguous())
         return out
+
+
+def _mixed(parts: list[Tensor], mixture: Tensor) -> Tensor:
+    """unit([parts along the columns]) @ mixture, some rows at a time."""
+    out = parts[0].new_empty(len(parts[0]), mixture.shape[1])
+    row_bytes = 2 * mixture.shape[0] * mixture.element_size()
+
+    def run(mib: int) -> None:
+        for rows in row_blocks(0, len(out), row_bytes, out.device, mib=mib):
+            torch.mm(unit(torch.cat([part[rows] for part in parts], 1)), mixture, out=out[rows])
+
+    sweep(run, row_bytes, out.device, None)
+    return out
 
 
 def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
@@ -129,6 +159,7 @@ class PropagationVoter:
     def pairs(self) -> Pairs:
         return self._pairs
 
+    @enough_memory(FEWER_PAIRS)
     def scores(self, pairs: Pairs) -> Tensor:
         seen = torch.stack([cosines(source, target, pairs) for source, target in self.views])
         if len(seen) == 1:

@@ -1,0 +1,123 @@
+"""The folder of a training that has not ended, RUN.unfinished beside RUN: what it began with, and its checkpoints."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixtea.config import Config
+from mixtea.data.checksum import checksum
+from mixtea.data.task import Task
+from mixtea.errors import RunError
+from mixtea.export.checkpoints import Checkpoints, epoch_of
+from mixtea.export.files import check_free, clear_errors, clear_leftovers
+from mixtea.export.lock import alone
+from mixtea.export.run_checks import GRAPH_FORMS, check_config, check_task, check_vocabulary
+from mixtea.export.run_files import named
+from mixtea.export.run_folder import graph_arrays, vocabulary
+from mixtea.export.units import read_unit, write_unit
+
+KIND = "mixtea start 1"
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What a training began with, so that it can go on when the files it was read from are gone."""
+
+    task: Task
+    preset: str
+    settings: dict[str, Any]
+    options: dict[str, Any]
+
+    @property
+    def config(self) -> Config:
+        return Config.preset(self.preset, **self.settings)
+
+    def differences(self, other: Start) -> list[str]:
+        """What is not the same in another one, in words; nothing if it would train the same."""
+        mine, others = self.config.training_settings(), other.config.training_settings()
+        found = [f"{name} is {value!r}, not {others[name]!r}" for name, value in mine.items() if value != others[name]]
+        same = checksum(self.task) == checksum(other.task) and np.array_equal(self.task.test, other.task.test)
+        return found if same else ["the graphs or links are others", *found]
+
+
+class Unfinished:
+    """The unfinished training of the run folder `out`."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.folder = out.resolve().with_name(f"{out.resolve().name}.unfinished")
+        self.path = self.folder / "start.safetensors"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else may be at work for the same run; an empty folder is not left behind."""
+        with clear_errors(self.out):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with alone(self.folder):
+            try:
+                with clear_errors(self.folder):
+                    clear_leftovers(self.folder)
+                yield
+            finally:
+                self._remove_if_empty()
+
+    def epoch(self) -> int | None:
+        """The epoch of the newest checkpoint, None if there is none."""
+        return next(map(epoch_of, Checkpoints(self.folder).files()), None)
+
+    def check_free(self, *, overwrite: bool) -> None:
+        """Refuse to begin where a training could go on instead, unless told to."""
+        check_free(self.out, overwrite=overwrite)
+        if (epoch := self.epoch()) is not None and not overwrite:
+            raise RunError(
+                f"{self.out}: a training was interrupted there after epoch {epoch}. "
+                "Go on with --resume, or begin anew with --overwrite."
+            )
+
+    def begin(self, start: Start) -> None:
+        """Forget what was there, and remember what this training begins with."""
+        self.forget()
+        task = start.task
+        parts = {
+            "about": {"task": task.name, "fold": task.fold},
+            "warnings": task.warnings,
+            "vocabulary": json.dumps(vocabulary(task)),  # as text, for any word may be a key in it
+            "arrays": graph_arrays(task),
+            "preset": start.preset,
+            "settings": start.settings,
+            "options": start.options,
+        }
+        write_unit(self.path, KIND, parts)
+
+    def start(self) -> Start | None:
+        """What the training began with; None if there is none."""
+        if not self.path.exists() and not self.path.is_symlink():
+            return None
+        held = read_unit(self.path, KIND)
+        with named(self.path):
+            for name, (_, shape) in GRAPH_FORMS.items():
+                if held["arrays"][name].dtype != np.int64 or held["arrays"][name].shape[1:] != shape[1:]:
+                    raise ValueError(f"{name} is of another form")
+            task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
+            task = replace(task, warnings=tuple(map(str, held["warnings"])))
+            start = Start(task, held["preset"], dict(held["settings"]), dict(held["options"]))
+            check_config(start.config.to_dict())
+        return start
+
+    def forget(self) -> None:
+        """Remove what the training left; the newest first, so that no older state could be taken for it."""
+        with clear_errors(self.folder):
+            for path in (*Checkpoints(self.folder).files(), self.path):
+                path.unlink(missing_ok=True)
+
+    def _remove_if_empty(self) -> None:
+        if not any(self.folder.iterdir()):
+            shutil.rmtree(self.folder, ignore_errors=True)

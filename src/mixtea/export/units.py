@@ -1,0 +1,83 @@
+"""A unit: nested values, tensors among them, as one safetensors file with a checksum over every byte of them.
+
+Values are what JSON knows, and arrays. The JSON lies in the file as an array of bytes, with a reference where an array
+stood. Nothing that is read can name code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from mixtea.errors import RunError
+from mixtea.export.files import whole_file
+
+JSON = "json"  # the name of the bytes of JSON; arrays have the path to their place, which begins with a dot
+ARRAY = "array"  # {"array": name} stands for one
+AGAIN = "Restore it from a copy, or train again."
+
+
+def write_unit(path: Path, kind: str, value: Any) -> None:
+    """Write the value, which appears whole or not at all; `kind` says what it is, with the number of its format."""
+    arrays: dict[str, np.ndarray] = {}
+    text = json.dumps(_without_arrays(value, "", arrays), ensure_ascii=False, allow_nan=False)
+    arrays[JSON] = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    with whole_file(path) as temporary:
+        save_file(arrays, temporary, {"kind": kind, "sha256": _checksum(arrays, kind)})
+
+
+def read_unit(path: Path, kind: str) -> Any:
+    """The value, if it is of this kind and every byte of it is as it was written."""
+    if path.is_symlink() or not path.is_file():
+        what = "a link or device, where a file is needed" if path.is_symlink() or path.exists() else "missing"
+        raise RunError(f"{path}: {what}. {AGAIN}")
+    try:
+        with safe_open(path, "numpy") as file:
+            metadata = file.metadata() or {}
+            found = metadata.get("kind", "")
+            if found != kind:
+                raise RunError(f"{path}: holds {found or 'something else'!r}, while this version reads {kind!r}.")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if metadata.get("sha256") != _checksum(arrays, kind):
+            raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
+        text = arrays.pop(JSON).tobytes().decode("utf-8", "surrogatepass")
+        return _with_arrays(json.loads(text), arrays)
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise RunError(f"{path}: damaged ({why}). {AGAIN}") from None
+
+
+def _without_arrays(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
+    if isinstance(value, np.ndarray):
+        arrays[path] = np.ascontiguousarray(value)
+        return {ARRAY: path}
+    if isinstance(value, Mapping):
+        return {str(name): _without_arrays(part, f"{path}.{name}", arrays) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_arrays(part, f"{path}.{i}", arrays) for i, part in enumerate(value)]
+    return value
+
+
+def _with_arrays(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    if isinstance(value, dict):
+        if value.keys() == {ARRAY}:
+            return arrays[value[ARRAY]]
+        return {name: _with_arrays(part, arrays) for name, part in value.items()}
+    return [_with_arrays(part, arrays) for part in value] if isinstance(value, list) else value
+
+
+def _checksum(arrays: Mapping[str, np.ndarray], kind: str) -> str:
+    """Of the kind, and of the names, types, shapes and bytes of the arrays."""
+    digest = hashlib.sha256(kind.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).data if array.size else b"")
+    return digest.hexdigest()

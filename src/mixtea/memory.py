@@ -1,0 +1,104 @@
+"""Blocks: how large they are, and what happens when memory is full.
+
+When memory runs out, a sweep begins again with half the block, and its place keeps to the smaller size from then on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+
+from mixtea.errors import FullMemoryError, MixTEAError
+
+logger = logging.getLogger(__name__)
+# A block is as small as keeps the products fast, and wide enough for some hundreds of rows of a wide problem.
+LEAST_MIB, MOST_MIB, ROWS = {"cpu": 32, "cuda": 256}, {"cpu": 256, "cuda": 4096}, {"cpu": 256, "cuda": 1024}
+ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls back to kernels several times slower
+FEWEST_ROWS = 16  # products of fewer rows are rounded in another way, so a shorter rest joins the block before it
+CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
+FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")
+WAY_OUT = "Use a smaller entity_dim, or a machine with more memory."
+T = TypeVar("T")
+_fits: dict[tuple[str, str], int] = {}  # MiB that fitted, by device and place, where memory ran out once
+_said: set[tuple[str, int]] = set()  # device and MiB that a warning named
+
+
+def block_mib(row_bytes: int, device: torch.device) -> int:
+    """The size of a block whose rows take `row_bytes`, in MiB: at most a quarter of what is free on a GPU."""
+    kind = device.type
+    wanted = min(max(ROWS[kind] * row_bytes >> 20, LEAST_MIB[kind]), MOST_MIB[kind])
+    if kind == "cuda":
+        wanted = max(1, min(wanted, torch.cuda.mem_get_info(device)[0] >> 22))
+    return wanted
+
+
+def row_blocks(
+    start: int, stop: int, row_bytes: int, device: torch.device, block_size: int | None = None, mib: int | None = None
+) -> Iterator[slice]:
+    """Slices that cover start..stop: of `block_size` rows, or of as many as fit into `mib` MiB (else a default)."""
+    size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
+    if block_size is None and size > FEWEST_ROWS:
+        size -= size % (ALIGNED_ROWS if size > ALIGNED_ROWS else FEWEST_ROWS)
+    least = 1 if block_size or size < FEWEST_ROWS else FEWEST_ROWS
+    while start < stop:
+        end = start + size
+        if stop - end < least:
+            end = stop
+        yield slice(start, end)
+        start = end
+
+
+def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mib: int | None) -> T:
+    """function(mib); when memory runs out, again with half the block, down to one MiB.
+
+    The size that fits is remembered for this function, so that memory does not run out anew in every epoch.
+    """
+    place = (device.type, function.__qualname__)
+    while True:
+        wanted = mib or block_mib(row_bytes, device)
+        size = min(wanted, _fits.get(place, wanted))
+        try:
+            return function(size)
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            if size < 2:
+                raise FullMemoryError(f"Memory is full even with the smallest blocks. {WAY_OUT}") from error
+        _fits[place] = size // 2
+        _say(device.type, size // 2)
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
+def _say(kind: str, mib: int) -> None:
+    if (kind, mib) not in _said:
+        _said.add((kind, mib))
+        logger.warning("memory is full: going on with blocks of %d MiB", mib)
+
+
+def forget_full_memory() -> None:
+    """Try the usual sizes again."""
+    _fits.clear()
+    _said.clear()
+
+
+@contextmanager
+def enough_memory(way_out: str = WAY_OUT) -> Iterator[None]:
+    """Around what cannot be done in smaller blocks: full memory becomes an error that names the way out."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+        raise FullMemoryError(f"Memory is full. {way_out}") from error
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether an error of torch, NumPy, SciPy or Python says that memory is full, on a GPU or beside it."""
+    if isinstance(error, MixTEAError):
+        return False
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(text in str(error) for text in FULL)

@@ -1,0 +1,41 @@
+"""Ctrl-C and SIGTERM: the first asks a training to end after its epoch, the second ends it at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopping:
+    """While the context lasts, a first signal calls `on_first` and is remembered in `asked`.
+
+    A second one does what it would have done without; so does the first outside of the main thread of the program.
+    """
+
+    def __init__(self, on_first: Callable[[], None] = lambda: None) -> None:
+        self.asked, self.on_first = 0, on_first
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> Stopping:
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)  # type: ignore[arg-type]
+        self._before = {}
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            self.__exit__(None, None, None)
+            signal.raise_signal(number)
+            return
+        self.asked = number
+        self.on_first()

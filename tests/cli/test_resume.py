@@ -1,0 +1,175 @@
+"""Trainings that are stopped, killed and resumed, as a person does it: real processes, real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+SETTINGS = ("--preset", "paper", "--set", "max_epochs=150", "--set", "patience=1000", "--device", "cpu")
+SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
+
+
+def begin(out, *args):
+    command = [sys.executable, "-m", "mixtea", *args, "--out", str(out)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=120)
+    assert "Traceback" not in err, err
+    return process.returncode, out, err
+
+
+def wait_for_epoch(out, epoch):
+    """Until a checkpoint of this epoch or a later one is there."""
+    folder, deadline = out.with_name(f"{out.name}.unfinished"), time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if any(path.name >= f"checkpoint-{epoch:06}" for path in folder.glob("checkpoint-*")):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"no checkpoint of epoch {epoch}")
+
+
+def files(run):
+    return {path.name: path.read_bytes() for path in run.iterdir() if path.name not in ("run.json", "report.html")}
+
+
+def interrupted(process, number):
+    """Send the signal once the first epoch has ended."""
+    while process.poll() is None and "epoch 1/" not in process.stderr.readline():
+        pass
+    process.send_signal(number)
+    return finish(process)
+
+
+def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea):
+    out, call = tmp_path / "run", ("fit", folder, *SETTINGS)
+    assert mixtea(*call, "--out", tmp_path / "whole")[0] == 0
+    code, _, err = interrupted(begin(out, *map(str, call)), signal.SIGINT)
+    assert code == 130 and "stopping after this epoch" in err and not out.exists()
+    assert "Stopped after epoch" in err and f"Go on with: mixtea fit --resume --out {out}" in err
+    code, _, err = mixtea(*call, "--out", out)
+    assert code == 2 and "a training was interrupted there after epoch" in err and "--overwrite" in err
+    assert interrupted(begin(out, *map(str, call), "--overwrite"), signal.SIGTERM)[0] == 143
+    code, stdout, err = mixtea("fit", "--resume", "--out", out)
+    assert code == 0 and "going on after epoch" in err and "Test links" in stdout
+    assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
+    code, _, err = mixtea("fit", "--resume", "--out", out)
+    assert code == 0 and "finished already" in err
+
+
+def test_a_second_signal_stops_at_once_and_sudden_death_loses_little(folder, tmp_path, mixtea):
+    out, call = tmp_path / "run", ("fit", str(folder), *SETTINGS, "--checkpoint-every", "0")
+    assert mixtea(*call, "--out", tmp_path / "whole")[0] == 0
+    process = begin(out, *call, "--set", "max_epochs=100000")
+    wait_for_epoch(out, 2)
+    code, _, err = mixtea(*call, "--out", out)
+    assert code == 2 and "another mixtea is at work there" in err and process.poll() is None
+    os.kill(process.pid, signal.SIGSTOP)  # so that both signals are there before it can end its epoch
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    os.kill(process.pid, signal.SIGCONT)
+    process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGTERM)
+    process = begin(out, *call, "--overwrite")
+    wait_for_epoch(out, 8)
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert mixtea(*call, "--resume", "--out", out)[0] == 0  # the same command, and --resume
+    assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
+
+
+def stopped(mixtea, monkeypatch, *args):
+    """A call whose training is asked to stop after its second epoch."""
+    from mixtea.cli.progress import TrainingProgress
+
+    real = TrainingProgress.__call__
+
+    def second(self, record):
+        real(self, record)
+        if record["epoch"] == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingProgress, "__call__", second)
+        code, _, err = mixtea(*args)
+    assert code == 130 and "the state after epoch 2" in err
+
+
+def test_what_the_call_says_must_be_what_it_began_with(folder, tmp_path, mixtea, monkeypatch):
+    call = ("fit", folder, "--out", tmp_path / "run")
+    stopped(mixtea, monkeypatch, *call, *SHORT)
+    code, _, err = mixtea(*call, *SHORT, "--seed", "2", "--resume")
+    assert code == 2 and "the training there is another: seed is 1, not 2" in err
+    code, _, err = mixtea("fit", "--resume", "--out", tmp_path / "run", "--set", "margin=1.0")
+    assert code == 2 and "goes on with its own settings" in err
+    with (folder / "rel_triples_1").open("a") as file:
+        file.write("e\tr\ta\n")
+    code, _, err = mixtea(*call, *SHORT, "--resume")
+    assert code == 2 and "the graphs or links are others" in err
+    assert mixtea("fit", "--resume", "--out", tmp_path / "run", "--device", "cpu")[0] == 0
+    assert (tmp_path / "run" / "run.json").exists() and not (tmp_path / "run.unfinished").exists()
+
+
+def test_without_anything_to_resume_it_begins_or_says_so(folder, tmp_path, mixtea):
+    code, _, err = mixtea("fit", "--resume", "--out", tmp_path / "run")
+    assert code == 2 and "no interrupted training is there" in err and not (tmp_path / "run.unfinished").exists()
+    assert mixtea("fit", folder, "--out", tmp_path / "run", *SHORT, "--resume")[0] == 0
+    assert (tmp_path / "run" / "run.json").exists()
+
+
+def test_an_interrupted_one_is_begun_anew_only_on_request(folder, tmp_path, mixtea, monkeypatch):
+    call = ("fit", folder, "--out", tmp_path / "run", *SHORT)
+    stopped(mixtea, monkeypatch, *call)
+    assert mixtea(*call)[0] == 2
+    assert mixtea(*call, "--overwrite")[0] == 0 and not (tmp_path / "run.unfinished").exists()
+
+
+def test_bad_input_leaves_no_folder_behind(folder, tmp_path, mixtea):
+    (folder / "rel_triples_1").write_text("broken\n")
+    assert mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)[0] == 2
+    assert not list(tmp_path.glob("run*"))
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(folder, tmp_path, mixtea, monkeypatch):
+    call = ("fit", folder, *SHORT, "--checkpoint-every", "0")
+    assert mixtea(*call, "--out", tmp_path / "whole")[0] == 0
+    stopped(mixtea, monkeypatch, *call, "--out", tmp_path / "run")
+    (tmp_path / "run.unfinished" / "checkpoint-000002.safetensors").write_bytes(b"cut off")
+    assert mixtea("fit", "--resume", "--out", tmp_path / "run")[0] == 0
+    assert files(tmp_path / "run") == files(tmp_path / "whole")
+
+
+def test_memory_that_is_full_is_said_with_the_way_out(folder, tmp_path, mixtea, monkeypatch):
+    from mixtea.teach import loop
+
+    real, calls = loop.alignment_loss, []
+
+    def full(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise MemoryError
+        return real(*args)
+
+    monkeypatch.setattr(loop, "alignment_loss", full)
+    code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT, "--checkpoint-every", "0")
+    assert code == 1 and "In epoch 3: Memory is full" in err and "the state after epoch 2" in err
+    assert mixtea("fit", "--resume", "--out", tmp_path / "run")[0] == 0
+
+
+def test_a_full_disk_at_the_end_keeps_what_was_learned(folder, tmp_path, mixtea, monkeypatch):
+    import errno
+
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mixtea.export.run_folder.save_file", full)
+        code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT, "--checkpoint-every", "0")
+    assert code == 1 and "No space left on device" in err and "Go on with: mixtea fit --resume" in err
+    assert mixtea("fit", "--resume", "--out", tmp_path / "run")[0] == 0
