@@ -86,6 +86,6 @@ def _columns(process: Process, n: int) -> tuple[np.ndarray, ...]:
     shared = labels.setdefault
     for batch in pa.ipc.open_stream(process.out):
         for column, found in zip(batch.columns, parts, strict=True):
-            texts = as_array([shared(text, text) for text in column.dictionary.to_pylist()])
-            found.append(texts[column.indices.to_numpy()])
+            texts = column.dictionary.to_pylist()
+            found.append(as_array(list(map(shared, texts, texts)))[column.indices.to_numpy()])
     return tuple(map(np.concatenate, parts))

@@ -6,6 +6,7 @@ import csv
 from array import array
 from collections.abc import Iterator
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -63,16 +64,15 @@ class Record:
         self.line, self.first, self.size = self.n + 1, "", 0
 
     def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self.lines)
-        self.first = self.first or line
-        self.n, self.size = self.n + 1, self.size + len(line)
-        if self.size > self.longest:
-            what = f"an open quote, or a record of more than {self.longest // MIB} MiB"
-            raise beyond(self.path, self.line, what, "max_token_mib")
-        return line
+        for line in self.lines:
+            if not self.size:
+                self.first = line
+            self.n += 1
+            self.size += len(line)
+            if self.size > self.longest:
+                what = f"an open quote, or a record of more than {self.longest // MIB} MiB"
+                raise beyond(self.path, self.line, what, "max_token_mib")
+            yield line
 
 
 def _csv(path: Path, headers: Headers, problems: Problems) -> Table:
@@ -83,15 +83,15 @@ def _csv(path: Path, headers: Headers, problems: Problems) -> Table:
     rows = csv_rows(path, text_lines(path, problems), problems)
     first = next(rows, None)
     places = header_places(first[1], headers) if first else None
-    width = len(first[1]) if first and places else n
+    width, wanted = len(first[1]) if first and places else n, itemgetter(*(places or range(n)))
     for line, row in rows if places else chain([first] if first else [], rows):
         if len(row) == width:
-            for place in places or range(n):
-                fields.append(shared(row[place], row[place]))
+            found = wanted(row)
+            fields.extend(map(shared, found, found))
             lines.append(line)
         else:
-            found = f"{len(row)} column{'s' if len(row) > 1 else ''}"
-            problems.add(path, line, ",".join(row), found, f"Write {width} columns separated by commas.")
+            what = f"{len(row)} column{'s' if len(row) > 1 else ''}"
+            problems.add(path, line, ",".join(row), what, f"Write {width} columns separated by commas.")
     if not lines and len(problems.found) == before:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {n} columns separated by commas.")
     flat = as_array(fields)

@@ -82,7 +82,7 @@ class Rows:
         shared = self.labels.setdefault
         for number, column in enumerate(columns):
             is_value = self.rest_is_value and number == n - 1
-            self.columns[number].append(as_array(column if is_value else [shared(one, one) for one in column]))
+            self.columns[number].append(as_array(column if is_value else list(map(shared, column, column))))
         self.lines.append(np.flatnonzero(good) + start)
 
     def _bad(self, lines: np.ndarray, found: Callable[[int], tuple[str, str]]) -> None:
