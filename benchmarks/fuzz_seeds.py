@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +15,10 @@ from mixtea.config import Config, read_settings
 from mixtea.data.files import RDF_ENDINGS
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
+from mixtea.data.limits import in_force
 from mixtea.data.links import read_links
-from mixtea.data.problems import FileProblems
 from mixtea.data.task import load_task
+from mixtea.errors import Problems
 from mixtea.example import FOLDER
 
 LIMIT = 20_000  # bytes of a good file: longer ones take longer, and break in the same ways
@@ -87,13 +87,13 @@ class Format:
 
 
 def graph(path: Path) -> None:
-    problems = FileProblems()
+    problems = Problems(in_force().max_problems)
     read_graph(path, problems)
     problems.raise_if_any()
 
 
 def links(path: Path) -> None:
-    problems = FileProblems()
+    problems = Problems(in_force().max_problems)
     source, target = (_side(base, labels) for base, labels in ((E, "abcd"), ("http://t.org/", "ABCD")))
     read_links(path, "train", source, target, problems)  # that they fit together is checked for folders
     problems.raise_if_any()
@@ -116,7 +116,7 @@ def delimited(rows: Iterable[Iterable[str]], sign: str) -> bytes:
 
 
 def formats(w3c: Path | None = None) -> dict[str, Format]:
-    """All of them, with W3C's files among the good ones if their folder is there, and those of fuzz_more.py."""
+    """All of them, with W3C's files among the good ones if their folder is there; run_fuzz.py does the same with run folders."""
     big = (FOLDER / "rel_triples_1").read_bytes()[:LIMIT]
     tsv = [delimited(TRIPLES, "\t"), big[: big.rfind(b"\n") + 1]]
     csv = [b"head,relation,tail\n" + delimited(TRIPLES, ","), b'"a","r ""x""","two\nlines"\n' * 5]
@@ -151,10 +151,6 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
         Format("settings, TOML", [toml.encode(), b"seed = 3\nkeep = 'best'\n"], "s.toml", read_settings, 6),
         Format("settings, JSON", [json], "s.json", read_settings, 6),
     ]  # fmt: skip
-    with suppress(ImportError):  # formats of other parts, such as saved runs
-        from fuzz_more import more_formats  # type: ignore[import-not-found]
-
-        found += more_formats()
     return {one.name: one for one in found}
 
 

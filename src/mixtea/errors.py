@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from mixtea.words import visible
+
 SHOWN_PER_FILE = 20
+KEPT = 400  # characters of a value: more than is ever shown
 
 
 class MixTEAError(Exception):
@@ -90,31 +94,39 @@ class Problem:
         return f"  {where}{self.what}{shown}. {self.todo}"
 
 
-@dataclass
 class Problems:
-    """Collects what is wrong in the files of one task, so that a user sees everything at once."""
+    """Collects what is wrong in the files of one task, so that a user sees everything at once.
 
-    found: list[Problem] = field(default_factory=list)
+    Of a file that has more than `limit` problems, the further ones are counted, not kept.
+    """
+
+    def __init__(self, limit: int = 1000) -> None:
+        self.found: list[Problem] = []
+        self.limit, self.kept, self.skipped = limit, Counter[Path](), Counter[Path]()
 
     def add(self, file: Path, line: int | None, value: str, what: str, todo: str) -> None:
-        self.found.append(Problem(file, line, value, what, todo))
+        if self.kept[file] < self.limit:
+            self.kept[file] += 1
+            self.found.append(Problem(file, line, value[:KEPT], what, todo))
+        else:
+            self.skipped[file] += 1
 
     def raise_if_any(self) -> None:
         """Raise one DataError that lists, for each file, the first twenty problems and their number."""
         if self.found:
-            raise DataError("\n".join(_report(self.found)))
+            raise DataError("\n".join(self._report()))
 
-
-def _report(found: Iterable[Problem]) -> Iterable[str]:
-    by_file: dict[Path, list[Problem]] = {}
-    for problem in found:
-        by_file.setdefault(problem.file, []).append(problem)
-    for file, problems in by_file.items():
-        problems.sort(key=lambda p: p.line or 0)
-        yield f"{file}: {len(problems)} problem{'s' if len(problems) > 1 else ''}"
-        yield from map(str, problems[:SHOWN_PER_FILE])
-        if len(problems) > SHOWN_PER_FILE:
-            yield f"  ... and {len(problems) - SHOWN_PER_FILE} more"
+    def _report(self) -> Iterator[str]:
+        by_file: dict[Path, list[Problem]] = {}
+        for problem in self.found:
+            by_file.setdefault(problem.file, []).append(problem)
+        for file, problems in by_file.items():
+            n = self.skipped[file] + len(problems)
+            shown = sorted(problems, key=lambda p: p.line or 0)[:SHOWN_PER_FILE]
+            yield f"{visible(file)}: {n} problem{'s' if n > 1 else ''}"
+            yield from map(str, shown)
+            if n > len(shown):
+                yield f"  ... and {n - len(shown)} more"
 
 
 def shorten(value: str, width: int = 100) -> str:

@@ -16,7 +16,7 @@ from mixtea import load_task
 from mixtea.data import limits
 from mixtea.data.graph_files import read_graph
 from mixtea.data.limits import ENVIRONMENT, FIELDS, Limits, also_in_new_processes, applied, in_force, parsed
-from mixtea.data.problems import FileProblems, told
+from mixtea.data.problems import told
 from mixtea.errors import ConfigError, DataError, Problems
 
 TTL = "<a:a> <a:b> <a:c> .\n"
@@ -106,7 +106,7 @@ def test_the_option(tmp_path, mixtea):
 def test_problems_are_counted_and_not_all_kept(tmp_path):
     write(tmp_path, {"g.tsv": "a\n" * 500 + "\tr\tb\n" * 5})
     with applied(Limits(max_problems=100)):
-        problems = FileProblems()
+        problems = Problems(in_force().max_problems)
         read_graph(tmp_path / "g.tsv", problems)
         problems.add(tmp_path / "other", None, "", "wrong", "Correct it.")
     with pytest.raises(DataError) as caught:
@@ -117,7 +117,7 @@ def test_problems_are_counted_and_not_all_kept(tmp_path):
     problems.add(tmp_path / "g.tsv", 1, "", "more", "")
     assert problems.skipped[tmp_path / "g.tsv"] == 406
     assert len(told(Problems(), tmp_path, np.arange(5))) == 5
-    FileProblems().raise_if_any()
+    Problems(in_force().max_problems).raise_if_any()
 
 
 def test_the_documentation_of_the_limits_is_current():

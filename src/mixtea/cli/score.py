@@ -11,10 +11,9 @@ from rich.console import Console
 
 from mixtea.cli import options
 from mixtea.cli.tables import score_table
-from mixtea.data.limits import applied
+from mixtea.data.limits import applied, in_force
 from mixtea.data.links import check_links, read_links
-from mixtea.data.problems import FileProblems
-from mixtea.errors import ConfigError, DataError
+from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.curve import write_curve
 
 
@@ -53,7 +52,7 @@ def score(
     scored, title = task.test, "Test links"
     if links is not None:
         with applied(options.limits(limit)):
-            problems = FileProblems()
+            problems = Problems(in_force().max_problems)
             read = read_links(links, "given", task.source, task.target, problems)
         splits, _ = check_links([read], task.source, task.target, problems, one_to_many=True)
         problems.raise_if_any()

@@ -14,9 +14,8 @@ from mixtea.data import prefixes
 from mixtea.data.files import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
-from mixtea.data.limits import Limits, applied
+from mixtea.data.limits import Limits, applied, in_force
 from mixtea.data.links import LinkFile, check_links, find_links, read_link_table, read_links, split_off
-from mixtea.data.problems import FileProblems
 from mixtea.data.reading import Reading
 from mixtea.data.selection import Selection
 from mixtea.errors import DataError, Problems
@@ -114,7 +113,7 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
         what = "a file, where a folder is needed" if folder.exists() else "no such folder"
         raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
     where, fold = _split_folder(folder, fold)
-    problems = FileProblems()
+    problems = Problems(in_force().max_problems)
     all_links = read_link_table(folder / "ent_links", problems)
     source, target = (
         read_graph(
@@ -143,7 +142,7 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
 def _load_own(
     sides: dict[str, list[Path]], files: dict[str, Path], one_to_many: bool, seed: int, selection: Selection
 ) -> Task:
-    problems = FileProblems()
+    problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     read = [read_links(path, split, source, target, problems) for split, path in files.items()]
     splits, warnings = _checked(read, source, target, problems, one_to_many)
