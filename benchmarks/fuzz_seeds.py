@@ -116,7 +116,7 @@ def delimited(rows: Iterable[Iterable[str]], sign: str) -> bytes:
 
 
 def formats(w3c: Path | None = None) -> dict[str, Format]:
-    """All of them, with W3C's files among the good ones if their folder is there; run_fuzz.py does the same with run folders."""
+    """All but run folders, which run_fuzz.py has; with W3C's files among the good ones if their folder is there."""
     big = (FOLDER / "rel_triples_1").read_bytes()[:LIMIT]
     tsv = [delimited(TRIPLES, "\t"), big[: big.rfind(b"\n") + 1]]
     csv = [b"head,relation,tail\n" + delimited(TRIPLES, ","), b'"a","r ""x""","two\nlines"\n' * 5]
