@@ -193,6 +193,29 @@ def killed_runs(place: Path, task: Path, sample: int, problems: Problems) -> Non
     summary("run over an older run", calls, sample, outcomes)
 
 
+def killed_trainings(place: Path, task: Path, sample: int, problems: Problems) -> None:
+    """A short training from its first file to its last, resumed wherever it died."""
+    folder, wanted = place / "trainings", place / "undisturbed"
+    words = training(task, folder / "run", 2, "paper")
+    folder.mkdir()
+    calls = calls_of(fit(*words), place / "log", folder, WRITING)
+    (folder / "run").rename(wanted)
+    outcomes: Counter[str] = Counter()
+    for call in calls[::sample]:
+        shutil.rmtree(folder)
+        folder.mkdir()
+        ended = injected(fit(*words), place / "log", call, "signal=KILL")
+        problems.check(ended.code == -signal.SIGKILL, f"training, {call}: ended with {ended.code}: {ended.said}")
+        was_there = (folder / "run").exists()
+        again = run(fit(*words, "--resume"), place / "log")
+        other = differing(folder / "run", wanted)
+        problems.check(again.code == 0 and not other, f"training, {call}, then --resume: {again} differs in {other}")
+        held = [p.name for p in folder.iterdir()]
+        problems.check(held == ["run"], f"training, {call}, then --resume: there is {held}")
+        outcomes["the run was there" if was_there else "resumed to the same bytes"] += 1
+    summary("short training", calls, sample, outcomes)
+
+
 def _tiny_run(task: Path, seed: int) -> MixTEA:
     from mixtea import load_task
 
@@ -382,6 +405,7 @@ def main() -> None:
             header("killed in", "times", "at", "what was there then")
             killed_checkpoints(place, args.sample, problems)
             killed_runs(place, task, args.sample, problems)
+            killed_trainings(place, task, args.sample, problems)
         if args.errors:
             header("failing call in", "times", "at", "how it ended")
             failing_disk(place, task, args.sample, problems)

@@ -26,6 +26,17 @@ def test_the_second_ends_at_once():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_signal_that_was_ignored_stays_so(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Stopping() as stopping:
+            signal.raise_signal(signal.SIGINT)
+            assert stopping.asked == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_outside_of_the_main_thread_signals_are_left_alone():
     found = []
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from mixtea.words import visible
 
 SHOWN_PER_FILE = 20
+FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")
 KEPT = 400  # characters of a value: more than is ever shown
 
 
@@ -127,6 +128,14 @@ class Problems:
             yield from map(str, shown)
             if n > len(shown):
                 yield f"  ... and {n - len(shown)} more"
+
+
+def is_full_memory(error: BaseException) -> bool:
+    """Whether an error of Python, NumPy, SciPy or torch says that memory is full, on a GPU or beside it."""
+    if isinstance(error, MixTEAError):
+        return False
+    by_text = isinstance(error, RuntimeError) and any(text in str(error) for text in FULL)
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or by_text
 
 
 def shorten(value: str, width: int = 100) -> str:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import torch
 
-from mixtea.errors import FullMemoryError, MixTEAError
+from mixtea.errors import FullMemoryError, is_full_memory
 
 logger = logging.getLogger(__name__)
 # A block is as small as keeps the products fast, and wide enough for some hundreds of rows of a wide problem.
@@ -20,7 +20,6 @@ LEAST_MIB, MOST_MIB, ROWS = {"cpu": 32, "cuda": 256}, {"cpu": 256, "cuda": 4096}
 ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls back to kernels several times slower
 FEWEST_ROWS = 16  # products of fewer rows are rounded in another way, so a shorter rest joins the block before it
 CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
-FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")
 WAY_OUT = "Use a smaller entity_dim, or a machine with more memory."
 T = TypeVar("T")
 _fits: dict[tuple[str, str], int] = {}  # MiB that fitted, by device and place, where memory ran out once
@@ -64,7 +63,7 @@ def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mi
         try:
             return function(size)
         except (RuntimeError, MemoryError) as error:
-            if not out_of_memory(error):
+            if not is_full_memory(error):
                 raise
             if size < 2:
                 raise FullMemoryError(f"Memory is full even with the smallest blocks. {WAY_OUT}") from error
@@ -92,13 +91,6 @@ def enough_memory(way_out: str = WAY_OUT) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        if not out_of_memory(error):
+        if not is_full_memory(error):
             raise
         raise FullMemoryError(f"Memory is full. {way_out}") from error
-
-
-def out_of_memory(error: Exception) -> bool:
-    """Whether an error of torch, NumPy, SciPy or Python says that memory is full, on a GPU or beside it."""
-    if isinstance(error, MixTEAError):
-        return False
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(text in str(error) for text in FULL)

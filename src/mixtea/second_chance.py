@@ -9,7 +9,7 @@ import torch
 from mixtea import processes
 from mixtea.config import Config
 from mixtea.data.task import Task
-from mixtea.errors import DivergedError, TrainingError
+from mixtea.errors import DivergedError, RunError, TrainingError
 from mixtea.export.checkpoints import Checkpoints
 from mixtea.teach.council import OnRound
 from mixtea.teach.loop import Observer, OnEpoch, Start, Trainer
@@ -55,4 +55,6 @@ def _begun(
     trainer = Trainer(task, config, device, start if found is None else None)
     if found is not None:
         restore(trainer, found[1])
+        if len(trainer.history) != found[0]:
+            raise RunError("The last checkpoint is not of the epoch that it says.")
     return trainer

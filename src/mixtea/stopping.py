@@ -13,7 +13,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Stopping:
     """While the context lasts, a first signal calls `on_first` and is remembered in `asked`.
 
-    A second one does what it would have done without; so does the first outside of the main thread of the program.
+    A second one does what it would have done without; so does the first outside of the main thread of the program. A
+    signal that was ignored stays so.
     """
 
     def __init__(self, on_first: Callable[[], None] = lambda: None) -> None:
@@ -22,7 +23,8 @@ class Stopping:
 
     def __enter__(self) -> Stopping:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._heard) for number in SIGNALS}
+            heard = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+            self._before = {number: signal.signal(number, self._heard) for number in heard}
         return self
 
     def __exit__(

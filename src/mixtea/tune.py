@@ -25,7 +25,7 @@ import mixtea
 from mixtea.config import Config
 from mixtea.data.checksum import checksum
 from mixtea.data.task import Task
-from mixtea.errors import ConfigError, DataError, MissingExtraError, MixTEAError, RunError
+from mixtea.errors import ConfigError, DataError, MissingExtraError, MixTEAError, RunError, TrainingError
 from mixtea.export.files import check_free, whole_file
 from mixtea.export.lock import alone
 from mixtea.ranges import Range
@@ -167,6 +167,8 @@ class Study:
         from mixtea.aligner import MixTEA
 
         def on_epoch(record: dict[str, Any]) -> None:
+            if record["epoch"] <= trial.epochs:  # it has gone back to a lower rate, which would be another trial
+                raise TrainingError(f"The training diverged after epoch {trial.epochs}.")
             trial.epochs = record["epoch"]
             watch.epoch(record)
             if "valid_hits@1" not in record:
@@ -180,6 +182,8 @@ class Study:
         try:
             aligner = MixTEA(self.preset, **self.settings | trial.settings)
             aligner.fit(self.task, on_epoch)
+            if aligner.lowered_:
+                raise TrainingError(f"The training diverged at epoch {aligner.lowered_['diverged_at']}.")
             trial.state = "complete"
         except optuna.TrialPruned:
             trial.state = "pruned"

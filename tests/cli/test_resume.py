@@ -8,6 +8,10 @@ import subprocess
 import sys
 import time
 
+import pytest
+
+from mixtea.export.unfinished import Unfinished
+
 SETTINGS = ("--preset", "paper", "--set", "max_epochs=150", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
 
@@ -60,6 +64,9 @@ def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea):
     assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
     code, _, err = mixtea("fit", "--resume", "--out", out)
     assert code == 0 and "finished already" in err
+    code, _, err = mixtea(*call, "--seed", "7", "--resume", "--out", out)
+    assert code == 2 and "seed is 1, not 7" in err  # it is another run that is finished
+    assert mixtea(*call, "--resume", "--out", out)[0] == 0
 
 
 def test_a_second_signal_stops_at_once_and_sudden_death_loses_little(folder, tmp_path, mixtea):
@@ -108,6 +115,8 @@ def test_what_the_call_says_must_be_what_it_began_with(folder, tmp_path, mixtea,
     assert code == 2 and "the training there is another: seed is 1, not 2" in err
     code, _, err = mixtea("fit", "--resume", "--out", tmp_path / "run", "--set", "margin=1.0")
     assert code == 2 and "goes on with its own settings" in err
+    code, _, err = mixtea("fit", "--resume", "--out", tmp_path / "run", "--preset", "paper")
+    assert code == 2 and "--preset: a training goes on with what it began with" in err
     with (folder / "rel_triples_1").open("a") as file:
         file.write("e\tr\ta\n")
     code, _, err = mixtea(*call, *SHORT, "--resume")
@@ -128,6 +137,53 @@ def test_an_interrupted_one_is_begun_anew_only_on_request(folder, tmp_path, mixt
     stopped(mixtea, monkeypatch, *call)
     assert mixtea(*call)[0] == 2
     assert mixtea(*call, "--overwrite")[0] == 0 and not (tmp_path / "run.unfinished").exists()
+
+
+@pytest.mark.parametrize("death", ["before", "amid"])
+def test_a_death_after_the_run_is_written_loses_nothing(folder, tmp_path, mixtea, monkeypatch, death):
+    """The run is there, and so is, in whole or in part, what the training kept."""
+    call = ("fit", folder, *SHORT, "--checkpoint-every", "0", "--out", tmp_path / "run")
+    real = Unfinished.forget
+
+    def dies(self):
+        if (tmp_path / "run" / "run.json").exists():
+            if death == "amid":
+                self.path.unlink()
+            raise KeyboardInterrupt
+        real(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Unfinished, "forget", dies)
+        assert mixtea(*call)[0] == 130
+    before = files(tmp_path / "run")
+    assert list((tmp_path / "run.unfinished").iterdir())
+    code, _, err = mixtea("fit", "--resume", "--out", tmp_path / "run")
+    assert code == 0 and "finished already" in err and files(tmp_path / "run") == before
+    assert not (tmp_path / "run.unfinished").exists()
+
+
+def test_a_run_is_replaced_by_a_resumed_training_only_on_request(folder, tmp_path, mixtea, monkeypatch):
+    call = ("fit", folder, *SHORT, "--out", tmp_path / "run")
+    assert mixtea(*call)[0] == 0
+    older = (tmp_path / "run" / "run.json").read_bytes()
+    stopped(mixtea, monkeypatch, *call, "--overwrite")
+    code, _, err = mixtea("fit", "--resume", "--out", tmp_path / "run")
+    assert code == 2 and "a run is already there" in err
+    assert (tmp_path / "run" / "run.json").read_bytes() == older
+    assert mixtea("fit", "--resume", "--out", tmp_path / "run", "--overwrite")[0] == 0
+    assert (tmp_path / "run" / "run.json").read_bytes() != older and not (tmp_path / "run.unfinished").exists()
+
+
+def test_a_warm_start_goes_on_from_another_folder_to_the_same_bytes(folder, tmp_path, mixtea, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert mixtea("fit", folder, *SHORT, "--out", "old")[0] == 0
+    call = ("fit", folder, *SHORT, "--warm-start", "old")
+    assert mixtea(*call, "--out", "whole")[0] == 0
+    stopped(mixtea, monkeypatch, *call, "--out", "run")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert mixtea("fit", "--resume", "--out", "../run")[0] == 0
+    assert files(tmp_path / "run") == files(tmp_path / "whole") and "changes.tsv" in files(tmp_path / "run")
 
 
 def test_bad_input_leaves_no_folder_behind(folder, tmp_path, mixtea):

@@ -46,6 +46,14 @@ def test_a_damaged_one_gives_way_to_the_one_before(kept, tmp_path, caplog):
         kept.load()
 
 
+def test_what_was_gone_back_from_does_not_stay(kept, tmp_path):
+    for epoch in (4, 5, 4, 5):
+        kept.save(epoch, state(epoch))
+    (tmp_path / "checkpoint-000005.safetensors").write_bytes(b"cut")
+    kept.save(3, state(3))
+    assert names(tmp_path) == ["checkpoint-000003.safetensors"]
+
+
 def test_of_another_training_or_under_another_name_it_is_refused(kept, tmp_path):
     kept.save(1, state(1))
     other = Checkpoints(tmp_path)
@@ -107,6 +115,15 @@ def test_a_full_disk_is_said_and_the_training_goes_on(kept, tmp_path, monkeypatc
     assert names(tmp_path) == ["checkpoint-000001.safetensors"] and kept.load()[0] == 1
     with pytest.raises(WriteError):
         kept.save(3, state(3))
+
+
+def test_whatever_keeps_it_from_being_saved_the_training_goes_on(kept, monkeypatch, caplog):
+    def read_only(*args):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("mixtea.export.units.save_file", read_only)
+    kept.keep(1, lambda: state(1))
+    assert "the state after epoch 1 is not saved" in caplog.text and "Read-only file system" in caplog.text
 
 
 def test_asked_to_stop_it_saves_and_stops(tmp_path):

@@ -3,6 +3,8 @@
 import ctypes
 import errno
 import os
+import re
+from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
@@ -11,6 +13,8 @@ from mixtea.errors import RunError, WriteError
 from mixtea.export import files
 from mixtea.export.files import check_free, clear_leftovers, whole_file, whole_folder
 from mixtea.export.lock import alone
+
+ANY = re.compile(".*")
 
 
 def held(folder):
@@ -94,6 +98,59 @@ class NoExchange:
         return -1
 
 
+class Nothing:
+    """Does nothing, whatever is asked of it."""
+
+    def __call__(self, *args, **kwargs):
+        pass
+
+    rmtree = __call__
+
+
+def test_where_a_swap_fails_half_way_the_older_run_is_there_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", NoExchange)
+    write_run(tmp_path / "run", "old")
+    rename = type(tmp_path).rename
+
+    def full(path, target):
+        if path.name == "new":
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(type(tmp_path), "rename", full)
+    with pytest.raises(WriteError), whole_folder(tmp_path / "run", overwrite=True) as temporary:
+        write_run(temporary)
+    assert (tmp_path / "run/run.json").read_text() == "old" and held(tmp_path) == ["run", "run/run.json"]
+
+
+def test_leftovers_that_are_links_or_have_other_names_are_left_alone(tmp_path):
+    home = tmp_path / "home"
+    (home / "old").mkdir(parents=True)
+    (tmp_path / ".run.tmp-1").symlink_to(home)
+    (tmp_path / ".cache.tmp-mine").mkdir()
+    (tmp_path / ".run.tmp-2").mkdir()
+    (tmp_path / ".run.tmp-2" / "old").symlink_to(home)
+    clear_leftovers(tmp_path, ANY)
+    assert held(tmp_path) == [".cache.tmp-mine", ".run.tmp-1", "home", "home/old"]
+
+
+def test_a_place_without_a_name_and_links_in_a_circle(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(RunError, match=r"Name another|cannot be written"):
+        check_free(tmp_path / "a", overwrite=False)
+    with pytest.raises(RunError, match="nothing can be written in its place"):
+        check_free(Path("/"), overwrite=False)
+
+
+def test_on_windows_nothing_is_flushed(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "WINDOWS", True)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: pytest.fail("cannot be done there"))
+    with whole_file(tmp_path / "a.tsv") as temporary:
+        temporary.write_text("x")
+    assert held(tmp_path) == ["a.tsv"]
+
+
 def missing(*args, **kwargs):
     raise OSError("no such library")
 
@@ -113,17 +170,18 @@ def test_a_death_between_the_two_steps_leaves_the_older_run_to_be_put_back(tmp_p
     rename = type(tmp_path).rename
 
     def dies(path, target):
-        if path.name == "run" and path.parent != tmp_path:
+        if path.name == "new":
             raise SystemExit
         return rename(path, target)
 
     monkeypatch.setattr(type(tmp_path), "rename", dies)
     with pytest.raises(SystemExit), whole_folder(tmp_path / "run", overwrite=True) as temporary:
         write_run(temporary)
-        monkeypatch.setattr(files.shutil, "rmtree", lambda *args, **kwargs: None)  # the dead do not clean up
+        for name in ("_put_back", "shutil"):  # the dead do not clean up
+            monkeypatch.setattr(files, name, Nothing())
     monkeypatch.undo()
     assert not (tmp_path / "run").exists()
-    clear_leftovers(tmp_path)
+    clear_leftovers(tmp_path, ANY)
     assert (tmp_path / "run/run.json").read_text() == "old" and held(tmp_path) == ["run", "run/run.json"]
 
 
@@ -140,17 +198,17 @@ def test_leftovers_are_swept_unless_someone_is_at_work_in_them(tmp_path):
         temporary.write_text("x")
     assert not mine.exists() and other.exists()  # those of the same name
     with alone(living):
-        clear_leftovers(tmp_path)
+        clear_leftovers(tmp_path, ANY)
         assert living.exists() and not other.exists()
-    clear_leftovers(tmp_path)
+    clear_leftovers(tmp_path, ANY)
     assert not living.exists() and all(path.exists() for path in kept)
 
 
 def test_an_older_run_in_a_leftover_does_not_replace_a_newer_one(tmp_path):
     write_run(tmp_path / "run", "new")
     (tmp_path / ".run.tmp-1").mkdir()
-    write_run(tmp_path / ".run.tmp-1/run.old", "old")
-    clear_leftovers(tmp_path)
+    write_run(tmp_path / ".run.tmp-1/old", "old")
+    clear_leftovers(tmp_path, ANY)
     assert (tmp_path / "run/run.json").read_text() == "new" and held(tmp_path) == ["run", "run/run.json"]
 
 

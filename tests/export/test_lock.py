@@ -89,7 +89,7 @@ def test_where_the_system_has_no_locks_work_goes_on(tmp_path, monkeypatch, caplo
     elsewhere = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(elsewhere)
     with elsewhere.alone(tmp_path):
-        assert elsewhere.is_free(tmp_path)
+        assert elsewhere.is_free(tmp_path) and not elsewhere.is_free(tmp_path / "none")
 
 
 def test_an_unforeseen_error_leaves_nothing_open(tmp_path, monkeypatch):

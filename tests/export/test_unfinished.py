@@ -15,7 +15,7 @@ from mixtea.export.units import read_unit, write_unit
 
 @pytest.fixture
 def start(tiny):
-    return Start(tiny, "paper", {"max_epochs": 3}, {"overwrite": True, "warm_start": None})
+    return Start(tiny, "paper", {"max_epochs": 3}, "/some/run")
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def work(tmp_path, start):
 
 def test_what_a_training_began_with_is_remembered_in_full(work, start):
     found = work.start()
-    assert not found.differences(start) and found.options == start.options and found.settings == start.settings
+    assert not found.differences(start) and found.settings == start.settings
+    assert found.warm_start == "/some/run" and found.replaces is None
     assert repr(found.task) == repr(start.task) and found.task.warnings == start.task.warnings
     assert found.task.source.entities.tolist() == start.task.source.entities.tolist()
     assert found.config == Config(max_epochs=3)
@@ -73,10 +74,21 @@ def test_what_someone_laid_into_the_folder_stays(work):
 
 
 def test_differences_are_named(start, tiny):
-    other = Start(tiny, "paper", {"max_epochs": 4, "device": "cpu"}, {})
-    assert start.differences(other) == ["max_epochs is 3, not 4"]
-    fewer = module.replace(tiny, train=tiny.train[:1])
-    assert start.differences(Start(fewer, "paper", {"max_epochs": 3}, {})) == ["the graphs or links are others"]
+    other = Start(tiny, "paper", {"max_epochs": 4, "device": "cpu"})
+    assert start.differences(other) == ["max_epochs is 3, not 4", "it began with /some/run, not with none"]
+    fewer = module.replace(start, task=module.replace(tiny, train=tiny.train[:1]))
+    assert start.differences(fewer) == ["the graphs or links are others"]
+
+
+def test_a_run_that_has_come_since_is_what_the_training_became(work):
+    assert not work.finished(work.start())
+    work.out.mkdir()
+    (work.out / "run.json").write_text("older")
+    with work.held():
+        work.begin(work.start())
+    assert not work.finished(work.start())  # it is to replace this one
+    (work.out / "run.json").write_text("newer")
+    assert work.finished(work.start())
 
 
 def out_of_range(parts):
@@ -111,8 +123,24 @@ def on_a_strange_device(parts):
     parts["settings"] = {"device": "meta"}
 
 
-def without_options(parts):
-    del parts["options"]
+def without_settings(parts):
+    del parts["settings"]
+
+
+def of_a_list(parts):
+    parts["arrays"]["train"] = [[0, 0]]
+
+
+def of_a_strange_name(parts):
+    parts["about"]["task"] = 5
+
+
+def of_a_strange_fold(parts):
+    parts["about"]["fold"] = {"x": 1}
+
+
+def after_a_strange_run(parts):
+    parts["warm_start"] = 5
 
 
 @pytest.mark.parametrize(
@@ -126,7 +154,11 @@ def without_options(parts):
         of_an_unknown_preset,
         with_unknown_settings,
         on_a_strange_device,
-        without_options,
+        without_settings,
+        of_a_list,
+        of_a_strange_name,
+        of_a_strange_fold,
+        after_a_strange_run,
     ],
 )
 def test_a_hostile_start_is_refused(work, change):

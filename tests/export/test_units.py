@@ -14,7 +14,7 @@ VALUE = {
     "weights": {"entity": np.arange(6, dtype=np.float32).reshape(2, 3), "empty": np.empty((0, 2), dtype=np.int64)},
     "history": [{"epoch": 1, "loss": 0.1}, {"epoch": 2, "loss": 1e-300}],
     "words": ["Zürich", "\ud800", "\x1b[31m", ""],
-    "parts": [np.array([True, False]), None, 3.5],
+    "parts": [np.array([True, False]), None, 3.5, np.array(7.5), np.arange(6)[::2]],
     "flag": True,
 }
 
@@ -82,14 +82,32 @@ def test_another_kind_or_version_is_named(path, tmp_path):
 def test_hostile_content_with_a_right_checksum_is_an_error(tmp_path, text):
     arrays = {"json": np.frombuffer(text.encode("latin-1"), dtype=np.uint8)}
     path = tmp_path / "unit.safetensors"
-    save_file(arrays, path, {"kind": "test 1", "sha256": _checksum(arrays, "test 1")})
+    save_file(arrays, path, {"unit": "test 1 " + _checksum(arrays, "test 1")})
     with pytest.raises(RunError, match="damaged"):
+        read_unit(path, "test 1")
+
+
+def test_numbers_of_unknown_kinds_and_sizes_without_memory_are_refused(path, tmp_path):
+    def header(kind, n):
+        text = json.dumps(
+            {"__metadata__": {"unit": "test 1 0"}, "a": {"dtype": kind, "shape": [n], "data_offsets": [0, n]}}
+        )
+        return len(text).to_bytes(8, "little") + text.encode()
+
+    path.write_bytes(header("F8_E4M3", 4) + b"1234")
+    with pytest.raises(RunError, match="it holds F8_E4M3"):
+        read_unit(path, "test 1")
+    n = 1 << 43
+    with path.open("wb") as file:
+        file.write(header("U8", n))
+        file.truncate(n)  # a hole that costs nothing
+    with pytest.raises(RunError, match="needs more memory than there is"):
         read_unit(path, "test 1")
 
 
 def test_without_json_it_is_damaged(tmp_path):
     arrays = {"other": np.zeros(2, dtype=np.uint8)}
-    save_file(arrays, tmp_path / "unit", {"kind": "test 1", "sha256": _checksum(arrays, "test 1")})
+    save_file(arrays, tmp_path / "unit", {"unit": "test 1 " + _checksum(arrays, "test 1")})
     with pytest.raises(RunError, match="damaged"):
         read_unit(tmp_path / "unit", "test 1")
 

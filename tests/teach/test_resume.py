@@ -16,6 +16,7 @@ from mixtea.export.checkpoints import Checkpoints
 from mixtea.teach import loop
 from mixtea.teach.loop import Trainer
 from mixtea.teach.resume import restore, state_of
+from mixtea.teach.state_checks import LOWERED
 
 N_EPOCHS = 7
 SMALL = dict(max_epochs=N_EPOCHS, entity_dim=8, relation_dim=4, validate_every=2, device="cpu", valid_needed=1)
@@ -124,8 +125,8 @@ def fresh(trainer, task):
 
 WRONG = {
     "another device": (("device",), lambda _: "cuda", "This training ran on cuda; go on there"),
-    "no student": (("student",), lambda _: {}, "Missing key"),
-    "a student of another size": (("student", "entity"), lambda a: a[:3], "size mismatch"),
+    "no student": (("student",), lambda _: {}, "student has other parameters"),
+    "a student of another size": (("student", "entity"), lambda a: a[:3], "entity is float32"),
     "moments of another size": (("optimiser", "0", "exp_avg"), lambda a: a[:3], "another shape"),
     "votes for nobody": (("votes", "target"), lambda a: a + 100, "rows outside"),
     "votes of different lengths": (("votes", "source"), lambda a: a[1:], "different lengths"),
@@ -138,6 +139,33 @@ WRONG = {
     "sure of nobody": (("council", "propagated"), lambda a: [np.full((1, 2), 99), a[1]], "rows outside"),
     "no random state": (("generator",), lambda a: a[:4], "does not fit"),
     "no weights": (("weights",), lambda _: None, "does not fit"),
+    "one weight": (("weights",), lambda a: a[:1], "1 numbers instead of 2"),
+    "endless seconds": (("seconds",), lambda _: 10**400, "what should be a number"),
+    "misses that are none": (("progress", "misses"), lambda _: float("inf"), "what should be a number"),
+    "a best epoch to come": (("progress", "best_epoch"), lambda _: 99, "its best epoch"),
+    "a best epoch in words": (("progress", "best_epoch"), lambda _: "one", "its best epoch"),
+    "a best student of another size": (("progress", "kept", "entity"), lambda a: a[:2], "the best student: entity"),
+    "a history of numbers": (("history",), lambda _: [1, 2], "does not fit"),
+    "a history of nothing": (("history",), lambda _: [{}], "does not fit"),
+    "a history of one epoch": (("history",), lambda h: [h[0]] * 3, "record 2 of the history"),
+    "a loss in words": (("history", 0, "loss_alignment"), lambda _: "small", "what should be a number"),
+    "counts in words": (("counts",), lambda _: {"votes": "many"}, "what should be a number"),
+    "a rate lowered somehow": (("lowered",), lambda _: {"factor": 0.1}, "the learning rate"),
+    "a rate lowered by words": (("lowered",), lambda _: dict.fromkeys(LOWERED, "x"), "what should be a number"),
+    "a student that is no number": (("student", "entity"), lambda a: a * np.nan, "what is no number"),
+    "steps backward": (("optimiser", "0", "step"), lambda a: a * 0 - 1, "of another form"),
+    "several steps": (("optimiser", "0", "step"), lambda a: a.reshape(1), "of another form"),
+    "moments missing": (("optimiser", "0"), lambda a: {"step": a["step"]}, "of another form"),
+    "votes in double precision": (("votes", "confidence"), lambda a: a.astype(np.float64), "scores that are none"),
+    "votes about a larger world": (("votes", "shape"), lambda _: [10**15, 10**15], "about other entities"),
+    "votes of unknown voters": (("votes", "voters"), lambda a: a + 100, "votes of unknown voters"),
+    "flat negatives": (("negatives",), lambda a: a.reshape(-1, 2), "negatives of another form"),
+    "a trace out of this world": (("trace", "open"), lambda a: a + 1000, "that there are not"),
+    "weights of strangers": (("council", "weights"), lambda _: {"names": 1.0}, "opinions of unknown voters"),
+    "weights in words": (("council", "weights"), lambda _: {"vectors": "much"}, "what should be a number"),
+    "scores of strangers": (("council", "opinions", "scores"), lambda a: {"x": a["vectors"]}, "of unknown voters"),
+    "a belief in whole numbers": (("council", "opinions", "belief"), lambda a: a.astype(int), "scores that are none"),
+    "a shared random state past its end": (("random", "numpy", "state", "pos"), lambda _: 10**8, "a random state"),
 }
 
 

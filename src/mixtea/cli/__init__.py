@@ -14,19 +14,18 @@ from typer import rich_utils
 
 from mixtea.cli.demo import demo
 from mixtea.cli.export import export
-from mixtea.cli.fit import fit
+from mixtea.cli.fit import first_process, fit
 from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
 from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
 from mixtea.cli.score import score
 from mixtea.cli.tune import tune
-from mixtea.errors import MixTEAError, StoppedError
+from mixtea.errors import MixTEAError, StoppedError, is_full_memory
 from mixtea.export.files import HARDWARE
 from mixtea.words import visible
 
 INTERRUPTED = 130  # as shells call it
-FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc")  # as torch says it
 # Where a message breaks its line: before each problem of a file, and before the next file. Others come from names.
 _MEANT = re.compile(r"\n(?=  |[^\n]*: \d+ problems?(?:\n|$))")
 _WrongCall: Any = typer.BadParameter.__mro__[1]  # wherever this version of Typer keeps it
@@ -99,7 +98,7 @@ def _ended_by(error: BaseException) -> int:
     if isinstance(error, MixTEAError):
         _say(str(error) if isinstance(error, StoppedError) else f"error: {error}")
         return error.exit_code
-    if _memory_is_full(error):
+    if is_full_memory(error):
         why = str(error).partition("\n")[0] or type(error).__name__
         _say(f"error: memory is full ({why}). Use a smaller entity_dim or block_mib, or a machine with more memory.")
         return 1
@@ -119,11 +118,6 @@ def _left(error: BaseException) -> bool:
     return cause is not None and (isinstance(cause, BrokenPipeError) or _left(cause))
 
 
-def _memory_is_full(error: BaseException) -> bool:
-    by_torch = isinstance(error, RuntimeError) and any(words in str(error) for words in FULL)
-    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or by_torch
-
-
 def _say(message: str) -> None:
     """A message on standard error, in the lines that it is meant to have."""
     print("\n".join(map(visible, _MEANT.split(message))), file=sys.stderr)
@@ -139,7 +133,7 @@ class _Visible(logging.Formatter):
 def _log() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Visible("%(levelname)s: %(message)s"))
-    first = os.environ.get("RANK", "0") == "0"
+    first = first_process()
     logging.basicConfig(level=logging.WARNING if first else logging.ERROR, handlers=[handler])
 
 

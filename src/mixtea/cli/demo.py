@@ -40,8 +40,8 @@ def demo(
     settings = {"seed": seed} | ({"device": device} if device else {})
     work = Unfinished(out)
     with work.held() if first_process() else nullcontext():
-        start = begun(work, lambda: Start(load_example(), preset, settings, {"overwrite": True}), overwrite=True)
-        aligner = train_and_save(start, work)
+        start = begun(work, lambda: Start(load_example(), preset, settings), overwrite=True)
+        aligner = train_and_save(start, work, overwrite=True)
     if not first_process():
         return
     Console().print(examples(aligner, seed))

@@ -16,11 +16,18 @@ from mixtea.cli.training import train_and_save
 from mixtea.config import Config, parse_setting, read_settings
 from mixtea.data.task import load_task
 from mixtea.errors import ConfigError, RunError
+from mixtea.export.files import check_free
+from mixtea.export.run_folder import read_run
 from mixtea.export.unfinished import Start, Unfinished
 from mixtea.words import visible
 
+RESUMED = {  # options that go with --resume alone; of settings, those that it began with
+    "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config",
+}  # fmt: skip
+
 
 def fit(
+    context: typer.Context,
     task: options.TaskFolder = None,
     out: Annotated[Path, typer.Option(help="The run folder to write.")] = ...,  # type: ignore[assignment]
     fold: options.Fold = None,
@@ -88,19 +95,30 @@ def fit(
     )
 
     def read() -> Start:
-        task_read = load_task(task, fold, **own, **wanted)
-        extra = {"overwrite": overwrite, "tensorboard": tensorboard, "warm_start": warm_start}
-        said = {name: str(value) if isinstance(value, Path) else value for name, value in extra.items()}
-        return Start(task_read, preset, warm_settings(preset, chosen) if warm_start else chosen, said)
+        read_task = load_task(task, fold, **own, **wanted)
+        if warm_start is None:
+            return Start(read_task, preset, chosen)
+        return Start(read_task, preset, warm_settings(preset, chosen), str(warm_start.resolve()))
 
     work, names_task = Unfinished(out), bool(task or any(own.values()))
+    if resume and not names_task:
+        check_only_resumed(context)
     with work.held() if first_process() else nullcontext():
         if resume:
             start = resumed(work, read if names_task else None, chosen, overwrite)
         else:
             start = begun(work, read, overwrite)
         if start is not None:
-            train_and_save(start, work, every=checkpoint_every)
+            train_and_save(start, work, overwrite=overwrite, every=checkpoint_every, tensorboard=tensorboard)
+
+
+def check_only_resumed(context: typer.Context) -> None:
+    """Refuse options that say what to train: a training that goes on knows that."""
+    for name in context.params:
+        given = context.get_parameter_source(name)
+        if name not in RESUMED and given is not None and given.name == "COMMANDLINE":
+            option = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{option}: a training goes on with what it began with. Leave it out.")
 
 
 def begun(work: Unfinished, read: Callable[[], Start], overwrite: bool) -> Start:
@@ -121,24 +139,42 @@ def resumed(
     None if the run is finished. What the call says must be what the training began with.
     """
     start = work.start()
-    if start is None and (work.out / "run.json").exists() and not overwrite:
-        typer.echo(f"{visible(work.out)}: finished already", err=True)
-        return None
-    if start is None:
+    if start is None and (overwrite or work.run_checksum() is None):
         if read is None:
             raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
         return begun(work, read, overwrite)
-    if read is not None and (other := start.differences(read())):
-        raise ConfigError(f"{work.out}: the training there is another: {'; '.join(other)}. Say only --resume --out.")
+    if read is not None:
+        check_same(work, start or finished_start(work.out), read())
+    if start is None or work.finished(start):
+        typer.echo(f"{visible(work.out)}: finished already", err=True)
+        if first_process():
+            work.forget()
+        return None
     where = {name: value for name, value in chosen.items() if name not in start.config.training_settings()}
     if read is None and any(getattr(start.config, name) != value for name, value in chosen.items() - where.items()):
         raise ConfigError(f"{work.out}: the training goes on with its own settings; leave them out.")
+    if first_process():
+        check_free(work.out, overwrite=overwrite)
     return replace(start, settings=start.settings | where)
 
 
+def finished_start(out: Path) -> Start:
+    """What a run was trained with, to compare; whether it began with another run is not known any more."""
+    run = read_run(out)
+    return Start(run.task, "paper", run.config.to_dict())
+
+
+def check_same(work: Unfinished, start: Start, called: Start) -> None:
+    """The call must say what the training began with."""
+    if not work.path.exists():
+        called = replace(called, warm_start=None)
+    if other := start.differences(called):
+        raise ConfigError(f"{work.out}: the training there is another: {'; '.join(other)}. Say only --resume --out.")
+
+
 def first_process() -> bool:
-    """Whether this process writes: of several that a launcher started, only the first."""
-    return os.environ.get("RANK", "0") == "0"
+    """Whether this process writes and speaks: of several that a launcher started, only the first."""
+    return int(os.environ.get("WORLD_SIZE", "1")) < 2 or os.environ.get("RANK", "0") == "0"
 
 
 def chosen_settings(

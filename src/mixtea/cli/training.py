@@ -13,7 +13,7 @@ from rich.console import Console
 from mixtea.cli.saying import say
 from mixtea.cli.tables import approximate_label, score_table
 from mixtea.data.summary import doubts
-from mixtea.errors import FullMemoryError, MixTEAError, ProcessLostError, RunError, StoppedError, WriteError
+from mixtea.errors import FullMemoryError, MixTEAError, ProcessLostError, RunError, StoppedError
 from mixtea.export.checkpoints import Checkpoints
 from mixtea.export.unfinished import Start, Unfinished
 from mixtea.stopping import Stopping
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mixtea.aligner import MixTEA
+    from mixtea.measure.tensorboard import TensorBoard
 
 
-def train_and_save(start: Start, work: Unfinished, *, every: float = 60.0) -> MixTEA:
+def train_and_save(
+    start: Start, work: Unfinished, *, overwrite: bool, every: float = 60.0, tensorboard: Path | None = None
+) -> MixTEA:
     """Train with live progress, from the last checkpoint if there is one; score the test links; write the run."""
     from mixtea import processes
     from mixtea.aligner import MixTEA, choose_device, describe_device
+    from mixtea.measure.tensorboard import TensorBoard
 
     console = Console(stderr=True, quiet=not processes.is_first())
     say(console, f"{start.task!r}")
@@ -36,20 +40,18 @@ def train_and_save(start: Start, work: Unfinished, *, every: float = 60.0) -> Mi
     say(console, f"training on {place}, preset {start.preset}, seed {aligner.config.seed}")
     if aligner.config.approximations():
         say(console, f"approximate: {approximate_label(aligner.config)}")
-    if (epoch := work.epoch()) is not None:
-        say(console, f"going on after epoch {epoch}")
     for doubt in doubts(start.task):
         say(console, f"warning: {doubt}")
-    manifest = _identity(work.out / "run.json")
-    overwrite = bool(start.options.get("overwrite"))
+    manifest = work.run_checksum()
+    board = TensorBoard(tensorboard)
     try:
-        _train(aligner, start, work, old, every, console)
+        _train(aligner, start, work, old, every, board, console)
     except ProcessLostError:
-        save_after_loss(aligner, work.out, manifest, overwrite=overwrite)
+        save_after_loss(aligner, work, manifest, overwrite=overwrite)
         raise
     say(console, f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
     if processes.is_first():
-        _finish(aligner, start, work, old, console)
+        _finish(aligner, start, work, old, overwrite, console)
     return aligner
 
 
@@ -57,9 +59,8 @@ def _warm(start: Start, work: Unfinished, console: Console) -> MixTEA | None:
     """The run that a warm start begins with. A training that goes on needs it no more, but for comparison."""
     from mixtea.aligner import MixTEA
 
-    folder = start.options.get("warm_start")
     try:
-        return MixTEA.load(folder, device=start.settings.get("device")) if folder else None
+        return MixTEA.load(start.warm_start, device=start.settings.get("device")) if start.warm_start else None
     except RunError as error:
         if work.epoch() is None:
             raise
@@ -67,15 +68,22 @@ def _warm(start: Start, work: Unfinished, console: Console) -> MixTEA | None:
         return None
 
 
-def _train(aligner: MixTEA, start: Start, work: Unfinished, old: MixTEA | None, every: float, console: Console) -> None:
+def _train(
+    aligner: MixTEA, start: Start, work: Unfinished, old: MixTEA | None, every: float, board: TensorBoard,
+    console: Console,
+) -> None:  # fmt: skip
     """Fit with a bar, TensorBoard and checkpoints. A signal ends it after its epoch, with what to do next."""
     from mixtea import processes
     from mixtea.cli.progress import TrainingProgress
-    from mixtea.measure.tensorboard import TensorBoard
 
     stopping = Stopping(lambda: say(console, "stopping after this epoch (once more: at once)"))
-    checkpoints = Checkpoints(work.folder, every, lambda: stopping.asked)
     progress = TrainingProgress(aligner.config.max_epochs, console)
+
+    def on_load(epoch: int) -> None:
+        progress.epoch = epoch
+        say(console, f"going on after epoch {epoch}")
+
+    checkpoints = Checkpoints(work.folder, every, lambda: stopping.asked, on_load)
 
     def on_round(number: int, n_sure: int) -> None:
         progress.round(number, n_sure)
@@ -86,7 +94,7 @@ def _train(aligner: MixTEA, start: Start, work: Unfinished, old: MixTEA | None, 
         with (
             stopping if processes.launched() == 1 else nullcontext(),
             progress,
-            TensorBoard(start.options.get("tensorboard")) as board,
+            board,
         ):
 
             def on_epoch(record: dict[str, Any]) -> None:
@@ -108,10 +116,14 @@ def how_to_go_on(work: Unfinished) -> str:
     epoch = work.epoch()
     if epoch is None:
         return "No epoch was saved."
-    return f"Saved: the state after epoch {epoch}. Go on with: mixtea fit --resume --out {shlex.quote(str(work.out))}"
+    words = ["mixtea", "fit", "--resume", "--out", str(work.out)]
+    words += ["--overwrite"] if (work.out / "run.json").exists() else []
+    return f"Saved: the state after epoch {epoch}. Go on with: {shlex.join(words)}"
 
 
-def _finish(aligner: MixTEA, start: Start, work: Unfinished, old: MixTEA | None, console: Console) -> None:
+def _finish(
+    aligner: MixTEA, start: Start, work: Unfinished, old: MixTEA | None, overwrite: bool, console: Console
+) -> None:
     """Score, compare, write the run folder; then the checkpoints are not needed any more."""
     task, out = start.task, work.out
     if len(task.test):
@@ -121,9 +133,12 @@ def _finish(aligner: MixTEA, start: Start, work: Unfinished, old: MixTEA | None,
             say(console, f"warning: the test links could not be scored: {error}")
     changed = _changes(old, aligner, console) if old is not None else None
     try:
-        with_report = _save(aligner, out, bool(start.options.get("overwrite")), changed, console)
-    except WriteError as error:
-        raise WriteError(f"{error} {how_to_go_on(work)}") from error
+        with_report = _save(aligner, out, overwrite, changed, console)
+    except RunError as error:
+        raise type(error)(f"{error} {how_to_go_on(work)}") from error
+    except KeyboardInterrupt:
+        say(console, how_to_go_on(work))
+        raise
     try:
         work.forget()
     except RunError as error:  # the run is there, which is what counts
@@ -162,18 +177,16 @@ def _save(aligner: MixTEA, out: Path, overwrite: bool, changed: pd.DataFrame | N
     return True
 
 
-def save_after_loss(aligner: MixTEA, out: Path, before: tuple[int, int] | None, *, overwrite: bool) -> None:
+def save_after_loss(aligner: MixTEA, work: Unfinished, before: str | None, *, overwrite: bool) -> None:
     """Each process that is left waits for those before it; the first of them writes what was learned so far.
 
-    `before` is the identity of the manifest from before the training.
+    Where a checkpoint is, the training can go on instead. `before` is the checksum of the run.json from before.
     """
     from mixtea import processes
 
     time.sleep(2 * processes.launched_as())
-    if getattr(aligner, "n_epochs_", 0) and _identity(out / "run.json") == before:
-        aligner.save(out, overwrite=overwrite)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Of the file in this place, whatever the clock says; None if there is none."""
-    return (path.stat().st_dev, path.stat().st_ino) if path.exists() else None
+    if work.epoch() is not None:
+        say(Console(stderr=True), how_to_go_on(work))
+    elif getattr(aligner, "n_epochs_", 0) and work.run_checksum() == before:
+        aligner.save(work.out, overwrite=overwrite)
+        work.forget()

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mixtea.errors import RunError, StoppedError, WriteError
+from mixtea.errors import RunError, StoppedError
 from mixtea.export.files import clear_errors, clear_leftovers
 from mixtea.export.units import read_unit, write_unit
 
@@ -26,14 +26,18 @@ class Checkpoints:
     """The checkpoints in a folder, of one training.
 
     One is due `every` so many seconds (0: after every epoch), later where saving would take too much of the time, by a
-    clock that never jumps; and at once when `asked_to_stop` gives the number of a signal. `key` says of which data and
-    settings they are; fitting sets it.
+    clock that never jumps; and at once when `asked_to_stop` gives the number of a signal. `on_load` hears the epoch
+    from which a training goes on. `key` says of which data and settings they are; fitting sets it.
     """
 
     def __init__(
-        self, folder: PathLike[str] | str, every: float = 60.0, asked_to_stop: Callable[[], int] = lambda: 0
+        self,
+        folder: PathLike[str] | str,
+        every: float = 60.0,
+        asked_to_stop: Callable[[], int] = lambda: 0,
+        on_load: Callable[[int], None] = lambda epoch: None,
     ) -> None:
-        self.folder, self.every, self.asked_to_stop = Path(folder), every, asked_to_stop
+        self.folder, self.every, self.asked_to_stop, self.on_load = Path(folder), every, asked_to_stop, on_load
         self.key = ""
         self.saved_at, self.cost = time.monotonic(), 0.0
 
@@ -51,7 +55,7 @@ class Checkpoints:
             return
         try:
             self.save(epoch, state())
-        except WriteError as error:
+        except RunError as error:  # nothing that keeps it from being saved is worth the training
             logger.warning("the state after epoch %d is not saved: %s", epoch, error)
         if number:
             raise StoppedError(f"Stopped after epoch {epoch}.", number)
@@ -63,9 +67,10 @@ class Checkpoints:
             path = self.folder / f"checkpoint-{epoch:06}.safetensors"
             write_unit(path, KIND, {"key": self.key, "epoch": epoch, "state": state})
             with clear_errors(self.folder):
-                for old in self.files()[KEPT:]:
+                later = [old for old in self.files() if epoch_of(old) > epoch]  # damaged, or gone back from
+                for old in (*later, *self.files()[len(later) + KEPT :]):
                     old.unlink(missing_ok=True)
-                clear_leftovers(self.folder)
+                clear_leftovers(self.folder, NAME)
         finally:
             self.saved_at = time.monotonic()
             self.cost = self.saved_at - started
@@ -80,7 +85,9 @@ class Checkpoints:
                 damage = str(error)
                 logger.warning("%s", damage)
                 continue
-            return self._checked(path, found)
+            epoch, state = self._checked(path, found)
+            self.on_load(epoch)
+            return epoch, state
         if files:
             raise RunError(f"{self.folder}: none of its {len(files)} checkpoints can be read. {damage}")
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,8 +34,9 @@ RUN_FILES = {
     "report.html": "a page about the run, where one was asked for",
     "changes.tsv": "after a warm start, which earlier mappings changed and why",
 }
-HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # no fault of the call
-WORKSHOP = ".tmp-"  # in the name of a workshop, before the number of its process
+HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV)  # no fault of the call
+WORKSHOP = re.compile(r"\.(.+)\.tmp-\d+", re.DOTALL)  # its name: of what is written in it, and of its process
+WINDOWS = os.name == "nt"
 EXCHANGE = 2  # renameat2: the two swap places
 HERE = -100  # renameat2: paths are as usual
 
@@ -43,7 +45,7 @@ HERE = -100  # renameat2: paths are as usual
 def whole_file(path: Path) -> Iterator[Path]:
     """Yields a path to write to, which takes the place of `path` once the block has ended well."""
     with clear_errors(path):
-        path = path.resolve()
+        path = resolved(path)
         if path.is_dir():
             raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
         if path.exists() and not path.is_file():
@@ -62,9 +64,9 @@ def whole_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yields a folder to write into, which takes the place of `path` once the block has ended well."""
     check_free(path, overwrite=overwrite)
     with clear_errors(path):
-        path = path.resolve()
+        path = resolved(path)
         with _workshop(path) as shop:
-            new = shop / path.name
+            new = shop / "new"
             new.mkdir()
             yield new
             for file in (*new.iterdir(), new):
@@ -79,13 +81,24 @@ def whole_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse a place that holds something or cannot be written, before any work is done for it."""
     with clear_errors(path):
-        resolved = path.resolve()
-        if resolved.is_dir():
-            _check_replaceable(path, sorted(p.name for p in resolved.iterdir()), overwrite)
-        elif resolved.exists():
+        place = resolved(path)
+        if place.is_dir():
+            _check_replaceable(path, sorted(p.name for p in place.iterdir()), overwrite)
+        elif place.exists():
             raise RunError(f"{path}: a file, where a folder is to be written. Name another.")
-        with _workshop(resolved):
+        with _workshop(place):
             pass
+
+
+def resolved(path: Path) -> Path:
+    """The path without links; it must have a name, so that something can lie beside it."""
+    try:
+        found = path.resolve()
+    except RuntimeError:  # as older versions of Python say it
+        raise RunError(f"{path}: links that lead round in a circle. Name another.") from None
+    if not found.name:
+        raise RunError(f"{path}: nothing can be written in its place. Name another.")
+    return found
 
 
 def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
@@ -105,26 +118,23 @@ def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
 def _workshop(path: Path) -> Iterator[Path]:
     """A locked folder beside `path`, which is gone after the block, whatever happens in it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    clear_leftovers(path.parent, f".{path.name}{WORKSHOP}")
-    shop = path.with_name(f".{path.name}{WORKSHOP}{os.getpid()}")
+    clear_leftovers(path.parent, re.compile(re.escape(path.name)))
+    shop = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     shop.mkdir()
     try:
         with alone(shop):
             yield shop
     finally:
+        _put_back(shop, path)
         shutil.rmtree(shop, ignore_errors=True)
 
 
-def clear_leftovers(folder: Path, start: str = ".") -> None:
-    """Remove the workshops in the folder, of names that start so, that no living process holds.
-
-    If a sudden death came between the two renames of a replaced folder, the older one is put back first.
-    """
+def clear_leftovers(folder: Path, names: re.Pattern[str]) -> None:
+    """Remove the workshops in the folder, of what has one of these names, that no living process holds."""
     for shop in folder.iterdir():
-        if shop.name.startswith(start) and WORKSHOP in shop.name and shop.is_dir() and is_free(shop):
-            for old in shop.glob("*.old"):
-                if not (folder / old.stem).exists():
-                    old.rename(folder / old.stem)
+        of = WORKSHOP.fullmatch(shop.name)
+        if of and names.fullmatch(of[1]) and shop.is_dir() and not shop.is_symlink() and is_free(shop):
+            _put_back(shop, folder / of[1])
             shutil.rmtree(shop, ignore_errors=True)
 
 
@@ -133,14 +143,23 @@ def _swap(new: Path, path: Path) -> None:
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
         swapped = renameat2(HERE, os.fsencode(new), HERE, os.fsencode(path), EXCHANGE) == 0
-    except (AttributeError, OSError):
+    except (AttributeError, OSError, TypeError):
         swapped = False
     if not swapped:
-        path.rename(new.with_name(f"{path.name}.old"))
+        path.rename(new.with_name("old"))
         new.rename(path)
 
 
+def _put_back(shop: Path, path: Path) -> None:
+    """If something came between the two steps, the older folder takes its place again."""
+    old = shop / "old"
+    if old.is_dir() and not old.is_symlink() and not path.exists():
+        old.rename(path)
+
+
 def _flush(path: Path) -> None:
+    if WINDOWS:  # which cannot flush a folder, nor a file that is open for reading
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Hold the folder while the block runs; refused at once if another process holds it."""
+    if fcntl is None:
+        yield
+        return
     descriptor = _held(folder)
     if descriptor is None:
         raise RunError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.")
@@ -31,7 +34,9 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether the folder is there and no process holds it."""
+    """Whether the folder is there and no process holds it; a guess where the system has no locks."""
+    if fcntl is None:
+        return folder.exists()
     try:
         descriptor = _held(folder)
     except OSError:  # gone meanwhile, or another user's
@@ -58,9 +63,7 @@ def _held(folder: Path) -> int | None:
 
 
 def _locked(descriptor: int, folder: Path) -> bool:
-    """Lock an open folder; where the system cannot, say so and go on without."""
-    if fcntl is None:
-        return True
+    """Lock an open folder; where the file system cannot, say so and go on without."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

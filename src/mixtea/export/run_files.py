@@ -44,7 +44,7 @@ def named(path: Path) -> Iterator[None]:
         raise RunError(f"{path}: damaged (nested too deeply). {AGAIN}") from None
     except MemoryError:
         raise RunError(f"{path}: needs more memory than there is. Use a machine with more.") from None
-    except (ArithmeticError, LookupError, TypeError, ValueError, SafetensorError, MixTEAError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, SafetensorError, MixTEAError) as error:
         raise RunError(f"{path}: damaged ({visible(error, LONGEST_REASON)}). {AGAIN}") from None
     except OSError as error:
         raise RunError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from None

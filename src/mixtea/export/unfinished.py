@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,25 +17,30 @@ from mixtea.config import Config
 from mixtea.data.checksum import checksum
 from mixtea.data.task import Task
 from mixtea.errors import RunError
-from mixtea.export.checkpoints import Checkpoints, epoch_of
-from mixtea.export.files import check_free, clear_errors, clear_leftovers
+from mixtea.export.checkpoints import NAME, Checkpoints, epoch_of
+from mixtea.export.files import check_free, clear_errors, clear_leftovers, resolved
 from mixtea.export.lock import alone
 from mixtea.export.run_checks import GRAPH_FORMS, check_config, check_task, check_vocabulary
-from mixtea.export.run_files import named
+from mixtea.export.run_files import fingerprint, named
 from mixtea.export.run_folder import graph_arrays, vocabulary
 from mixtea.export.units import read_unit, write_unit
 
 KIND = "mixtea start 1"
+OWN = re.compile(rf"{NAME.pattern}|start\.safetensors")
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What a training began with, so that it can go on when the files it was read from are gone."""
+    """What a training began with, so that it can go on when the files it was read from are gone.
+
+    `warm_start` is the run that it began with, if any; `replaces` the checksum of the run.json that it is to replace.
+    """
 
     task: Task
     preset: str
     settings: dict[str, Any]
-    options: dict[str, Any]
+    warm_start: str | None = None
+    replaces: str | None = None
 
     @property
     def config(self) -> Config:
@@ -44,6 +50,8 @@ class Start:
         """What is not the same in another one, in words; nothing if it would train the same."""
         mine, others = self.config.training_settings(), other.config.training_settings()
         found = [f"{name} is {value!r}, not {others[name]!r}" for name, value in mine.items() if value != others[name]]
+        if self.warm_start != other.warm_start:
+            found.append(f"it began with {self.warm_start or 'no other run'}, not {other.warm_start or 'with none'}")
         same = checksum(self.task) == checksum(other.task) and np.array_equal(self.task.test, other.task.test)
         return found if same else ["the graphs or links are others", *found]
 
@@ -53,7 +61,9 @@ class Unfinished:
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        self.folder = out.resolve().with_name(f"{out.resolve().name}.unfinished")
+        with clear_errors(out):
+            place = resolved(out)
+        self.folder = place.with_name(f"{place.name}.unfinished")
         self.path = self.folder / "start.safetensors"
 
     @contextmanager
@@ -64,7 +74,7 @@ class Unfinished:
         with alone(self.folder):
             try:
                 with clear_errors(self.folder):
-                    clear_leftovers(self.folder)
+                    clear_leftovers(self.folder, OWN)
                 yield
             finally:
                 self._remove_if_empty()
@@ -73,10 +83,20 @@ class Unfinished:
         """The epoch of the newest checkpoint, None if there is none."""
         return next(map(epoch_of, Checkpoints(self.folder).files()), None)
 
+    def run_checksum(self) -> str | None:
+        """Of the run.json in the run folder; None if there is none."""
+        path = self.out / "run.json"
+        with clear_errors(path):
+            return fingerprint(path)["sha256"] if path.is_file() else None
+
+    def finished(self, start: Start) -> bool:
+        """Whether the run folder holds another run than when the training began: what it has become."""
+        return self.run_checksum() not in (None, start.replaces)
+
     def check_free(self, *, overwrite: bool) -> None:
         """Refuse to begin where a training could go on instead, unless told to."""
         check_free(self.out, overwrite=overwrite)
-        if (epoch := self.epoch()) is not None and not overwrite:
+        if (epoch := self.epoch()) is not None and self.path.exists() and not overwrite:
             raise RunError(
                 f"{self.out}: a training was interrupted there after epoch {epoch}. "
                 "Go on with --resume, or begin anew with --overwrite."
@@ -93,7 +113,8 @@ class Unfinished:
             "arrays": graph_arrays(task),
             "preset": start.preset,
             "settings": start.settings,
-            "options": start.options,
+            "warm_start": start.warm_start,
+            "replaces": self.run_checksum(),
         }
         write_unit(self.path, KIND, parts)
 
@@ -108,14 +129,17 @@ class Unfinished:
                     raise ValueError(f"{name} is of another form")
             task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
             task = replace(task, warnings=tuple(map(str, held["warnings"])))
-            start = Start(task, held["preset"], dict(held["settings"]), dict(held["options"]))
+            words = (held["about"]["task"], held["warm_start"] or "", held["replaces"] or "")
+            if not all(type(word) is str for word in words) or type(held["about"]["fold"] or 0) is not int:
+                raise TypeError("what it says of the task and of other runs")
+            start = Start(task, held["preset"], dict(held["settings"]), held["warm_start"], held["replaces"])
             check_config(start.config.to_dict())
         return start
 
     def forget(self) -> None:
-        """Remove what the training left; the newest first, so that no older state could be taken for it."""
+        """Remove what the training left; first what it began with, for without that nothing can go on."""
         with clear_errors(self.folder):
-            for path in (*Checkpoints(self.folder).files(), self.path):
+            for path in (self.path, *Checkpoints(self.folder).files()):
                 path.unlink(missing_ok=True)
 
     def _remove_if_empty(self) -> None:

@@ -21,6 +21,7 @@ from mixtea.export.files import whole_file
 
 JSON = "json"  # the name of the bytes of JSON; arrays have the path to their place, which begins with a dot
 ARRAY = "array"  # {"array": name} stands for one
+KINDS = {"BOOL", "U8", "U32", "I32", "I64", "F32", "F64"}  # of numbers, as safetensors calls them
 AGAIN = "Restore it from a copy, or train again."
 
 
@@ -30,7 +31,7 @@ def write_unit(path: Path, kind: str, value: Any) -> None:
     text = json.dumps(_without_arrays(value, "", arrays), ensure_ascii=False, allow_nan=False)
     arrays[JSON] = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     with whole_file(path) as temporary:
-        save_file(arrays, temporary, {"kind": kind, "sha256": _checksum(arrays, kind)})
+        save_file(arrays, temporary, {"unit": f"{kind} {_checksum(arrays, kind)}"})  # two would come in any order
 
 
 def read_unit(path: Path, kind: str) -> Any:
@@ -39,16 +40,22 @@ def read_unit(path: Path, kind: str) -> Any:
         what = "a link or device, where a file is needed" if path.is_symlink() or path.exists() else "missing"
         raise RunError(f"{path}: {what}. {AGAIN}")
     try:
+        np.empty(path.stat().st_size, dtype=np.uint8)  # is there room for it? This takes none
         with safe_open(path, "numpy") as file:
-            metadata = file.metadata() or {}
-            found = metadata.get("kind", "")
+            found, _, checksum = (file.metadata() or {}).get("unit", "").rpartition(" ")
             if found != kind:
                 raise RunError(f"{path}: holds {found or 'something else'!r}, while this version reads {kind!r}.")
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if metadata.get("sha256") != _checksum(arrays, kind):
+            names = list(file.keys())
+            strange = {file.get_slice(name).get_dtype() for name in names} - KINDS
+            if strange:
+                raise ValueError(f"it holds {', '.join(sorted(strange))}")
+            arrays = {name: file.get_tensor(name) for name in names}
+        if checksum != _checksum(arrays, kind):
             raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
         text = arrays.pop(JSON).tobytes().decode("utf-8", "surrogatepass")
         return _with_arrays(json.loads(text), arrays)
+    except MemoryError:
+        raise RunError(f"{path}: needs more memory than there is. Use a machine with more.") from None
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else error
         raise RunError(f"{path}: damaged ({why}). {AGAIN}") from None
@@ -56,7 +63,7 @@ def read_unit(path: Path, kind: str) -> Any:
 
 def _without_arrays(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.ndarray):
-        arrays[path] = np.ascontiguousarray(value)
+        arrays[path] = value if value.flags.c_contiguous else value.copy()  # order C; a single number stays one
         return {ARRAY: path}
     if isinstance(value, Mapping):
         return {str(name): _without_arrays(part, f"{path}.{name}", arrays) for name, part in value.items()}
@@ -79,5 +86,5 @@ def _checksum(arrays: Mapping[str, np.ndarray], kind: str) -> str:
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-        digest.update(np.ascontiguousarray(array).data if array.size else b"")
+        digest.update(array.tobytes() if array.ndim == 0 else array.data if array.size else b"")
     return digest.hexdigest()

@@ -55,6 +55,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     curve: list[tuple[int, float]] = []
 
     def observe(epoch: int, vectors: Any) -> None:
+        curve[:] = [point for point in curve if point[0] < epoch]  # a training that diverged has gone back
         if epoch == 1 or epoch % OBSERVED_EVERY == 0:
             curve.append((epoch, forward_hits(vectors(), task)))
 
@@ -78,6 +79,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
         "peak_gib": peak,
         "epochs": aligner.n_epochs_,
         "stopped_because": aligner.stopped_because_,
+        "learning_rate_lowered": aligner.lowered_,
         "links": {"train": len(task.train), "valid": len(task.valid), "test": len(task.test)},
         "seed": aligner.config.seed,
         "device": describe_device(place),

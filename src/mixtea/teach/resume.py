@@ -20,6 +20,7 @@ from mixtea.teach.state import (
     restored_votes,
     votes_state,
 )  # fmt: skip
+from mixtea.teach.state_checks import check_state
 
 if TYPE_CHECKING:
     from mixtea.teach.loop import Trainer
@@ -55,11 +56,13 @@ def restore(trainer: Trainer, state: State) -> None:
         raise RunError(f"This training ran on {state.get('device')}; go on there (--device).")
     try:
         _restore(trainer, state)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise RunError(f"The state does not fit the task and the settings: {error}") from None
 
 
 def _restore(trainer: Trainer, state: State) -> None:
+    sizes = (len(trainer.rows[0]), len(trainer.rows[1]))
+    check_state(state, trainer.student.state_dict(), sizes, trainer.structure.n_source)
     links, n = trainer.links, len(trainer.student.entity)
     for encoder, name in ((trainer.student, "student"), (trainer.teacher, "teacher")):
         encoder.load_state_dict(as_tensors(state[name], links.device))
