@@ -8,7 +8,7 @@ import pytest
 from mixtea.stopping import Stopping
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_remembered_and_said(number):
     before, said = signal.getsignal(number), []
     with Stopping(lambda: said.append("stopping")) as stopping:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks a training to end after its epoch, the second ends it at once."""
+"""Ctrl-C, SIGTERM, a closed terminal: the first asks a training to end after its epoch, the second ends it at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class Stopping:

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -144,3 +145,9 @@ def test_nobody_listening_on_standard_error_stops_no_work(broken_pipe, tmp_path)
         for _ in range(3):
             assert aside.write("epoch 1\n") == 8
             aside.flush()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_no_reason_to_stop(folder, closed):
+    command = f"exec {shlex.quote(sys.executable)} -m mixtea inspect {shlex.quote(str(folder))} --device cpu {closed}"
+    assert subprocess.run(["bash", "-c", command], stderr=subprocess.DEVNULL).returncode == 0

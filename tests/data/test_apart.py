@@ -312,3 +312,18 @@ def test_a_packed_file_that_is_cut_while_it_is_parsed(tmp_path, monkeypatch):
     (tmp_path / "g.ttl.gz").write_bytes(gzip.compress(lines.encode()))
     with applied(Limits(max_gib=2**-13)), pytest.raises(UnreadableError, match=r"max_gib=\.\.\. \(now 0\.00012"):
         list(Statements(tmp_path / "g.ttl.gz", "Turtle"))
+
+
+@pytest.mark.parametrize("cut", ["</rdf:RDF>", "<e:p>text", "</e:p>"])
+def test_rdf_xml_that_is_cut_between_tags_is_noticed(tmp_path, cut):
+    """Its parser would take what is there for all."""
+    head = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">\n'
+    one = '<rdf:Description rdf:about="http://e/a"><e:p rdf:resource="http://e/b"/></rdf:Description>\n'
+    two = '<rdf:Description rdf:about="http://e/c"><e:p>text</e:p></rdf:Description>\n</rdf:RDF>\n'
+    whole = head + one + two
+    path = tmp_path / "g.rdf"
+    path.write_text(whole)
+    assert len(list(Statements(path, "RDF/XML"))) == 2
+    path.write_text(whole[: whole.rindex(cut) + (len(cut) if cut != "</rdf:RDF>" else 0)])
+    with pytest.raises(UnreadableError, match="the file ends in the middle"):
+        list(Statements(path, "RDF/XML"))

@@ -35,6 +35,13 @@ def test_what_a_training_began_with_is_remembered_in_full(work, start):
     assert found.config == Config(max_epochs=3)
 
 
+def test_a_link_in_its_place_is_refused(work, tmp_path):
+    work.folder.rename(tmp_path / "elsewhere")
+    work.folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="a link, where a folder"), work.held():
+        raise AssertionError("not reached")
+
+
 def test_nothing_is_left_of_a_training_that_did_not_begin(tmp_path):
     work = Unfinished(tmp_path / "run")
     with pytest.raises(ZeroDivisionError), work.held():

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from contextlib import redirect_stderr, suppress
+from pathlib import Path
 from typing import IO, Annotated, Any
 
 import typer
@@ -64,6 +65,9 @@ def main() -> None:
 
     Interrupted it is 130. Who reads standard output may leave early: that is a success.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before we began
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to stop
             stream.reconfigure(errors="backslashreplace")

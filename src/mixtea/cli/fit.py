@@ -138,7 +138,10 @@ def resumed(
 
     None if the run is finished. What the call says must be what the training began with.
     """
-    start = work.start()
+    try:
+        start = work.start()
+    except RunError as error:
+        raise RunError(f"{error} Or begin anew: with --overwrite, without --resume.") from None
     if start is None and (overwrite or work.run_checksum() is None):
         if read is None:
             raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
@@ -146,6 +149,7 @@ def resumed(
     if read is not None:
         check_same(work, start or finished_start(work.out), read())
     if start is None or work.finished(start):
+        read_run(work.out)  # which says what is wrong if it is damaged
         typer.echo(f"{visible(work.out)}: finished already", err=True)
         if first_process():
             work.forget()

@@ -44,14 +44,16 @@ def train_and_save(
         say(console, f"warning: {doubt}")
     manifest = work.run_checksum()
     board = TensorBoard(tensorboard)
+    stopping = Stopping(lambda: say(console, "stopping after this epoch (once more: at once)"))
     try:
-        _train(aligner, start, work, old, every, board, console)
+        _train(aligner, start, work, old, every, board, stopping, console)
     except ProcessLostError:
         save_after_loss(aligner, work, manifest, overwrite=overwrite)
         raise
     say(console, f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
     if processes.is_first():
-        _finish(aligner, start, work, old, overwrite, console)
+        with Stopping(lambda: say(console, "almost done: the run is being written (once more: at once)")):
+            _finish(aligner, start, work, old, overwrite, console)
     return aligner
 
 
@@ -70,13 +72,12 @@ def _warm(start: Start, work: Unfinished, console: Console) -> MixTEA | None:
 
 def _train(
     aligner: MixTEA, start: Start, work: Unfinished, old: MixTEA | None, every: float, board: TensorBoard,
-    console: Console,
+    stopping: Stopping, console: Console,
 ) -> None:  # fmt: skip
     """Fit with a bar, TensorBoard and checkpoints. A signal ends it after its epoch, with what to do next."""
     from mixtea import processes
     from mixtea.cli.progress import TrainingProgress
 
-    stopping = Stopping(lambda: say(console, "stopping after this epoch (once more: at once)"))
     progress = TrainingProgress(aligner.config.max_epochs, console)
 
     def on_load(epoch: int) -> None:
@@ -114,10 +115,10 @@ def _train(
 def how_to_go_on(work: Unfinished) -> str:
     """What is saved of an unfinished training, and the command that goes on with it."""
     epoch = work.epoch()
-    if epoch is None:
-        return "No epoch was saved."
     words = ["mixtea", "fit", "--resume", "--out", str(work.out)]
     words += ["--overwrite"] if (work.out / "run.json").exists() else []
+    if epoch is None:
+        return f"No epoch was saved. Begin again with: {shlex.join(words)}" if work.path.exists() else ""
     return f"Saved: the state after epoch {epoch}. Go on with: {shlex.join(words)}"
 
 

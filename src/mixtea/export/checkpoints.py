@@ -83,7 +83,7 @@ class Checkpoints:
                 found = read_unit(path, KIND)
             except RunError as error:
                 damage = str(error)
-                logger.warning("%s", damage)
+                logger.warning("%s Looking for the one before it.", damage)
                 continue
             epoch, state = self._checked(path, found)
             self.on_load(epoch)

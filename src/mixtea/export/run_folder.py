@@ -114,6 +114,8 @@ def read_run(folder: Path) -> Run:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.is_dir():
+        if folder.with_name(f"{folder.name}.unfinished").is_dir():
+            raise RunError(f"{folder}: its training has not ended. Go on with: mixtea fit --resume --out {folder}")
         what = "a file, where a run folder is needed" if folder.exists() else "no such run folder"
         raise RunError(f"{folder}: {what}. `mixtea fit TASK --out {folder}` makes one.")
     with named(path):

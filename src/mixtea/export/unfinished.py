@@ -70,11 +70,14 @@ class Unfinished:
     def held(self) -> Iterator[None]:
         """Nobody else may be at work for the same run; an empty folder is not left behind."""
         with clear_errors(self.out):
+            if self.folder.is_symlink():
+                raise RunError(f"{self.folder}: a link, where a folder of a training is needed. Move it away.")
             self.folder.mkdir(parents=True, exist_ok=True)
         with alone(self.folder):
             try:
                 with clear_errors(self.folder):
                     clear_leftovers(self.folder, OWN)
+                    clear_leftovers(self.folder.parent, re.compile(re.escape(self.folder.stem)))
                 yield
             finally:
                 self._remove_if_empty()

@@ -30,6 +30,8 @@ class Reader:
             block = self.file.read(BLOCK)
             if block:  # at the end a parser may ask again and again
                 self.go_on()
+            elif self.scan:
+                self.scan.end_of_file()
             self.block, self.place = self.scan.checked(block) if self.scan else block, 0
         end = min(self.place + size, len(self.block)) if size >= 0 else len(self.block)
         if self.by_line:

@@ -50,6 +50,14 @@ class XmlScan:
             raise self.beyond("a tag, a comment or the like that does not end", "max_token_mib")
         return block
 
+    def end_of_file(self) -> None:
+        """A file that was cut between two tags is one that a parser of RDF may take for whole."""
+        if self.depth and not self.failed:
+            raise WrongError(
+                f"not well-formed XML (the file ends in the middle, {self.depth} deep)",
+                line=self.parser.CurrentLineNumber,
+            )
+
     def start(self, name: str, attributes: list[str]) -> None:
         self.depth += 1
         if self.depth > self.max_nesting:
