@@ -327,3 +327,6 @@ def test_rdf_xml_that_is_cut_between_tags_is_noticed(tmp_path, cut):
     path.write_text(whole[: whole.rindex(cut) + (len(cut) if cut != "</rdf:RDF>" else 0)])
     with pytest.raises(UnreadableError, match="the file ends in the middle"):
         list(Statements(path, "RDF/XML"))
+    with pytest.raises(WrongError, match="the file ends in the middle"):
+        child(path.read_text(), format="RDF_XML")
+    assert len(child(whole, format="RDF_XML")[0]) == 2
