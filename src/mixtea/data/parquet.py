@@ -20,7 +20,7 @@ from mixtea.data.process import Process
 from mixtea.data.text import as_array
 
 NEEDS_NO_NUMPY = 18  # pyarrow since then
-TODO = "Write the file again, or correct its ending."
+WRITE_AGAIN = "Write the file again, or correct its ending."
 
 
 def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
@@ -46,7 +46,7 @@ def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
         todo = "Labels are text; whole numbers become text."
         raise UnreadableError(path, None, found["name"], f"a column of type {found['type']}:", todo)
     if what or columns is None:
-        raise UnreadableError(path, None, "", f"not Parquet ({what or 'damaged'})", TODO)
+        raise UnreadableError(path, None, "", f"not Parquet ({what or 'damaged'})", WRITE_AGAIN)
     return columns
 
 
