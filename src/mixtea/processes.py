@@ -8,7 +8,6 @@ function gives back what it was given.
 from __future__ import annotations
 
 import logging
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,29 +19,13 @@ import torch.distributed as dist
 from torch import Tensor
 
 from mixtea.errors import ConfigError, ProcessLostError
+from mixtea.launcher import is_first as is_first
+from mixtea.launcher import launched as launched
+from mixtea.launcher import launched_as as launched_as
+from mixtea.launcher import local_device as local_device
 
 logger = logging.getLogger(__name__)
 PATIENCE = timedelta(minutes=30)  # for a process that is alive but slow
-
-
-def launched_as() -> int:
-    """The number that the launcher gave this process; 0 without a launcher."""
-    return int(os.environ.get("RANK", "0")) if launched() > 1 else 0
-
-
-def launched() -> int:
-    """How many processes the launcher has started."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def is_first() -> bool:
-    """Whether this process speaks and writes for all of them."""
-    return launched_as() == 0
-
-
-def local_device() -> str:
-    """The GPU of this process among those of its machine."""
-    return f"cuda:{int(os.environ.get('LOCAL_RANK', '0'))}"
 
 
 def _several() -> bool:

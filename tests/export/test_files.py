@@ -98,6 +98,19 @@ class NoExchange:
         return -1
 
 
+def fails_half_way(monkeypatch, error):
+    """The second of the two renames that take the place of a swap fails."""
+    kind = type(Path())
+    rename = kind.rename
+
+    def fails(path, target):
+        if path.name == "new":
+            raise error
+        return rename(path, target)
+
+    monkeypatch.setattr(kind, "rename", fails)
+
+
 class Nothing:
     """Does nothing, whatever is asked of it."""
 
@@ -110,14 +123,7 @@ class Nothing:
 def test_where_a_swap_fails_half_way_the_older_run_is_there_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", NoExchange)
     write_run(tmp_path / "run", "old")
-    rename = type(tmp_path).rename
-
-    def full(path, target):
-        if path.name == "new":
-            raise OSError(errno.EIO, "Input/output error")
-        return rename(path, target)
-
-    monkeypatch.setattr(type(tmp_path), "rename", full)
+    fails_half_way(monkeypatch, OSError(errno.EIO, "Input/output error"))
     with pytest.raises(WriteError), whole_folder(tmp_path / "run", overwrite=True) as temporary:
         write_run(temporary)
     assert (tmp_path / "run/run.json").read_text() == "old" and held(tmp_path) == ["run", "run/run.json"]
@@ -167,14 +173,7 @@ def test_a_run_is_replaced_at_once_or_in_two_steps(tmp_path, monkeypatch, librar
 def test_a_death_between_the_two_steps_leaves_the_older_run_to_be_put_back(tmp_path, monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", NoExchange)
     write_run(tmp_path / "run", "old")
-    rename = type(tmp_path).rename
-
-    def dies(path, target):
-        if path.name == "new":
-            raise SystemExit
-        return rename(path, target)
-
-    monkeypatch.setattr(type(tmp_path), "rename", dies)
+    fails_half_way(monkeypatch, SystemExit())
     with pytest.raises(SystemExit), whole_folder(tmp_path / "run", overwrite=True) as temporary:
         write_run(temporary)
         for name in ("_put_back", "shutil"):  # the dead do not clean up

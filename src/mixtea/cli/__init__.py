@@ -15,7 +15,7 @@ from typer import rich_utils
 
 from mixtea.cli.demo import demo
 from mixtea.cli.export import export
-from mixtea.cli.fit import first_process, fit
+from mixtea.cli.fit import fit
 from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
 from mixtea.cli.predict import predict
@@ -24,6 +24,7 @@ from mixtea.cli.score import score
 from mixtea.cli.tune import tune
 from mixtea.errors import MixTEAError, StoppedError, is_full_memory
 from mixtea.export.files import HARDWARE
+from mixtea.launcher import is_first
 from mixtea.words import visible
 
 INTERRUPTED = 130  # as shells call it
@@ -137,7 +138,7 @@ class _Visible(logging.Formatter):
 def _log() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_Visible("%(levelname)s: %(message)s"))
-    first = first_process()
+    first = is_first()
     logging.basicConfig(level=logging.WARNING if first else logging.ERROR, handlers=[handler])
 
 

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from mixtea.cli import options
-from mixtea.cli.fit import begun, first_process
 from mixtea.cli.tables import text
 from mixtea.cli.training import train_and_save
+from mixtea.export.beginning import begun
 from mixtea.export.unfinished import Start, Unfinished
+from mixtea.launcher import is_first
 from mixtea.words import visible
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def demo(
 
     settings = {"seed": seed} | ({"device": device} if device else {})
     work = Unfinished(out)
-    with work.held() if first_process() else nullcontext():
+    with work.held() if is_first() else nullcontext():
         start = begun(work, lambda: Start(load_example(), preset, settings), overwrite=True)
         aligner = train_and_save(start, work, overwrite=True)
-    if not first_process():
+    if not is_first():
         return
     Console().print(examples(aligner, seed))
     run = visible(shlex.quote(str(out)))

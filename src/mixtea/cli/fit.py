@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +12,10 @@ from mixtea.cli import options
 from mixtea.cli.training import train_and_save
 from mixtea.config import Config, parse_setting, read_settings
 from mixtea.data.task import load_task
-from mixtea.errors import ConfigError, RunError
-from mixtea.export.files import check_free
-from mixtea.export.run_folder import read_run
+from mixtea.errors import ConfigError
+from mixtea.export.beginning import begun, resumed
 from mixtea.export.unfinished import Start, Unfinished
+from mixtea.launcher import is_first
 from mixtea.words import visible
 
 RESUMED = {  # options that go with --resume alone; of settings, those that it began with
@@ -103,12 +100,14 @@ def fit(
     work, names_task = Unfinished(out), bool(task or any(own.values()))
     if resume and not names_task:
         check_only_resumed(context)
-    with work.held() if first_process() else nullcontext():
+    with work.held() if is_first() else nullcontext():
         if resume:
             start = resumed(work, read if names_task else None, chosen, overwrite)
         else:
             start = begun(work, read, overwrite)
-        if start is not None:
+        if start is None:
+            typer.echo(f"{visible(out)}: finished already", err=True)
+        else:
             train_and_save(start, work, overwrite=overwrite, every=checkpoint_every, tensorboard=tensorboard)
 
 
@@ -119,66 +118,6 @@ def check_only_resumed(context: typer.Context) -> None:
         if name not in RESUMED and given is not None and given.name == "COMMANDLINE":
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{option}: a training goes on with what it began with. Leave it out.")
-
-
-def begun(work: Unfinished, read: Callable[[], Start], overwrite: bool) -> Start:
-    """A new training; refused where something is that it would replace, unless told to."""
-    if first_process():
-        work.check_free(overwrite=overwrite)
-    start = read()
-    if first_process():
-        work.begin(start)
-    return start
-
-
-def resumed(
-    work: Unfinished, read: Callable[[], Start] | None, chosen: dict[str, Any], overwrite: bool
-) -> Start | None:
-    """The interrupted training of a run; a new one if there is none but the call says what to train.
-
-    None if the run is finished. What the call says must be what the training began with.
-    """
-    try:
-        start = work.start()
-    except RunError as error:
-        raise RunError(f"{error} Or begin anew: with --overwrite, without --resume.") from None
-    if start is None and (overwrite or work.run_checksum() is None):
-        if read is None:
-            raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
-        return begun(work, read, overwrite)
-    if read is not None:
-        check_same(work, start or finished_start(work.out), read())
-    if start is None or work.finished(start):
-        read_run(work.out)  # which says what is wrong if it is damaged
-        typer.echo(f"{visible(work.out)}: finished already", err=True)
-        if first_process():
-            work.forget()
-        return None
-    where = {name: value for name, value in chosen.items() if name not in start.config.training_settings()}
-    if read is None and any(getattr(start.config, name) != value for name, value in chosen.items() - where.items()):
-        raise ConfigError(f"{work.out}: the training goes on with its own settings; leave them out.")
-    if first_process():
-        check_free(work.out, overwrite=overwrite)
-    return replace(start, settings=start.settings | where)
-
-
-def finished_start(out: Path) -> Start:
-    """What a run was trained with, to compare; whether it began with another run is not known any more."""
-    run = read_run(out)
-    return Start(run.task, "paper", run.config.to_dict())
-
-
-def check_same(work: Unfinished, start: Start, called: Start) -> None:
-    """The call must say what the training began with."""
-    if not work.path.exists():
-        called = replace(called, warm_start=None)
-    if other := start.differences(called):
-        raise ConfigError(f"{work.out}: the training there is another: {'; '.join(other)}. Say only --resume --out.")
-
-
-def first_process() -> bool:
-    """Whether this process writes and speaks: of several that a launcher started, only the first."""
-    return int(os.environ.get("WORLD_SIZE", "1")) < 2 or os.environ.get("RANK", "0") == "0"
 
 
 def chosen_settings(

@@ -17,13 +17,12 @@ from mixtea.config import PRESETS, Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
 from mixtea.export.run_files import PLAIN_NAME, Form
-from mixtea.match.alignment import VOTERS
+from mixtea.match.alignment import JUDGES, VOTERS
 
 SIDES = ("source", "target")
 MOST_EPOCHS = 1_000_000
 LARGEST = 1e6  # of a score or weight; those that training makes are below 100
 TRACE = ("source", "target", "voters", "first_epoch", "last_epoch")
-OPINIONATED = ("vectors", "propagation", "agreement")
 _DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 Arrays = Mapping[str, np.ndarray]
@@ -93,7 +92,7 @@ def is_entry(item: tuple[str, Any]) -> bool:
 
 
 def are_weights(value: Any) -> bool:
-    known = isinstance(value, dict) and all(name in OPINIONATED for name in value)
+    known = isinstance(value, dict) and all(name in JUDGES for name in value)
     return known and all(is_number(weight, LARGEST) and weight >= 0 for weight in value.values())
 
 
@@ -202,7 +201,7 @@ def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
     """The arrays of opinions: none at all, or pairs and what some of the known voters think of them."""
     if not names:
         return {}
-    voters = [f"score.{name}" for name in OPINIONATED[1:] if f"score.{name}" in names]
+    voters = [f"score.{name}" for name in JUDGES[1:] if f"score.{name}" in names]
     forms: dict[str, Form] = dict.fromkeys(SIDES, ("I32", (None,)))
     return forms | {name: (real(config), (None,)) for name in voters}
 

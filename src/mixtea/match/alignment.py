@@ -11,6 +11,7 @@ from mixtea.data.graph import Graph
 from mixtea.match.mapping import COLUMNS
 
 FORWARD, BACKWARD = 1, 2
+JUDGES = ("vectors", "propagation", "agreement")  # whose scores a council adds
 VOTERS = ("forward", "backward", "propagation", "agreement")  # bits 1, 2, 4, 8
 
 

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from mixtea.match.alignment import VOTERS
+from mixtea.match.alignment import JUDGES, VOTERS
 from mixtea.teach.state import State
 
-JUDGES = ("vectors", "propagation", "agreement")  # whose scores the council adds
 LOWERED = {"diverged_at", "to_epoch", "factor"}
 MOMENTS = {"step", "exp_avg", "exp_avg_sq"}
 POSITIONS = 624  # of NumPy's shared generator, whose code would read past them

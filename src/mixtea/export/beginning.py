@@ -1,0 +1,68 @@
+"""How a training begins: anew, or where an interrupted one was, and what keeps it from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mixtea.errors import ConfigError, RunError
+from mixtea.export.files import check_free
+from mixtea.export.run_folder import read_run
+from mixtea.export.unfinished import Start, Unfinished
+from mixtea.launcher import is_first
+
+
+def begun(work: Unfinished, read: Callable[[], Start], overwrite: bool) -> Start:
+    """A new training; refused where something is that it would replace, unless told to."""
+    if is_first():
+        work.check_free(overwrite=overwrite)
+    start = read()
+    if is_first():
+        work.begin(start)
+    return start
+
+
+def resumed(
+    work: Unfinished, read: Callable[[], Start] | None, chosen: dict[str, Any], overwrite: bool
+) -> Start | None:
+    """The interrupted training of a run; a new one if there is none but the call says what to train.
+
+    None if the run is finished. What the call says must be what the training began with.
+    """
+    try:
+        start = work.start()
+    except RunError as error:
+        raise RunError(f"{error} Or begin anew: with --overwrite, without --resume.") from None
+    if start is None and (overwrite or work.run_checksum() is None):
+        if read is None:
+            raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
+        return begun(work, read, overwrite)
+    if read is not None:
+        _check_same(work, start or _finished_start(work.out), read())
+    if start is None or work.finished(start):
+        read_run(work.out)  # which says what is wrong if it is damaged
+        if is_first():
+            work.forget()
+        return None
+    where = {name: value for name, value in chosen.items() if name not in start.config.training_settings()}
+    if read is None and any(getattr(start.config, name) != value for name, value in chosen.items() - where.items()):
+        raise ConfigError(f"{work.out}: the training goes on with its own settings; leave them out.")
+    if is_first():
+        check_free(work.out, overwrite=overwrite)
+    return replace(start, settings=start.settings | where)
+
+
+def _finished_start(out: Path) -> Start:
+    """What a run was trained with, to compare; whether it began with another run is not known any more."""
+    run = read_run(out)
+    return Start(run.task, "paper", run.config.to_dict())
+
+
+def _check_same(work: Unfinished, start: Start, called: Start) -> None:
+    """The call must say what the training began with."""
+    if not work.path.exists():
+        called = replace(called, warm_start=None)
+    if other := start.differences(called):
+        raise ConfigError(f"{work.out}: the training there is another: {'; '.join(other)}. Say only --resume --out.")

@@ -1,0 +1,25 @@
+"""What the launcher of several processes says: how many there are, and which this one is. No torch."""
+
+from __future__ import annotations
+
+import os
+
+
+def launched_as() -> int:
+    """The number that the launcher gave this process; 0 without a launcher."""
+    return int(os.environ.get("RANK", "0")) if launched() > 1 else 0
+
+
+def launched() -> int:
+    """How many processes the launcher has started."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_first() -> bool:
+    """Whether this process speaks and writes for all of them."""
+    return launched_as() == 0
+
+
+def local_device() -> str:
+    """The GPU of this process among those of its machine."""
+    return f"cuda:{int(os.environ.get('LOCAL_RANK', '0'))}"
