@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from mixtea.data import sssom
 from mixtea.errors import ConfigError, MixTEAError
@@ -74,11 +76,19 @@ def test_a_bomb_in_a_process_of_its_own(tmp_path):
 
 
 def test_damaged_files_are_read_or_explained(tmp_path):
-    known = formats()
-    found = {number: fuzz.verdict(fuzz.Case(5, number), known, tmp_path) for number in range(200)}
-    failed = {number: said for number, said in found.items() if said[1] not in (fuzz.OK, fuzz.REFUSED)}
-    assert not failed, f"python benchmarks/fuzz.py --seed 5 --replay {next(iter(failed))}"
-    assert len({name for name, _ in found.values()}) > 20
+    """In a process of its own, whose memory is that of the files and not of the tests before."""
+    done = fuzz.fuzzed(200, 5, 1, None, tmp_path, Console(file=io.StringIO()))
+    assert not done.failures, "\n".join(done.failures)
+    assert sum(counts.total() > 0 for counts in done.counts.values()) > 20
+
+
+def test_a_case_whose_child_takes_too_much_fails_and_the_next_does_not(tmp_path, monkeypatch):
+    """A process knows the largest of all its children so far, so that only its growth says something of a case."""
+    held = iter([100.0, 2100.0, 2100.0, 2100.0])
+    monkeypatch.setattr(fuzz, "children_mib", lambda: next(held))
+    monkeypatch.setattr(fuzz, "peak_mib", lambda *, reset=False: 300.0)
+    found = [fuzz.verdict(fuzz.Case(5, 0), formats(), tmp_path)[1] for _ in range(2)]
+    assert found[0] == "took 2100 MiB" and found[1] in (fuzz.OK, fuzz.REFUSED)
 
 
 def test_the_fuzzing_counts_and_keeps_what_fails(tmp_path):
