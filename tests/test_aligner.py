@@ -217,3 +217,14 @@ def test_votes_are_counted_by_voter_and_by_how_many_agree(example):
     assert (history[voters].sum(axis=1) == agreeing.to_numpy() @ [1, 2, 3, 4]).all()
     blocks = history[["concat_layer_1", "concat_layer_2", "concat_relations_out", "concat_relations_in"]]
     assert blocks.sum(axis=1).to_numpy() == pytest.approx(1) and (blocks.iloc[0] == 0.25).all()
+
+
+def test_candidates_that_a_line_cannot_hold(fitted, tmp_path):
+    """The advice is one that can be followed: candidates have this one format."""
+    alignment = fitted.predict(k=1)
+    labels = alignment.target.entities.copy()
+    labels[alignment.target_index[0, 0]] = "a\rb"
+    broken = replace(alignment, target=replace(alignment.target, entities=labels))
+    with pytest.raises(RunError, match=r"'a\\rb' holds .* `mixtea export` to \.parquet can take its mapping, or mend"):
+        write_candidates(broken, fitted.map(), tmp_path / "c.tsv")
+    assert not (tmp_path / "c.tsv").exists()

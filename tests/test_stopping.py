@@ -19,10 +19,12 @@ def test_the_first_signal_is_remembered_and_said(number):
 
 
 def test_the_second_ends_at_once():
-    with pytest.raises(KeyboardInterrupt), Stopping() as stopping:
+    said = []
+    with pytest.raises(KeyboardInterrupt), Stopping(on_second=lambda: said.append("at once")) as stopping:
         signal.raise_signal(signal.SIGTERM)
-        assert stopping.asked == signal.SIGTERM
+        assert stopping.asked == signal.SIGTERM and not said
         signal.raise_signal(signal.SIGINT)
+    assert said == ["at once"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

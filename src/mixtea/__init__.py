@@ -12,16 +12,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from mixtea.config import Config
-from mixtea.data.task import Task, load_task
-from mixtea.errors import ConfigError, DataError, MixTEAError, RunError
-from mixtea.example import load_example
-
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
+    from mixtea.config import Config
+    from mixtea.data.task import Task, load_task
+    from mixtea.errors import ConfigError, DataError, MixTEAError, RunError
+    from mixtea.example import load_example
 
 try:
     __version__ = version("mixtea")
@@ -40,11 +40,18 @@ __all__ = [
     "load_task",
 ]
 
+_ROOMS = {
+    "mixtea.aligner": ["MixTEA"],
+    "mixtea.config": ["Config"],
+    "mixtea.data.task": ["Task", "load_task"],
+    "mixtea.errors": ["ConfigError", "DataError", "MixTEAError", "RunError"],
+    "mixtea.example": ["load_example"],
+}
+
 
 def __getattr__(name: str) -> Any:
-    """MixTEA needs torch, which takes seconds to import: only on use."""
-    if name == "MixTEA":
-        from mixtea.aligner import MixTEA
-
-        return MixTEA
+    """Each is imported on use: torch and pandas take seconds, in which the command could not be stopped in peace."""
+    for room, names in _ROOMS.items():
+        if name in names:
+            return getattr(import_module(room), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

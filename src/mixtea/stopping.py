@@ -13,12 +13,14 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 class Stopping:
     """While the context lasts, a first signal calls `on_first` and is remembered in `asked`.
 
-    A second one does what it would have done without; so does the first outside of the main thread of the program. A
-    signal that was ignored stays so.
+    A second one calls `on_second` and does what it would have done without; so does the first outside of the main
+    thread of the program. A signal that was ignored stays so.
     """
 
-    def __init__(self, on_first: Callable[[], None] = lambda: None) -> None:
-        self.asked, self.on_first = 0, on_first
+    def __init__(
+        self, on_first: Callable[[], object] = lambda: None, on_second: Callable[[], object] = lambda: None
+    ) -> None:
+        self.asked, self.on_first, self.on_second = 0, on_first, on_second
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> Stopping:
@@ -36,6 +38,7 @@ class Stopping:
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
+            self.on_second()
             self.__exit__(None, None, None)
             signal.raise_signal(number)
             return

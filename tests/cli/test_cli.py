@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
+from rich.console import Console
 
 from mixtea import load_task
+from mixtea.cli.progress import TrainingProgress
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
 
@@ -22,6 +27,27 @@ SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "
 def run(tiny, tmp_path, mixtea):
     assert mixtea("fit", tmp_path / "tiny", "--out", tmp_path / "run", *SHORT)[0] == 0
     return tmp_path / "run"
+
+
+def test_ctrl_c_while_the_program_is_loaded(tmp_path):
+    """Loading pandas takes a while; here it waits for the signal."""
+    write(tmp_path, {"pandas.py": "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"})
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    script = shutil.which("mixtea", path=Path(sys.executable).parent)
+    for command in ([sys.executable, "-m", "mixtea"], [sys.executable, script]):
+        done = subprocess.run([*command, "info", "x"], env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_the_progress_fits_into_a_terminal():
+    record = {"epoch": 9, "seconds": 1.0, "loss_alignment": 54321.0, "loss_pseudo": 12345.0, "valid_hits@1": 0.7123}
+    for width, losses in ((80, ""), (110, "L_a 54321  L_u 12345  ")):
+        console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
+        with TrainingProgress(150, console) as progress:
+            progress(record)
+            progress.progress.refresh()
+        last = re.sub(r"\x1b\S*?[a-zA-Z]", "", console.file.getvalue()).strip().splitlines()[-1]
+        assert re.fullmatch(rf"epoch +9/150 \S+ +{losses}valid Hit@1 0.712 \S+ at most \S+ left", last.strip()), last
 
 
 def mend(path, content):

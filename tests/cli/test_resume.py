@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+import torch
 
 from mixtea.export.unfinished import Unfinished
 
@@ -50,15 +51,24 @@ def interrupted(process, number):
     return finish(process)
 
 
-def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea):
-    out, call = tmp_path / "run", ("fit", folder, *SETTINGS)
-    assert mixtea(*call, "--out", tmp_path / "whole")[0] == 0
-    code, _, err = interrupted(begin(out, *map(str, call)), signal.SIGINT)
+@pytest.fixture
+def more_threads():
+    """This process has another number of threads than those that the tests begin."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea, more_threads):
+    out, call = tmp_path / "run", ("fit", str(folder), *SETTINGS)
+    assert finish(begin(tmp_path / "whole", *call))[0] == 0
+    code, _, err = interrupted(begin(out, *call), signal.SIGINT)
     assert code == 130 and "stopping after this epoch" in err and not out.exists()
     assert "Stopped after epoch" in err and f"Go on with: mixtea fit --resume --out {out}" in err
     code, _, err = mixtea(*call, "--out", out)
     assert code == 2 and "a training was interrupted there after epoch" in err and "--overwrite" in err
-    assert interrupted(begin(out, *map(str, call), "--overwrite"), signal.SIGTERM)[0] == 143
+    assert interrupted(begin(out, *call, "--overwrite"), signal.SIGTERM)[0] == 143
     code, stdout, err = mixtea("fit", "--resume", "--out", out)
     assert code == 0 and "going on after epoch" in err and "Test links" in stdout
     assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
@@ -69,9 +79,9 @@ def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea):
     assert mixtea(*call, "--resume", "--out", out)[0] == 0
 
 
-def test_a_second_signal_stops_at_once_and_sudden_death_loses_little(folder, tmp_path, mixtea):
+def test_a_second_signal_stops_at_once_and_sudden_death_loses_little(folder, tmp_path, mixtea, more_threads):
     out, call = tmp_path / "run", ("fit", str(folder), *SETTINGS, "--checkpoint-every", "0")
-    assert mixtea(*call, "--out", tmp_path / "whole")[0] == 0
+    assert finish(begin(tmp_path / "whole", *call))[0] == 0
     process = begin(out, *call, "--set", "max_epochs=100000")
     wait_for_epoch(out, 2)
     code, _, err = mixtea(*call, "--out", out)

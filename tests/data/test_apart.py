@@ -18,6 +18,7 @@ import pytest
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea.data import door, process, rdf
+from mixtea.data import parquet as data_parquet
 from mixtea.data.apart import box, parquet_child, rdf_child
 from mixtea.data.apart.box import WrongError
 from mixtea.data.apart.xml_scan import XmlScan
@@ -265,6 +266,8 @@ def test_parquet_in_the_child(tmp_path, monkeypatch):
 
     assert found(parquet(PAIRS)) == [{"c0": "a", "c1": "1"}, {"c0": "", "c1": "2"}]
     assert found(parquet(PAIRS), headers=[("no", "such")]) == [{"c0": "0", "c1": "a"}, {"c0": "1", "c1": ""}]
+    few = parquet(PAIRS, source=pa.dictionary(pa.int8(), pa.string()))  # as pandas writes categories
+    assert found(few) == [{"c0": "a", "c1": "1"}, {"c0": "", "c1": "2"}]
     assert found(b"")["what"] == "it is empty"
     assert found(b"PAR1")["what"] == "it does not begin and end as Parquet does"
     assert found(b"PAR1" + bytes(20) + b"\xff\xff\0\0PAR1")["what"] == "its footer would be longer than the file"
@@ -283,6 +286,20 @@ def test_parquet_in_the_child(tmp_path, monkeypatch):
     monkeypatch.setattr(pq, "ParquetFile", lambda _: (_ for _ in ()).throw(pa.ArrowMemoryError))
     with pytest.raises(MemoryError):
         found(parquet(PAIRS))
+
+
+def test_a_large_file_gets_more_memory(tmp_path, monkeypatch):
+    """Of labels that are all different: a plain column is read in parts, a dictionary of them held as a whole."""
+    names = [f"http://example.org/resource/{i * 7919:012d}" for i in range(600_000)]
+    table, headers = pa.table({"source": names, "target": names}), [("source", "target")]
+    pq.write_table(table, tmp_path / "plain.parquet", use_dictionary=False, row_group_size=len(names))
+    pq.write_table(table, tmp_path / "whole.parquet", dictionary_pagesize_limit=1 << 30, row_group_size=len(names))
+    with applied(Limits(max_parser_mib=100)):
+        assert parquet_columns(tmp_path / "whole.parquet", headers)[1].tolist() == names
+        monkeypatch.setattr(data_parquet, "TIMES_ITS_SIZE", 0)
+        assert parquet_columns(tmp_path / "plain.parquet", headers)[1].tolist() == names
+        with pytest.raises(UnreadableError, match="needs more than 100 MiB: beyond the limit max_parser_mib"):
+            parquet_columns(tmp_path / "whole.parquet", headers)
 
 
 def test_rows_below_nothing():

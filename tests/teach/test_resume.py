@@ -16,6 +16,7 @@ from mixtea.export.checkpoints import Checkpoints
 from mixtea.teach import loop
 from mixtea.teach.loop import Trainer
 from mixtea.teach.resume import restore, state_of
+from mixtea.teach.state import restore_threads
 from mixtea.teach.state_checks import LOWERED
 
 N_EPOCHS = 7
@@ -101,6 +102,30 @@ def test_global_random_numbers_go_on_too(task, tmp_path):
     assert drawn == whole
 
 
+@pytest.fixture
+def threads():
+    """Sets the number of torch's threads; afterwards it is as before."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_it_goes_on_with_as_many_threads_as_it_began_with(task, tmp_path, threads, caplog):
+    wide = dict(entity_dim=256, relation_dim=128)  # products of such sizes depend on the number of threads
+    threads(1)
+    whole = learned(MixTEA("paper", **SMALL | wide).fit(task, checkpoints=every_epoch(tmp_path)))
+    threads(2)
+    assert learned(MixTEA("paper", **SMALL | wide).fit(task, checkpoints=tmp_path / "3")) == whole
+    assert torch.get_num_threads() == 1 and not caplog.text
+
+
+def test_more_threads_than_cores_are_not_taken(threads, caplog, monkeypatch):
+    threads(1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    restore_threads(64)
+    assert torch.get_num_threads() == 1 and "began with 64 threads and there are 2 cores" in caplog.text
+
+
 def test_seconds_are_those_of_all_sittings(task, tmp_path):
     kept = Checkpoints(tmp_path, every=1e9, asked_to_stop=lambda: 15 if kept.after else 0)
     kept.after = True
@@ -140,6 +165,7 @@ WRONG = {
     "no random state": (("generator",), lambda a: a[:4], "does not fit"),
     "no weights": (("weights",), lambda _: None, "does not fit"),
     "one weight": (("weights",), lambda a: a[:1], "1 numbers instead of 2"),
+    "no thread": (("threads",), lambda _: 0, "a number of threads"),
     "endless seconds": (("seconds",), lambda _: 10**400, "what should be a number"),
     "misses that are none": (("progress", "misses"), lambda _: float("inf"), "what should be a number"),
     "a best epoch to come": (("progress", "best_epoch"), lambda _: 99, "its best epoch"),

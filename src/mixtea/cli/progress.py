@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+WIDE = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
+
 
 class TrainingProgress:
     """A live bar in a terminal, a line at each validation elsewhere. Use as a context and call with each record."""
@@ -15,10 +17,11 @@ class TrainingProgress:
     def __init__(self, max_epochs: int, console: Console) -> None:
         self.live = console.is_terminal and not console.quiet
         self.console, self.max_epochs, self.last_score = console, max_epochs, ""
+        self.wide = console.width >= WIDE
+        bar = BarColumn(bar_width=20 if self.wide else 10)
         self.progress = Progress(
-            TextColumn("epoch"), MofNCompleteColumn(), BarColumn(bar_width=20), TextColumn("{task.description}"),
-            TimeElapsedColumn(), TextColumn("at most"), TimeRemainingColumn(), TextColumn("left"),
-            console=console, disable=not self.live,
+            TextColumn("epoch"), MofNCompleteColumn(), bar, TextColumn("{task.description}"), TimeElapsedColumn(),
+            TextColumn("at most"), TimeRemainingColumn(), TextColumn("left"), console=console, disable=not self.live,
         )  # fmt: skip
         self.bar = self.progress.add_task("", total=max_epochs)
         self.seconds, self.epoch, self.n_epochs = 0.0, 0, 0
@@ -48,7 +51,8 @@ class TrainingProgress:
         validated = "valid_hits@1" in record
         if validated:
             self.last_score = f"  valid Hit@1 {record['valid_hits@1']:.3f}"
-        self.progress.update(self.bar, completed=record["epoch"], description=losses + self.last_score)
+        said = (losses if self.wide else "") + self.last_score
+        self.progress.update(self.bar, completed=record["epoch"], description=said.strip())
         if not self.live and (validated or self.n_epochs == 1):
             left = self.seconds / self.n_epochs * (self.max_epochs - record["epoch"])
             self.console.print(

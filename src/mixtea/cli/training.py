@@ -44,7 +44,9 @@ def train_and_save(
         say(console, f"warning: {doubt}")
     manifest = work.run_checksum()
     board = TensorBoard(tensorboard)
-    stopping = Stopping(lambda: say(console, "stopping after this epoch (once more: at once)"))
+    stopping = Stopping(
+        lambda: say(console, "stopping after this epoch (once more: at once)"), lambda: console.show_cursor(True)
+    )
     try:
         _train(aligner, start, work, old, every, board, stopping, console)
     except ProcessLostError:

@@ -47,7 +47,11 @@ class Limits:
         1000, "problems of a file that are kept with their places; further ones are counted", 20, 10_000_000
     )
     max_parser_mib: int = _limit(
-        640, "memory for the process that parses Turtle, TriG, RDF/XML or Parquet, in MiB", 64, 1 << 20
+        640,
+        "memory for the process that parses Turtle, TriG, RDF/XML or Parquet, in MiB; for Parquet 32 times the "
+        "size of the file are added",
+        64,
+        1 << 20,
     )
     max_stall_seconds: float = _limit(
         3.0, "computing time that this process may take without asking for more of the file", 0.1, 86400.0

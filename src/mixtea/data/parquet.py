@@ -20,6 +20,7 @@ from mixtea.data.process import Process
 from mixtea.data.text import as_array
 
 NEEDS_NO_NUMPY = 18  # pyarrow since then
+TIMES_ITS_SIZE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
 WRITE_AGAIN = "Write the file again, or correct its ending."
 
 
@@ -70,6 +71,7 @@ def wanted(file: IO[bytes], headers: Headers) -> dict[str, object]:
     limits, size = in_force(), os.fstat(file.fileno()).st_size
     most = limits.bytes_for(size)
     return {
+        "mib": limits.max_parser_mib + TIMES_ITS_SIZE * size // MIB,
         "n": len(headers[0]), "headers": list(headers), "max_token": limits.max_token_mib * MIB, "max_bytes": most,
         "max_columns": limits.max_columns, "max_rows": limits.max_rows,
         "without_numpy": int(pa.__version__.partition(".")[0]) >= NEEDS_NO_NUMPY,

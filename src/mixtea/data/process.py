@@ -37,9 +37,11 @@ class Process:
     def __init__(self, path: Path, script: str, kind: str, wanted: dict[str, Any], libraries: Iterable[Path]) -> None:
         self.path, self.kind, self.n_fed = path, kind, 0
         limits = in_force()
-        about = json.dumps({"mib": limits.max_parser_mib, "seconds": limits.max_stall_seconds, **wanted})
+        about = {"mib": limits.max_parser_mib, "seconds": limits.max_stall_seconds, **wanted}
+        self.mib = about["mib"]
         folders = [str(Path(__file__).parent), *dict.fromkeys(map(str, libraries))]
-        self.command = [sys.executable or "python3", "-I", "-S", "-c", START, f"apart.{script}", *folders, about]
+        start = [sys.executable or "python3", "-I", "-S", "-c", START, f"apart.{script}"]
+        self.command = [*start, *folders, json.dumps(about)]
         self.error: BaseException | None = None
         self.feeder: Thread | None = None
 
@@ -90,7 +92,7 @@ class Process:
             what = f"parsing it as {self.kind} got nowhere for {limits.max_stall_seconds:g} seconds"
             return beyond(self.path, None, what, "max_stall_seconds")
         if any(sign in said for sign in NO_MEMORY):
-            what = f"parsing it as {self.kind} needs more than {limits.max_parser_mib} MiB"
+            what = f"parsing it as {self.kind} needs more than {self.mib:,} MiB"
             return beyond(self.path, None, what, "max_parser_mib")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         what = f"not {self.kind}: its parser crashed on it ({how}), as on a file that is damaged or nested too deeply"

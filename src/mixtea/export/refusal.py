@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mixtea.errors import RunError, shorten
 
+INSTEAD = ".parquet can take it, or mend the label."
 HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -19,7 +20,7 @@ def refuse(path: Path, problems: dict[str, str]) -> None:
         raise RunError(f"{path}: the entity {shorten(label)} {what}{more}")
 
 
-def holds(character: str, why: str, instead: str = ".parquet can take it, or mend the label.") -> str:
+def holds(character: str, why: str, instead: str = INSTEAD) -> str:
     """The sentence about a character that a format cannot hold."""
     return f"holds {character!r} (U+{ord(character):04X}), {why}. {instead}"
 

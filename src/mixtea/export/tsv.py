@@ -13,7 +13,7 @@ from mixtea.export.about import About
 from mixtea.export.files import whole_file
 from mixtea.export.identifiers import only_pairs
 from mixtea.export.quoting import tsv_text
-from mixtea.export.refusal import HALF, half_character, holds, refuse
+from mixtea.export.refusal import HALF, INSTEAD, half_character, holds, refuse
 from mixtea.match.alignment import Alignment
 from mixtea.match.mapping import Mapping
 
@@ -31,7 +31,7 @@ def write_candidates(alignment: Alignment, mapping: Mapping, path: Path) -> int:
     frame = _decided(alignment.to_frame(), mapping)
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
     frame["probability"] = frame["probability"].map("{:.6f}".format)
-    _check(frame, path)
+    _check(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the label.")
     with whole_file(path) as temporary:
         frame.to_csv(temporary, **_FORMAT)
     return len(frame)
@@ -68,22 +68,22 @@ def changes_text(changes: pd.DataFrame) -> str:
     return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
 
 
-def _check(frame: pd.DataFrame, path: Path) -> None:
-    """Refuse labels that the file cannot hold, by name."""
+def _check(frame: pd.DataFrame, path: Path, instead: str = INSTEAD) -> None:
+    """Refuse labels that the file cannot hold, by name, with what to do instead."""
     problems: dict[str, str] = {}
     for column in (frame["source"], frame["target"]):
         labels = column.unique().tolist()
-        problems |= {label: what for label, what in zip(labels, map(_problem, labels), strict=True) if what}
+        problems |= {label: what for label, what in ((one, _problem(one, instead)) for one in labels) if what}
     refuse(path, problems)
 
 
-def _problem(label: str) -> str:
+def _problem(label: str, instead: str) -> str:
     """What a file without quotes cannot hold: separators, and what its readers drop from its start."""
     if not label:
-        return "has no label, where a line needs one. .parquet can take it, or give it a label."
+        return f"has no label, where a line needs one. {instead}"
     half, found = HALF.search(label), _SEPARATORS.search(label)
     if half:
         return half_character(half[0])
     if found:
-        return holds(found[0], "which separates columns or lines in .tsv")
-    return holds(label[0], "which readers drop from the start of a file") if label[0] == "\ufeff" else ""
+        return holds(found[0], "which separates columns or lines in .tsv", instead)
+    return holds(label[0], "which readers drop from the start of a file", instead) if label[0] == "\ufeff" else ""

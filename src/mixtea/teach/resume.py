@@ -17,6 +17,7 @@ from mixtea.teach.state import (
     random_states,
     restore_optimiser,
     restore_random_states,
+    restore_threads,
     restored_votes,
     votes_state,
 )  # fmt: skip
@@ -35,6 +36,7 @@ def state_of(trainer: Trainer) -> State:
         "optimiser": optimiser_state(trainer.optimiser),
         "generator": as_array(trainer.generator.get_state()),
         "random": random_states(),
+        "threads": torch.get_num_threads(),
         "weights": trainer.weights,
         "negatives": as_array(trainer.negatives),
         "votes": votes_state(trainer.votes),
@@ -81,3 +83,5 @@ def _restore(trainer: Trainer, state: State) -> None:
     trainer.seconds_before = float(state["seconds"])
     trainer.generator.set_state(torch.from_numpy(state["generator"]))
     restore_random_states(state["random"])
+    if links.device.type == "cpu":
+        restore_threads(state["threads"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import random
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +15,7 @@ from torch import Tensor
 from mixtea.teach.votes import Votes
 
 State = dict[str, Any]
+logger = logging.getLogger(__name__)
 
 
 def as_array(tensor: Tensor) -> np.ndarray:
@@ -90,3 +93,15 @@ def restore_random_states(state: State) -> None:
     torch.set_rng_state(torch.from_numpy(state["torch"]))
     if torch.cuda.is_initialized() and len(state["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all([torch.from_numpy(one) for one in state["cuda"]])
+
+
+def restore_threads(n: int) -> None:
+    """As many as before, for their number decides how products and sums round."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n == torch.get_num_threads():
+        return
+    if n > cores:
+        few = "core" if cores == 1 else "cores"
+        logger.warning("It began with %d threads and there are %d %s: the last bits may differ.", n, cores, few)
+        return
+    torch.set_num_threads(n)

@@ -17,6 +17,7 @@ from mixtea.teach.state import State
 
 LOWERED = {"diverged_at", "to_epoch", "factor"}
 MOMENTS = {"step", "exp_avg", "exp_avg_sq"}
+MOST_THREADS = 1 << 16
 POSITIONS = 624  # of NumPy's shared generator, whose code would read past them
 
 
@@ -33,6 +34,8 @@ def check_state(state: State, parameters: Mapping[str, Tensor], sizes: tuple[int
     if state["lowered"] and state["lowered"].keys() != LOWERED:
         raise ValueError("what it says of the learning rate")
     check_numbers(list(state["lowered"].values()))
+    if type(state["threads"]) is not int or not 0 < state["threads"] <= MOST_THREADS:
+        raise ValueError("a number of threads that cannot be")
     best_epoch = state["progress"]["best_epoch"]
     if best_epoch is not None and not (type(best_epoch) is int and 0 < best_epoch <= n_epochs):
         raise ValueError("its best epoch is not among those there were")

@@ -9,7 +9,7 @@ from typing import Any
 
 from .box import WrongError, leave, run, shut_in
 
-ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 16
 MAGIC = b"PAR1"
 BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labels
 
@@ -30,7 +30,6 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
         file = pq.ParquetFile(pa.py_buffer(data))
         places = check_size(file.metadata, file.schema_arrow, len(data), wanted)
         names = [file.schema_arrow.names[place] for place in places]
-        file = pq.ParquetFile(pa.py_buffer(data), read_dictionary=names)
         write(file, names, file.metadata.num_rows, sink, wanted, go_on)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:  # of whatever is damaged where
         if isinstance(error, BrokenPipeError | MemoryError):
