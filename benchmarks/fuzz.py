@@ -4,8 +4,9 @@
     python benchmarks/fuzz.py --seed 1 --replay 4711
 
 Good files (fuzz_seeds.py, and W3C's test files if their folder is named as for w3c.py) are mutated and read. A case
-fails if anything but mixtea's own error comes out of it, if that does not name the file, if the process dies, takes
-more than 10 seconds or more than 2 GB. Failing files are kept, with the command that replays them. Prints a table.
+fails if anything but mixtea's own error comes out of it, if that does not name the file and the place (where it is not
+the file as a whole that is wrong), if the process dies, takes more than 10 seconds or more than 2 GB. Failing files are
+kept, with the command that replays them. Prints a table.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import resource
 import shutil
 import sys
@@ -38,6 +40,10 @@ from mixtea.errors import MixTEAError
 SECONDS, MIB = 10.0, 2000.0
 LINE_EVERY = 5000  # cases, where there is no terminal for a bar
 OK, REFUSED = "read", "explained"
+PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]etting\b|must be ")  # a setting is named
+WHOLE = re.compile(
+    r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes"
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def verdict(case: Case, known: dict[str, Format], folder: Path) -> tuple[str, st
         kind.read(path)
         found = OK
     except MixTEAError as error:
-        found = REFUSED if str(kind.named(path)) in str(error) else f"does not name the file: {error}"
+        found = judged(str(error), str(kind.named(path)))
     except BaseException as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         found = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}: {str(error)[:200]}"
@@ -75,6 +81,13 @@ def verdict(case: Case, known: dict[str, Format], folder: Path) -> tuple[str, st
     if found in (OK, REFUSED) and peak > MIB:
         found = f"took {peak:.0f} MiB"
     return kind.name, found
+
+
+def judged(message: str, file: str) -> str:
+    """Whether it says what is wrong with which file, and where."""
+    if file not in message:
+        return f"does not name the file: {message}"
+    return REFUSED if PLACE.search(message) or WHOLE.search(message) else f"does not name the place: {message}"
 
 
 def peak_mib(*, reset: bool = False) -> float:

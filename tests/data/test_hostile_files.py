@@ -91,6 +91,20 @@ def test_a_case_whose_child_takes_too_much_fails_and_the_next_does_not(tmp_path,
     assert found[0] == "took 2100 MiB" and found[1] in (fuzz.OK, fuzz.REFUSED)
 
 
+@pytest.mark.parametrize(
+    "message, verdict",
+    [
+        ("g.tsv: 1 problem\n  line 1,234: 2 columns.", fuzz.REFUSED),
+        ("g.tsv: 1 problem\n  2 columns.", "does not name the place: g.tsv: 1 problem\n  2 columns."),
+        ("g.tsv.gz: 1 problem\n  damaged gzip.", "does not name the file: g.tsv.gz: 1 problem\n  damaged gzip."),
+        ("g.tsv: the file is empty.", fuzz.REFUSED),
+        ("g.tsv: max_epochs must be a whole number.", fuzz.REFUSED),
+    ],
+)
+def test_a_message_must_name_the_file_and_the_place(message, verdict):
+    assert fuzz.judged(message, "g.tsv:") == verdict
+
+
 def test_the_fuzzing_counts_and_keeps_what_fails(tmp_path):
     done = fuzz.Fuzz(1, None, tmp_path)
     done.count(2, "TSV", fuzz.OK)
