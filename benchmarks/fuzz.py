@@ -40,7 +40,7 @@ from mixtea.errors import MixTEAError
 SECONDS, MIB = 10.0, 2000.0
 LINE_EVERY = 5000  # cases, where there is no terminal for a bar
 OK, REFUSED = "read", "explained"
-PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]etting\b|must be ")  # a setting is named
+PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be ")  # a setting is named
 WHOLE = re.compile(
     r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes"
 )
