@@ -140,6 +140,26 @@ def deep_schema(n: int) -> Write:
     return write
 
 
+def contradictions(n: int) -> Write:
+    """A graph of two labels of 3 MB, each linked to all n entities of the other graph: a few kB in all."""
+
+    def write(path: Path) -> None:
+        long = "http://e/" + "x" * 3_000_000
+        two, others = [f"{long}1", f"{long}2"], [f"e{i}" for i in range(n)]
+        columns = {"head": two, "relation": ["r"] * 2, "tail": ["t"] * 2}
+        few({name: pa.array(labels) for name, labels in columns.items()})(path)
+        path.with_name("t.tsv").write_text("".join(f"{other}\tr\tt\n" for other in others))
+        links = {"source": pa.array(two * n), "target": pa.array(sorted(others * 2))}
+        few(links)(path.with_name("links.parquet"))
+
+    return write
+
+
+def few(columns: dict[str, pa.Array]) -> Write:
+    """A table of few labels, however long and however often they occur."""
+    return table({name: labels.dictionary_encode() for name, labels in columns.items()}, compression="zstd")
+
+
 def with_footer(data: bytes, changed: Callable[[bytes], bytes]) -> bytes:
     """The Parquet file with another footer."""
     length = int.from_bytes(data[-8:-4], "little")
@@ -173,6 +193,10 @@ BOMBS: dict[str, tuple[str, str, Write]] = {
         ["<!DOCTYPE r [", *numbers(1_000_000, "<!ENTITY e", ' "x">'), f"]>{RDF}</rdf:RDF>"])),
     "elements 100,000 deep": (".rdf", "graph", text(RDF + "<a><b>" * 50_000)),
     "100,000 attributes": (".xml", "graph", text([RDF, "<a ", *numbers(100_000, "a", '="" '), "/></rdf:RDF>"])),
+    "10,000 namespaces for each name": (".rdf.gz", "graph", gz(
+        b"<a/>\n", 3_000_000, (RDF[:-1] + "".join(numbers(9_990, " xmlns:p", '="a:"')) + ">").encode())),
+    "10,000 attributes, again and again": (".rdf", "graph", text(
+        [RDF, *["<a xmlns:z='a:'", *numbers(9_990, " z:a", '=""'), "/>"] * 100, "</rdf:RDF>"])),
     "100 MB of text in XML": (".rdf", "graph", text(f"{RDF}<a><p>{'x' * 10**8}</p></a></rdf:RDF>")),
     "100 MB in an attribute": (".rdf", "graph", text(f"{RDF}<a p='{'x' * 10**8}'/></rdf:RDF>")),
     "triples in triples, N-Triples": (".nt", "graph", text(triple_terms(100_000))),
@@ -219,6 +243,9 @@ BOMBS: dict[str, tuple[str, str, Write]] = {
     "Parquet: the same, lying": (".parquet", "graph", long_labels(True)),
     "Parquet: 50,000 columns": (".parquet", "graph", table({f"c{i}": pa.array(["x"]) for i in range(50_000)})),
     "Parquet: groups 100,000 deep": (".parquet", "graph", deep_schema(100_000)),
+    "Parquet: a type of a megabyte": (".parquet", "graph", table(
+        {name: pa.array([{"x" * MIB: 1}]) for name in ("head", "relation", "tail")})),
+    "Parquet: long labels, contradicting": (".parquet", "graph and links", contradictions(200)),
     "a pipe without a writer": (".nt", "graph", pipe),
     "a socket": (".ttl", "graph", listening),
     "a device without an end": ("", "graph", device),

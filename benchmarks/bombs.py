@@ -4,7 +4,7 @@
 
 Each is written to a temporary folder and read in a fresh process, whose seconds and peak memory, with those that it
 starts, are measured. Prints a table; ends with 1 if any of them takes more than 5 seconds or 1 GB, ends otherwise than
-with the exit code 2, or prints a traceback.
+with the exit code 2, or prints a traceback or more than anyone reads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from bomb_files import BOMBS
 
-SECONDS, MIB, GRACE = 5.0, 1000.0, 60.0
+SECONDS, MIB, GRACE, LONGEST = 5.0, 1000.0, 60.0, 30_000
 TARGET, LINKS = "A\tr\tB\nB\tr\tC\n", "a\tA\nb\tB\n"
 SETTINGS = (
     "import sys; from pathlib import Path; from mixtea.config import read_settings; from mixtea.errors import *\n"
@@ -44,6 +44,7 @@ class Outcome:
         found = [f"exit code {self.code}"] if self.code != 2 else []
         found += [f"{self.seconds:.1f} s"] if self.seconds > SECONDS else []
         found += [f"{self.mib:.0f} MiB"] if self.mib > MIB else []
+        found += [f"a message of {len(self.said):,} characters"] if len(self.said) > LONGEST else []
         found += [sign for sign in ALARMING if sign in self.said]
         return ", ".join(found)
 
@@ -55,10 +56,11 @@ class Outcome:
 
 
 def command(folder: Path, bomb: Path, role: str) -> list[str]:
-    """What reads the bomb as its role says: a graph, links or settings."""
+    """What reads the bomb as its role says: a graph, links or settings; a graph may have links of its own."""
     if role == "settings":
         return [sys.executable, "-c", SETTINGS, str(bomb)]
     source, links = (folder / "s.tsv", bomb) if role == "links" else (bomb, folder / "l.tsv")
+    links = folder / "links.parquet" if role == "graph and links" else links
     own = ["--source", str(source), "--target", str(folder / "t.tsv"), "--links", str(links)]
     return [sys.executable, "-m", "mixtea", "inspect", *own]
 

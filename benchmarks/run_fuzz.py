@@ -165,20 +165,24 @@ def _changed(rng: random.Random, array: np.ndarray) -> np.ndarray:
 
 
 def reseal(folder: Path) -> None:
-    """All sizes and checksums made anew, as far as the manifest still is one."""
+    """All sizes and checksums made anew, as far as the manifest still is one, of files that can be read in a moment."""
     path = folder / MANIFEST
-    if not path.is_file() or path.is_symlink():
+    if not _can_be_read(path):
         return
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
         for name, entry in about["files"].items():
-            if (folder / name).is_file() and not (folder / name).is_symlink():
+            if _can_be_read(folder / name):
                 entry |= fingerprint(folder / name)
         if SEAL in about:
             about[SEAL] = seal(about)
         path.write_text(json.dumps(about, indent=1), encoding="utf-8")
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError):
         return
+
+
+def _can_be_read(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 30
 
 
 def check(folder: Path) -> str:

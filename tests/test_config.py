@@ -10,6 +10,7 @@ import pytest
 
 from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting, read_settings
 from mixtea.errors import ConfigError
+from mixtea.ranges import parse_ranges
 
 
 def test_defaults_are_the_paper_preset_and_text_differs_in_every_documented_field():
@@ -54,6 +55,13 @@ def test_wrong_settings_are_explained(settings, message):
         Config.preset(**settings)
 
 
+@pytest.mark.parametrize("name", ["metric", "seed", "name", "x" * 3_000_000])
+def test_what_is_far_too_long_is_cut(name):
+    with pytest.raises(ConfigError) as refused:
+        Config.preset(**{name: "x" * 3_000_000})
+    assert len(str(refused.value)) < 400
+
+
 def test_wrong_flags_files_and_presets_are_explained(tmp_path):
     for text, message in (("seed", "field=value"), ("seeed=1", "Did you mean 'seed'"), ("seed=one", "whole number")):
         with pytest.raises(ConfigError, match=message):
@@ -68,6 +76,19 @@ def test_wrong_flags_files_and_presets_are_explained(tmp_path):
     (tmp_path / "odd.toml").write_text("preset = 'text'")
     with pytest.raises(ConfigError, match=r"odd\.toml: There is no setting 'preset'"):
         read_settings(tmp_path / "odd.toml")
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, "[" * 400 + "]" * 400, '{"a":' * 50_000, "null", '"1"', "9" * 50_000])
+def test_flags_that_are_no_number_are_cut(text):
+    with pytest.raises(ConfigError, match=r"^seed must be a whole number, not ") as refused:
+        parse_setting(f"seed={text}")
+    assert len(str(refused.value)) < 200
+    for wrong in (text, f"{text}=1"):
+        with pytest.raises(ConfigError) as refused:
+            parse_setting(wrong)
+        assert len(str(refused.value)) < 200
+    with pytest.raises(ConfigError):
+        parse_ranges([f"margin={text}"], "paper", {})
 
 
 def test_the_documentation_of_the_settings_is_current():

@@ -228,6 +228,40 @@ def test_a_folder_with_something_else_is_refused(tune, tmp_path, folder):
     assert tune("file", 1, *WIDTHS)[0] == 2
 
 
+DAMAGE = {
+    "a value in words": ("value", "high"),
+    "no value": ("value", None),
+    "an unknown end": ("state", "complets"),
+    "an unknown field": ("settings", {"entity_dix": 8}),
+    "a value that is not searched": ("settings", {"entity_dim": 99}),
+    "validations of one number": ("validations", [[1]]),
+    "validations in words": ("validations", [["one", 0.5]]),
+    "a note that is none": ("note", 5),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_search_is_named(tune, tmp_path, what):
+    assert tune("t", 1, *WIDTHS)[0] == 0
+    file, (name, value) = tmp_path / "t" / "tune.json", DAMAGE[what]
+    content = json.loads(file.read_text())
+    content["trials"][0][name] = value
+    file.write_text(json.dumps(content))
+    code, _, err = tune("t", 2, *WIDTHS)
+    assert code == 2 and f"{file}: damaged" in err and "Traceback" not in err
+
+
+def test_links_in_its_folder_are_not_followed(tune, tmp_path):
+    assert tune("t", 1, *WIDTHS)[0] == 0
+    for name in ("best.toml", "trials.csv", "tune.json"):
+        (tmp_path / f"their-{name}").write_bytes((tmp_path / "t" / name).read_bytes())
+        (tmp_path / "t" / name).unlink()
+        (tmp_path / "t" / name).symlink_to(tmp_path / f"their-{name}")
+    before = (tmp_path / "their-tune.json").read_bytes()
+    assert tune("t", 2, *WIDTHS)[0] == 0
+    assert (tmp_path / "their-tune.json").read_bytes() == before and not (tmp_path / "t" / "best.toml").is_symlink()
+
+
 def test_a_task_without_validation_links_is_refused(tiny):
     with pytest.raises(DataError, match="tiny: no validation links, by which settings are compared"):
         Study(replace(tiny, valid=tiny.valid[:0]), Path("never"), [Range("n_layers", (1, 2))])

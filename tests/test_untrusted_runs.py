@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from payloads import attacks, is_live
 from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError
+from mixtea.export import run_files
 from mixtea.export.checkpoints import Checkpoints
 from mixtea.export.unfinished import Start, Unfinished
 
@@ -74,6 +76,11 @@ def as_text(text):
     return lambda path: path.write_text(text)
 
 
+def padded(n):
+    """As it was, after very many spaces."""
+    return lambda path: path.write_text(" " * n + path.read_text(encoding="utf-8"), encoding="utf-8")
+
+
 def in_arrays(change):
     def edit(path):
         arrays = load_file(path)
@@ -120,6 +127,41 @@ def linked(path):
     shutil.copy(path, path.parent.parent / "elsewhere")
     path.unlink()
     path.symlink_to(path.parent.parent / "elsewhere")
+
+
+def holes(size, head=b""):
+    """Many bytes, of which hardly any was written."""
+
+    def edit(path):
+        with path.open("wb") as file:
+            file.write(head)
+            file.truncate(size)
+
+    return edit
+
+
+def sized(size):
+    """A file of holes that the manifest lists, with a checksum that nobody ever computed."""
+
+    def edit(path):
+        holes(size)(path)
+        file_entry(path.name, bytes=size)(path.parent / MANIFEST)
+
+    return edit
+
+
+def triples_of_zeros(path, n=10_000_000):
+    """Honest arrays in front, then more zeros than anybody would send."""
+    arrays = load_file(path)
+    arrays["target_triples"] = np.zeros((0, 3), dtype=np.int64)
+    names = sorted(arrays, key=lambda name: name == "target_triples")
+    shapes = {name: [n, 3] if name == "target_triples" else list(arrays[name].shape) for name in names}
+    ends = np.cumsum([0, *(8 * np.prod(shapes[name], dtype=np.int64) for name in names)]).tolist()
+    header = json.dumps(
+        {name: {"dtype": "I64", "shape": shapes[name], "data_offsets": ends[i : i + 2]} for i, name in enumerate(names)}
+    ).encode()
+    content = b"".join(arrays[name].tobytes() for name in names)
+    holes(8 + len(header) + ends[-1], len(header).to_bytes(8, "little") + header + content)(path)
 
 
 MANIFEST, WEIGHTS, GRAPHS = "run.json", "weights.safetensors", "graphs.safetensors"
@@ -240,6 +282,17 @@ HOSTILE = {
     "a manifest that is a link": (MANIFEST, linked),
     "a link to nowhere": ("report.html", lambda path: (file_entry("report.html")(path.parent / MANIFEST),
                                                         path.symlink_to("nowhere"))),
+    "a manifest beyond all size": (MANIFEST, holes(1 << 40, b"{}")),
+    "a manifest of many lists": (MANIFEST, about("x")([[]] * 100_000)),
+    "settings beyond all size": ("config.json", padded(1 << 20)),
+    "metrics beyond all size": ("metrics.json", padded(1 << 20)),
+    "a history beyond all size": ("history.json", padded(2 << 20)),
+    "a picture beyond all size": ("curves.png", sized(1 << 40)),
+    "a page beyond all size": ("report.html", sized(1 << 40)),
+    "words of holes": (WORDS, sized(1 << 40)),
+    "weights of holes": (WEIGHTS, sized(1 << 40)),
+    "changes of holes": ("changes.tsv", sized(1 << 40)),
+    "triples of holes": (GRAPHS, triples_of_zeros),
     "a pipe": (WORDS, instead(os.mkfifo)),
     "a manifest that is a pipe": (MANIFEST, instead(os.mkfifo)),
     "a device": ("config.json", instead(lambda path: path.symlink_to("/dev/zero"))),
@@ -272,6 +325,28 @@ def test_hostile_runs_are_refused_by_name(kind, run, mixtea):
         code, out, err = mixtea(*verb)
         assert (code, out) == (2, "") and err.startswith(f"error: {run / name}: ") and err.count("\n") == 1
     assert not (run.parent / "out.tsv").exists()
+
+
+def test_files_that_take_little_room_but_have_no_holes_are_read(tmp_path, monkeypatch):
+    """As where the file system packs them, or writes them later, or knows nothing."""
+    (path := tmp_path / "zeros").write_bytes(bytes(run_files.HOLES_FROM))
+    run_files.check_plain(path)
+    monkeypatch.setattr(run_files, "_on_disk", lambda found: 0)
+    run_files.check_plain(path)
+    holes(run_files.HOLES_FROM - 1)(path)
+    run_files.check_plain(path)
+    holes(run_files.HOLES_FROM)(path)
+    with pytest.raises(RunError, match="zeros: 4,194,304 bytes, nearly all of them holes"):
+        run_files.check_plain(path)
+    holes(run_files.HOLES_FROM, bytes(run_files.HOLES_FROM // run_files.FILLED))(path)
+    run_files.check_plain(path)
+    holes(run_files.HOLES_FROM)(path)
+    monkeypatch.setattr(os, "lseek", refuses_to_say)
+    run_files.check_plain(path)
+
+
+def refuses_to_say(*_):
+    raise OSError(errno.EINVAL, "Invalid argument")
 
 
 def test_the_good_run_is_read_through_a_link_to_its_folder(run, tmp_path):
@@ -357,7 +432,7 @@ def test_no_pickle_is_opened_in_an_unfinished_training_either(tiny, tmp_path):
     marker, work = tmp_path / "marker", Unfinished(tmp_path / "run")
     settings = {"max_epochs": 2, "entity_dim": 4, "relation_dim": 4, "device": "cpu"}
     with work.held():
-        work.begin(Start(tiny, "paper", settings, {}))
+        work.begin(Start(tiny, "paper", settings))
         MixTEA("paper", **settings).fit(tiny, checkpoints=Checkpoints(work.folder, 0))
     assert work.start() is not None and work.epoch() == 2
     refused = 0

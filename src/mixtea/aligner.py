@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial, wraps
+from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +21,6 @@ from torch import Tensor
 import mixtea
 from mixtea import processes
 from mixtea.config import Config
-from mixtea.data.checksum import checksum
 from mixtea.data.task import PathOrStr, Task
 from mixtea.decoding import LastOpinions, last_opinions
 from mixtea.encode.encoder import Encoder
@@ -35,7 +33,7 @@ from mixtea.match.mapping import Mapping
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.memory import enough_memory
 from mixtea.prediction import Predictor
-from mixtea.second_chance import trained_with
+from mixtea.second_chance import kept_in, trained_with
 from mixtea.teach.council import OnRound
 from mixtea.teach.loop import Observer, OnEpoch
 
@@ -114,9 +112,9 @@ class MixTEA:
         that gives the student's vectors: for curves of scores that training must not see. `warm_start` is an aligner
         that was fitted to an earlier state of these graphs: what it learned of entities and relations that are still
         there, by label, is where this one begins. `checkpoints` is a folder to save the state of the training in from
-        time to time; if it holds one already, of the same task and settings, the training goes on from there, to the
-        same end. If another process of the run is lost, what was learned so far is kept, and ProcessLostError is
-        raised.
+        time to time; if it holds one already, of the same task, settings and warm start, the training goes on from
+        there, to the same end. If another process of the run is lost, what was learned so far is kept, and
+        ProcessLostError is raised.
         """
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
@@ -125,12 +123,8 @@ class MixTEA:
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), processes.together(device), enough_memory():
             start = None if warm_start is None else warm_start._learned()
-            if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
-                checkpoints = Checkpoints(checkpoints)
-            if checkpoints is not None:
-                checkpoints.key = f"{checksum(task)} {json.dumps(self.config.training_settings())}"
-            train = partial(trained_with, task, self.config, device, start, checkpoints)
-            trained = train(on_epoch, on_round, observer)
+            with kept_in(checkpoints, task, self.config, start) as kept:
+                trained = trained_with(task, self.config, device, start, kept, on_epoch, on_round, observer)
         self.task_, self._student, self._vectors = task, trained.student, None
         self.trace_, self._last = trained.trace.to_arrays(), None
         if trained.opinions is not None:

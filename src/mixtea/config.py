@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from mixtea.errors import ConfigError
+from mixtea.errors import ConfigError, shorten
+from mixtea.words import shortened
 
 
 def _field(default: Any, why: str, *, low: float | None = None, high: float | None = None,
@@ -177,7 +178,7 @@ class Config:
     def preset(cls, name: str = "best", **settings: Any) -> Config:
         """The settings of a preset, changed by `settings`."""
         if name not in PRESETS:
-            raise ConfigError(f"preset {name!r} is unknown. Choose one of {', '.join(PRESETS)}.")
+            raise ConfigError(f"preset {_shown(name)} is unknown. Choose one of {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **settings})
 
     @classmethod
@@ -213,14 +214,19 @@ def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1000:
         value = float(value)
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise ConfigError(f"{field.name} must be {_NAMES[kind]}, not {value!r}: {meta['why']}.")
+        raise ConfigError(f"{field.name} must be {_NAMES[kind]}, not {_shown(value)}: {meta['why']}.")
     if meta["choices"] and value not in meta["choices"]:
-        raise ConfigError(f"{field.name} must be one of {', '.join(meta['choices'])}, not {value!r}: {meta['why']}.")
+        choices = ", ".join(meta["choices"])
+        raise ConfigError(f"{field.name} must be one of {choices}, not {_shown(value)}: {meta['why']}.")
     low, high, below = meta["low"], meta["high"], meta["below"]
     inside = (low is None or value >= low) and (high is None or value <= high) and (below is None or value < below)
     if not inside:
-        raise ConfigError(f"{field.name} must be {allowed(field)}, not {value!r}: {meta['why']}.")
+        raise ConfigError(f"{field.name} must be {allowed(field)}, not {_shown(value)}: {meta['why']}.")
     return value
+
+
+def _shown(value: Any) -> str:
+    return shortened(repr(value), LONGEST_VALUE)
 
 
 def allowed(field: dataclasses.Field[Any]) -> str:
@@ -237,15 +243,18 @@ def parse_setting(assignment: str) -> tuple[str, Any]:
     name, equals, text = assignment.partition("=")
     name = name.strip()
     if not equals:
-        raise ConfigError(f"{assignment!r} is not of the form field=value.")
+        raise ConfigError(f"{shorten(assignment)} is not of the form field=value.")
     if name not in FIELDS:
         raise ConfigError(_unknown(name))
     if TYPES[name] is str:
         return name, text.strip()
     try:
-        return name, json.loads(text.strip().lower())
-    except ValueError:
-        raise ConfigError(f"{name} must be {_NAMES[TYPES[name]]}, not {text!r}.") from None
+        value = json.loads(text.strip().lower())
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, int | float):
+        raise ConfigError(f"{name} must be {_NAMES[TYPES[name]]}, not {shorten(text)}.")
+    return name, value
 
 
 def read_settings(path: Path) -> dict[str, Any]:
@@ -287,10 +296,10 @@ def describe() -> str:
 
 def _unknown(name: str) -> str:
     near = difflib.get_close_matches(name, FIELDS, n=1)
-    return f"There is no setting {name!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+    return f"There is no setting {shorten(name)}." + (f" Did you mean {near[0]!r}?" if near else "")
 
 
-LONGEST_SETTINGS, LONGEST_MESSAGE = 1 << 14, 2000  # bytes, characters
+LONGEST_SETTINGS, LONGEST_MESSAGE, LONGEST_VALUE = 1 << 14, 2000, 100  # bytes, characters
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from mixtea.words import visible
+from mixtea.words import shortened, visible
 
 SHOWN_PER_FILE = 20
 FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")
 KEPT = 400  # characters of a value: more than is ever shown
+LONGEST, LONGEST_LINE = 600, 1500  # characters of what is said about a value, and of a problem's line
 
 
 class MixTEAError(Exception):
@@ -19,9 +21,24 @@ class MixTEAError(Exception):
 
     exit_code = 2
 
+    def lines(self) -> list[str]:
+        """The lines that the message is meant to have: one, whatever names it quotes."""
+        return [str(self)]
+
 
 class DataError(MixTEAError, ValueError):
-    """An input file cannot be used as it is."""
+    """An input file cannot be used as it is; `listed` are the lines of a message that has several."""
+
+    listed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> Self:
+        error = cls("\n".join(listed := tuple(lines)))
+        error.listed = listed
+        return error
+
+    def lines(self) -> list[str]:
+        return list(self.listed) or super().lines()
 
 
 class ConfigError(MixTEAError, ValueError):
@@ -81,7 +98,7 @@ class MissingExtraError(MixTEAError, ImportError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in one place of one file."""
+    """One thing wrong in one place of one file. What is too long to be read is cut."""
 
     file: Path
     line: int | None
@@ -89,10 +106,15 @@ class Problem:
     what: str
     todo: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", self.value[:KEPT])
+        for name in ("what", "todo"):
+            object.__setattr__(self, name, shortened(getattr(self, name), LONGEST))
+
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line is not None else ""
         shown = f" {shorten(self.value)}" if self.value else ""
-        return f"  {where}{self.what}{shown}. {self.todo}"
+        return "  " + shortened(visible(f"{where}{self.what}{shown}. {self.todo}"), LONGEST_LINE)
 
 
 class Problems:
@@ -108,14 +130,14 @@ class Problems:
     def add(self, file: Path, line: int | None, value: str, what: str, todo: str) -> None:
         if self.kept[file] < self.limit:
             self.kept[file] += 1
-            self.found.append(Problem(file, line, value[:KEPT], what, todo))
+            self.found.append(Problem(file, line, value, what, todo))
         else:
             self.skipped[file] += 1
 
     def raise_if_any(self) -> None:
         """Raise one DataError that lists, for each file, the first twenty problems and their number."""
         if self.found:
-            raise DataError("\n".join(self._report()))
+            raise DataError.of(self._report())
 
     def _report(self) -> Iterator[str]:
         by_file: dict[Path, list[Problem]] = {}
@@ -140,5 +162,5 @@ def is_full_memory(error: BaseException) -> bool:
 
 def shorten(value: str, width: int = 100) -> str:
     """The value as a Python literal, so that invisible characters show, cut to a line's length."""
-    shown = repr(value)
+    shown = repr(value[:width])
     return shown if len(shown) <= width else shown[: width - 4] + "..." + shown[0]

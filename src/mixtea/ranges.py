@@ -40,6 +40,12 @@ class Range:
             return f"{self.field}={self.low}..{self.high}"
         return f"{self.field}=" + ",".join(v if isinstance(v, str) else json.dumps(v) for v in self.choices)
 
+    def holds(self, value: Any) -> bool:
+        """Whether it is one of the choices, of the same kind, or a number of the range."""
+        if self.choices:
+            return any(value == choice and type(value) is type(choice) for choice in self.choices)
+        return type(value) in (int, TYPES[self.field]) and self.low <= value <= self.high
+
     def distribution(self) -> BaseDistribution:
         """The range as Optuna has it."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch
 
 from mixtea import processes
 from mixtea.config import Config
-from mixtea.data.task import Task
+from mixtea.data.checksum import checksum
+from mixtea.data.task import PathOrStr, Task
 from mixtea.errors import DivergedError, RunError, TrainingError
 from mixtea.export.checkpoints import Checkpoints
 from mixtea.teach.council import OnRound
 from mixtea.teach.loop import Observer, OnEpoch, Start, Trainer
 from mixtea.teach.progress import Trained
 from mixtea.teach.resume import restore
+from mixtea.teach.state import as_array
 
 logger = logging.getLogger(__name__)
 SLOWER = 0.1  # times the learning rate, after it diverged
+
+
+@contextmanager
+def kept_in(
+    checkpoints: Checkpoints | PathOrStr | None, task: Task, config: Config, start: Start | None
+) -> Iterator[Checkpoints | None]:
+    """The checkpoints of a training, which fit no other. A folder that is named is held while the block runs.
+
+    Who gives checkpoints ready made holds their folder, and knows what the training began with.
+    """
+    if checkpoints is None:
+        yield None
+        return
+    kept = checkpoints if isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
+    kept.key = f"{checksum(task)} {json.dumps(config.training_settings())}"
+    if kept is checkpoints:
+        yield kept
+        return
+    if start is not None:
+        digest = hashlib.sha256(checksum(start[0]).encode())
+        for name, value in start[1].items():
+            digest.update(name.encode() + as_array(value).tobytes())
+        kept.key += f" after {digest.hexdigest()}"
+    with kept.held() if processes.is_first() else nullcontext():
+        yield kept
 
 
 def trained_with(

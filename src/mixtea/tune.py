@@ -29,9 +29,12 @@ from mixtea.errors import ConfigError, DataError, MissingExtraError, MixTEAError
 from mixtea.export.files import check_free, whole_file
 from mixtea.export.lock import alone
 from mixtea.ranges import Range
+from mixtea.words import visible
 
 logger = logging.getLogger(__name__)
 FORMAT = 1
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of a file that is not as it was
+STATES = ("complete", "pruned", "failed")
 STARTUP = 5  # finished trials before the first can be pruned
 ENOUGH = 10  # finished trials before importance says anything
 
@@ -193,10 +196,13 @@ class Study:
     def save(self) -> None:
         """`tune.json`, `trials.csv` and, once there is a best trial, `best.toml`."""
         content = {"format": FORMAT, **self.about, "trials": [dataclasses.asdict(trial) for trial in self.trials]}
-        with whole_file(self.out / "tune.json") as path:
+        with whole_file(self.out / "tune.json", follow=False) as path:
             path.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
         names = [one.field for one in self.ranges]
-        with whole_file(self.out / "trials.csv") as path, path.open("w", encoding="utf-8", newline="") as file:
+        with (
+            whole_file(self.out / "trials.csv", follow=False) as path,
+            path.open("w", encoding="utf-8", newline="") as file,
+        ):
             table = csv.writer(file, lineterminator="\n")
             table.writerow(["number", "state", "value", "seconds", "epochs", *names, "seed", "version", "note"])
             for trial in self.trials:
@@ -206,7 +212,7 @@ class Study:
         if self.best is not None:
             said = f"# preset {self.preset}, trial {self.best.number}: validation Hit@1 {self.best.value:.4f}\n"
             lines = [f"{name} = {json.dumps(value)}\n" for name, value in self.best_settings().items()]
-            with whole_file(self.out / "best.toml") as path:
+            with whole_file(self.out / "best.toml", follow=False) as path:
                 path.write_text(said + "".join(lines), encoding="utf-8")
 
     def _read(self) -> list[Trial]:
@@ -220,8 +226,8 @@ class Study:
             content = json.loads(file.read_text(encoding="utf-8"))
             there = {name: content[name] for name in ("format", *self.about)}
             trials = [Trial(**trial) for trial in content["trials"]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{file}: damaged ({error!r}). Name another folder.") from None
+        except DAMAGE as error:
+            raise RunError(f"{file}: damaged ({visible(repr(error), 200)}). Name another folder.") from None
         other = [
             f"{name} {there[name]!r}, not {value!r}"
             for name, value in {"format": FORMAT, **self.about}.items()
@@ -231,7 +237,29 @@ class Study:
             raise RunError(
                 f"{self.out}: a search is there with {'; '.join(other)}. Call it as before, or name another."
             )
-        return trials
+        try:
+            return [self._checked(trial) for trial in trials]
+        except DAMAGE as error:
+            raise RunError(f"{file}: damaged ({error}). Name another folder.") from None
+
+    def _checked(self, trial: Trial) -> Trial:
+        """The trial, if it can be one of this search."""
+        numbers = [trial.number, trial.seed, trial.seconds, trial.epochs]
+        numbers += [part for validation in trial.validations for part in validation]
+        if not all(type(number) in (int, float) and abs(number) < 1e18 for number in numbers):
+            raise ValueError("what should be a number is none")
+        if any(len(validation) != 2 for validation in trial.validations):
+            raise ValueError("validations of another form")
+        if trial.state not in STATES or not all(type(text) is str for text in (trial.version, trial.note)):
+            raise ValueError("what it says of how it ended")
+        has_value = type(trial.value) in (int, float) and 0 <= (trial.value or 0) <= 1
+        if not has_value and (trial.state == "complete" or trial.value is not None):
+            raise ValueError("a value that is none")
+        if trial.settings.keys() != {one.field for one in self.ranges} or not all(
+            one.holds(trial.settings[one.field]) for one in self.ranges
+        ):
+            raise ValueError("settings that are not searched")
+        return trial
 
 
 def _optuna() -> Any:

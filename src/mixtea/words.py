@@ -10,12 +10,15 @@ METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MR
 DECODED = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
 
 # What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape
-# sequences begin with one, in C1 as well); the soft hyphen; marks, embeddings and isolates that turn the direction of
-# writing; spaces without width; separators of lines and paragraphs; invisible operators; the byte order mark; what is
-# no character; tags, which spell unseen words; half a character.
+# sequences begin with one, in C1 as well); the soft hyphen and the grapheme joiner; marks, embeddings and isolates that
+# turn the direction of writing; letters without a shape, of Korean, Khmer and Mongolian; spaces without width;
+# separators of lines and paragraphs; invisible operators; an empty pattern of Braille; the byte order mark; annotations
+# and what is no character; controls of hieroglyphs, shorthand and music; tags, which spell unseen words, and all that
+# stands with them; half a character.
 _UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
-    "\U000e0000-\U000e007f\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U00013430-\U0001345f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -25,8 +28,8 @@ def visible(text: object, longest: int | None = None) -> str:
 
     A label or a file name so shown cannot steer a terminal, turn the direction of what stands beside it, or break a
     line. The joiners U+200C and U+200D stay, for Persian, the scripts of India and composed emoji are spelled with
-    them; so do variation selectors. Tags become escapes, though the flag of England is spelled with them. With
-    `longest`, more characters than that are cut.
+    them; so do the variation selectors U+FE00 to U+FE0F. Tags become escapes, though the flag of England is spelled
+    with them. With `longest`, more characters than that are cut.
 
     >>> visible("a\x1b]0;title\x07\nb\u202e"), visible("می\u200cخواهم") == "می\u200cخواهم", visible("abcd", 3)
     ('a\\x1b]0;title\\x07\\nb\\u202e', True, 'abc…')
@@ -36,9 +39,23 @@ def visible(text: object, longest: int | None = None) -> str:
     return shown if longest is None or len(whole) <= longest else shown + "…"
 
 
-def visible_lines(text: object) -> str:
-    """The same for text whose lines are meant."""
-    return "\n".join(map(visible, str(text).split("\n")))
+def shortened(text: str, longest: int) -> str:
+    """A text without its middle if it is too long: how a sentence begins and ends says most of it.
+
+    >>> shortened("from a long name, line 3", 12), shortened("line 3", 6)
+    ('from a…line 3', 'line 3')
+    """
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half].rstrip()}…{text[-half:]}"
+
+
+def whole_text(text: str) -> str:
+    """The text, half characters in it as escapes: names of files that are not UTF-8 come with such.
+
+    >>> whole_text("caf\\udce9")
+    'caf\\\\udce9'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def json_text(value: Any) -> str:

@@ -212,6 +212,31 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
     )
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_names_that_are_not_utf_8_cost_no_training(folder, tmp_path, mixtea):
+    odd = os.fsdecode(b"caf\xe9")
+    folder.rename(tmp_path / odd)
+    write(tmp_path, {f"{odd}.tsv": SOURCE, "b.tsv": TARGET, f"l{odd}.tsv": LINKS + "a\tA\n"})
+    own = ("--source", tmp_path / f"{odd}.tsv", "--target", tmp_path / "b.tsv", "--links", tmp_path / f"l{odd}.tsv")
+    for args, name in (((tmp_path / odd,), r"caf\udce9"), (own, r"caf\udce9-b")):
+        run = tmp_path / f"{odd}-run-{len(args)}"
+        code, _, err = mixtea("fit", *args, "--out", run, *SHORT)
+        assert code == 0 and r"caf\udce9-run" in err and (run / "report.html").exists()
+        assert json.loads((run / "run.json").read_text(encoding="utf-8"))["task"] == name
+        assert mixtea("export", run, "--out", tmp_path / f"{odd}.sssom.tsv")[0] == 0
+    assert mixtea("inspect", *own, "--json")[0] == 0
+
+
+@pytest.mark.parametrize("name", [VALID, "attr_triples_1", "ent_names_2"])
+def test_a_link_to_nowhere_is_not_taken_for_nothing(name, folder, mixtea):
+    (folder / name).unlink(missing_ok=True)
+    for there, said in (("nowhere", "no such file"), ((folder / name).name, "Too many levels of symbolic links")):
+        (folder / name).symlink_to(there)
+        code, _, err = mixtea("inspect", folder)
+        assert code == 2 and f"{folder / name}: " in err and said in err
+        (folder / name).unlink()
+
+
 def test_score_of_other_links_and_as_json(run, tmp_path, mixtea):
     code, out, _ = mixtea("score", run, "--json")
     scores = json.loads(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -239,3 +240,54 @@ def test_a_full_disk_at_the_end_keeps_what_was_learned(folder, tmp_path, mixtea,
         code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT, "--checkpoint-every", "0")
     assert code == 1 and "No space left on device" in err and "Go on with: mixtea fit --resume" in err
     assert mixtea("fit", "--resume", "--out", tmp_path / "run")[0] == 0
+
+
+def test_a_score_that_needs_too_much_memory_does_not_cost_the_run(folder, tmp_path, mixtea, monkeypatch):
+    def full(*args, **kwargs):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("mixtea.aligner.MixTEA.score", full)
+        code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
+    assert code == 0 and "the test links could not be scored: memory is full" in err
+    assert mixtea("score", tmp_path / "run")[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("mixtea.aligner.MixTEA.save", full)
+        call = ("fit", folder, "--out", tmp_path / "other", *SHORT, "--checkpoint-every", "0")
+        code, _, err = mixtea(*call)
+    assert code == 1 and "memory is full" in err and "Go on with: mixtea fit --resume" in err
+
+
+def test_a_run_of_another_training_is_not_taken_for_its_end(folder, tmp_path, mixtea, monkeypatch):
+    out = tmp_path / "run"
+    assert mixtea("fit", folder, *SHORT, "--out", tmp_path / "whole")[0] == 0
+    assert mixtea("fit", folder, *SHORT, "--seed", "2", "--out", tmp_path / "other")[0] == 0
+    stopped(mixtea, monkeypatch, "fit", folder, *SHORT, "--out", out)
+    shutil.copytree(tmp_path / "other", out)
+    code, _, err = mixtea("fit", "--resume", "--out", out)
+    assert code == 2 and "a run is already there" in err and Unfinished(out).epoch() == 2
+    assert mixtea("fit", "--resume", "--out", out, "--overwrite")[0] == 0
+    assert files(out) == files(tmp_path / "whole")
+
+
+def test_a_warm_start_from_a_run_that_is_another_now(folder, tmp_path, mixtea, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert mixtea("fit", folder, *SHORT, "--out", "old")[0] == 0
+    stopped(mixtea, monkeypatch, "fit", folder, *SHORT, "--warm-start", "old", "--out", "run")
+    assert mixtea("fit", folder, *SHORT, "--seed", "2", "--out", "old", "--overwrite")[0] == 0
+    shutil.copytree("run.unfinished", "again.unfinished")
+    code, _, err = mixtea("fit", "--resume", "--out", "run")
+    assert code == 0 and "not compared with the earlier run" in err and "not the run any more" in err
+    assert "changes.tsv" not in files(tmp_path / "run")
+    for path in (tmp_path / "again.unfinished").glob("checkpoint-*"):
+        path.unlink()
+    code, _, err = mixtea("fit", "--resume", "--out", "again")
+    assert code == 2 and "not the run any more that the training began with" in err
+
+
+def test_its_own_settings_may_be_said_again_whatever_the_preset(folder, tmp_path, mixtea, monkeypatch):
+    out, own = tmp_path / "run", ("--set", "teaching=mutual")
+    stopped(mixtea, monkeypatch, "fit", folder, *SETTINGS, "--set", "max_epochs=3", *own, "--out", out)
+    code, _, err = mixtea("fit", "--resume", "--out", out, "--set", "teaching=one_to_one")
+    assert code == 2 and "goes on with its own settings" in err
+    assert mixtea("fit", "--resume", "--out", out, *own)[0] == 0

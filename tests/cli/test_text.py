@@ -13,9 +13,11 @@ import sys
 
 import pytest
 import torch
-from conftest import benchmark_files, write
+from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
-from mixtea import cli
+from mixtea import DataError, cli, load_task
+from mixtea.cli.saying import LONGEST
+from mixtea.errors import Problem, Problems
 from mixtea.words import json_text, visible
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -65,6 +67,81 @@ def test_problems_keep_their_lines(tmp_path, mixtea):
     assert [line for line in lines if re.match("error: |  line |.*: [0-9]+ problem", line)] == lines and len(lines) > 4
 
 
+FORGED = "\n  line 9: forged"
+
+
+def own_files(tmp_path, links="l.tsv"):
+    """Two graphs and links of a user, and the options that name them."""
+    write(tmp_path, {"a.tsv": SOURCE, "b.tsv": TARGET, links: LINKS})
+    return ("--source", tmp_path / "a.tsv", "--target", tmp_path / "b.tsv", "--links", tmp_path / links)
+
+
+def test_names_forge_no_lines(tmp_path, mixtea):
+    fold = write(tmp_path / "oe", benchmark_files() | {f"721_5fold/a{FORGED}/train_links": ""})
+    called = own_files(tmp_path, f"l{FORGED}.tsv")
+    write(tmp_path, {"t.tsv": LINKS})
+    header = f": 1 problem{FORGED}"
+    for args, n_lines in (
+        (("inspect", fold, "--fold", 7), 1),
+        (("inspect", f"x{FORGED}"), 1),
+        (("predict", f"x{FORGED}", "--out", tmp_path / "p.tsv"), 1),
+        (("inspect", *called[:4], "--links", f"x{header}"), 2),
+        (("inspect", *called, "--test-links", tmp_path / "t.tsv"), 6),
+    ):
+        code, out, err = mixtea(*args)
+        assert (code, out) == (2, "") and err.count("\n") == n_lines, err
+        assert FORGED not in err and r"\n  line 9: forged" in err
+
+
+def test_an_error_knows_its_lines(tmp_path):
+    with pytest.raises(DataError) as refused:
+        load_task(source=tmp_path / "a", target=tmp_path / f"b{FORGED}", links=tmp_path / "c\nd")
+    lines = refused.value.lines()
+    assert str(refused.value) == "\n".join(lines) and len(lines) == 6 and not any("\n" in line for line in lines)
+    assert DataError(f"a{FORGED}").lines() == [f"a{FORGED}"]
+
+
+def test_messages_are_cut_in_the_middle(tmp_path):
+    long = "x" * 3_000_000
+    problem = Problem(tmp_path, 1, long, f"linked to {long} here and to {long} in a file, line 3:", long)
+    assert len(problem.value + problem.what + problem.todo) < 2000
+    assert str(problem).startswith("  line 1: linked to xxx") and " in a file, line 3: 'xxx" in str(problem)
+    problems = Problems()
+    problems.add(tmp_path, 1, "\x1b" * 400, "\U0001d173" * 3000, "Mend it.")
+    with pytest.raises(DataError) as refused:
+        problems.raise_if_any()
+    assert len(str(refused.value)) < 2000 and str(refused.value).endswith(". Mend it.")
+
+
+def test_labels_too_long_to_read_are_not_printed(tmp_path, mixtea):
+    long = "a relation " * 20_000
+    called = own_files(tmp_path)
+    write(tmp_path, {"a.tsv": SOURCE.replace("\tr\t", f"\t{long}\t"), "l.tsv": LINKS + f"a\t{long}\n{long}\tA\n"})
+    code, _, err = mixtea("inspect", *called)
+    assert code == 2 and len(err) < 3000
+    write(tmp_path, {"l.tsv": LINKS})
+    code, out, _ = mixtea("inspect", *called, "--device", "cpu")
+    assert code == 0 and len(out) < 10_000 and "…" in out
+    code, _, err = mixtea("inspect", *called, "--limit", long)
+    assert code == 2 and len(err) < 2 * LONGEST
+
+
+def test_what_is_logged_can_be_shown(tmp_path, caplog):
+    evil = (
+        write(tmp_path, {f"l{COLOUR}\n.tsv": LINKS + "a\tA\n", "a.tsv": SOURCE, "b.tsv": TARGET}) / f"l{COLOUR}\n.tsv"
+    )
+    task = load_task(source=tmp_path / "a.tsv", target=tmp_path / "b.tsv", links=evil)
+    assert [record.getMessage() for record in caplog.records] == list(task.warnings) and is_text(task.warnings[0])
+    assert task.warnings == (f"{visible(evil)}: 1 repeated link, used once",)
+
+
+def test_letters_without_a_shape_are_shown():
+    hidden = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180f\u3164\uffa0\u2800\ufff0\ufff8\U00013430\U0001345f\U0001bca0"
+    for letter in hidden + "\U0001d173\U0001d17a\U000e0000\U000e0100\U000e01ef\U000e0fff":
+        assert visible(letter) == letter.encode("ascii", "backslashreplace").decode()
+    assert visible("\ufe0e\ufe0f\u200c\u200d한ក") == "\ufe0e\ufe0f\u200c\u200d한ក"
+
+
 def test_log_lines_stay_lines():
     record = logging.makeLogRecord({"levelname": "WARNING", "msg": "%s: left out", "args": (f"{TITLE}\nb",)})
     assert cli._Visible("%(levelname)s: %(message)s").format(record) == r"WARNING: \x1b]0;owned\x07\nb: left out"
@@ -81,7 +158,7 @@ ENDS = {
     "GPU memory": (torch.OutOfMemoryError("CUDA out of memory. Tried"), 1, "error: memory is full (CUDA out of"),
     "torch's memory": (RuntimeError("DefaultCPUAllocator: can't allocate memory: you"), 1, "error: memory is full ("),
     "a full disk": (OSError(errno.ENOSPC, "No space left", "x\x1b"), 1, "error: x\\x1b: cannot be written (No space"),
-    "a broken disk": (OSError(errno.EIO, "Input/output error"), 1, "error: standard output: cannot be written (Input"),
+    "a broken disk": (OSError(errno.EIO, "Input/output error"), 1, "error: a file could not be read or written (Input"),
     "permissions": (PermissionError(errno.EACCES, "Permission denied", "x\n"), 2, "error: x\\n: Permission denied."),
 }
 
@@ -136,6 +213,13 @@ def test_a_full_standard_output_is_one_message():
     assert (
         code == 1 and err == "error: standard output: cannot be written (No space left on device). Make room for it.\n"
     )
+
+
+def test_a_standard_output_that_fills_up_on_the_way_is_named(tmp_path):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        code, err = called("inspect", *own_files(tmp_path), "--device", "cpu", stdout=full)
+    assert code == 1 and err.endswith("error: standard output: cannot be written (No space left on device). Make room "
+                                      "for it.\n")  # fmt: skip
 
 
 def test_nobody_listening_on_standard_error_stops_no_work(broken_pipe, tmp_path):

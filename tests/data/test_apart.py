@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -36,7 +37,7 @@ WANTED = {"format": "TURTLE", "base": None, "by_line": False, "xml": XML, "mib":
 def child(content, **wanted):
     """What the child makes of the content, in this process."""
     out = io.BytesIO()
-    found = rdf_child.parse(WANTED | wanted, io.BytesIO(content.encode()), out, lambda: None)
+    found = rdf_child.parse(WANTED | wanted, io.BytesIO(content.encode()), out, lambda n: None)
     return out.getvalue().decode().splitlines(), found
 
 
@@ -67,7 +68,7 @@ def test_what_is_wrong_is_told_with_its_line(wanted, content, about):
 def test_prefixes_that_nobody_knows_are_not_sent():
     assert dict(rdf_child.few({"b": "x", "a": "y" * 3000, "c": "z"})) == {"b": "x", "c": "z"}
     assert dict(rdf_child.few({str(i): "x" for i in range(20_000)})) == {}
-    reader = rdf_child.Reader(io.BytesIO(b"a\nb"), False, None, lambda: None)
+    reader = rdf_child.Reader(io.BytesIO(b"a\nb"), False, None, lambda n: None)
     assert (reader.read(), reader.line) == (b"a\nb", 2)
 
 
@@ -86,6 +87,32 @@ def test_xml_that_hurts_its_parser_is_noticed_first(content, limit):
     with pytest.raises(WrongError) as caught:
         XmlScan(**XML).checked(content.encode())
     assert caught.value.about["limit"] == limit and caught.value.about["line"] == 1
+
+
+SPACES = " ".join(f"xmlns:p{i}='a:'" for i in range(9_000))
+NAMES = " ".join(f"a{i}=''" for i in range(9_000))
+
+
+@pytest.mark.parametrize("content", [RDF + f"<a {SPACES}>" + "<a/>\n" * 10**5, RDF + f"<a {NAMES}/>\n" * 10])
+def test_attributes_and_namespaces_that_take_long_together(content):
+    scan = XmlScan(**XML | {"max_columns": 10_000, "max_token": 10**6})
+    with pytest.raises(WrongError, match="elements that take long, the last with") as caught:
+        for place in range(0, len(content), 10**5):
+            scan.checked(content[place : place + 10**5].encode())
+    assert caught.value.about["limit"] == "max_columns" and caught.value.about["line"] > 5
+
+
+def test_namespaces_count_where_they_are_in_scope():
+    scan = XmlScan(**XML | {"max_columns": 10_000})
+    few = " ".join(f"xmlns:p{i}='a:'" for i in range(200))
+    scan.checked((RDF + f"<a {few}><b {few}/></a>\n" * 1000).encode())
+    assert scan.n_bound == 2 and scan.depth == 1
+
+
+def test_the_name_of_an_entity_is_cut():
+    with pytest.raises(WrongError) as caught:
+        XmlScan(**XML).checked(f"<!DOCTYPE r [<!ENTITY {'a' * 10**5} '{'x' * 1001}'>]>".encode())
+    assert len(str(caught.value)) < 200
 
 
 def test_entities_that_grow_in_tags_are_noticed_by_expat():
@@ -115,15 +142,24 @@ def test_the_box(monkeypatch, capsys):
     monkeypatch.setattr(signal, "setitimer", lambda *args: timers.append(args))
     monkeypatch.setattr(signal, "signal", lambda *args: None)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (7, 10**15))
+    used = iter([10.0, 10.0, 11.5, 13.9, 14.0, 20.0])
+    monkeypatch.setattr(time, "process_time", lambda: next(used))
     go_on = box.shut_in(100, 2.0)
-    go_on()
-    assert timers == [(signal.ITIMER_PROF, 2.0)] * 2 and limits[0][1][0] > 100 << 20 and limits[1][1] == (0, 10**15)
+    for n in (0, box.SHARE, box.SHARE, 0):
+        go_on(n)  # what is left of 2 seconds, then of 4, of 6 and of 6, but never more than 2
+    assert [seconds for _, seconds in timers] == pytest.approx([2.0, 0.5, 0.1, 2.0, box.SOON])
+    assert (
+        {which for which, _ in timers} == {signal.ITIMER_PROF}
+        and limits[0][1][0] > 100 << 20
+        and limits[1][1] == (0, 10**15)
+    )
     monkeypatch.setattr(resource, "getrlimit", lambda _: (7, resource.RLIM_INFINITY))
     monkeypatch.setattr(box, "STATUS", "/no/such/file")
+    monkeypatch.setattr(time, "process_time", lambda: 0.0)
     box.shut_in(100, 2.0)
     assert limits[2:] == [(resource.RLIMIT_CORE, (0, resource.RLIM_INFINITY))]
     monkeypatch.setitem(sys.modules, "resource", None)
-    assert box.shut_in(100, 2.0)() is None
+    assert box.shut_in(100, 2.0)(1) is None
     monkeypatch.setattr(sys, "argv", ["x", '{"a": 1}'])
 
     def wrong(_):
@@ -133,7 +169,7 @@ def test_the_box(monkeypatch, capsys):
         raise BrokenPipeError
 
     assert (box.run(lambda wanted: wanted), box.run(wrong), box.run(unwanted)) == (0, box.WRONG, 0)
-    assert capsys.readouterr().err == '{"a": 1}{"what": "bad", "line": 3}'
+    assert capsys.readouterr().err == '\n{"a": 1}\n{"what": "bad", "line": 3}'
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(rdf_child, "run", lambda _: 5)
@@ -149,19 +185,23 @@ def test_the_box(monkeypatch, capsys):
 
 def test_the_work_of_a_child_from_end_to_end(tmp_path, monkeypatch):
     """In this process, with files in place of its streams."""
-    monkeypatch.setattr(rdf_child, "shut_in", lambda *_: lambda: None)
+    told = []
+    monkeypatch.setattr(rdf_child, "shut_in", lambda *_: told.append)
     (tmp_path / "in").write_text(TTL)
     with (tmp_path / "in").open() as source, (tmp_path / "out").open("w") as out:
         monkeypatch.setattr(sys, "stdin", source)
         monkeypatch.setattr(sys, "stdout", out)
         assert rdf_child.work(WANTED) == {"prefixes": {"e": "a:"}}
     assert (tmp_path / "out").read_text().count("\n") == 3
+    assert told == [len(TTL), (tmp_path / "out").stat().st_size]
 
 
 HOW = {
-    "import os, signal; os.kill(os.getpid(), signal.SIGPROF)": "got nowhere for 3 seconds: beyond the limit max_stall",
+    "import os, signal; os.kill(os.getpid(), signal.SIGPROF)": "got nowhere for 3 seconds, .*: beyond the limit max_st",
     "print('memory allocation of 5 bytes failed', file=sys.stderr); sys.exit(6)": "more than 640 MiB: beyond",
     "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": r"its parser crashed on it \(SIGSEGV\)",
+    "print('warning', end='{}', file=sys.stderr)": r"its parser crashed on it \(exit code 0\)",
+    "print('5', file=sys.stderr)": r"its parser crashed on it \(exit code 0\)",
     "raise SystemExit(5)": r"crashed on it \(exit code 5\)",
     "print('<a:a> <a:b>'); print('{}', file=sys.stderr)": "not Turtle: .*",
     "[print('x ' * 9999) for _ in range(9999)]": "not Turtle: its parser crashed on it",
@@ -239,7 +279,7 @@ PAIRS = {"x": ["0", "1"], "source": ["a", None], "target": [1, 2]}
 
 def parquet_work(tmp_path, monkeypatch, content, **wanted):
     """What the child makes of a file, in this process: the rows, or what is wrong."""
-    monkeypatch.setattr(parquet_child, "shut_in", lambda *_: lambda: None)
+    monkeypatch.setattr(parquet_child, "shut_in", lambda *_: lambda n: None)
     (tmp_path / "in").write_bytes(content)
     with (tmp_path / "in").open() as source, (tmp_path / "out").open("w") as out:
         monkeypatch.setattr(sys, "stdin", source)
@@ -268,6 +308,9 @@ def test_parquet_in_the_child(tmp_path, monkeypatch):
     assert found(parquet(PAIRS), headers=[("no", "such")]) == [{"c0": "0", "c1": "a"}, {"c0": "1", "c1": ""}]
     few = parquet(PAIRS, source=pa.dictionary(pa.int8(), pa.string()))  # as pandas writes categories
     assert found(few) == [{"c0": "a", "c1": "1"}, {"c0": "", "c1": "2"}]
+    for places in (pa.uint8(), pa.uint16(), pa.uint32()):
+        unsigned = parquet(PAIRS, source=pa.dictionary(places, pa.string()))
+        assert found(unsigned) == [{"c0": "a", "c1": "1"}, {"c0": "", "c1": "2"}]
     assert found(b"")["what"] == "it is empty"
     assert found(b"PAR1")["what"] == "it does not begin and end as Parquet does"
     assert found(b"PAR1" + bytes(20) + b"\xff\xff\0\0PAR1")["what"] == "its footer would be longer than the file"
@@ -283,6 +326,11 @@ def test_parquet_in_the_child(tmp_path, monkeypatch):
     damaged = bytearray(parquet(PAIRS))
     damaged[-300:-200] = bytes(100)
     assert isinstance(found(bytes(damaged)), dict)
+    long = found(parquet({"x" * 10**5: [{"y" * 10**5: 1}], "z": ["a"]}))
+    assert long["what"] == "type" and len(long["name"]) == len(long["type"]) == 400
+    assert found(parquet({"x" * 10**5: ["a"]}))["names"] == ["x" * 400]
+    monkeypatch.setattr(pq, "ParquetFile", lambda _: (_ for _ in ()).throw(OverflowError("x" * 10**5)))
+    assert found(parquet(PAIRS)) == {"what": "x" * 400}
     monkeypatch.setattr(pq, "ParquetFile", lambda _: (_ for _ in ()).throw(pa.ArrowMemoryError))
     with pytest.raises(MemoryError):
         found(parquet(PAIRS))
@@ -318,6 +366,28 @@ def test_a_parquet_stream_that_is_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(process, "START", "pass")
     with pytest.raises(UnreadableError, match=r"crashed on it \(exit code 0\)"):
         parquet_columns(tmp_path / "g.parquet", [("source", "target")])
+
+
+def test_packed_parquet_is_looked_at_before_it_is_unpacked(tmp_path, monkeypatch):
+    headers, path = [("source", "target")], tmp_path / "g.parquet.gz"
+    path.write_bytes(gzip.compress(parquet(PAIRS)))
+    assert parquet_columns(path, headers)[0].tolist() == ["a", ""]
+
+    class Full(io.BytesIO):
+        """A disk that takes a little, and then nothing more."""
+
+        def write(self, data):
+            if self.tell():
+                raise OSError(28, "No space left on device")
+            return super().write(data[:10])
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Full())
+    with pytest.raises(UnreadableError, match=rf"temporary folder {tempfile.gettempdir()} \(No space left") as caught:
+        parquet_columns(path, headers)
+    assert "TMPDIR" in str(caught.value)
+    path.write_bytes(gzip.compress(b"head,relation,tail\n" * 1000))
+    with pytest.raises(UnreadableError, match="it does not begin as Parquet does"):
+        parquet_columns(path, headers)
 
 
 def test_a_packed_file_that_is_cut_while_it_is_parsed(tmp_path, monkeypatch):

@@ -21,6 +21,11 @@ ZST = zstandard.ZstdCompressor(write_checksum=True).compress
 NAMES = ("head", "relation", "tail")
 TWO = parquet({"head": ["a"], "tail": ["b"]})
 
+LATIN = (
+    b'<?xml version="1.0" encoding="ISO-8859-1"?>\n<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
+    b'xmlns="http://e/"><r:Description r:about="http://e/a"><n>caf\xe9</n></r:Description></r:RDF>'
+)
+
 
 def table(*columns):
     return parquet(dict(zip(NAMES, columns, strict=True)))
@@ -40,6 +45,9 @@ BAD = {
     "zstd without the ending": ("g.csv", ZST(TSV), "compressed with zstd. Add .zst to its name"),
     "UTF-16": ("g.ttl", NT.decode().encode("utf-16"), "UTF-16 text, which is not UTF-8"),
     "no RDF": ("g.nt", b"hello\n", "line 1: not N-Triples: "),
+    "XML in another encoding": ("g.rdf", LATIN, "not RDF/XML: Only UTF-8 is supported by the RDF/XML parser. Save"),
+    "XML that is not UTF-8": ("g.rdf", LATIN.partition(b"\n")[2], "byte sequence from index 3. Save the file as UTF-8"),
+    "Turtle that is not UTF-8": ("g.ttl", b'<a:a> <a:b> "caf\xe9" .', "(column 17). Save the file as UTF-8"),
     "no XML": ("g.rdf", b"hello\n", "line 1: not RDF/XML: "),
     "HTML": ("g.owl", b"<html>\n<body>404</body></html>", "line 1: not RDF/XML: "),
     "no Parquet": ("g.parquet", b"head,relation,tail\n", "not Parquet ("),

@@ -13,11 +13,13 @@ import zstandard
 
 from mixtea.data import door, packed
 from mixtea.data.files import UnreadableError, opened
+from mixtea.data.limits import Limits, applied
 from mixtea.data.lines import CHUNK, Lines, line_blocks
 from mixtea.data.packed import GzipFrame, Unpacked
+from mixtea.data.rdf import Statements
 from mixtea.data.rdf_sources import ByLine
 from mixtea.data.text import read_table
-from mixtea.data.zstd import ZstdFrame
+from mixtea.data.zstd import zstd_frames
 from mixtea.errors import Problems
 
 ZST = zstandard.ZstdCompressor().compress
@@ -59,7 +61,7 @@ def test_what_fails_while_reading_is_told(tmp_path, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize("pack, frame", [(gzip.compress, GzipFrame), (ZST, ZstdFrame)])
+@pytest.mark.parametrize("pack, frame", [(gzip.compress, GzipFrame), (ZST, zstd_frames())])
 @pytest.mark.parametrize("data", [b"", b"x", b"y" * (1 << 22), NOISE])
 def test_frames_follow_each_other_with_padding(pack, frame, data, tmp_path):
     whole = pack(data) + pack(b"") + bytes(20_000) + pack(data) + bytes(5)
@@ -79,7 +81,7 @@ def test_frames_follow_each_other_with_padding(pack, frame, data, tmp_path):
 def test_packed_bytes_that_hold_nothing(monkeypatch):
     monkeypatch.setattr(packed, "MOST_IDLE", 100_000)
     skipped = struct.pack("<II", 0x184D2A50, 10**6) + bytes(10**6)
-    for data, frame in ((gzip.compress(b"x") + bytes(300_000), GzipFrame), (skipped, ZstdFrame)):
+    for data, frame in ((gzip.compress(b"x") + bytes(300_000), GzipFrame), (skipped, zstd_frames())):
         with pytest.raises(packed.DamagedError, match="hold nothing"):
             Unpacked(io.BytesIO(data), frame).readall()
 
@@ -88,7 +90,7 @@ def test_a_zstd_frame_gives_little_at_a_time():
     """A gigabyte of zeros in 32 kB: what comes of one piece is all that is in memory."""
     packer = zstandard.ZstdCompressor().compressobj()
     data = b"".join(packer.compress(bytes(1 << 20)) for _ in range(300)) + packer.flush()
-    sizes, frame, rest = [], ZstdFrame(), memoryview(data)
+    sizes, frame, rest = [], zstd_frames()(), memoryview(data)
     while rest:
         found, rest = frame.unpack(rest)
         sizes.append(len(found))
@@ -103,14 +105,78 @@ def test_blocks_of_lines_are_whole_lines(tmp_path):
     assert [start for start, _ in blocks] == [1 + sum(b.count(b"\n") for _, b in blocks[:i]) for i in range(4)]
 
 
-def test_nesting_is_counted_in_a_line_over_blocks(tmp_path):
-    blocks = iter([b"<<( <<( ", b"<<( \n <<( \n\n", b"x", b""])
-    lines = Lines(tmp_path, lambda _: next(blocks))
-    lines.block()
-    assert lines.depth == 2
-    lines.block()
-    assert lines.depth == 0 and lines.n == 3
-    assert lines.read() == b"x" and lines.read(5) == b""
+def read_as_rdf(path, *blocks):
+    """Have the blocks looked at as a file of lines, of which at most two triples may stand in each other."""
+    with applied(Limits(max_nesting=2)):
+        rest = iter(blocks)
+        lines = Lines(path, lambda _: next(rest), rdf=True)
+        for _ in blocks:
+            lines.block()
+    return lines.n
+
+
+DEEP = b"a <<( a <<( a <<( a )>> )>> )>> .\n"
+
+
+@pytest.mark.parametrize(
+    "blocks, line",
+    [
+        ([DEEP], 1),
+        ([b"a\n\n" + DEEP], 3),
+        ([b"a <<( a <<( ", b"x ", b"<<( "], 1),
+        ([b'a "x" ', b"<<( <<( ", b"<<( "], 1),
+        ([b'a\nb "<<(', b"\\", b'" <<( <<( <<( " <<( <<( <<('], 2),
+    ],
+)
+def test_triples_in_triples_that_are_too_deep(blocks, line, tmp_path):
+    with pytest.raises(UnreadableError, match=f"line {line}: triples in triples"):
+        read_as_rdf(tmp_path, *blocks)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [b"a <<( a )>> b <<( a )>> c <<( <<( a )>> )>> .\n" * 3],
+        [b"a <<( <<( \n", b"<<( x\n\n", b"<<(\n"],
+        [b'a b "cout<<(x); cout<<(x); cout<<(x); cout<<(x);" .\n'],
+        [b'a b "\\"<<( \\\\\\"<<( <<( <<( " .\n'],
+        [b'a\nb "', b"x", b" <<(", b"<<( <<(", b"\\", b'" <<( <<( " .\n'],
+        [b")>> )>> )>> <<( <<( \n"],
+    ],
+)
+def test_what_only_looks_like_triples_in_triples(blocks, tmp_path):
+    assert read_as_rdf(tmp_path, *blocks) == b"".join(blocks).count(b"\n")
+
+
+def test_text_about_programs_is_read(tmp_path):
+    code = "cout<<(x);" * 1200
+    (tmp_path / "g.tsv").write_text(f"a\tr\t{code}\n")
+    assert read_table(tmp_path / "g.tsv", 3, Problems()).columns[2].tolist() == [code]
+    for name, kind in (("g.nt", "N-Triples"), ("g.ttl", "Turtle")):
+        (tmp_path / name).write_text(f'<a:a> <a:b> "{code}" .\n')
+        assert [quad.object.value for quad in Statements(tmp_path / name, kind)] == [code]
+
+
+def test_bytes_after_packed_ones(tmp_path):
+    for name, data in (("g.gz", gzip.compress(b"x")), ("g.zst", ZST(b"x"))):
+        (tmp_path / name).write_bytes(data + b"hello, world")
+        with pytest.raises(UnreadableError, match=r"other bytes after the (gzip|zstd) data\. Remove them"):
+            read_whole(tmp_path / name)
+
+
+def test_a_window_that_is_too_wide(tmp_path):
+    wide = zstandard.ZstdCompressionParameters.from_level(3, window_log=28, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+    (tmp_path / "g.zst").write_bytes(packer.compress(b"x") + packer.flush())
+    with pytest.raises(
+        UnreadableError, match=r"a window that takes too much memory\. Compress it again without --long"
+    ):
+        read_whole(tmp_path / "g.zst")
+
+
+def read_whole(path):
+    with opened(path) as file:
+        return file.read()
 
 
 def test_lines_are_handed_out_one_by_one(tmp_path):

@@ -24,7 +24,9 @@ READ = {"graph": graph, "links": links, "settings": read_settings}
 QUICK = {
     "entities that double 40 times": "max_token_mib", "entities that double, not used": "max_token_mib",
     "a long entity used often": "max_expansion", "elements 100,000 deep": "max_nesting",
-    "100,000 attributes": "max_columns", "triples in triples, N-Triples": "max_nesting",
+    "10,000 namespaces for each name": "max_columns", "10,000 attributes, again and again": "max_columns",
+    "Parquet: a type of a megabyte": "a column of type", "100,000 attributes": "max_columns",
+    "triples in triples, N-Triples": "max_nesting",
     "triples in triples, N-Quads": "max_nesting", "triples in triples, Turtle": "nested too deeply",
     "triples in triples, TriG": "nested too deeply", "triples in triples as links": "max_nesting",
     "40 GB of padding after gzip": "hold nothing", "a line without an end": "max_token_mib",
@@ -72,6 +74,7 @@ def test_a_bomb_in_a_process_of_its_own(tmp_path):
     _, found = explode("triples in triples, Turtle", tmp_path)
     assert found.wrong in ("", f"{found.seconds:.1f} s") and found.mib > 20
     assert "its parser crashed on it (SIGSEGV)" in found.message
+    assert Outcome(1.0, 100.0, 2, "x" * 50_000).wrong == "a message of 50,000 characters"
     assert Outcome(6.0, 2000.0, 1, "Traceback").wrong == "exit code 1, 6.0 s, 2000 MiB, Traceback"
 
 

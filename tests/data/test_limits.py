@@ -72,7 +72,7 @@ BEYOND = {
     "max_token_mib, Turtle": ("g.ttl", f'{TTL}<a:a> <a:b> "{LONG}" .', ONE, "statement 2 is more than"),
     "max_token_mib, CSV": ("g.csv", 'a,r,b\nc,r,"' + "d\n" * (1 << 19), ONE, "line 2: an open quote, or"),
     "max_nesting": ("g.nt", DEEP, FOUR, "line 1: triples in triples"),
-    "max_nesting, Turtle": ("g.ttl", DEEP, FOUR, "statement 1 is triples in triples"),
+    "max_nesting, Turtle": ("g.ttl", f"{TTL}\n{DEEP}", FOUR, "line 3: triples in triples in triples: beyond"),
     "max_rows": ("g.nt", TTL * 6, dict(max_rows=5), "line 6: one of more than 5: beyond the limit max_rows"),
     "max_rows, Turtle": ("g.ttl", TTL * 6, dict(max_rows=5), "statement 6 is one of more than 5"),
     "max_columns": ("g.csv", "a,b,c,d\n", dict(max_columns=3), "line 1: 4 columns: beyond the limit max_columns"),

@@ -72,6 +72,25 @@ def test_links_to_nowhere_are_told_with_line_and_side(tmp_path):
     assert "line 4: a link to something without an IRI: '\"C\"'" in message and "2 problems" in message
 
 
+def test_a_cell_of_an_alignment_is_told_with_its_line(tmp_path):
+    cells = "".join(
+        f'<map><Cell>\n<entity1 rdf:resource="{E}{s}"/>\n<entity2 rdf:resource="http://t.org/{t}"/>\n'
+        "<relation>=</relation>\n</Cell></map>\n"
+        for s, t in ("aA", "zB", "bB", "cZ")
+    )
+    content = (
+        '<rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment#" '
+        f'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\n<Alignment>\n{cells}</Alignment></rdf:RDF>'
+    )
+    with pytest.raises(DataError) as caught:
+        task_of(tmp_path, "l.rdf", content)
+    found = [line.partition(". ")[0].strip() for line in str(caught.value).splitlines()[1:]]
+    assert found == [
+        f"line 10: the source graph has no entity '{E}z'",
+        "line 20: the target graph has no entity 'http://t.org/Z'",
+    ]
+
+
 def test_what_is_no_link_in_sssom_is_left_out_with_its_reason(tmp_path):
     rows = SSSOM.replace("justification\n", "justification\tpredicate_modifier\n").replace("Curation\n", "Curation\t\n")
     rows += "e:d\tskos:broadMatch\tt:D\tx\t\ne:d\tskos:exactMatch\tt:C\tx\tNot\n"

@@ -52,6 +52,14 @@ def test_labels_that_differ_by_spaces(tmp_path):
     assert not any("spaces" in doubt for doubt in doubts(task_of(tmp_path, target=TARGET + " Z\tr\tB\n")))
 
 
+def test_a_long_label_is_cut_in_a_warning(tmp_path):
+    long = "x" * 10**5
+    (found,) = (
+        doubt for doubt in doubts(task_of(tmp_path, target=f"{TARGET}{long}\tr\t{long} \n")) if "spaces" in doubt
+    )
+    assert found.endswith("x...'") and len(found) < 200
+
+
 def test_inspect_of_own_files(tmp_path, mixtea):
     more = f"<{E}c> <{E}r> <{E}d> ."
     write(tmp_path, {"s.ttl": TTL, "more.nt": more, "t.tsv": TARGET, "l.tsv": f"{E}a\tA\n{E}b\tB\n"})

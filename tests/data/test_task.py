@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
+from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
 from mixtea import DataError, load_task
+from mixtea.data.limits import Limits
 from mixtea.data.reading import Reading
 from mixtea.data.summary import summary
 
@@ -137,3 +138,38 @@ def test_empty_attributes_and_names_are_no_problem(tmp_path):
 def test_warnings_are_logged(tmp_path, caplog):
     load_task(write(tmp_path, benchmark_files() | {"ent_links": LINKS + "a\tA\n"}))
     assert "ent_links: 1 repeated link, used once" in caplog.text
+
+
+def test_labels_are_found_as_they_are():
+    """Not by way of another kind of text, which could not hold this one and would hold all of them twice."""
+    graph = make_graph([(0, 0, 1)], 2)
+    graph.entities[0] = "half \udc80"
+    assert graph.find(np.array(["e1", "half \udc80", "none"], dtype=object)).tolist() == [1, 0, -1]
+
+
+def test_long_labels_and_many_contradictions_make_a_short_message(tmp_path):
+    """Of links that contradict each other only as many are told as are kept, and the others are counted."""
+    long = "x" * 10**5
+    files = {
+        "s": "".join(f"{i}\tr\tt\n" for i in range(50)), "t": f"{long}1\tr\tt\n{long}2\tr\tt\n",
+        "l": "".join(f"{i}\t{long}1\n{i}\t{long}2\n" for i in range(50)),
+    }  # fmt: skip
+    write(tmp_path, files)
+    with pytest.raises(DataError) as caught:
+        load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / "l", limits=Limits(max_problems=20))
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'l'}: 148 problems\n") and len(message) < 20_000
+    assert "linked to 'xxx" in message and "x...' here and to 'xxx" in message
+
+
+def test_a_link_in_two_splits_is_cut_too(folder):
+    long = "x" * 10**5
+    for name, text in (("rel_triples_1", f"{long}\tr\ta\n"), ("rel_triples_2", f"{long}\tr\tA\n")):
+        (folder / name).write_text((folder / name).read_text() + text)
+    (folder / "ent_links").write_text((folder / "ent_links").read_text() + f"{long}\t{long}\n")
+    for split in ("train", "test"):
+        path = folder / "721_5fold" / "1" / f"{split}_links"
+        path.write_text(path.read_text() + f"{long}\t{long}\n")
+    with pytest.raises(DataError, match="the link is also in train_links, line 3: 'xxx") as caught:
+        load_task(folder)
+    assert len(str(caught.value)) < 1000

@@ -16,6 +16,7 @@ import rdflib
 import sssom_pydantic
 
 from mixtea.data.graph import Graph
+from mixtea.export.quoting import plain_line
 from mixtea.labels import decode_label
 from mixtea.match.mapping import COLUMNS, Mapping
 
@@ -55,7 +56,7 @@ def as_sssom(path: Path) -> Pairs:
         start = next(line for line in file if not line.startswith("#"))
         rows = csv.DictReader(file, start.rstrip("\n").split("\t"), delimiter="\t")
         shown = [(row.get("subject_label", ""), row.get("object_label", "")) for row in rows]
-    assert shown == [tuple(decode_label(iri) or "" for iri in pair) for pair in pairs]
+    assert shown == [tuple(plain_line(decode_label(iri) or "") for iri in pair) for pair in pairs]
     return [_labels(*pair) for pair in pairs]
 
 

@@ -18,6 +18,7 @@ from pyoxigraph import NamedNode
 from mixtea.errors import RunError, shorten
 from mixtea.export.about import About
 from mixtea.export.mapping import write_mapping
+from mixtea.export.quoting import plain_line
 from mixtea.export.tsv import changes_text
 from mixtea.labels import decode_label, encode_label
 
@@ -151,7 +152,8 @@ def test_names_stay_in_their_cells(ending, tmp_path, make_mapping):
             assert pq.read_table(path)["source_label"].to_pylist() == names
         else:
             found, head = rows_of_sssom(path)
-            assert [row["subject_label"] for row in found] == [name or label for label, name in named.items()]
+            shown = [plain_line(name or label) for label, name in named.items()]
+            assert [row["subject_label"] for row in found] == shown
             assert all(None not in row and None not in row.values() for row in found)
             assert [line for line in head if "mapping_set_id" in line] == [f"#mapping_set_id: {ABOUT.set_id}\n"]
 

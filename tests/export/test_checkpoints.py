@@ -72,6 +72,29 @@ def test_what_is_no_state_is_refused(kept, tmp_path, held):
         kept.load()
 
 
+def test_a_link_in_the_place_of_one_is_not_followed(kept, tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (kept.folder / "checkpoint-000009.safetensors").symlink_to(tmp_path / "precious")
+    kept.save(9, {})
+    assert (tmp_path / "precious").read_text() == "precious" and kept.load()[0] == 9
+
+
+def test_a_folder_is_held_by_one(tmp_path):
+    with Checkpoints(tmp_path / "new" / "state").held():
+        assert (tmp_path / "new" / "state").is_dir()
+        with pytest.raises(RunError, match="another mixtea is at work"), Checkpoints(tmp_path / "new/state").held():
+            raise AssertionError("not reached")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="cannot be written"), Checkpoints(tmp_path / "file").held():
+        raise AssertionError("not reached")
+    monkeypatch.setattr("os.access", lambda *_: False)  # the superuser may write anywhere
+    with pytest.raises(RunError, match=r"cannot be written\. Check its permissions"), Checkpoints(tmp_path).held():
+        raise AssertionError("not reached")
+
+
 def test_leftovers_of_a_sudden_death_are_swept(kept, tmp_path):
     (tmp_path / ".checkpoint-000001.safetensors.tmp-1").mkdir()
     (tmp_path / "notes.txt").write_text("not a checkpoint")

@@ -64,6 +64,22 @@ def test_what_keeps_a_file_from_being_written_is_named(tmp_path, error, kind, co
     assert path.read_text() == "old" and held(tmp_path) == ["mapping.tsv"]
 
 
+def test_a_link_is_followed_or_replaced(tmp_path):
+    for follow, theirs in ((False, "theirs"), (True, "mine")):
+        (tmp_path / "theirs").write_text("theirs")
+        for name, to in (("link", "theirs"), ("nowhere", "gone"), ("folder", ".")):
+            (tmp_path / name).unlink(missing_ok=True)
+            (tmp_path / name).symlink_to(to)
+        with whole_file(tmp_path / "link", follow=follow) as path:
+            path.write_text("mine")
+        assert (tmp_path / "theirs").read_text() == theirs and (tmp_path / "link").read_text() == "mine"
+        assert (tmp_path / "link").is_symlink() == follow
+    for name in ("nowhere", "folder"):
+        with whole_file(tmp_path / name, follow=False) as path:
+            path.write_text("mine")
+        assert (tmp_path / name).read_text() == "mine" and not (tmp_path / name).is_symlink()
+
+
 def test_what_is_no_file_is_not_replaced(tmp_path):
     write_run(tmp_path / "run")
     os.mkfifo(tmp_path / "pipe")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import io
 import logging
 
 import pandas as pd
@@ -64,8 +65,8 @@ def test_sssom_says_all_there_is(mapping, write):
     ]
     structural, unspecified = "semapv:StructuralMatching", "semapv:UnspecifiedMatching"
     assert rows == [
-        ("dbr:France", "France, the\tcountry", "skos:exactMatch", "target:France", "=1+1", structural),
-        ("dbr:Spain", None, "skos:exactMatch", "target:Es%22pa%09%C3%B1a%0A", 'Es"pa\tña', unspecified),
+        ("dbr:France", "France, the country", "skos:exactMatch", "target:France", "=1+1", structural),
+        ("dbr:Spain", None, "skos:exactMatch", "target:Es%22pa%09%C3%B1a%0A", 'Es"pa ña', unspecified),
         ("dbr:Atlantis", None, "skos:exactMatch", "sssom:NoTermFound", None, structural),
     ]  # the reader strips what people read, the identifiers are exact
     assert [m.confidence for m in mappings] == [0.912346, 1.0, 0.75]
@@ -80,11 +81,38 @@ def test_sssom_says_all_there_is(mapping, write):
     assert converter.expand_reference(mappings[2].object_source) == "https://example.org/links#mixtea/graph/YAGO%203"
 
 
-def test_sssom_keeps_labels_byte_for_byte(mapping, write):
+def test_sssom_keeps_labels_in_one_line(mapping, write):
     _, path = write(mapping, "m.sssom.tsv")
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
-    assert [r["object_label"] for r in rows] == ["=1+1", 'Es"pa\tña\n']
+    assert [r["object_label"] for r in rows] == ["=1+1", 'Es"pa ña ']
+
+
+EVIL = [
+    "x\n#y",
+    "x\r#y",
+    "#y",
+    '"\n#y',
+    "x\t#\x0by\x0c#z\x1c\x1d\x1e\x85#\u2028#\u2029#",
+    "x\r\n#y\x00",
+    "\n",
+    '"',
+    "a'b\n\n",
+]
+
+
+@pytest.mark.parametrize("split", [str.splitlines, lambda text: io.StringIO(text, newline=None).readlines()])
+def test_sssom_survives_readers_that_drop_every_line_of_a_comment(split, make_mapping, write):
+    """As sssom-py reads: metadata wherever a line begins with #, the rest by pandas."""
+    rows = [(f"http://a/#{i}", label) for i, label in enumerate(EVIL)]
+    names = {source: label for (source, _), label in zip(rows, EVIL, strict=True)}
+    _, path = write(make_mapping([*rows, ("http://a/b#", "#")], source_names=names), "m.sssom.tsv")
+    text = path.read_bytes().decode("utf-8")
+    kept = "\n".join(line.rstrip("\n") for line in split(text) if not line.startswith("#"))
+    found = pd.read_csv(io.StringIO(kept), sep="\t", engine="python", dtype=str, keep_default_na=False)
+    assert len(found) == len(rows) + 1 and found["confidence"].tolist() == ["0.500000"] * len(found)
+    assert found["subject_id"].tolist()[:2] == ["ns1:0", "ns1:1"]
+    assert found["object_label"].tolist()[:3] == found["subject_label"].tolist()[:3] == ["x #y", "x #y", "#y"]
 
 
 def test_sssom_condenses_what_all_rows_share(make_mapping, write):
@@ -191,6 +219,12 @@ def test_blank_nodes_are_left_out_and_counted(mapping, write, caplog, readers):
         caplog.clear()
     _, path = write(mapping, "m.parquet")
     assert readers[".parquet"](path)[2] == ("_:b0", "Gaul") and caplog.text == ""
+
+
+def test_what_is_logged_of_blank_nodes_can_be_shown(mapping, write, caplog):
+    with caplog.at_level(logging.WARNING):
+        write(mapping, "m\x1b[31m\n.nt")
+    assert r"m\x1b[31m\n.nt: 1 of 3 rows left out" in caplog.text and "\x1b" not in caplog.text
 
 
 @pytest.mark.parametrize("ending", WRITERS)

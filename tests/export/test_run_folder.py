@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,6 +58,36 @@ def test_what_a_program_hands_over_can_be_read_again(tiny, tmp_path):
     aligner.metrics_ = {"hits@1": 0.5, "mrr": float("nan")}
     aligner.save(tmp_path / "run")
     assert MixTEA.load(tmp_path / "run").metrics_ == {"hits@1": 0.5}
+
+
+def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
+    task = replace(tiny, name="caf\udce9\ud800")
+    assert task.name == r"caf\udce9\ud800"
+    MixTEA(**SHORT).fit(task).save(tmp_path / "run", report=True)
+    assert MixTEA.load(tmp_path / "run").task_.name == task.name
+
+
+def test_a_label_that_is_no_whole_text_is_named(tiny, tmp_path):
+    source = replace(tiny.source, entities=np.array(["a\ud800", *tiny.source.entities[1:]], dtype=object))
+    with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the label"):
+        MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_only_a_training_that_can_go_on_is_called_unfinished(tmp_path):
+    (tmp_path / "real" / "run.unfinished").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "link-to-run").symlink_to(tmp_path / "real" / "run")
+    for folder in (tmp_path / "real" / "run", tmp_path / "link" / "run", tmp_path / "link-to-run"):
+        with pytest.raises(RunError, match="run: no such run folder"):
+            read_run(folder)
+        (tmp_path / "real" / "run.unfinished" / "start.safetensors").touch()
+        with pytest.raises(RunError, match="its training has not ended"):
+            read_run(folder)
+        (tmp_path / "real" / "run.unfinished" / "start.safetensors").unlink()
+    for folder in (tmp_path / ("x" * 250), Path("a\0b")):
+        with pytest.raises(RunError, match="no such run folder"):
+            read_run(folder)
 
 
 def as_format_2(run):

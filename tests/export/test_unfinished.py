@@ -1,6 +1,7 @@
 """The folder of a training that has not ended."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from mixtea import Config
 from mixtea.errors import RunError
 from mixtea.export import unfinished as module
 from mixtea.export.checkpoints import Checkpoints
-from mixtea.export.unfinished import Start, Unfinished
+from mixtea.export.unfinished import Start, Unfinished, run_checksum
 from mixtea.export.units import read_unit, write_unit
 
 
@@ -74,7 +75,7 @@ def test_an_interrupted_training_is_not_replaced_by_chance(work, start):
 
 def test_what_someone_laid_into_the_folder_stays(work):
     (work.folder / "notes.txt").write_text("x")
-    (work.folder / ".start.safetensors.tmp-1").mkdir()
+    (work.folder / ".next.safetensors.tmp-1").mkdir()
     with work.held():
         work.forget()
     assert [path.name for path in work.folder.iterdir()] == ["notes.txt"]
@@ -87,15 +88,36 @@ def test_differences_are_named(start, tiny):
     assert start.differences(fewer) == ["the graphs or links are others"]
 
 
-def test_a_run_that_has_come_since_is_what_the_training_became(work):
-    assert not work.finished(work.start())
-    work.out.mkdir()
-    (work.out / "run.json").write_text("older")
+def test_what_is_older_is_forgotten_only_when_the_new_is_written(work, start, monkeypatch):
+    Checkpoints(work.folder).save(7, {})
+    before = {path.name: path.read_bytes() for path in work.folder.iterdir()}
+    with monkeypatch.context() as patch, work.held():
+        patch.setattr(module, "write_unit", lambda *_: (_ for _ in ()).throw(RunError("the disk is full")))
+        with pytest.raises(RunError, match="the disk is full"):
+            work.begin(start)
+    assert {path.name: path.read_bytes() for path in work.folder.iterdir()} == before
+    with monkeypatch.context() as patch, work.held():
+        patch.setattr(module, "rename", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))  # as a sudden death
+        with pytest.raises(KeyboardInterrupt):
+            work.begin(start)
+    assert [path.name for path in work.folder.iterdir()] == ["next.safetensors"] and work.start() is None
     with work.held():
-        work.begin(work.start())
-    assert not work.finished(work.start())  # it is to replace this one
-    (work.out / "run.json").write_text("newer")
-    assert work.finished(work.start())
+        assert list(work.folder.iterdir()) == []
+
+
+def test_a_folder_that_somebody_removes_is_no_error(work):
+    with work.held():
+        shutil.rmtree(work.folder)
+    assert not work.folder.exists()
+
+
+def test_the_run_of_a_warm_start_is_known_again(tiny, tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/run.json").write_text("of the earlier run")
+    work = Unfinished(tmp_path / "run")
+    with work.held():
+        work.begin(Start(tiny, "paper", {}, str(tmp_path / "old")))
+    assert work.start().warm_checksum == run_checksum(tmp_path / "old") is not None
 
 
 def out_of_range(parts):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 import sys
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -10,7 +13,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from mixtea import MixTEA, cli
-from mixtea.errors import MissingExtraError
+from mixtea.errors import MissingExtraError, RunError
 from mixtea.measure.tensorboard import TensorBoard, tag
 
 SHORT = dict(max_epochs=4, validate_every=2, entity_dim=16, relation_dim=8, propagation_rounds=1, device="cpu")
@@ -55,6 +58,26 @@ def test_values_are_grouped(written):
         "concatenation": {"layer_1", "layer_2", "relations_out", "relations_in"},
         "time": {"seconds_an_epoch"},
     }
+
+
+def test_a_disk_that_is_full_is_said_once_and_no_reason_to_stop(tmp_path, caplog, capsys):
+    before, hook = resource.getrlimit(resource.RLIMIT_FSIZE), threading.excepthook
+    with TensorBoard(tmp_path) as board:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # as full as a disk can be for one process
+        try:
+            for epoch in range(1, 50):
+                board({"epoch": epoch, "loss": 1.0})
+                time.sleep(0.002)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caplog.text.count("TensorBoard's file cannot be written (File too large)") == 1
+    assert "Traceback" not in capsys.readouterr().err and threading.excepthook is hook
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="file/board: cannot be written"), TensorBoard(tmp_path / "file/board"):
+        raise AssertionError("not reached")
 
 
 def test_only_the_first_process_writes(tmp_path, monkeypatch):

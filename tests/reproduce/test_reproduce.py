@@ -107,13 +107,33 @@ def test_ctrl_c_says_how_to_go_on(whole, tmp_path):
     assert "of 5 runs are kept in" in said(out) and "the same command goes on" in said(out)
 
 
+def workers_of(process):
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_its_processes_end_with_it(tmp_path, number):
+    out = tmp_path / "out"
+    process = start(out, "--jobs", "2", "--set", "max_epochs=100000", "--set", "patience=100000")
+    until = time.monotonic() + SECONDS
+    while len(workers_of(process)) < 2:
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.05)
+    workers = workers_of(process)
+    process.send_signal(number)
+    assert process.wait(SECONDS) == (-9 if number == signal.SIGKILL else 128 + number)
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert ("0 of 5 runs are kept in" in said(out)) == (number != signal.SIGKILL) and "Traceback" not in said(out)
+
+
 def test_a_process_that_dies_is_replaced(whole, tmp_path):
     out = tmp_path / "out"
     process = start(out, "--jobs", "2")
     wait_for_rows(out, 1, process)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    workers = [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    os.kill(workers[-1], signal.SIGKILL)
+    os.kill(workers_of(process)[-1], signal.SIGKILL)
     assert process.wait(SECONDS) == 0, said(out)
     same_tables(whole, out)
 
@@ -151,16 +171,31 @@ def test_two_cannot_work_in_one_folder(tmp_path):
     Rows(tmp_path / "out").close()
 
 
-def test_rows_survive_a_cut_line_but_not_a_damaged_one(tmp_path):
-    (tmp_path / ROWS).write_text('{"key": "a"}\n{"key": "b"}\n{"key": "ü')
+def test_rows_survive_a_cut_line_but_not_a_damaged_one(whole, tmp_path):
+    one, two = (whole / ROWS).read_bytes().splitlines(keepends=True)[:2]
+    (tmp_path / ROWS).write_bytes(one + '{"key": "ü'.encode()[:-1])
     rows = Rows(tmp_path)
-    assert list(rows.rows) == ["a", "b"]
-    rows.add({"key": "c"})
+    assert list(rows.rows) == [json.loads(one)["key"]]
+    rows.add({name: value for name, value in json.loads(two).items() if name != "sha256"})
     rows.close()
-    assert (tmp_path / ROWS).read_text() == '{"key": "a"}\n{"key": "b"}\n{"key": "c"}\n'
-    (tmp_path / ROWS).write_text('{"key": "a"}\nnonsense\n')
-    with pytest.raises(RunError, match="line 2 is damaged"):
+    assert (tmp_path / ROWS).read_bytes() == one + two
+    without = {name: value for name, value in json.loads(one).items() if name not in ("sha256", "scores")}
+    curve = {name: value for name, value in json.loads(one).items() if name != "sha256"} | {"curve": [[0, 5]]}
+    score = {name: value for name, value in json.loads(one).items() if name != "sha256"} | {"scores": {}}
+    broken = [b"nonsense", b"{}", b"\xff", b"[" * 100_000, one.replace(b'"fold": 1', b'"fold": 2').strip()]
+    broken += [json.dumps(row).encode() for row in (without, curve, score)]
+    for line in broken:
+        (tmp_path / ROWS).write_bytes(one + line + b"\n")
+        with pytest.raises(RunError, match="line 2 is damaged"):
+            Rows(tmp_path)
+
+
+def test_a_link_in_the_place_of_rows_is_refused(tmp_path):
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / ROWS).symlink_to(tmp_path / "precious")
+    with pytest.raises(RunError, match="a link, where"):
         Rows(tmp_path)
+    assert (tmp_path / "precious").read_text() == "precious"
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

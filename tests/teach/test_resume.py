@@ -13,6 +13,7 @@ from conftest import make_graph
 from mixtea import MixTEA, Task
 from mixtea.errors import DivergedError, RunError, StoppedError, TrainingError
 from mixtea.export.checkpoints import Checkpoints
+from mixtea.export.lock import alone
 from mixtea.teach import loop
 from mixtea.teach.loop import Trainer
 from mixtea.teach.resume import restore, state_of
@@ -211,6 +212,21 @@ def test_checkpoints_of_other_settings_or_data_are_refused(task, tmp_path):
     fitted(task, "paper", Checkpoints(tmp_path, every=0))
     with pytest.raises(RunError, match="of other data or other settings"):
         MixTEA("paper", **SMALL | {"margin": 1.0}).fit(task, checkpoints=tmp_path)
+
+
+def test_a_folder_of_checkpoints_is_for_one_training_at_a_time(task, tmp_path):
+    with alone(tmp_path), pytest.raises(RunError, match="another mixtea is at work there"):
+        fitted(task, "paper", tmp_path)
+
+
+def test_checkpoints_after_another_warm_start_are_refused(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoints, "due", lambda _: True)
+    older = [fitted(task, "paper", None), MixTEA("paper", **SMALL | {"seed": 2}).fit(task)]
+    fitted(task, "paper", tmp_path, warm_start=older[0])
+    for other in (None, older[1]):
+        with pytest.raises(RunError, match="of other data or other settings"):
+            fitted(task, "paper", tmp_path, warm_start=other)
+    fitted(task, "paper", tmp_path, warm_start=older[0])
 
 
 class Breaks:

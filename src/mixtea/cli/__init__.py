@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
-from contextlib import redirect_stderr, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -20,16 +20,15 @@ from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
 from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
+from mixtea.cli.saying import one_line
 from mixtea.cli.score import score
 from mixtea.cli.tune import tune
 from mixtea.errors import MixTEAError, StoppedError, is_full_memory
 from mixtea.export.files import HARDWARE
 from mixtea.launcher import is_first
-from mixtea.words import visible
 
 INTERRUPTED = 130  # as shells call it
-# Where a message breaks its line: before each problem of a file, and before the next file. Others come from names.
-_MEANT = re.compile(r"\n(?=  |[^\n]*: \d+ problems?(?:\n|$))")
+OUTPUT = "standard output"
 _WrongCall: Any = typer.BadParameter.__mro__[1]  # wherever this version of Typer keeps it
 
 app = typer.Typer(
@@ -72,7 +71,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to stop
             stream.reconfigure(errors="backslashreplace")
-    with redirect_stderr(_Aside(sys.stderr)):
+    output: Any = _Output(sys.stdout)
+    with redirect_stdout(output), redirect_stderr(_Aside(sys.stderr)):
         _log()
         code = _run()
     sys.exit(code)
@@ -87,7 +87,7 @@ def _run() -> int:
     except (Exception, SystemExit) as error:
         return _ended_by(error)
     if code == INTERRUPTED:
-        _say("interrupted")
+        _say(["interrupted"])
     return int(code)
 
 
@@ -97,22 +97,27 @@ def _ended_by(error: BaseException) -> int:
         _to_nowhere(sys.stdout)
         return 0
     if isinstance(error, _WrongCall):
-        error.message = visible(error.message)
+        error.message = one_line(error.message)
         rich_utils.rich_format_error(error)
         return int(error.exit_code)
     if isinstance(error, MixTEAError):
-        _say(str(error) if isinstance(error, StoppedError) else f"error: {error}")
+        first, *others = error.lines()
+        _say([first if isinstance(error, StoppedError) else f"error: {first}", *others])
         return error.exit_code
     if is_full_memory(error):
         why = str(error).partition("\n")[0] or type(error).__name__
-        _say(f"error: memory is full ({why}). Use a smaller entity_dim or block_mib, or a machine with more memory.")
+        advice = "Use a smaller entity_dim or block_mib, or a machine with more memory."
+        _say([f"error: memory is full ({why}). {advice}"])
         return 1
     if isinstance(error, OSError) and error.errno in HARDWARE:
         _to_nowhere(sys.stdout)
-        _say(f"error: {error.filename or 'standard output'}: cannot be written ({error.strerror}). Make room for it.")
+        if error.filename is not None:
+            _say([f"error: {error.filename}: cannot be written ({error.strerror}). Make room for it."])
+        else:
+            _say([f"error: a file could not be read or written ({error.strerror}). Make room, or check the disk."])
         return 1
     if isinstance(error, OSError) and error.filename is not None:
-        _say(f"error: {error.filename}: {error.strerror}. Check the path and its permissions.")
+        _say([f"error: {error.filename}: {error.strerror}. Check the path and its permissions."])
         return 2
     raise error
 
@@ -123,16 +128,16 @@ def _left(error: BaseException) -> bool:
     return cause is not None and (isinstance(cause, BrokenPipeError) or _left(cause))
 
 
-def _say(message: str) -> None:
+def _say(lines: Iterable[str]) -> None:
     """A message on standard error, in the lines that it is meant to have."""
-    print("\n".join(map(visible, _MEANT.split(message))), file=sys.stderr)
+    print("\n".join(map(one_line, lines)), file=sys.stderr)
 
 
 class _Visible(logging.Formatter):
     """A line for each message, whatever it quotes."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        return visible(super().formatMessage(record))
+        return one_line(super().formatMessage(record))
 
 
 def _log() -> None:
@@ -142,11 +147,39 @@ def _log() -> None:
     logging.basicConfig(level=logging.WARNING if first else logging.ERROR, handlers=[handler])
 
 
-class _Aside:
-    """Standard error as long as somebody listens: what is said there is never worth the work."""
+class _Stream:
+    """A stream that something is added to."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+class _Output(_Stream):
+    """Standard output, whose errors say that they are of it."""
+
+    def write(self, text: str) -> int:
+        with _of_output():
+            return self.stream.write(text)
+
+    def flush(self) -> None:
+        with _of_output():
+            self.stream.flush()
+
+
+@contextmanager
+def _of_output() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = OUTPUT
+        raise
+
+
+class _Aside(_Stream):
+    """Standard error as long as somebody listens: what is said there is never worth the work."""
 
     def write(self, text: str) -> int:
         try:
@@ -160,9 +193,6 @@ class _Aside:
             self.stream.flush()
         except OSError:
             _to_nowhere(self.stream)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
 
 
 def _to_nowhere(stream: IO[str]) -> None:

@@ -78,7 +78,7 @@ def fit(
     earlier mappings changed, and why. Until it ends, a training keeps its state in RUN.unfinished; Ctrl-C saves it
     there too.
     """
-    chosen = chosen_settings(preset, config, settings, seed, device)
+    chosen = chosen_settings(config, settings, seed, device)
     if tensorboard and tensorboard.resolve().is_relative_to(out.resolve()):
         raise ConfigError(f"{tensorboard}: inside the run folder {out}, which is written whole. Name another.")
     own: dict[str, Any] = dict(
@@ -97,9 +97,12 @@ def fit(
             return Start(read_task, preset, chosen)
         return Start(read_task, preset, warm_settings(preset, chosen), str(warm_start.resolve()))
 
-    work, names_task = Unfinished(out), bool(task or any(own.values()))
+    names_task = bool(task or any(own.values()))
     if resume and not names_task:
         check_only_resumed(context)
+    else:
+        Config.preset(preset, **chosen)  # which says what is wrong with them, before any file is read
+    work = Unfinished(out)
     with work.held() if is_first() else nullcontext():
         if resume:
             start = resumed(work, read if names_task else None, chosen, overwrite)
@@ -120,14 +123,11 @@ def check_only_resumed(context: typer.Context) -> None:
             raise ConfigError(f"{option}: a training goes on with what it began with. Leave it out.")
 
 
-def chosen_settings(
-    preset: str, toml: Path | None, assignments: list[str], seed: int | None, device: str | None
-) -> dict[str, Any]:
-    """Settings from the file, then --set, then --seed and --device; checked before any other file is read."""
+def chosen_settings(toml: Path | None, assignments: list[str], seed: int | None, device: str | None) -> dict[str, Any]:
+    """Settings from the file, then --set, then --seed and --device."""
     chosen = read_settings(toml) if toml else {}
     chosen |= dict(parse_setting(text) for text in assignments)
     chosen |= {name: value for name, value in (("seed", seed), ("device", device)) if value is not None}
-    Config.preset(preset, **chosen)
     return chosen
 
 

@@ -14,7 +14,8 @@ from mixtea.cli import options
 from mixtea.cli.saying import say
 from mixtea.config import parse_setting
 from mixtea.data.limits import also_in_new_processes, in_force
-from mixtea.errors import MixTEAError, TrainingError
+from mixtea.errors import MixTEAError, StoppedError, TrainingError
+from mixtea.stopping import Stopping
 
 if TYPE_CHECKING:
     from mixtea.reproduce.plan import Job, Plan
@@ -95,14 +96,13 @@ def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console
     where = f"{n_workers} at a time on {', '.join(devices)}"
     say(console, f"{len(jobs)} runs, {n_before} of them done before; {where}")
     progress = RunsProgress(n_before, len(jobs), console)
-    try:
-        with progress.bar:
-            return len(run_jobs(jobs, plan.folders, rows, devices, n_workers, progress))
-    except KeyboardInterrupt:
-        kept = n_before + progress.done
-        said = f"interrupted; {kept} of {len(jobs)} runs are kept in {rows.path.parent}: the same command goes on"
-        say(console, said)
-        raise
+
+    def stop() -> None:
+        kept = f"{len(rows.rows.keys() & {job.key for job in jobs})} of {len(jobs)} runs are kept"
+        raise StoppedError(f"interrupted; {kept} in {rows.path.parent}: the same command goes on", stopping.asked)
+
+    with Stopping(stop) as stopping, progress.bar:
+        return len(run_jobs(jobs, plan.folders, rows, devices, n_workers, progress))
 
 
 class RunsProgress:

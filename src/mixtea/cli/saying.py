@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from mixtea.words import visible
+from mixtea.words import shortened, visible
+
+LONGEST = 20_000  # characters: more than any sentence has, with the longest paths in it
 
 
 def say(console: Console, text: object) -> None:
     """One line as it is: no markup, nothing coloured, nothing in it that steers the terminal."""
-    console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
+    console.print(one_line(text), highlight=False, markup=False, soft_wrap=True)
+
+
+def one_line(text: object) -> str:
+    """Text of unknown origin as a line for the terminal, without its middle where nobody would read it to the end."""
+    return shortened(visible(text), LONGEST)

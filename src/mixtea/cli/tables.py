@@ -15,11 +15,12 @@ from mixtea.data.task import Task
 from mixtea.words import DECODED, METRICS, visible
 
 SIDES = ("source", "target")
+LONGEST_LABEL, LONGEST_TEXT = 160, 4096  # characters; the longer one is for titles, and for paths
 
 
-def text(value: object) -> Text:
-    """What a cell shows of text of unknown origin: as it is, not as markup, and nothing in it unseen."""
-    return Text(visible(value))
+def text(value: object, longest: int = LONGEST_TEXT) -> Text:
+    """What a cell shows of text of unknown origin: as it is, not as markup, nothing in it unseen, and not too long."""
+    return Text(visible(value, longest))
 
 
 def approximate_label(config: Config) -> str:
@@ -58,7 +59,8 @@ def _trust(scores: Mapping[str, float]) -> str | None:
 
 
 def count_table(task: Task) -> Table:
-    table = Table(title=text(task.name + (f", fold {task.fold}" if task.fold else "")), title_justify="left")
+    fold = f", fold {task.fold}" if task.fold else ""
+    table = Table(title=text(visible(task.name, LONGEST_LABEL) + fold), title_justify="left")
     for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples", "blank nodes"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, graph in (("source", task.source), ("target", task.target)):
@@ -88,7 +90,7 @@ def relation_table(found: Mapping[str, Any]) -> Table:
         table.add_column("triples", justify="right")
     rows = ([(row["relation"], f"{row['triples']:,}") for row in found[side]["top_relations"]] for side in SIDES)
     for left, right in zip_longest(*rows, fillvalue=("", "")):
-        table.add_row(*map(text, (*left, *right)))
+        table.add_row(*(text(value, LONGEST_LABEL) for value in (*left, *right)))
     return table
 
 

@@ -13,9 +13,9 @@ from rich.console import Console
 from mixtea.cli.saying import say
 from mixtea.cli.tables import approximate_label, score_table
 from mixtea.data.summary import doubts
-from mixtea.errors import FullMemoryError, MixTEAError, ProcessLostError, RunError, StoppedError
+from mixtea.errors import FullMemoryError, MixTEAError, ProcessLostError, RunError, StoppedError, is_full_memory
 from mixtea.export.checkpoints import Checkpoints
-from mixtea.export.unfinished import Start, Unfinished
+from mixtea.export.unfinished import Start, Unfinished, run_checksum
 from mixtea.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def train_and_save(
         say(console, f"approximate: {approximate_label(aligner.config)}")
     for doubt in doubts(start.task):
         say(console, f"warning: {doubt}")
-    manifest = work.run_checksum()
+    manifest = run_checksum(work.out)
     board = TensorBoard(tensorboard)
     stopping = Stopping(
         lambda: say(console, "stopping after this epoch (once more: at once)"), lambda: console.show_cursor(True)
@@ -63,8 +63,12 @@ def _warm(start: Start, work: Unfinished, console: Console) -> MixTEA | None:
     """The run that a warm start begins with. A training that goes on needs it no more, but for comparison."""
     from mixtea.aligner import MixTEA
 
+    if start.warm_start is None:
+        return None
     try:
-        return MixTEA.load(start.warm_start, device=start.settings.get("device")) if start.warm_start else None
+        if start.warm_checksum not in (None, run_checksum(Path(start.warm_start))):
+            raise RunError(f"{start.warm_start}: not the run any more that the training began with.")
+        return MixTEA.load(start.warm_start, device=start.settings.get("device"))
     except RunError as error:
         if work.epoch() is None:
             raise
@@ -132,15 +136,18 @@ def _finish(
     if len(task.test):
         try:
             aligner.metrics_ = aligner.score(task.test)
-        except MixTEAError as error:  # what was learned is worth more than its score
-            say(console, f"warning: the test links could not be scored: {error}")
+        except Exception as error:  # what was learned is worth more than its score
+            if not (isinstance(error, MixTEAError) or is_full_memory(error)):
+                raise
+            say(console, f"warning: the test links could not be scored: {str(error) or 'memory is full'}")
     changed = _changes(old, aligner, console) if old is not None else None
     try:
         with_report = _save(aligner, out, overwrite, changed, console)
-    except RunError as error:
+    except (RunError, FullMemoryError) as error:
         raise type(error)(f"{error} {how_to_go_on(work)}") from error
-    except KeyboardInterrupt:
-        say(console, how_to_go_on(work))
+    except BaseException as error:
+        if is_full_memory(error) or isinstance(error, KeyboardInterrupt):
+            say(console, how_to_go_on(work))
         raise
     try:
         work.forget()
@@ -190,6 +197,6 @@ def save_after_loss(aligner: MixTEA, work: Unfinished, before: str | None, *, ov
     time.sleep(2 * processes.launched_as())
     if work.epoch() is not None:
         say(Console(stderr=True), how_to_go_on(work))
-    elif getattr(aligner, "n_epochs_", 0) and work.run_checksum() == before:
+    elif getattr(aligner, "n_epochs_", 0) and run_checksum(work.out) == before:
         aligner.save(work.out, overwrite=overwrite)
         work.forget()

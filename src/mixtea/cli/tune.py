@@ -17,6 +17,7 @@ from mixtea.cli import options
 from mixtea.cli.fit import chosen_settings
 from mixtea.cli.saying import say
 from mixtea.cli.tables import text
+from mixtea.config import Config
 from mixtea.data.summary import doubts
 from mixtea.data.task import load_task
 from mixtea.errors import TrainingError
@@ -64,7 +65,8 @@ def tune(
 
     mixtea tune --source a.tsv --target b.tsv --links seeds.tsv --out runs/tune --range learning_rate=0.0005..0.05
     """
-    chosen = chosen_settings(preset, None, settings, seed, device)
+    chosen = chosen_settings(None, settings, seed, device)
+    Config.preset(preset, **chosen)  # which says what is wrong with them
     tried = parse_ranges(ranges, preset, chosen)
     own: dict[str, Any] = dict(source=source, target=target, links=links, valid_links=valid_links)
     part = dict(

@@ -12,7 +12,7 @@ from typing import IO, Any
 from mixtea.data.limits import FREE, MIB, in_force
 from mixtea.data.packed import Frame, GzipFrame, Unpacked
 from mixtea.data.problems import UnreadableError, beyond
-from mixtea.data.zstd import ZstdFrame
+from mixtea.data.zstd import zstd_frames
 
 BLOCK = 1 << 18
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
@@ -61,9 +61,9 @@ class Door(io.RawIOBase):
 
     def __init__(self, path: Path, raw: IO[bytes], kind: str) -> None:
         self.path, self.raw, self.limits, self.n = path, raw, in_force(), 0
-        frames: dict[str, Callable[[], Frame]] = {"gzip": GzipFrame, "zstd": ZstdFrame}
+        frames: dict[str, Callable[[], Callable[[], Frame]]] = {"gzip": lambda: GzipFrame, "zstd": zstd_frames}
         self.packed = kind in frames
-        self.inner: Any = Unpacked(raw, frames[kind]) if self.packed else raw
+        self.inner: Any = Unpacked(raw, frames[kind]()) if self.packed else raw
 
     def buffered(self) -> io.BufferedReader:
         return io.BufferedReader(self, FREE + 1 if self.packed else BLOCK)

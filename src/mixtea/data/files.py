@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
 
 from mixtea.data.door import BLOCK as BLOCK
 from mixtea.data.door import Door, not_opened, open_regular
-from mixtea.data.packed import DamagedError, NotPackedError
+from mixtea.data.packed import AfterError, DamagedError, NotPackedError, TooWideError
 from mixtea.data.problems import UnreadableError as UnreadableError
 from mixtea.data.problems import collected as collected
 
@@ -57,7 +57,7 @@ def _uncompressed(path: Path) -> Path:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def opened(path: Path) -> Iterator[BufferedReader]:
     """The file's bytes, unpacked and without a byte order mark; whatever goes wrong in it is an UnreadableError."""
     kind = COMPRESSED.get(path.suffix.lower(), "")
     try:
@@ -68,13 +68,19 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise UnreadableError(path, None, "", f"the {kind} data ends in the middle", AGAIN) from None
     except NotPackedError:
         raise UnreadableError(path, None, "", f"not {kind}, in spite of its ending", AGAIN) from None
+    except AfterError:
+        todo = "Remove them, or copy or download the file again."
+        raise UnreadableError(path, None, "", f"other bytes after the {kind} data", todo) from None
+    except TooWideError:
+        todo = "Compress it again without --long and --ultra, or unpack it."
+        raise UnreadableError(path, None, "", f"{kind} with a window that takes too much memory", todo) from None
     except DamagedError as error:
         raise UnreadableError(path, None, "", f"damaged {kind} ({error})", AGAIN) from None
     except OSError as error:
         raise not_opened(path, error) from None
 
 
-def _check_start(path: Path, file: Any) -> None:
+def _check_start(path: Path, file: BufferedReader) -> None:
     start = file.peek(4)
     for first, (what, todo) in FIRST_BYTES.items():
         if start.startswith(first):

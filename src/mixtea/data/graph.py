@@ -53,7 +53,8 @@ class Graph:
 
     def find(self, labels: np.ndarray) -> np.ndarray:
         """The index of each label among the entities, -1 where it is unknown."""
-        return pd.Index(self.entities).get_indexer(pd.Index(labels, dtype=object)).astype(np.int64)
+        entities = pd.Index(self.entities, dtype=object)  # else all labels would be copied into a table of Arrow
+        return entities.get_indexer(pd.Index(labels, dtype=object)).astype(np.int64)
 
     def display(self, index: int) -> str:
         """The entity for a person: its name, else its IRI with a prefix, else its label."""

@@ -42,7 +42,9 @@ class Limits:
         1000, "depth of elements in RDF/XML, and of triples in triples (RDF 1.2), whose parser needs time or stack for "
         "each level", 1, 5000)  # fmt: skip
     max_rows: int = _limit(2_000_000_000, "lines, rows or statements in a file", 1, 10**15)
-    max_columns: int = _limit(10_000, "columns of a table, attributes of an element in RDF/XML", 3, 1_000_000)
+    max_columns: int = _limit(
+        10_000, "columns of a table, attributes of an element in RDF/XML; the work that all attributes and namespaces "
+        "of a file may make grows with it", 3, 1_000_000)  # fmt: skip
     max_problems: int = _limit(
         1000, "problems of a file that are kept with their places; further ones are counted", 20, 10_000_000
     )
@@ -54,8 +56,8 @@ class Limits:
         1 << 20,
     )
     max_stall_seconds: float = _limit(
-        3.0, "computing time that this process may take without asking for more of the file", 0.1, 86400.0
-    )
+        3.0, "computing time that this process may take without asking for more of the file, and in all for each 6 "
+        "MiB of the file and of what is made of it", 0.1, 86400.0)  # fmt: skip
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

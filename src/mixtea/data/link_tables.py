@@ -81,6 +81,7 @@ def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
     if full is not written:
         found = np.where(found >= 0, found, graph.find(full))
     if len(graph.left_out):
-        out = pd.Series(written).isin(graph.left_out) | pd.Series(full).isin(graph.left_out)
-        found[(found < 0) & out.to_numpy(bool)] = LEFT_OUT
+        left_out = pd.Index(graph.left_out, dtype=object)
+        out = [left_out.get_indexer(pd.Index(column, dtype=object)) >= 0 for column in (written, full)]
+        found[(found < 0) & (out[0] | out[1])] = LEFT_OUT
     return found

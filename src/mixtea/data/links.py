@@ -13,11 +13,12 @@ from mixtea.data.files import RDF_FORMATS, collected, format_of
 from mixtea.data.graph import Graph
 from mixtea.data.headers import LINK_HEADERS
 from mixtea.data.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
-from mixtea.data.problems import told
+from mixtea.data.problems import brief, told
 from mixtea.data.rdf_links import read_rdf_links
 from mixtea.data.sssom import read_sssom
 from mixtea.data.tables import read_columns
-from mixtea.errors import Problems
+from mixtea.errors import KEPT, Problems
+from mixtea.words import visible
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +120,12 @@ def _report_second_places(
 ) -> None:
     again = rows[rows.duplicated(["source", "target"])]
     first = rows[~rows.duplicated(["source", "target"])]
-    for row in again.merge(first, on=["source", "target"], suffixes=("", "_first")).itertuples():
+    both = again.merge(first, on=["source", "target"], suffixes=("", "_first"))
+    for row in _told_rows(both, files, problems).itertuples():
+        ends = (str(source.entities[row.source]), str(target.entities[row.target]))
         problems.add(
-            files[row.file].path, int(row.line), f"{source.entities[row.source]}\t{target.entities[row.target]}",
-            f"the link is also in {files[row.file_first].path.name}, line {row.line_first}:",
+            files[row.file].path, int(row.line), "\t".join(end[:KEPT] for end in ends),
+            f"the link is also in {visible(files[row.file_first].path.name)}, line {row.line_first}:",
             "A link belongs to one split; remove one of the two.",
         )  # fmt: skip
 
@@ -133,13 +136,20 @@ def _report_contradictions(
 ) -> None:  # fmt: skip
     again = rows[rows.duplicated(side)]
     first = rows[~rows.duplicated(side)]
-    for row in again.merge(first, on=side, suffixes=("", "_first")).itertuples():
-        here, there = (str(other_graph.entities[getattr(row, name)]) for name in (other, f"{other}_first"))
+    for row in _told_rows(again.merge(first, on=side, suffixes=("", "_first")), files, problems).itertuples():
+        here, there = (brief(str(other_graph.entities[getattr(row, name)])) for name in (other, f"{other}_first"))
+        name = visible(files[row.file_first].path.name)
         problems.add(
             files[row.file].path, int(row.line), str(graph.entities[getattr(row, side)]),
-            f"linked to {here!r} here and to {there!r} in {files[row.file_first].path.name}, line {row.line_first}:",
+            f"linked to {here} here and to {there} in {name}, line {row.line_first}:",
             "Keep one of the two links, or ask for one-to-many (--one-to-many).",
         )  # fmt: skip
+
+
+def _told_rows(rows: pd.DataFrame, files: list[LinkFile], problems: Problems) -> pd.DataFrame:
+    """Of each file the first rows, as many as are told one by one."""
+    places = [told(problems, f.path, np.flatnonzero(rows["file"] == i)) for i, f in enumerate(files)]
+    return rows.iloc[np.sort(np.concatenate(places))]
 
 
 def split_off(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

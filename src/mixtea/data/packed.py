@@ -20,6 +20,14 @@ class NotPackedError(DamagedError):
     """Bytes that were never packed."""
 
 
+class AfterError(DamagedError):
+    """Bytes that were never packed, after others that were."""
+
+
+class TooWideError(DamagedError):
+    """Bytes that were packed so that unpacking them needs much memory."""
+
+
 class Frame(Protocol):
     """One packed unit of a file; there may be several, one after the other."""
 
@@ -80,7 +88,10 @@ class Unpacked(io.RawIOBase):
             self._next_frame()
             if self.frame is None:
                 return bool(before) and self._not_idle()
-        found, self.packed = self.frame.unpack(self.packed)
+        try:
+            found, self.packed = self.frame.unpack(self.packed)
+        except NotPackedError as error:
+            raise AfterError(str(error)) if self.n_frames > 1 else error from None
         if not (before or found or self.frame.ended):
             raise EOFError
         self.unpacked = memoryview(found)

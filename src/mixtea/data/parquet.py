@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
+from mixtea.data.apart.parquet_child import MAGIC
 from mixtea.data.files import BLOCK, COMPRESSED, opened
 from mixtea.data.headers import Headers
 from mixtea.data.limits import MIB, in_force
 from mixtea.data.problems import UnreadableError
 from mixtea.data.process import Process
 from mixtea.data.text import as_array
+from mixtea.words import visible
 
 NEEDS_NO_NUMPY = 18  # pyarrow since then
 TIMES_ITS_SIZE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
+LONGEST_TYPE = 100  # characters
 WRITE_AGAIN = "Write the file again, or correct its ending."
 
 
@@ -45,9 +47,11 @@ def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
         raise UnreadableError(path, None, ", ".join(names), f"{len(names)} column{'s' * (len(names) != 1)}", todo)
     if what == "type":
         todo = "Labels are text; whole numbers become text."
-        raise UnreadableError(path, None, found["name"], f"a column of type {found['type']}:", todo)
+        raise UnreadableError(
+            path, None, found["name"], f"a column of type {visible(found['type'], LONGEST_TYPE)}:", todo
+        )
     if what or columns is None:
-        raise UnreadableError(path, None, "", f"not Parquet ({what or 'damaged'})", WRITE_AGAIN)
+        raise UnreadableError(path, None, "", f"not Parquet ({visible(what or 'damaged')})", WRITE_AGAIN)
     return columns
 
 
@@ -58,10 +62,35 @@ def unpacked(path: Path) -> Iterator[IO[bytes]]:
         if path.suffix.lower() not in COMPRESSED:
             yield file
             return
-        with tempfile.TemporaryFile() as copy:
-            shutil.copyfileobj(file, copy, BLOCK)
-            copy.flush()
+        if file.peek(len(MAGIC))[: len(MAGIC)] != MAGIC:
+            raise UnreadableError(path, None, "", "not Parquet (it does not begin as Parquet does)", WRITE_AGAIN)
+        with _temporary(path) as copy:
+            while rest := memoryview(file.read(BLOCK)):
+                with _told_as_ours(path):
+                    while rest:
+                        rest = rest[copy.write(rest) :]
+            copy.seek(0)
             yield copy
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Any]:
+    """A file without a name and without a buffer, which could not be closed where a disk is full."""
+    with _told_as_ours(path):
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
+    with file:
+        yield file
+
+
+@contextmanager
+def _told_as_ours(path: Path) -> Iterator[None]:
+    """What fails in the block is no fault of the file."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be unpacked into the temporary folder {visible(tempfile.tempdir or '')} ({error.strerror})"
+        todo = "Make room there, name another folder by TMPDIR, or unpack the file yourself."
+        raise UnreadableError(path, None, "", what, todo) from None
 
 
 def wanted(file: IO[bytes], headers: Headers) -> dict[str, object]:

@@ -79,17 +79,27 @@ class Process:
             raise self.error
         self.said.seek(0)
         said = self.said.read().decode("utf-8", "replace")
-        if code not in (0, WRONG) or not said:
+        found = self._found(said) if code in (0, WRONG) else None
+        if found is None:
             raise self._died(code, said)
-        found: dict[str, Any] = json.loads(said.splitlines()[-1])
         if code == WRONG and "limit" in found:
             raise beyond(self.path, found.get("line"), found["what"], found["limit"])
         return found
 
+    @staticmethod
+    def _found(said: str) -> dict[str, Any] | None:
+        """The last line, if it is ours: libraries may write there too."""
+        try:
+            found = json.loads(said.splitlines()[-1])
+        except (IndexError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
     def _died(self, code: int, said: str) -> UnreadableError:
         limits = in_force()
         if code == -getattr(signal, "SIGPROF", 0):
-            what = f"parsing it as {self.kind} got nowhere for {limits.max_stall_seconds:g} seconds"
+            seconds = f"{limits.max_stall_seconds:g} seconds"
+            what = f"parsing it as {self.kind} got nowhere for {seconds}, or takes far longer than its size explains"
             return beyond(self.path, None, what, "max_stall_seconds")
         if any(sign in said for sign in NO_MEMORY):
             what = f"parsing it as {self.kind} needs more than {self.mib:,} MiB"

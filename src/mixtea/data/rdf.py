@@ -14,14 +14,17 @@ from mixtea.data.lines import Lines
 from mixtea.data.problems import beyond
 from mixtea.data.process import Process
 from mixtea.data.rdf_sources import ByLine, Made, Numbered, Start, xml_prefixes
+from mixtea.words import visible
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
 
 WHERE = re.compile(r"^Parser error (?:at|between) line \d+ (?:column|between columns) (\d+)[^:]*: ")
+NOT_UTF_8 = re.compile(r"Invalid UTF-8|cannot decode input using UTF-8|Only UTF-8 is supported")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
 LONGEST = 500
 CORRECT = "Correct it, or let the file's ending say which format it has."
+SAVE_AS_UTF_8 = "Save the file as UTF-8; if its first line names another encoding, let it name this one."
 NEEDS_A_BASE = (
     "Write the IRI in full, or give the file a base: `@base <http://...> .` as its first line, "
     'in RDF/XML xml:base="http://..." in its first element.'
@@ -57,7 +60,7 @@ class Statements:
             yield from self._apart(file) if self.kind in APART else self._here(file)
 
     def _here(self, file: IO[bytes]) -> Iterator[Quad]:
-        lines = Lines(self.path, file.read)
+        lines = Lines(self.path, file.read, rdf=True)
         self.lines = ByLine(lines) if self.by_line else None
         try:
             yield from _quads(self.lines or lines, HERE[self.kind], base_iri=self.base)
@@ -69,13 +72,17 @@ class Statements:
     def _apart(self, file: IO[bytes]) -> Iterator[Quad]:
         start = Start(file)
         with apart(self.path, self.kind, self.base, self.by_line).start(start, feed=True) as process:
-            made = Made(self.path, process)
+            made = Made(self.path, process, numbered=self.by_line)
             self.lines = Numbered(made) if self.by_line else None
             cut = None
             try:
                 yield from _quads(self.lines or made, "N_QUADS", lenient=True)  # its terms are checked already
             except SyntaxError as error:  # of a statement that the end of the process has cut
                 cut = error.msg
+            except UnreadableError:
+                if made.too_deep and not self.by_line:
+                    self._read_by_line()  # the same again, with its line
+                raise
             found = process.result()
         said = found.get("said") or found.get("what") or cut
         if said:
@@ -87,10 +94,13 @@ class Statements:
         """Where the parser does not count lines, they are counted by handing it one at a time."""
         if not self.by_line:
             try:
-                deque(Statements(self.path, self.kind, base=self.base, by_line=True), maxlen=0)
+                self._read_by_line()
             except UnreadableError as error:
                 return error.problem.line
         return None
+
+    def _read_by_line(self) -> None:
+        deque(Statements(self.path, self.kind, base=self.base, by_line=True), maxlen=0)
 
     def _fail(self, said: str, line: int | None, offset: int | None) -> NoReturn:
         """The parser's error as ours."""
@@ -100,8 +110,10 @@ class Statements:
         todo = CORRECT
         if "No scheme found" in said:
             said, todo = "a relative IRI without a base", NEEDS_A_BASE
+        elif NOT_UTF_8.match(said):
+            todo = SAVE_AS_UTF_8
         column = f" (column {place[1]})" if place else ""
-        raise UnreadableError(self.path, line, "", f"not {self.kind}: {said[:LONGEST]}{column}", todo) from None
+        raise UnreadableError(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
 
 
 def _quads(source: Any, format_name: str, **options: Any) -> Iterator[Quad]:

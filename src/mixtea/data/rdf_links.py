@@ -14,6 +14,7 @@ from mixtea.data.rdf import Statements
 from mixtea.errors import Problems
 
 ALIGNMENT = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"  # of the OAEI's cells, with or without a #
+ENDS = frozenset({"entity1", "entity2"})
 
 
 def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
@@ -23,10 +24,13 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     statements = Statements(path, kind, by_line=True)
     rows, lines, others = [], [], Counter[str]()
     cells: dict[str, dict[str, str]] = {}
+    places: dict[str, int] = {}  # of their ends
     for subject, predicate, value, _ in statements:
         if predicate.value.startswith(ALIGNMENT):
             what = predicate.value.removeprefix(ALIGNMENT).removeprefix("#")
             cells.setdefault(str(subject), {})[what] = getattr(value, "value", "")
+            if what in ENDS:
+                places[str(subject)] = statements.line
         elif predicate.value not in IDENTITY:
             others[predicate.value] += 1
         elif isinstance(subject, NamedNode) and isinstance(value, NamedNode):
@@ -35,11 +39,11 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
         else:
             end = value if isinstance(subject, NamedNode) else subject
             problems.add(path, statements.line, str(end), "a link to something without an IRI:", "Name both by IRIs.")
-    same = [cell for cell in cells.values() if {"entity1", "entity2"} <= cell.keys()]
-    others["cells of another relation"] += sum(cell.get("relation", "=") != "=" for cell in same)
-    same = [cell for cell in same if cell.get("relation", "=") == "="]
-    rows += [(cell["entity1"], cell["entity2"]) for cell in same]
-    lines += [statements.line] * len(same)
+    whole = {name: cell for name, cell in cells.items() if cell.keys() >= ENDS}
+    same = {name: cell for name, cell in whole.items() if cell.get("relation", "=") == "="}
+    others["cells of another relation"] += len(whole) - len(same)
+    rows += [(cell["entity1"], cell["entity2"]) for cell in same.values()]
+    lines += [places[name] for name in same]
     others = +others
     if not rows:
         todo = f"Links are statements with one of {', '.join(IDENTITY_NAMES)}."

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import IO
 
-from mixtea.data.lines import Lines
-from mixtea.data.problems import beyond
+from mixtea.data.lines import TOO_DEEP, Lines
+from mixtea.data.problems import UnreadableError, beyond
 from mixtea.data.process import Process
 
 FIRST_KIB = 64 * 1024
@@ -75,11 +75,14 @@ class Start:
 
 
 class Made(Lines):
-    """The statements that a process makes of a file, as long as they are not out of all proportion to it."""
+    """The statements that a process makes of a file, as long as they are not out of all proportion to it.
 
-    def __init__(self, path: Path, process: Process) -> None:
-        super().__init__(path, process.out.read1, "statement")
-        self.process, self.n_bytes = process, 0
+    With `numbered` each begins with the number of its line in the file.
+    """
+
+    def __init__(self, path: Path, process: Process, *, numbered: bool = False) -> None:
+        super().__init__(path, process.out.read1, "statement", rdf=True)
+        self.process, self.n_bytes, self.numbered, self.too_deep = process, 0, numbered, False
 
     def block(self) -> bytes:
         block = super().block()
@@ -88,6 +91,12 @@ class Made(Lines):
             what = f"{self.process.n_fed:,} bytes become {self.n_bytes:,} and more by their prefixes or entities"
             raise beyond(self.path, None, what, "max_expansion")
         return block
+
+    def _too_deep(self, number: int) -> UnreadableError:
+        self.too_deep = True
+        if not self.numbered:
+            return super()._too_deep(number)
+        return beyond(self.path, int(self.nesting.start.partition(b"\t")[0]), TOO_DEEP, "max_nesting")
 
 
 def xml_prefixes(start: bytes) -> dict[str, str]:

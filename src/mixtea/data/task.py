@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -19,16 +20,21 @@ from mixtea.data.links import LinkFile, check_links, find_links, read_link_table
 from mixtea.data.reading import Reading
 from mixtea.data.selection import Selection
 from mixtea.errors import DataError, Problems
+from mixtea.words import visible, whole_text
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
+LONGEST_WARNING, LONGEST_NAME = 6000, 200  # characters; a warning may name a file by its whole path
 PathOrStr = str | PathLike[str]
 Paths = PathOrStr | Iterable[PathOrStr]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """Two graphs and int64 [p, 2] arrays of links (source index, target index)."""
+    """Two graphs and int64 [p, 2] arrays of links (source index, target index).
+
+    A name that is no whole text, as of a file whose name is not UTF-8, has escapes for what is not.
+    """
 
     name: str
     source: Graph
@@ -38,6 +44,9 @@ class Task:
     test: np.ndarray
     fold: int | None = None
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", whole_text(self.name))
 
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """The source and the target entities without a training link, less those without a relation triple.
@@ -57,7 +66,7 @@ class Task:
         )
         links = ", ".join(f"{len(getattr(self, s)):,} {s}" for s in SPLITS)
         fold = f", fold {self.fold}" if self.fold is not None else ""
-        return f"Task({self.name}{fold}: {sides}; links: {links})"
+        return f"Task({visible(self.name, LONGEST_NAME)}{fold}: {sides}; links: {links})"
 
 
 def load_task(
@@ -128,7 +137,7 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
     files = [
         read_links(path, split, source, target, problems)
         for split in SPLITS
-        if split != "valid" or (where / "valid_links").exists()
+        if split != "valid" or os.path.lexists(where / "valid_links")
         for path in [where / f"{split}_links"]
     ]
     _, more = check_links([everything], source, target, problems, one_to_many=one_to_many)
@@ -170,9 +179,11 @@ def _checked(
 
 
 def _logged(warnings: list[str]) -> tuple[str, ...]:
-    for warning in warnings:
-        logger.warning(warning)
-    return tuple(warnings)
+    """What is said of the files, as text that can be shown."""
+    said = tuple(visible(warning, LONGEST_WARNING) for warning in warnings)
+    for warning in said:
+        logger.warning("%s", warning)
+    return said
 
 
 def _split_folder(folder: Path, fold: int | None) -> tuple[Path, int | None]:
@@ -194,4 +205,5 @@ def _split_folder(folder: Path, fold: int | None) -> tuple[Path, int | None]:
 
 
 def _if_there(path: Path) -> Path | None:
-    return path if path.exists() else None
+    """The path, also of a link that leads nowhere: who opens it says so."""
+    return path if os.path.lexists(path) else None

@@ -10,7 +10,7 @@ from typing import Any
 from mixtea.errors import ConfigError, RunError
 from mixtea.export.files import check_free
 from mixtea.export.run_folder import read_run
-from mixtea.export.unfinished import Start, Unfinished
+from mixtea.export.unfinished import Start, Unfinished, run_checksum
 from mixtea.launcher import is_first
 
 
@@ -35,17 +35,17 @@ def resumed(
         start = work.start()
     except RunError as error:
         raise RunError(f"{error} Or begin anew: with --overwrite, without --resume.") from None
-    if start is None and (overwrite or work.run_checksum() is None):
+    if start is None and (overwrite or run_checksum(work.out) is None):
         if read is None:
             raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
         return begun(work, read, overwrite)
     if read is not None:
         _check_same(work, start or _finished_start(work.out), read())
-    if start is None or work.finished(start):
-        read_run(work.out)  # which says what is wrong if it is damaged
+    if _is_end(work.out, start):
         if is_first():
             work.forget()
         return None
+    assert start is not None  # else the run is the end of what there was
     where = {name: value for name, value in chosen.items() if name not in start.config.training_settings()}
     if read is None and any(getattr(start.config, name) != value for name, value in chosen.items() - where.items()):
         raise ConfigError(f"{work.out}: the training goes on with its own settings; leave them out.")
@@ -54,8 +54,19 @@ def resumed(
     return replace(start, settings=start.settings | where)
 
 
+def _is_end(out: Path, start: Start | None) -> bool:
+    """Whether the run folder holds what the training has become: not the run from before, nor that of another one."""
+    if start is not None and run_checksum(out) in (None, start.replaces):
+        return False
+    found = _finished_start(out)
+    return start is None or not found.differences(replace(start, warm_start=None))
+
+
 def _finished_start(out: Path) -> Start:
-    """What a run was trained with, to compare; whether it began with another run is not known any more."""
+    """What a run was trained with, to compare; whether it began with another run is not known any more.
+
+    If the run is damaged, the error says so.
+    """
     run = read_run(out)
     return Start(run.task, "paper", run.config.to_dict())
 

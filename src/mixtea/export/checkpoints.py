@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from mixtea.errors import RunError, StoppedError
 from mixtea.export.files import clear_errors, clear_leftovers
+from mixtea.export.lock import alone
 from mixtea.export.units import read_unit, write_unit
+from mixtea.words import visible
 
 logger = logging.getLogger(__name__)
 KIND = "mixtea checkpoint 1"
@@ -41,6 +45,16 @@ class Checkpoints:
         self.key = ""
         self.saved_at, self.cost = time.monotonic(), 0.0
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else may train there; a folder that cannot be written is refused before any work is done."""
+        with clear_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.folder, os.W_OK):
+                raise RunError(f"{self.folder}: cannot be written. Check its permissions, or name another folder.")
+        with alone(self.folder):
+            yield
+
     def due(self) -> bool:
         wait = max(self.every, SHARE * self.cost) if self.every > 0 else 0.0
         return time.monotonic() - self.saved_at >= wait
@@ -56,7 +70,7 @@ class Checkpoints:
         try:
             self.save(epoch, state())
         except RunError as error:  # nothing that keeps it from being saved is worth the training
-            logger.warning("the state after epoch %d is not saved: %s", epoch, error)
+            logger.warning("the state after epoch %d is not saved: %s", epoch, visible(error))
         if number:
             raise StoppedError(f"Stopped after epoch {epoch}.", number)
 
@@ -83,7 +97,7 @@ class Checkpoints:
                 found = read_unit(path, KIND)
             except RunError as error:
                 damage = str(error)
-                logger.warning("%s Looking for the one before it.", damage)
+                logger.warning("%s Looking for the one before it.", visible(damage))
                 continue
             epoch, state = self._checked(path, found)
             self.on_load(epoch)

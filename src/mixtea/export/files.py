@@ -42,21 +42,31 @@ HERE = -100  # renameat2: paths are as usual
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Yields a path to write to, which takes the place of `path` once the block has ended well."""
+def whole_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
+    """Yields a path to write to, which takes the place of `path` once the block has ended well.
+
+    A link at `path` is a person's, who wants the file to be where it leads; without `follow` it is replaced, as in a
+    folder that may be anyone's.
+    """
     with clear_errors(path):
-        path = resolved(path)
-        if path.is_dir():
+        path = resolved(path) if follow else resolved(path.parent) / path.name
+        linked = path.is_symlink()
+        if path.is_dir() and not linked:
             raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
-        if path.exists() and not path.is_file():
+        if path.exists() and not path.is_file() and not linked:
             raise RunError(f"{path}: a device or pipe, where a file is to be written. Name a file.")
         if path.name in RUN_FILES and (path.parent / "run.json").exists():
             raise RunError(f"{path}: a part of a run. Name another file.")
         with _workshop(path) as shop:
             yield shop / path.name
             _flush(shop / path.name)
-            (shop / path.name).replace(path)
-            _flush(path.parent)
+            rename(shop / path.name, path)
+
+
+def rename(file: Path, path: Path) -> None:
+    """The file takes the place of `path`, in a way that lasts."""
+    file.replace(path)
+    _flush(path.parent)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from mixtea.export.about import About, is_iri
 from mixtea.export.refusal import HALF, half_character, holds, refuse
 from mixtea.labels import SIDES, decode_label, encode_label
 from mixtea.match.mapping import Mapping
+from mixtea.words import visible
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +111,6 @@ def with_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, about: About) ->
     if blank.any():
         logger.warning(
             "%s: %s of %s rows left out, for blank nodes have no name outside their file; .tsv and .parquet keep them",
-            path, f"{int(blank.sum()):,}", f"{len(rows):,}",
+            visible(path), f"{int(blank.sum()):,}", f"{len(rows):,}",
         )  # fmt: skip
     return rows.assign(**iris)[~blank]

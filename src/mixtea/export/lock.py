@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mixtea.errors import RunError
+from mixtea.words import visible
 
 try:
     import fcntl
@@ -69,5 +70,5 @@ def _locked(descriptor: int, folder: Path) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        logger.warning("%s: cannot be locked (%s); start no second run there", folder, error.strerror)
+        logger.warning("%s: cannot be locked (%s); start no second run there", visible(folder), error.strerror)
     return True

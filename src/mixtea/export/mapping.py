@@ -28,8 +28,9 @@ WRITERS: dict[str, Writer] = {
 def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> int:
     """Write a mapping whole or not at all; returns the number of mappings in the file.
 
-    Labels are kept byte for byte. What a format cannot hold is refused by name, and nothing is written. Blank nodes are
-    left out of the formats that name entities by IRIs, with a word in the log.
+    Labels are kept byte for byte, but names in SSSOM lose their line breaks. What a format cannot hold is refused by
+    name, and nothing is written. Blank nodes are left out of the formats that name entities by IRIs, with a word in the
+    log.
     """
     writer = writer_for(path)
     return writer(mapping, path, (about or About()).identified(mapping.frame))

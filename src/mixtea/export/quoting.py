@@ -8,6 +8,7 @@ import re
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./#%?=&~+:@-]|(?<!:) (?=[A-Za-z0-9_]))*(?<!:)")
 _NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 _FOLDED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SEPARATORS = re.compile('[\t\n\r"\x0b\x0c\x1c-\x1e\x85\u2028\u2029]')
 
 
@@ -29,3 +30,12 @@ def tsv_text(text: str) -> str:
     ('a b', 6)
     """
     return '"' + text.replace('"', '""') + '"' if _SEPARATORS.search(text) else text
+
+
+def plain_line(text: str) -> str:
+    r"""Text for people as one line, spaces for what breaks or steers it; readers drop lines that begin with `#`.
+
+    >>> plain_line("x\n#y\tz")
+    'x #y z'
+    """
+    return _CONTROLS.sub(" ", text)

@@ -12,6 +12,7 @@ import json
 import math
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,14 @@ from safetensors.numpy import save_file
 
 from mixtea.config import Config
 from mixtea.data.task import SPLITS, Task
-from mixtea.errors import RunError
+from mixtea.errors import RunError, shorten
 from mixtea.export import run_checks as checks
-from mixtea.export.files import RUN_FILES, whole_folder
+from mixtea.export.files import RUN_FILES, resolved, whole_folder
 from mixtea.export.run_files import (
     AGAIN,
+    MIB,
     array_forms,
     check_file,
-    check_plain,
     fingerprint,
     named,
     read_arrays,
@@ -41,6 +42,14 @@ READABLE = (2, FORMAT)  # format 2 had the seconds of each epoch in history.json
 MANIFEST = "run.json"
 SEAL = "sha256"
 PAGES = ("report.html", "changes.tsv")  # for people to read; a run is whole without
+LARGEST = {  # in bytes, of the files that do not grow with the graphs: far more than honest ones have
+    MANIFEST: 32 * MIB,  # it holds the seconds of a million epochs
+    "config.json": MIB,
+    "metrics.json": MIB,
+    "curves.png": 16 * MIB,
+    "report.html": 64 * MIB,
+}
+LARGEST_RECORD = 4096  # bytes of the history, of an epoch
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +92,10 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
 def read_run(folder: Path) -> Run:
     """Read a run folder; a file that is missing, damaged or not to be trusted is named. Pages may be missing."""
     about = _manifest(folder)
+    largest = LARGEST | {"history.json": MIB + LARGEST_RECORD * about["n_epochs"]}
     for name, expected in about["files"].items():
         if name not in PAGES or (folder / name).is_symlink() or (folder / name).exists():
-            check_file(folder / name, expected)
+            check_file(folder / name, expected, largest.get(name))
     with named(folder / "config.json"):
         config = checks.check_config(read_json(folder / "config.json"))
     with named(folder / "vocabulary.json"):
@@ -114,15 +124,14 @@ def read_run(folder: Path) -> Run:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.is_dir():
-        if folder.with_name(f"{folder.name}.unfinished").is_dir():
+        if _is_unfinished(folder):
             raise RunError(f"{folder}: its training has not ended. Go on with: mixtea fit --resume --out {folder}")
         what = "a file, where a run folder is needed" if folder.exists() else "no such run folder"
         raise RunError(f"{folder}: {what}. `mixtea fit TASK --out {folder}` makes one.")
     with named(path):
         if not path.is_symlink() and not path.exists():
             raise RunError(f"{path}: missing. {folder} is not a run folder, or its writing was interrupted.")
-        check_plain(path)
-        about = read_json(path)
+        about = read_json(path, LARGEST[MANIFEST])
         _check_format(path, about)
         checks.check_about(about)
         if SEAL not in about and about["format"] == FORMAT:
@@ -131,7 +140,17 @@ def _manifest(folder: Path) -> dict[str, Any]:
             raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
         if not about["files"].keys() >= _NEEDED or MANIFEST in about["files"]:
             raise ValueError("its list of files")
+        for name in sorted(about["files"].keys() - RUN_FILES.keys()):
+            raise RunError(f"{folder / name}: no file of a run, though {MANIFEST} lists it. {AGAIN}")
     return about
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether a training that could go on lies beside the place of the run."""
+    with suppress(OSError, ValueError):  # of a path that cannot be
+        place = resolved(folder)
+        return (place.with_name(f"{place.name}.unfinished") / "start.safetensors").is_file()
+    return False
 
 
 _NEEDED = RUN_FILES.keys() - {MANIFEST, *PAGES}
@@ -182,7 +201,12 @@ def graph_arrays(task: Task) -> dict[str, np.ndarray]:
 
 
 def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
-    path.write_text(json.dumps(value, indent=indent, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(value, indent=indent, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except UnicodeEncodeError as error:
+        around = shorten(text[max(error.start - 20, 0) : error.end + 20])
+        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the label.") from None
 
 
 def _draw(run: Run, path: Path) -> None:

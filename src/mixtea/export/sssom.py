@@ -17,7 +17,7 @@ from mixtea.export.about import About
 from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.files import whole_file
 from mixtea.export.identifiers import rows_of, text_of, with_iris
-from mixtea.export.quoting import tsv_text, yaml_text
+from mixtea.export.quoting import plain_line, tsv_text, yaml_text
 from mixtea.export.refusal import half_names, holds, refuse
 from mixtea.labels import decode_label
 from mixtea.match.mapping import Mapping
@@ -85,9 +85,9 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
 
 
 def _labels(entities: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
-    """What people read: the entity's name where it has one, else the label of an entity that is no IRI."""
+    """What people read, in one line: the entity's name if it has one, else the label of an entity that is no IRI."""
     both = zip(entities, iris, strict=True)
-    return [graph.names.get(entity or "") or decode_label(iri or "") or "" for entity, iri in both]
+    return [plain_line(graph.names.get(entity or "") or decode_label(iri or "") or "") for entity, iri in both]
 
 
 def _numbers(column: pd.Series) -> list[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,28 +17,30 @@ from mixtea.data.checksum import checksum
 from mixtea.data.task import Task
 from mixtea.errors import RunError
 from mixtea.export.checkpoints import NAME, Checkpoints, epoch_of
-from mixtea.export.files import check_free, clear_errors, clear_leftovers, resolved
+from mixtea.export.files import check_free, clear_errors, clear_leftovers, rename, resolved
 from mixtea.export.lock import alone
 from mixtea.export.run_checks import GRAPH_FORMS, check_config, check_task, check_vocabulary
 from mixtea.export.run_files import fingerprint, named
 from mixtea.export.run_folder import graph_arrays, vocabulary
 from mixtea.export.units import read_unit, write_unit
 
-KIND = "mixtea start 1"
-OWN = re.compile(rf"{NAME.pattern}|start\.safetensors")
+KIND = "mixtea start 2"
+OWN = re.compile(rf"{NAME.pattern}|next\.safetensors")
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
     """What a training began with, so that it can go on when the files it was read from are gone.
 
-    `warm_start` is the run that it began with, if any; `replaces` the checksum of the run.json that it is to replace.
+    `warm_start` is the run that it began with, if any, and `warm_checksum` that of its run.json; `replaces` is that of
+    the run.json that the training is to replace.
     """
 
     task: Task
     preset: str
     settings: dict[str, Any]
     warm_start: str | None = None
+    warm_checksum: str | None = None
     replaces: str | None = None
 
     @property
@@ -56,6 +57,13 @@ class Start:
         return found if same else ["the graphs or links are others", *found]
 
 
+def run_checksum(run: Path) -> str | None:
+    """Of the run.json in a run folder; None if there is none."""
+    path = run / "run.json"
+    with named(path):
+        return fingerprint(path)["sha256"] if path.is_file() else None
+
+
 class Unfinished:
     """The unfinished training of the run folder `out`."""
 
@@ -64,7 +72,7 @@ class Unfinished:
         with clear_errors(out):
             place = resolved(out)
         self.folder = place.with_name(f"{place.name}.unfinished")
-        self.path = self.folder / "start.safetensors"
+        self.path, self.next = self.folder / "start.safetensors", self.folder / "next.safetensors"
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -78,23 +86,15 @@ class Unfinished:
                 with clear_errors(self.folder):
                     clear_leftovers(self.folder, OWN)
                     clear_leftovers(self.folder.parent, re.compile(re.escape(self.folder.stem)))
+                    self.next.unlink(missing_ok=True)
                 yield
             finally:
-                self._remove_if_empty()
+                with suppress(OSError):  # it holds something, or somebody has removed it
+                    self.folder.rmdir()
 
     def epoch(self) -> int | None:
         """The epoch of the newest checkpoint, None if there is none."""
         return next(map(epoch_of, Checkpoints(self.folder).files()), None)
-
-    def run_checksum(self) -> str | None:
-        """Of the run.json in the run folder; None if there is none."""
-        path = self.out / "run.json"
-        with clear_errors(path):
-            return fingerprint(path)["sha256"] if path.is_file() else None
-
-    def finished(self, start: Start) -> bool:
-        """Whether the run folder holds another run than when the training began: what it has become."""
-        return self.run_checksum() not in (None, start.replaces)
 
     def check_free(self, *, overwrite: bool) -> None:
         """Refuse to begin where a training could go on instead, unless told to."""
@@ -106,8 +106,7 @@ class Unfinished:
             )
 
     def begin(self, start: Start) -> None:
-        """Forget what was there, and remember what this training begins with."""
-        self.forget()
+        """Remember what this training begins with, and forget what was there once that is written."""
         task = start.task
         parts = {
             "about": {"task": task.name, "fold": task.fold},
@@ -117,9 +116,13 @@ class Unfinished:
             "preset": start.preset,
             "settings": start.settings,
             "warm_start": start.warm_start,
-            "replaces": self.run_checksum(),
+            "warm_checksum": None if start.warm_start is None else run_checksum(Path(start.warm_start)),
+            "replaces": run_checksum(self.out),
         }
-        write_unit(self.path, KIND, parts)
+        write_unit(self.next, KIND, parts)
+        self.forget()
+        with clear_errors(self.path):
+            rename(self.next, self.path)
 
     def start(self) -> Start | None:
         """What the training began with; None if there is none."""
@@ -132,10 +135,11 @@ class Unfinished:
                     raise ValueError(f"{name} is of another form")
             task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
             task = replace(task, warnings=tuple(map(str, held["warnings"])))
-            words = (held["about"]["task"], held["warm_start"] or "", held["replaces"] or "")
-            if not all(type(word) is str for word in words) or type(held["about"]["fold"] or 0) is not int:
+            others = {name: held[name] for name in ("warm_start", "warm_checksum", "replaces")}
+            words = (held["about"]["task"], *others.values())
+            if not all(type(word or "") is str for word in words) or type(held["about"]["fold"] or 0) is not int:
                 raise TypeError("what it says of the task and of other runs")
-            start = Start(task, held["preset"], dict(held["settings"]), held["warm_start"], held["replaces"])
+            start = Start(task, held["preset"], dict(held["settings"]), **others)
             check_config(start.config.to_dict())
         return start
 
@@ -144,7 +148,3 @@ class Unfinished:
         with clear_errors(self.folder):
             for path in (self.path, *Checkpoints(self.folder).files()):
                 path.unlink(missing_ok=True)
-
-    def _remove_if_empty(self) -> None:
-        if not any(self.folder.iterdir()):
-            shutil.rmtree(self.folder, ignore_errors=True)

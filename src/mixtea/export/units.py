@@ -18,11 +18,11 @@ from safetensors.numpy import save_file
 
 from mixtea.errors import RunError
 from mixtea.export.files import whole_file
+from mixtea.export.run_files import AGAIN, check_plain
 
 JSON = "json"  # the name of the bytes of JSON; arrays have the path to their place, which begins with a dot
 ARRAY = "array"  # {"array": name} stands for one
 KINDS = {"BOOL", "U8", "U32", "I32", "I64", "F32", "F64"}  # of numbers, as safetensors calls them
-AGAIN = "Restore it from a copy, or train again."
 
 
 def write_unit(path: Path, kind: str, value: Any) -> None:
@@ -30,7 +30,7 @@ def write_unit(path: Path, kind: str, value: Any) -> None:
     arrays: dict[str, np.ndarray] = {}
     text = json.dumps(_without_arrays(value, "", arrays), ensure_ascii=False, allow_nan=False)
     arrays[JSON] = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    with whole_file(path) as temporary:
+    with whole_file(path, follow=False) as temporary:
         save_file(arrays, temporary, {"unit": f"{kind} {_checksum(arrays, kind)}"})  # two would come in any order
 
 
@@ -39,6 +39,7 @@ def read_unit(path: Path, kind: str) -> Any:
     if path.is_symlink() or not path.is_file():
         what = "a link or device, where a file is needed" if path.is_symlink() or path.exists() else "missing"
         raise RunError(f"{path}: {what}. {AGAIN}")
+    check_plain(path)  # a file of holes would take memory that nobody sent
     try:
         np.empty(path.stat().st_size, dtype=np.uint8)  # is there room for it? This takes none
         with safe_open(path, "numpy") as file:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from mixtea.errors import MissingExtraError
+from mixtea.export.files import clear_errors
+from mixtea.words import visible
+
+logger = logging.getLogger(__name__)
 
 GROUPS = (
     ("loss", "losses/total"),
@@ -45,6 +53,7 @@ class TensorBoard:
     def __init__(self, folder: str | Path | None) -> None:
         self.folder = folder
         self._writer: Any = None
+        self._hook = threading.excepthook
 
     def __enter__(self) -> TensorBoard:
         from mixtea.processes import is_first
@@ -58,18 +67,37 @@ class TensorBoard:
                 "Writing for TensorBoard needs its library: pip install 'mixtea[tensorboard]'."
             ) from None
         if is_first():
-            self._writer = SummaryWriter(str(self.folder))
+            with clear_errors(Path(self.folder)):
+                self._writer = SummaryWriter(str(self.folder))
+            self._hook, threading.excepthook = threading.excepthook, self._in_thread
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._writer is not None:
-            self._writer.close()
+            with self._or_without():
+                self._writer.close()
             self._writer = None
+        threading.excepthook = self._hook
 
     def __call__(self, record: dict[str, Any]) -> None:
         if self._writer is not None:
-            for name, value in record.items():
-                if name != "epoch":
-                    self._writer.add_scalar(tag(name), value, record["epoch"])
+            with self._or_without():
+                for name, value in record.items():
+                    if name != "epoch":
+                        self._writer.add_scalar(tag(name), value, record["epoch"])
+
+    @contextmanager
+    def _or_without(self) -> Iterator[None]:
+        """What cannot be written is said once: it is not worth the training."""
+        try:
+            yield
+        except OSError as error:
+            self._writer = None
+            logger.warning("%s: TensorBoard's file cannot be written (%s)", visible(self.folder), error.strerror)
+
+    def _in_thread(self, error: threading.ExceptHookArgs) -> None:
+        """The thread that writes ends with an error, which the next call raises again: it is heard there."""
+        if not isinstance(error.exc_value, OSError):
+            self._hook(error)

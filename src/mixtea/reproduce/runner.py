@@ -10,14 +10,18 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from mixtea.errors import FullMemoryError, MixTEAError, RunError, TrainingError
 from mixtea.export.files import clear_errors
 from mixtea.export.lock import alone
+from mixtea.export.run_folder import SEAL, seal
 from mixtea.reproduce.plan import Job
+from mixtea.reproduce.published import METRICS
+from mixtea.reproduce.tables import cost_frame
 
 ROWS = "rows.jsonl"
 BREAKS = 3  # times that a process of the pool may die before it is given up
@@ -31,11 +35,13 @@ class Rows:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / ROWS
+        if self.path.is_symlink():
+            raise RunError(f"{self.path}: a link, where a file of results is needed. Move it away.")
         with contextlib.ExitStack() as held:
             with clear_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 held.enter_context(alone(folder))
-                self.file = held.enter_context(self.path.open("a+", encoding="utf-8"))
+                self.file = held.enter_context(self.path.open("ab+"))
             self.rows = dict(self._read())
             self._held = held.pop_all()
 
@@ -43,20 +49,21 @@ class Rows:
         """Every whole line; a line that a sudden death has cut off is dropped."""
         self.file.seek(0)
         text = self.file.read()
-        whole = text[: text.rfind("\n") + 1]
+        whole = text[: text.rfind(b"\n") + 1]
         if whole != text:
-            self.file.truncate(len(whole.encode()))
+            self.file.truncate(len(whole))
         for number, line in enumerate(whole.splitlines(), 1):
             try:
-                row = json.loads(line)
+                row = checked_row(json.loads(line))
                 yield row["key"], row
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise RunError(
                     f"{self.path}: line {number} is damaged. Delete that line to measure it again."
                 ) from None
 
     def add(self, row: Row) -> None:
-        self.file.write(json.dumps(row) + "\n")
+        row = row | {SEAL: seal(row)}
+        self.file.write(json.dumps(row).encode() + b"\n")
         self.file.flush()
         os.fsync(self.file.fileno())
         self.rows[row["key"]] = row
@@ -67,6 +74,19 @@ class Rows:
     def of_other_versions(self, version: str) -> set[str]:
         """The versions of mixtea, other than this one, that rows were made with."""
         return {row["versions"]["mixtea"] for row in self.rows.values()} - {version}
+
+
+def checked_row(row: Row) -> Row:
+    """The row, if it is as it was written and holds what tables and figures are made of; else any error."""
+    if SEAL in row and row[SEAL] != seal(row):
+        raise ValueError("changed since it was written")
+    cost_frame([row])
+    for found in row["scores"].values():
+        if not all(0 <= found[metric] <= 1 for metric in METRICS):
+            raise ValueError("no scores")
+    if not all(epoch > 0 and 0 <= hits <= 1 for epoch, hits in row["curve"]):
+        raise ValueError("no curve")
+    return row
 
 
 def run_jobs(
@@ -133,12 +153,24 @@ def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin(places: Any, threads: int) -> None:
-    """In a process of the pool: Ctrl-C is the parent's business; one device and some cores for all its trainings."""
+    """In a process of the pool: signals are the parent's business; one device and some cores for all its trainings.
+
+    It ends with its parent, however that ends.
+    """
     import torch
+
+    Thread(target=_end_with_parent, daemon=True).start()
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _device[:] = [places.get()]
     torch.set_num_threads(threads)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _attempt(job: Job, folder: Path, device: str | None) -> Row | MixTEAError:

@@ -66,6 +66,8 @@ def _restore(trainer: Trainer, state: State) -> None:
     sizes = (len(trainer.rows[0]), len(trainer.rows[1]))
     check_state(state, trainer.student.state_dict(), sizes, trainer.structure.n_source)
     links, n = trainer.links, len(trainer.student.entity)
+    if links.device.type == "cpu":
+        restore_threads(state["threads"])
     for encoder, name in ((trainer.student, "student"), (trainer.teacher, "teacher")):
         encoder.load_state_dict(as_tensors(state[name], links.device))
     restore_optimiser(trainer.optimiser, state["optimiser"])
@@ -83,5 +85,3 @@ def _restore(trainer: Trainer, state: State) -> None:
     trainer.seconds_before = float(state["seconds"])
     trainer.generator.set_state(torch.from_numpy(state["generator"]))
     restore_random_states(state["random"])
-    if links.device.type == "cpu":
-        restore_threads(state["threads"])

@@ -12,6 +12,7 @@ from .box import WrongError, leave, run, shut_in
 ROWS_AT_ONCE = 1 << 16
 MAGIC = b"PAR1"
 BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labels
+LONGEST = 400  # characters of a name, a type or an error that are told
 
 
 def work(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -24,17 +25,19 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         raise WrongError("it is empty") from None
     go_on = shut_in(wanted["mib"], wanted["seconds"])
+    go_on(len(data))
     check_footer(data[:4], data[-8:], len(data), wanted)
     sink = sys.stdout.buffer
+    damage = (pa.ArrowException, ArithmeticError, OSError, ValueError, KeyError, TypeError)  # whatever it is, and where
     try:
         file = pq.ParquetFile(pa.py_buffer(data))
         places = check_size(file.metadata, file.schema_arrow, len(data), wanted)
         names = [file.schema_arrow.names[place] for place in places]
         write(file, names, file.metadata.num_rows, sink, wanted, go_on)
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:  # of whatever is damaged where
+    except damage as error:
         if isinstance(error, BrokenPipeError | MemoryError):
             raise
-        raise WrongError((str(error).splitlines() or ["damaged"])[0].rstrip(".")) from None
+        raise WrongError((str(error).splitlines() or ["damaged"])[0][:LONGEST].rstrip(".")) from None
     return {}
 
 
@@ -55,7 +58,7 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
     if about.num_columns > wanted["max_columns"]:
         raise WrongError(f"{about.num_columns:,} columns", limit="max_columns")
     if len(names) < wanted["n"]:
-        raise WrongError("columns", names=names[: wanted["n"]])
+        raise WrongError("columns", names=[name[:LONGEST] for name in names[: wanted["n"]]])
     places: list[int] = wanted_places(names, wanted)
     for place in places:
         check_type(names[place], schema.field(place).type)
@@ -88,7 +91,7 @@ def check_type(name: str, kind: Any) -> None:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (is_text or pa.types.is_integer(kind)):
-        raise WrongError("type", name=name, type=str(kind))
+        raise WrongError("type", name=name[:LONGEST], type=str(kind)[:LONGEST])
 
 
 def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
@@ -99,11 +102,11 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
     seen = 0
     with pa.ipc.new_stream(sink, schema) as stream:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(dict.fromkeys(names)), use_threads=False):
-            go_on()
             seen += batch.num_rows
             if seen > n:
                 raise WrongError("more rows than its footer says")
             columns = [compact(batch.column(name), wanted["max_token"]) for name in names]
+            go_on(sum(column.nbytes for column in columns))
             stream.write_batch(pa.record_batch(columns, schema=schema))
 
 
@@ -115,7 +118,7 @@ def compact(column: Any, longest: int) -> Any:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column.validate(full=True)
-    places = column.indices.fill_null(-1).dictionary_encode()
+    places = column.indices.cast(pa.int64()).fill_null(-1).dictionary_encode()  # they may be of a type without a -1
     texts = column.dictionary.cast(pa.large_string()).take(pc.replace_with_mask(
         places.dictionary, pc.equal(places.dictionary, -1), pa.scalar(None, places.dictionary.type)
     )).fill_null("")  # fmt: skip

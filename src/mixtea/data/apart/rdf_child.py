@@ -20,7 +20,7 @@ MOST_PREFIXES, LONGEST_PREFIX = 10_000, 2_000
 class Reader:
     """Hands the parser its bytes, line by line if asked to, and counts the lines that were begun."""
 
-    def __init__(self, file: IO[bytes], by_line: bool, scan: XmlScan | None, go_on: Callable[[], None]) -> None:
+    def __init__(self, file: IO[bytes], by_line: bool, scan: XmlScan | None, go_on: Callable[[int], None]) -> None:
         self.file, self.by_line, self.scan, self.go_on = file, by_line, scan, go_on
         self.block, self.place = b"", 0
         self.line, self.line_ended = 0, True
@@ -29,7 +29,7 @@ class Reader:
         if self.place == len(self.block):
             block = self.file.read(BLOCK)
             if block:  # at the end a parser may ask again and again
-                self.go_on()
+                self.go_on(len(block))
             elif self.scan:
                 self.scan.end_of_file()
             self.block, self.place = self.scan.checked(block) if self.scan else block, 0
@@ -43,7 +43,20 @@ class Reader:
         return given
 
 
-def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callable[[], None]) -> dict[str, Any]:
+class Written(io.FileIO):
+    """Tells how many bytes are written: a few in the file can stand for long statements."""
+
+    def __init__(self, descriptor: int, go_on: Callable[[int], None]) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self.go_on = go_on
+
+    def write(self, data: Any) -> int:
+        n = super().write(data)
+        self.go_on(n)
+        return n
+
+
+def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callable[[int], None]) -> dict[str, Any]:
     """Write the statements, with the line before each if wanted; the prefixes of the file come back."""
     import pyoxigraph as ox
 
@@ -76,7 +89,7 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
     import pyoxigraph  # noqa: F401 - before memory is counted
 
     go_on = shut_in(wanted["mib"], wanted["seconds"])
-    with io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "wb", closefd=False), 1 << 16) as out:
+    with io.BufferedWriter(Written(sys.stdout.fileno(), go_on), 1 << 16) as out:
         return parse(wanted, sys.stdin.buffer, out, go_on)
 
 

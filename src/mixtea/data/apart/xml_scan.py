@@ -1,5 +1,6 @@
 """Looks at RDF/XML before its parser does: the parser's time is quadratic in the depth of elements and in the number of
-attributes, and it writes out every entity when that is declared, however long it gets."""
+attributes, it looks for each name among all namespaces, and it writes out every entity when that is declared, however
+long it gets."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 ENTITY = re.compile(r"&([^;&\s]+);")
 TOO_MUCH = "amplification"  # how expat calls entities that grow
+LONGEST = 100  # characters of a name that are told
 BY_ENTITIES = 10  # a tenth of the growth that is allowed: they hold namespaces, and come with other text
+COLUMNS = 10_000  # fewer that are allowed do not lessen the work that attributes and namespaces may make
+STEPS, STEPS_PER_BYTE = 50_000, 0.01  # of this work for each column: with the default a second, and far more than usual
 AFTER = 4096  # bytes after a mistake that the parser still gets, to say in its own words what is wrong
 
 
@@ -25,6 +29,8 @@ class XmlScan:
         self.max_nesting, self.max_columns = max_nesting, max_columns
         self.max_token, self.max_expansion = max_token, max_expansion
         self.depth, self.n = 0, 0
+        self.n_bound, self.bound = 0, list[tuple[int, int]]()  # namespaces in scope; the depths that declare them
+        self.steps, self.most_steps = 0, 0.0
         self.sizes, self.declared_size, self.used_size = dict[str, int](), 0, 0
         self.failed: WrongError | None = None
         self.parser = expat.ParserCreate()
@@ -37,6 +43,7 @@ class XmlScan:
         """The block that comes next, and of one that is not XML a little more than the beginning that is."""
         if self.failed:
             raise self.failed
+        self.most_steps = max(self.max_columns, COLUMNS) * (STEPS + STEPS_PER_BYTE * (self.n + len(block)))
         try:
             self.parser.Parse(block, False)
         except expat.ExpatError as error:
@@ -62,10 +69,23 @@ class XmlScan:
         self.depth += 1
         if self.depth > self.max_nesting:
             raise self.beyond(f"elements nested {self.depth:,} deep", "max_nesting")
-        if len(attributes) > 2 * self.max_columns:
-            raise self.beyond(f"an element with {len(attributes) // 2:,} attributes", "max_columns")
+        n = len(attributes) // 2
+        if n > self.max_columns:
+            raise self.beyond(f"an element with {n:,} attributes", "max_columns")
+        before = self.n_bound
+        for attribute in attributes[::2]:
+            if attribute[:5] == "xmlns":
+                self.n_bound += 1
+        if self.n_bound > before:
+            self.bound.append((self.depth, self.n_bound - before))
+        self.steps += (1 + n) * (n + self.n_bound)
+        if self.steps > self.most_steps:
+            what = f"elements that take long, the last with {n:,} attributes and {self.n_bound:,} namespaces in scope"
+            raise self.beyond(what, "max_columns")
 
     def end(self, name: str) -> None:
+        if self.bound and self.bound[-1][0] == self.depth:
+            self.n_bound -= self.bound.pop()[1]
         self.depth -= 1
 
     def declared(self, name: str, is_parameter: bool, value: str | None, *about: Any) -> None:
@@ -75,7 +95,7 @@ class XmlScan:
         self.sizes[name] = len(value or "") + sum(inside)
         self.declared_size += self.sizes[name]
         if self.declared_size > self.max_token:
-            raise self.beyond(f"the entity {name!r} and those before it, written out", "max_token_mib")
+            raise self.beyond(f"the entity {name[:LONGEST]!r} and those before it, written out", "max_token_mib")
         if len(self.sizes) > self.max_columns:
             raise self.beyond(f"{len(self.sizes):,} entities", "max_columns")
 
