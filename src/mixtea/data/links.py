@@ -13,11 +13,11 @@ from mixtea.data.files import RDF_FORMATS, collected, format_of
 from mixtea.data.graph import Graph
 from mixtea.data.headers import LINK_HEADERS
 from mixtea.data.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
-from mixtea.data.problems import brief, told
+from mixtea.data.problems import told
 from mixtea.data.rdf_links import read_rdf_links
 from mixtea.data.sssom import read_sssom
 from mixtea.data.tables import read_columns
-from mixtea.errors import KEPT, Problems
+from mixtea.errors import KEPT, Problems, shorten
 from mixtea.words import visible
 
 
@@ -137,7 +137,7 @@ def _report_contradictions(
     again = rows[rows.duplicated(side)]
     first = rows[~rows.duplicated(side)]
     for row in _told_rows(again.merge(first, on=side, suffixes=("", "_first")), files, problems).itertuples():
-        here, there = (brief(str(other_graph.entities[getattr(row, name)])) for name in (other, f"{other}_first"))
+        here, there = (shorten(str(other_graph.entities[getattr(row, name)])) for name in (other, f"{other}_first"))
         name = visible(files[row.file_first].path.name)
         problems.add(
             files[row.file].path, int(row.line), str(graph.entities[getattr(row, side)]),

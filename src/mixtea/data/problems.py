@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data.limits import way_out
-from mixtea.errors import KEPT, DataError, Problem, Problems, shorten
+from mixtea.errors import KEPT, DataError, Problem, Problems
 from mixtea.words import visible
 
 
@@ -24,11 +24,6 @@ class UnreadableError(DataError):
 def beyond(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
     """The error of a file that exceeds a limit; it names the limit."""
     return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", way_out(limit))
-
-
-def brief(label: str) -> str:
-    """A label of any length as a message shows it."""
-    return shorten(label[:KEPT])
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import numpy as np
 
 from mixtea.data.graph import Graph
 from mixtea.data.part import FileRead
-from mixtea.data.problems import brief
 from mixtea.data.task import SPLITS, Task
+from mixtea.errors import shorten
 
 FEW_LINKS = 100
 NEEDED_FOR_DOUBT = 30  # validation links, below which every source is taken to have a counterpart
@@ -90,7 +90,7 @@ def _graph_doubts(side: str, graph: Graph) -> Iterator[str]:
     for what, labels in (("entities", graph.entities), ("relations", graph.relations)):
         alike = _alike_but_for_spaces(labels)
         if alike:
-            yield f"{len(alike):,} {side} {what} differ from others by spaces alone, such as {brief(alike[0])}"
+            yield f"{len(alike):,} {side} {what} differ from others by spaces alone, such as {shorten(alike[0])}"
 
 
 def _alike_but_for_spaces(labels: np.ndarray) -> list[str]:

@@ -7,7 +7,7 @@ import mmap
 import sys
 from typing import Any
 
-from .box import WrongError, leave, run, shut_in
+from .box import SHARE, WrongError, leave, run, shut_in
 
 ROWS_AT_ONCE = 1 << 16
 MAGIC = b"PAR1"
@@ -24,8 +24,7 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
         data = mmap.mmap(sys.stdin.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:
         raise WrongError("it is empty") from None
-    go_on = shut_in(wanted["mib"], wanted["seconds"])
-    go_on(len(data))
+    go_on = shut_in(wanted["mib"], wanted["seconds"] * (1 + len(data) / SHARE))  # a column may be read as a whole
     check_footer(data[:4], data[-8:], len(data), wanted)
     sink = sys.stdout.buffer
     damage = (pa.ArrowException, ArithmeticError, OSError, ValueError, KeyError, TypeError)  # whatever it is, and where
