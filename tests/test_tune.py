@@ -240,15 +240,16 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_search_is_named(tune, tmp_path, what):
+def test_a_damaged_search_is_named(tune, tmp_path):
     assert tune("t", 1, *WIDTHS)[0] == 0
-    file, (name, value) = tmp_path / "t" / "tune.json", DAMAGE[what]
-    content = json.loads(file.read_text())
-    content["trials"][0][name] = value
-    file.write_text(json.dumps(content))
-    code, _, err = tune("t", 2, *WIDTHS)
-    assert code == 2 and f"{file}: damaged" in err and "Traceback" not in err
+    file = tmp_path / "t" / "tune.json"
+    whole = file.read_text()
+    for what, (name, value) in DAMAGE.items():
+        content = json.loads(whole)
+        content["trials"][0][name] = value
+        file.write_text(json.dumps(content))
+        code, _, err = tune("t", 2, *WIDTHS)
+        assert code == 2 and f"{file}: damaged" in err and "Traceback" not in err, what
 
 
 def test_links_in_its_folder_are_not_followed(tune, tmp_path):
