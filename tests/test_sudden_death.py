@@ -14,7 +14,7 @@ SECONDS = 300
 
 
 @pytest.mark.parametrize(
-    "words", ["--save --errors --sample 12", "--kills 8 --steps 5 --sample 3"], ids=["calls", "moments"]
+    "words", ["--save --errors --sample 20", "--kills 8 --steps 5 --sample 3"], ids=["calls", "moments"]
 )
 def test_nothing_is_lost(words):
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
