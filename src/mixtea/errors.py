@@ -12,6 +12,7 @@ from mixtea.words import shortened, visible
 
 SHOWN_PER_FILE = 20
 FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what JSON that is not as it was leads to
 KEPT = 400  # characters of a value: more than is ever shown
 LONGEST, LONGEST_LINE = 600, 1500  # characters of what is said about a value, and of a problem's line
 

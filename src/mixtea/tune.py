@@ -25,7 +25,7 @@ import mixtea
 from mixtea.config import Config
 from mixtea.data.checksum import checksum
 from mixtea.data.task import Task
-from mixtea.errors import ConfigError, DataError, MissingExtraError, MixTEAError, RunError, TrainingError
+from mixtea.errors import DAMAGE, ConfigError, DataError, MissingExtraError, MixTEAError, RunError, TrainingError
 from mixtea.export.files import check_free, whole_file
 from mixtea.export.lock import alone
 from mixtea.ranges import Range
@@ -33,7 +33,6 @@ from mixtea.words import visible
 
 logger = logging.getLogger(__name__)
 FORMAT = 1
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of a file that is not as it was
 STATES = ("complete", "pruned", "failed")
 STARTUP = 5  # finished trials before the first can be pruned
 ENOUGH = 10  # finished trials before importance says anything

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
+LONGEST_LABEL = 160  # characters of a label that people are shown
 DECODED = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
 
 # What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape

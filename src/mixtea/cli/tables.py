@@ -12,10 +12,10 @@ from rich.text import Text
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
-from mixtea.words import DECODED, METRICS, visible
+from mixtea.words import DECODED, LONGEST_LABEL, METRICS, visible
 
 SIDES = ("source", "target")
-LONGEST_LABEL, LONGEST_TEXT = 160, 4096  # characters; the longer one is for titles, and for paths
+LONGEST_TEXT = 4096  # characters, of titles and of paths
 
 
 def text(value: object, longest: int = LONGEST_TEXT) -> Text:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data.limits import way_out
-from mixtea.errors import KEPT, DataError, Problem, Problems
+from mixtea.errors import DataError, Problem, Problems
 from mixtea.words import visible
 
 
@@ -17,7 +17,7 @@ class UnreadableError(DataError):
     """A file that cannot be read, or not any further."""
 
     def __init__(self, path: Path, line: int | None, value: str, what: str, todo: str) -> None:
-        self.problem = Problem(path, line, value[:KEPT], what, todo)
+        self.problem = Problem(path, line, value, what, todo)
         super().__init__(f"{visible(path)}: {str(self.problem).strip()}")
 
 

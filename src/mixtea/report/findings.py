@@ -16,13 +16,12 @@ from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
 from mixtea.match.alignment import VOTERS, Alignment
 from mixtea.measure.calibration import BINS
-from mixtea.words import METRICS, visible
+from mixtea.words import LONGEST_LABEL, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
 DEGREES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))
 MOST_POINTS = 400  # of a curve that is a few centimetres wide
-LONGEST_LABEL = 160
 LONGEST_ADDRESS = 2000
 _LINK = re.compile(r"https?://[^\s/?#<>\"{}|\\^`@]+([/?#][^\s<>\"{}|\\^`]*)?", re.IGNORECASE)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from mixtea.errors import FullMemoryError, MixTEAError, RunError, TrainingError
+from mixtea.errors import DAMAGE, FullMemoryError, MixTEAError, RunError, TrainingError
 from mixtea.export.files import clear_errors
 from mixtea.export.lock import alone
 from mixtea.export.run_folder import SEAL, seal
@@ -56,7 +56,7 @@ class Rows:
             try:
                 row = checked_row(json.loads(line))
                 yield row["key"], row
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            except DAMAGE:
                 raise RunError(
                     f"{self.path}: line {number} is damaged. Delete that line to measure it again."
                 ) from None
@@ -153,7 +153,7 @@ def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin(places: Any, threads: int) -> None:
-    """In a process of the pool: signals are the parent's business; one device and some cores for all its trainings.
+    """In a process of the pool: Ctrl-C is the parent's business; one device and some cores for all its trainings.
 
     It ends with its parent, however that ends.
     """
