@@ -21,7 +21,7 @@ from common import header, row
 
 from mixtea import MixTEA, Task, load_task
 from mixtea.config import parse_setting
-from mixtea.measure.calibration import calibration_error
+from mixtea.match.calibration import calibration_error
 
 WAYS: dict[str, dict[str, bool]] = {
     "every": {"one_to_many": True, "abstain": False},

@@ -14,7 +14,7 @@ from common import row
 from death_trials import Problems, differing, fit, leftovers, seed_of, tiny_run, training
 from traced import Call, Ended, calls_of, injected, run
 
-from mixtea.export.checkpoints import Checkpoints
+from mixtea.runs.checkpoints import Checkpoints
 
 WRITING = (
     "openat", "open", "creat", "write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "renameat", "renameat2",

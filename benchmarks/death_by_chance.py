@@ -16,7 +16,7 @@ from common import row
 from death_trials import Problems, differing, fit, training
 from traced import Child, run
 
-from mixtea.export.checkpoints import Checkpoints
+from mixtea.runs.checkpoints import Checkpoints
 
 OTHERWISE = (
     ("PYTHONHASHSEED", "7"), ("LC_ALL", "C"), ("LC_ALL", "tr_TR.UTF-8"), ("TZ", "Asia/Tokyo"), ("OMP_NUM_THREADS", "2"),

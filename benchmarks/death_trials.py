@@ -10,7 +10,7 @@ import numpy as np
 
 from mixtea import MixTEA, Task, cli, load_task
 from mixtea.errors import MixTEAError
-from mixtea.export.run_folder import read_run
+from mixtea.runs.folder import read_run
 
 NOT_COMPARED = ("run.json", "report.html")  # they say when it was and how long it took
 SETTINGS = (

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mixtea.config import Config, read_settings
-from mixtea.data.files import RDF_ENDINGS
+from mixtea.data.formats.endings import RDF_ENDINGS
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
-from mixtea.data.limits import in_force
 from mixtea.data.links import read_links
+from mixtea.data.safe.limits import in_force
 from mixtea.data.task import load_task
 from mixtea.errors import Problems
 from mixtea.example import FOLDER

@@ -29,8 +29,8 @@ from safetensors.numpy import load_file, save_file
 from synthetic import synthetic_pair
 
 from mixtea import MixTEA
+from mixtea.compute.memory import enough_memory
 from mixtea.errors import TrainingError
-from mixtea.memory import enough_memory
 
 MIB = 2**20
 

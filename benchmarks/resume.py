@@ -24,8 +24,8 @@ from common import header, row
 from mixtea import MixTEA, load_task
 from mixtea.errors import StoppedError
 from mixtea.example import load_example
-from mixtea.export.checkpoints import Checkpoints
-from mixtea.export.run_folder import read_run
+from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.folder import read_run
 
 
 def train(args: argparse.Namespace, settings: dict[str, Any], folder: Path, stop: int | None) -> None:

@@ -26,8 +26,8 @@ from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError, Task
 from mixtea.data.graph import Graph
-from mixtea.export.run_files import fingerprint
-from mixtea.export.run_folder import MANIFEST, SEAL, seal
+from mixtea.runs.folder import MANIFEST, SEAL, seal
+from mixtea.runs.untrusted import fingerprint
 
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**63, -(2**63), 10**400, 1e-9, 0.5, -1.5, 1e300, float("nan"),

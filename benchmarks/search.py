@@ -14,9 +14,9 @@ import torch
 from common import header, row, timed
 
 from mixtea import Config, load_task
-from mixtea.similarity import best_both_ways, unit_rows
+from mixtea.compute.similarity import best_both_ways, unit_rows
 from mixtea.teach.loop import Trainer
-from mixtea.teach.voters.directions import directions
+from mixtea.vote.directions import directions
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from synthetic import synthetic_pair
 from torch.profiler import ProfilerActivity, profile
 
 from mixtea import Config, Task, load_task
-from mixtea.similarity import fast_products
+from mixtea.compute.similarity import fast_products
 from mixtea.teach.loop import Trainer
 
 DIMENSIONS = 768  # of the concatenated vectors under the preset paper

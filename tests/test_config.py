@@ -10,7 +10,7 @@ import pytest
 
 from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting, read_settings
 from mixtea.errors import ConfigError
-from mixtea.ranges import parse_ranges
+from mixtea.tune.ranges import parse_ranges
 
 
 def test_defaults_are_the_paper_preset_and_text_differs_in_every_documented_field():

@@ -19,23 +19,23 @@ import torch
 from torch import Tensor
 
 import mixtea
-from mixtea import processes
+from mixtea.compute import distributed
+from mixtea.compute.memory import enough_memory
 from mixtea.config import Config
 from mixtea.data.task import PathOrStr, Task
-from mixtea.decoding import LastOpinions, last_opinions
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
-from mixtea.export.checkpoints import Checkpoints
-from mixtea.export.run_folder import Run, read_run, write_run
-from mixtea.match.alignment import Alignment
+from mixtea.match.candidates import Candidates
+from mixtea.match.decode import LastOpinions, last_opinions
 from mixtea.match.mapping import Mapping
+from mixtea.match.predict import Predictor
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
-from mixtea.memory import enough_memory
-from mixtea.prediction import Predictor
-from mixtea.second_chance import kept_in, trained_with
-from mixtea.teach.council import OnRound
+from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.folder import Run, read_run, write_run
 from mixtea.teach.loop import Observer, OnEpoch
+from mixtea.teach.recovery import kept_in, trained_with
+from mixtea.vote.council import OnRound
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class MixTEA:
         if not len(task.train):
             raise DataError(f"{task.name}: no training link. Give at least a few.")
         device = choose_device(self.config.device)
-        with _reproducible(self.config.deterministic), processes.together(device), enough_memory():
+        with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():
             start = None if warm_start is None else warm_start._learned()
             with kept_in(checkpoints, task, self.config, start) as kept:
                 trained = trained_with(task, self.config, device, start, kept, on_epoch, on_round, observer)
@@ -152,7 +152,7 @@ class MixTEA:
         return self._vectors
 
     @_reproducibly
-    def predict(self, k: int = 10, *, decoder: str | None = None, voters: str | None = None) -> Alignment:
+    def predict(self, k: int = 10, *, decoder: str | None = None, voters: str | None = None) -> Candidates:
         """Rank all targets for every source entity without a training link; the k best of each, with probabilities.
 
         `decoder` and `voters` take the place of the settings `decoder` and `decode_voters`.
@@ -253,7 +253,7 @@ class MixTEA:
     ) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
-        With `report` it holds a page about the run, report.html; `changes` (see mixtea.changes) become changes.tsv.
+        With `report` it holds a page about the run, report.html; `changes` (see report.changes) become changes.tsv.
         """
         self._check_fitted()
         pages = {}
@@ -336,7 +336,7 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        device = torch.device(processes.local_device() if name == "cuda" else name)
+        device = torch.device(distributed.local_device() if name == "cuda" else name)
         if device.type not in ("cpu", "cuda"):
             raise RuntimeError(f"{device.type} is not supported")
         torch.empty(1, device=device)

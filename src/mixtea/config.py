@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from mixtea.errors import ConfigError, shorten
-from mixtea.words import shortened
+from mixtea.text import shortened
 
 
 def _field(default: Any, why: str, *, low: float | None = None, high: float | None = None,
@@ -259,7 +259,8 @@ def parse_setting(assignment: str) -> tuple[str, Any]:
 
 def read_settings(path: Path) -> dict[str, Any]:
     """Settings from a TOML file of `field = value` lines, or from a run's config.json."""
-    from mixtea.data.files import UnreadableError, opened
+    from mixtea.data.safe.open import opened
+    from mixtea.data.safe.problems import UnreadableError
 
     kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from mixtea.words import shortened, visible
+from mixtea.text import shortened, visible
 
 SHOWN_PER_FILE = 20
 FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")

@@ -288,7 +288,7 @@ def test_info_as_json(mixtea):
 def test_reading_exporting_and_help_start_without_torch(folder):
     """In a process of its own, as `python -m mixtea`."""
     program = (
-        "import sys; import mixtea.export.run_folder, mixtea.export.tsv\n"
+        "import sys; import mixtea.runs.folder, mixtea.export.tsv\n"
         "from mixtea import load_task; from mixtea.cli import main\n"
         "load_task(sys.argv[1]); sys.argv = ['mixtea', 'fit', '--help']\n"
         "try: main()\n"

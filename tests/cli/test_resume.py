@@ -12,7 +12,7 @@ import time
 import pytest
 import torch
 
-from mixtea.export.unfinished import Unfinished
+from mixtea.runs.unfinished import Unfinished
 
 SETTINGS = ("--preset", "paper", "--set", "max_epochs=150", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
@@ -236,7 +236,7 @@ def test_a_full_disk_at_the_end_keeps_what_was_learned(folder, tmp_path, mixtea,
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mixtea.export.run_folder.save_file", full)
+        patch.setattr("mixtea.runs.folder.save_file", full)
         code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT, "--checkpoint-every", "0")
     assert code == 1 and "No space left on device" in err and "Go on with: mixtea fit --resume" in err
     assert mixtea("fit", "--resume", "--out", tmp_path / "run")[0] == 0

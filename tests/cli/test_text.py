@@ -18,7 +18,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 from mixtea import DataError, cli, load_task
 from mixtea.cli.saying import LONGEST
 from mixtea.errors import Problem, Problems
-from mixtea.words import json_text, visible
+from mixtea.text import json_text, visible
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 TITLE, LINK, COLOUR = "\x1b]0;owned\x07", "\x1b]8;;http://e.org\x1b\\x", "\x9b31m"

@@ -9,8 +9,8 @@ from small_files import E
 
 from mixtea import load_task
 from mixtea.data.summary import doubts, summary
-from mixtea.export.run_checks import check_task
-from mixtea.export.run_folder import graph_arrays, vocabulary
+from mixtea.runs.checks import check_task
+from mixtea.runs.folder import graph_arrays, vocabulary
 
 TTL = f"""@prefix : <{E}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :a :r :b ; rdfs:label "Alpha" . :b :r :c . :b :s [ :s :d ] . :lonely :size 3 .

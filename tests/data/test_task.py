@@ -7,8 +7,8 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
 from mixtea import DataError, load_task
-from mixtea.data.limits import Limits
 from mixtea.data.reading import Reading
+from mixtea.data.safe.limits import Limits
 from mixtea.data.summary import summary
 
 

@@ -16,8 +16,8 @@ import rdflib
 import sssom_pydantic
 
 from mixtea.data.graph import Graph
+from mixtea.data.id_iris import decode_label
 from mixtea.export.quoting import plain_line
-from mixtea.labels import decode_label
 from mixtea.match.mapping import COLUMNS, Mapping
 
 ALIGNMENT = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"

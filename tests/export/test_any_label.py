@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
+from mixtea.data.id_iris import decode_label, encode_label
 from mixtea.errors import RunError, shorten
 from mixtea.export.about import About
 from mixtea.export.mapping import write_mapping
 from mixtea.export.quoting import plain_line
 from mixtea.export.tsv import changes_text
-from mixtea.labels import decode_label, encode_label
 
 ABOUT = About(set_id="https://example.org/set", licence="https://example.org/licence")
 PIECES = [

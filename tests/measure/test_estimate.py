@@ -11,7 +11,7 @@ from mixtea import Task
 from mixtea.config import Config
 from mixtea.measure.estimate import PROPAGATED, estimate, measure_speed, memory_mib, seconds_per_epoch, sizes
 from mixtea.teach.loop import Trainer
-from mixtea.teach.voters.propagation import PART_DIM, RELATION_DIM
+from mixtea.vote.propagation import PART_DIM, RELATION_DIM
 
 CPU = torch.device("cpu")
 

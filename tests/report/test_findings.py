@@ -9,8 +9,8 @@ from conftest import make_graph
 
 from mixtea.config import Config
 from mixtea.data.task import Task
-from mixtea.match.alignment import Alignment
-from mixtea.measure.calibration import reliability
+from mixtea.match.calibration import reliability
+from mixtea.match.candidates import Candidates
 from mixtea.report import findings, plots
 from mixtea.report.findings import Name
 
@@ -28,7 +28,7 @@ def alignment():
     found = np.array([[1, 2], [3, 2], [3, 0], [0, 5]])
     probability = np.array([[0.9, 0.05], [0.55, 0.4], [0.45, 0.5], [0.0, 0.0]])
     voters = np.array([[15, 0], [5, 0], [2, 8], [0, 0]])
-    return Alignment(source, target, np.arange(1, 5), found, probability, probability, voters, np.ones(4))
+    return Candidates(source, target, np.arange(1, 5), found, probability, probability, voters, np.ones(4))
 
 
 def test_mappings_are_checked_by_the_links_of_their_source(alignment):

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 
 from mixtea import MixTEA, Task
 from mixtea.report import make_report
-from mixtea.words import visible
+from mixtea.text import visible
 
 SHORT = dict(preset="paper", max_epochs=2, device="cpu")
 HOSTILE = (

@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from mixtea import ConfigError, MixTEA
+from mixtea.compute import nearest as nearest_module
+from mixtea.compute.nearest import approximate, nearest
+from mixtea.compute.similarity import unit
 from mixtea.config import Config
-from mixtea.match import nearest as nearest_module
-from mixtea.match.nearest import approximate, nearest
-from mixtea.similarity import unit
 from mixtea.teach.fuse import bidirectional_votes
 from mixtea.teach.loop import Trainer
 from mixtea.teach.pseudo_loss import cross_entropy, log_partition_by_moments
-from mixtea.teach.voters.directions import directions
+from mixtea.vote.directions import directions
 
 CPU = torch.device("cpu")
 

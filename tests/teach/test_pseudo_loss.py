@@ -10,7 +10,7 @@ from mixtea.errors import ConfigError
 from mixtea.teach.fuse import bidirectional_votes
 from mixtea.teach.pseudo_loss import pseudo_mapping_loss
 from mixtea.teach.rectify import rectify
-from mixtea.teach.votes import Votes, no_votes
+from mixtea.vote.votes import Votes, no_votes
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
 SHAPES = [(9, 9), (5, 13), (13, 5), (1, 4), (4, 1)]

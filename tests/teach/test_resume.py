@@ -12,8 +12,8 @@ from conftest import make_graph
 
 from mixtea import MixTEA, Task
 from mixtea.errors import DivergedError, RunError, StoppedError, TrainingError
-from mixtea.export.checkpoints import Checkpoints
-from mixtea.export.lock import alone
+from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.lock import alone
 from mixtea.teach import loop
 from mixtea.teach.loop import Trainer
 from mixtea.teach.resume import restore, state_of
@@ -287,7 +287,7 @@ def test_parameters_that_are_no_numbers_are_noticed_at_once(task):
 
 def test_of_several_processes_none_goes_back_alone(task, monkeypatch):
     Breaks(monkeypatch, {2})
-    monkeypatch.setattr("mixtea.processes.launched", lambda: 2)
-    monkeypatch.setattr("mixtea.processes.together", lambda device: nullcontext())  # nobody to meet here
+    monkeypatch.setattr("mixtea.compute.distributed.launched", lambda: 2)
+    monkeypatch.setattr("mixtea.compute.distributed.together", lambda device: nullcontext())  # nobody to meet here
     with pytest.raises(DivergedError, match="epoch 2"):
         fitted(task, "paper")

@@ -23,9 +23,9 @@ from mixtea.cli.reproduce import reproduce
 from mixtea.cli.saying import one_line
 from mixtea.cli.score import score
 from mixtea.cli.tune import tune
+from mixtea.compute.torchrun import is_first
 from mixtea.errors import MixTEAError, StoppedError, is_full_memory
-from mixtea.export.files import HARDWARE
-from mixtea.launcher import is_first
+from mixtea.runs.atomic import HARDWARE
 
 INTERRUPTED = 130  # as shells call it
 OUTPUT = "standard output"

@@ -15,10 +15,10 @@ from rich.table import Table
 from mixtea.cli import options
 from mixtea.cli.tables import text
 from mixtea.cli.training import train_and_save
-from mixtea.export.beginning import begun
-from mixtea.export.unfinished import Start, Unfinished
-from mixtea.launcher import is_first
-from mixtea.words import visible
+from mixtea.compute.torchrun import is_first
+from mixtea.runs.resume import begun
+from mixtea.runs.unfinished import Start, Unfinished
+from mixtea.text import visible
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

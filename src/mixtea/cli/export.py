@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mixtea.cli import options
-from mixtea.words import visible
+from mixtea.text import visible
 
 FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet"
 

@@ -10,13 +10,13 @@ import typer
 
 from mixtea.cli import options
 from mixtea.cli.training import train_and_save
+from mixtea.compute.torchrun import is_first
 from mixtea.config import Config, parse_setting, read_settings
 from mixtea.data.task import load_task
 from mixtea.errors import ConfigError
-from mixtea.export.beginning import begun, resumed
-from mixtea.export.unfinished import Start, Unfinished
-from mixtea.launcher import is_first
-from mixtea.words import visible
+from mixtea.runs.resume import begun, resumed
+from mixtea.runs.unfinished import Start, Unfinished
+from mixtea.text import visible
 
 RESUMED = {  # options that go with --resume alone; of settings, those that it began with
     "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config",

@@ -12,7 +12,7 @@ from mixtea.cli.tables import count_table, estimate_table, file_table, relation_
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import doubts, summary
 from mixtea.data.task import Task, load_task
-from mixtea.words import json_text, visible
+from mixtea.text import json_text, visible
 
 
 def inspect(

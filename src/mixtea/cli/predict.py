@@ -9,7 +9,7 @@ import typer
 
 from mixtea.cli import options
 from mixtea.errors import ConfigError
-from mixtea.words import visible
+from mixtea.text import visible
 
 OTHER_FORMATS = {".csv", ".json", ".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}
 

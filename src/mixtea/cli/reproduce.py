@@ -13,9 +13,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mixtea.cli import options
 from mixtea.cli.saying import say
 from mixtea.config import parse_setting
-from mixtea.data.limits import also_in_new_processes, in_force
+from mixtea.data.safe.limits import also_in_new_processes, in_force
 from mixtea.errors import MixTEAError, StoppedError, TrainingError
-from mixtea.stopping import Stopping
+from mixtea.runs.signals import Stopping
 
 if TYPE_CHECKING:
     from mixtea.reproduce.plan import Job, Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from mixtea.words import shortened, visible
+from mixtea.text import shortened, visible
 
 LONGEST = 20_000  # characters: more than any sentence has, with the longest paths in it
 

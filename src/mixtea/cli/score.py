@@ -11,8 +11,8 @@ from rich.console import Console
 
 from mixtea.cli import options
 from mixtea.cli.tables import score_table
-from mixtea.data.limits import applied, in_force
 from mixtea.data.links import check_links, read_links
+from mixtea.data.safe.limits import applied, in_force
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.curve import write_curve
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
-from mixtea.words import DECODED, LONGEST_LABEL, METRICS, visible
+from mixtea.text import DECODED, LONGEST_LABEL, METRICS, visible
 
 SIDES = ("source", "target")
 LONGEST_TEXT = 4096  # characters, of titles and of paths

@@ -14,9 +14,9 @@ from mixtea.cli.saying import say
 from mixtea.cli.tables import approximate_label, score_table
 from mixtea.data.summary import doubts
 from mixtea.errors import FullMemoryError, MixTEAError, ProcessLostError, RunError, StoppedError, is_full_memory
-from mixtea.export.checkpoints import Checkpoints
-from mixtea.export.unfinished import Start, Unfinished, run_checksum
-from mixtea.stopping import Stopping
+from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.signals import Stopping
+from mixtea.runs.unfinished import Start, Unfinished, run_checksum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,11 +29,11 @@ def train_and_save(
     start: Start, work: Unfinished, *, overwrite: bool, every: float = 60.0, tensorboard: Path | None = None
 ) -> MixTEA:
     """Train with live progress, from the last checkpoint if there is one; score the test links; write the run."""
-    from mixtea import processes
     from mixtea.aligner import MixTEA, choose_device, describe_device
+    from mixtea.compute import distributed
     from mixtea.measure.tensorboard import TensorBoard
 
-    console = Console(stderr=True, quiet=not processes.is_first())
+    console = Console(stderr=True, quiet=not distributed.is_first())
     say(console, f"{start.task!r}")
     aligner, old = MixTEA(preset=start.preset, **start.settings), _warm(start, work, console)
     place = describe_device(choose_device(aligner.config.device))
@@ -53,7 +53,7 @@ def train_and_save(
         save_after_loss(aligner, work, manifest, overwrite=overwrite)
         raise
     say(console, f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
-    if processes.is_first():
+    if distributed.is_first():
         with Stopping(lambda: say(console, "almost done: the run is being written (once more: at once)")):
             _finish(aligner, start, work, old, overwrite, console)
     return aligner
@@ -81,8 +81,8 @@ def _train(
     stopping: Stopping, console: Console,
 ) -> None:  # fmt: skip
     """Fit with a bar, TensorBoard and checkpoints. A signal ends it after its epoch, with what to do next."""
-    from mixtea import processes
     from mixtea.cli.progress import TrainingProgress
+    from mixtea.compute import distributed
 
     progress = TrainingProgress(aligner.config.max_epochs, console)
 
@@ -99,7 +99,7 @@ def _train(
 
     try:
         with (
-            stopping if processes.launched() == 1 else nullcontext(),
+            stopping if distributed.launched() == 1 else nullcontext(),
             progress,
             board,
         ):
@@ -161,7 +161,7 @@ def _finish(
 
 def _changes(old: MixTEA, new: MixTEA, console: Console) -> pd.DataFrame | None:
     """What became of the earlier run's mappings; said in short."""
-    from mixtea.changes import WHY, changes
+    from mixtea.report.changes import WHY, changes
 
     try:
         changed = changes(old, new)
@@ -192,9 +192,9 @@ def save_after_loss(aligner: MixTEA, work: Unfinished, before: str | None, *, ov
 
     Where a checkpoint is, the training can go on instead. `before` is the checksum of the run.json from before.
     """
-    from mixtea import processes
+    from mixtea.compute import distributed
 
-    time.sleep(2 * processes.launched_as())
+    time.sleep(2 * distributed.launched_as())
     if work.epoch() is not None:
         say(Console(stderr=True), how_to_go_on(work))
     elif getattr(aligner, "n_epochs_", 0) and run_checksum(work.out) == before:

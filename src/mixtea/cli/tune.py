@@ -21,9 +21,9 @@ from mixtea.config import Config
 from mixtea.data.summary import doubts
 from mixtea.data.task import load_task
 from mixtea.errors import TrainingError
-from mixtea.ranges import parse_ranges
-from mixtea.tune import Study, Trial, Watch
-from mixtea.words import visible
+from mixtea.text import visible
+from mixtea.tune.ranges import parse_ranges
+from mixtea.tune.study import Study, Trial, Watch
 
 RANGES = (
     "What to try: FIELD=a,b,c (choices) or FIELD=low..high (numbers; on a log scale if both are above 0 and high is at "

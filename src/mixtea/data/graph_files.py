@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data import prefixes
-from mixtea.data.files import RDF_FORMATS, UnreadableError, collected, format_of
+from mixtea.data.formats.endings import RDF_FORMATS, format_of
+from mixtea.data.formats.headers import TRIPLE_HEADERS, header_places
+from mixtea.data.formats.rdf_graph import rdf_part
+from mixtea.data.formats.tables import read_columns
+from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
-from mixtea.data.headers import TRIPLE_HEADERS, header_places
 from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined, triple_part
-from mixtea.data.rdf_graph import rdf_part
 from mixtea.data.reading import Reading
+from mixtea.data.safe.problems import UnreadableError, collected
 from mixtea.data.selection import Selection
-from mixtea.data.tables import read_columns
-from mixtea.data.text import read_table
 from mixtea.errors import Problems
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.data.files import RDF_FORMATS, collected, format_of
+from mixtea.data.formats.endings import RDF_FORMATS, format_of
+from mixtea.data.formats.headers import LINK_HEADERS
+from mixtea.data.formats.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
+from mixtea.data.formats.rdf_links import read_rdf_links
+from mixtea.data.formats.sssom import read_sssom
+from mixtea.data.formats.tables import read_columns
 from mixtea.data.graph import Graph
-from mixtea.data.headers import LINK_HEADERS
-from mixtea.data.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
-from mixtea.data.problems import told
-from mixtea.data.rdf_links import read_rdf_links
-from mixtea.data.sssom import read_sssom
-from mixtea.data.tables import read_columns
+from mixtea.data.safe.problems import collected, told
 from mixtea.errors import KEPT, Problems, shorten
-from mixtea.words import visible
+from mixtea.text import visible
 
 
 @dataclass(frozen=True, eq=False)

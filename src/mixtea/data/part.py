@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from mixtea.data.formats.tsv import Table
 from mixtea.data.names import Candidate
-from mixtea.data.text import Table
 
 
 @dataclass(frozen=True)

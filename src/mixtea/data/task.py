@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data import prefixes
-from mixtea.data.files import plain_name
+from mixtea.data.formats.endings import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
-from mixtea.data.limits import Limits, applied, in_force
 from mixtea.data.links import LinkFile, check_links, find_links, read_link_table, read_links, split_off
 from mixtea.data.reading import Reading
+from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.selection import Selection
 from mixtea.errors import DataError, Problems
-from mixtea.words import visible, whole_text
+from mixtea.text import visible, whole_text
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from mixtea.compute.memory import CHUNK_BYTES
+from mixtea.compute.similarity import products_at
 from mixtea.encode.structure import Adjacency, csr, product
-from mixtea.memory import CHUNK_BYTES
-from mixtea.similarity import products_at
 
 LEAKY_SLOPE = 0.2
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mixtea.similarity import inverse_norm
+from mixtea.compute.similarity import inverse_norm
 
 
 def concatenate(

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from mixtea.compute.memory import enough_memory
 from mixtea.config import Config
 from mixtea.encode.attention import attend
 from mixtea.encode.concatenate import concatenate
 from mixtea.encode.structure import Mean, Structure, product
-from mixtea.memory import enough_memory
 
 
 class Encoder(nn.Module):

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from mixtea.compute.memory import CHUNK_BYTES, sweep
 from mixtea.config import Config
 from mixtea.data.graph import Graph
-from mixtea.memory import CHUNK_BYTES, sweep
 
 # torch says once that its compressed rows are in beta, and that it trusts our indices as we ask it to
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")

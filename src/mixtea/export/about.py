@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pandas as pd
 from pyoxigraph import NamedNode
 
+from mixtea.data.id_iris import MARK
 from mixtea.errors import ConfigError
-from mixtea.labels import MARK
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # what SSSOM writes where no licence is named
 PREDICATES = {

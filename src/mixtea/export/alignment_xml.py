@@ -11,9 +11,9 @@ from xml.sax.saxutils import escape, quoteattr
 import pandas as pd
 
 from mixtea.export.about import About
-from mixtea.export.files import whole_file
 from mixtea.export.identifiers import only_pairs, with_iris
 from mixtea.match.mapping import Mapping
+from mixtea.runs.atomic import atomic_file
 
 _OPEN = """<?xml version="1.0" encoding="utf-8"?>
 <rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
@@ -36,7 +36,7 @@ def write_alignment(mapping: Mapping, path: Path, about: About) -> int:
     rows = with_iris(only_pairs(mapping, path, about), mapping, path, about)
     ends = (rows[name].tolist() for name in ("source_iri", "target_iri"))
     cells = zip(*(map(quoteattr, end) for end in ends), rows["probability"].tolist(), strict=True)
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(_OPEN + _head(about, _kind(rows, mapping)))
         file.writelines(_CELL.format(*cell) for cell in cells)
         file.write("</Alignment>\n</rdf:RDF>\n")

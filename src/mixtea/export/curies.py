@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import count
 
-from mixtea.labels import MARK, SIDES, label_namespace
+from mixtea.data.id_iris import MARK, SIDES, label_namespace
 from mixtea.match.mapping import Mapping
 
 BUILT_IN = {

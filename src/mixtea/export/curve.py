@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from mixtea.export.files import whole_file
+from mixtea.runs.atomic import atomic_file
 
 
 def write_curve(curve: pd.DataFrame, path: Path) -> None:
     """.csv: all columns of the curve; .png: precision, recall and F1 by the least probability."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         if path.suffix.lower() == ".csv":
             curve.to_csv(temporary, index=False)
         else:

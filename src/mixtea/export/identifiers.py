@@ -10,12 +10,12 @@ import pandas as pd
 from pyoxigraph import NamedNode
 
 from mixtea.data.graph import Graph
+from mixtea.data.id_iris import SIDES, decode_label, encode_label
 from mixtea.errors import ConfigError
 from mixtea.export.about import About, is_iri
 from mixtea.export.refusal import HALF, half_character, holds, refuse
-from mixtea.labels import SIDES, decode_label, encode_label
 from mixtea.match.mapping import Mapping
-from mixtea.words import visible
+from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mixtea.export.about import About
-from mixtea.export.files import whole_file
 from mixtea.export.identifiers import rows_of, text_of
 from mixtea.export.refusal import half_characters, half_names, refuse
 from mixtea.match.mapping import Mapping
+from mixtea.runs.atomic import atomic_file
 
 _KINDS = {"probability": pa.float64(), "runner_up_probability": pa.float64(), "given": pa.bool_()}
 
@@ -35,7 +35,7 @@ def write_parquet(mapping: Mapping, path: Path, about: About) -> int:
         for name in rows.columns
     }
     table = pa.table(columns).replace_schema_metadata(_metadata(about))
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         pq.write_table(table, temporary)
     return int(rows["target"].notna().sum())
 

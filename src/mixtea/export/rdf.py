@@ -9,9 +9,9 @@ import pandas as pd
 
 from mixtea.export.about import PREDICATES, About, is_iri
 from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.files import whole_file
 from mixtea.export.identifiers import only_pairs, with_iris
 from mixtea.match.mapping import Mapping
+from mixtea.runs.atomic import atomic_file
 
 _SIMPLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _SPACE = re.compile(r"\s")
@@ -52,6 +52,6 @@ def _full(iri: str) -> str:
 
 
 def _write(path: Path, head: list[str], lines: list[str]) -> int:
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in (*head, *lines)), encoding="utf-8", newline="")
     return len(lines)

@@ -13,14 +13,14 @@ from typing import Any
 import pandas as pd
 
 from mixtea.data.graph import Graph
+from mixtea.data.id_iris import decode_label
 from mixtea.export.about import About
 from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.files import whole_file
 from mixtea.export.identifiers import rows_of, text_of, with_iris
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
 from mixtea.export.refusal import half_names, holds, refuse
-from mixtea.labels import decode_label
 from mixtea.match.mapping import Mapping
+from mixtea.runs.atomic import atomic_file
 
 GIVEN = "semapv:UnspecifiedMatching"
 NONE_FOUND = "sssom:NoTermFound"
@@ -40,7 +40,7 @@ def write_sssom(mapping: Mapping, path: Path, about: About) -> int:
     columns = {name: values for name, values in _columns(rows, mapping, about, curies).items() if name not in shared}
     columns = {name: values for name, values in columns.items() if name in _NEEDED or any(values)}
     head = "".join(f"#{line}\n" for line in _head(columns, about, shared, curies))
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(head + "\t".join(columns) + "\n")
         file.writelines("\t".join(map(tsv_text, row)) + "\n" for row in zip(*columns.values(), strict=True))
     return int(rows["target"].notna().sum())

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 
 from mixtea.export.about import About
-from mixtea.export.files import whole_file
 from mixtea.export.identifiers import only_pairs
 from mixtea.export.quoting import tsv_text
 from mixtea.export.refusal import HALF, INSTEAD, half_character, holds, refuse
-from mixtea.match.alignment import Alignment
+from mixtea.match.candidates import Candidates
 from mixtea.match.mapping import Mapping
+from mixtea.runs.atomic import atomic_file
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 _SEPARATORS = re.compile("[\t\n\r]")
 
 
-def write_candidates(alignment: Alignment, mapping: Mapping, path: Path) -> int:
+def write_candidates(alignment: Candidates, mapping: Mapping, path: Path) -> int:
     """All ranked candidates with a header: source, target, rank, score, probability, voters, decision.
 
     The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
@@ -32,7 +32,7 @@ def write_candidates(alignment: Alignment, mapping: Mapping, path: Path) -> int:
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
     frame["probability"] = frame["probability"].map("{:.6f}".format)
     _check(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the label.")
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         frame.to_csv(temporary, **_FORMAT)
     return len(frame)
 
@@ -57,7 +57,7 @@ def write_links(mapping: Mapping, path: Path, about: About) -> int:
     """A mapping in the layout of link files: source and target, no header. Returns the number of lines."""
     pairs = only_pairs(mapping, path, about)[["source", "target"]]
     _check(pairs, path)
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         pairs.to_csv(temporary, header=False, **_FORMAT)
     return len(pairs)
 

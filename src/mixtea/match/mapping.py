@@ -17,7 +17,7 @@ class Mapping:
 
     `frame` has the columns of COLUMNS: `source` and `target` are labels as in the graphs, `target` None where no
     counterpart is likelier than any; `probability` is that of the decision; `runner_up` the next candidate, or None;
-    `voters` as in an Alignment; `given` is true for links that were given.
+    `voters` as in Candidates; `given` is true for links that were given.
     """
 
     source: Graph

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
+from mixtea.compute.memory import block_mib
+from mixtea.compute.nearest import has_faiss
+from mixtea.compute.similarity import fast_products
 from mixtea.config import MOMENTS_TEMPERATURE, Config
 from mixtea.data.task import Task
-from mixtea.match.nearest import has_faiss
-from mixtea.memory import block_mib
-from mixtea.similarity import fast_products
 
 TYPICAL_EPOCHS = 100  # after which most trainings that may stop early do so
 LONG, VERY_LONG = 600.0, 3600.0  # seconds of a training for which an approximation is suggested

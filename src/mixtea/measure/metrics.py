@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from mixtea.compute.pairs import Pairs
+from mixtea.compute.similarity import count_better_and_equal, fast_products, unit
 from mixtea.errors import DataError
-from mixtea.pairs import Pairs
-from mixtea.similarity import count_better_and_equal, fast_products, unit
 
 KS = (1, 5, 10)
 METRICS = (*(f"hits@{k}" for k in KS), "mrr")

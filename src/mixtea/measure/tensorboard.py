@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from mixtea.errors import MissingExtraError
-from mixtea.export.files import clear_errors
-from mixtea.words import visible
+from mixtea.runs.atomic import clear_errors
+from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class TensorBoard:
         self._hook = threading.excepthook
 
     def __enter__(self) -> TensorBoard:
-        from mixtea.processes import is_first
+        from mixtea.compute.distributed import is_first
 
         if self.folder is None:
             return self

@@ -14,10 +14,10 @@ from mixtea.aligner import MixTEA, describe_device, versions
 from mixtea.config import Config
 from mixtea.data.summary import doubts
 from mixtea.data.task import SPLITS, Task
-from mixtea.match.alignment import Alignment
-from mixtea.measure.calibration import trust
+from mixtea.match.calibration import trust
+from mixtea.match.candidates import Candidates
 from mixtea.report import figures, findings
-from mixtea.words import DECODED, METRICS
+from mixtea.text import DECODED, METRICS
 
 
 def make_report(aligner: MixTEA) -> str:
@@ -70,14 +70,14 @@ def _ranked(config: Config) -> str:
     return f"The test ranks among {pool} ({decoder}); ties count in expectation."
 
 
-def _trust(alignment: Alignment, rows: np.ndarray, right: np.ndarray) -> dict[str, float]:
+def _trust(alignment: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[str, float]:
     """What `score` says of the probabilities, how many mappings were checked, and the share that is right."""
     if not len(rows):
         return {}
     return {"n": len(rows), "right": float(right.mean())} | dict(trust(alignment.probability[rows, 0], right))
 
 
-def _examples(task: Task, alignment: Alignment, rows: np.ndarray, right: np.ndarray, seed: int) -> dict[str, Any]:
+def _examples(task: Task, alignment: Candidates, rows: np.ndarray, right: np.ndarray, seed: int) -> dict[str, Any]:
     known, probability = np.concatenate([task.valid, task.test]), alignment.probability[:, 0]
     chosen = {
         "right": findings.drawn(rows[right], probability, seed),

@@ -10,8 +10,8 @@ import pandas as pd
 from markupsafe import Markup
 
 from mixtea.data.task import Task
-from mixtea.match.alignment import VOTERS, Alignment
-from mixtea.measure.calibration import reliability
+from mixtea.match.calibration import reliability
+from mixtea.match.candidates import VOTERS, Candidates
 from mixtea.report import findings, plots
 
 HISTOGRAM_BINS = 20
@@ -66,7 +66,7 @@ def _named(history: pd.DataFrame, prefix: str) -> dict[str, str]:
     return {name: findings.shown(name.removeprefix(prefix)).replace("$", r"\$") for name in names}
 
 
-def probability_figures(task: Task, alignment: Alignment, rows: np.ndarray, right: np.ndarray) -> list[Shown]:
+def probability_figures(task: Task, alignment: Candidates, rows: np.ndarray, right: np.ndarray) -> list[Shown]:
     """All probabilities; for the mappings `rows` also whether they can be trusted, and how often which are right."""
     if not len(alignment):
         return []

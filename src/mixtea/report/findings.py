@@ -14,9 +14,9 @@ import pandas as pd
 from mixtea.config import FIELDS, Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
-from mixtea.match.alignment import VOTERS, Alignment
-from mixtea.measure.calibration import BINS
-from mixtea.words import LONGEST_LABEL, METRICS, visible
+from mixtea.match.calibration import BINS
+from mixtea.match.candidates import VOTERS, Candidates
+from mixtea.text import LONGEST_LABEL, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
@@ -98,7 +98,7 @@ def truth_of(task: Task) -> tuple[str, np.ndarray]:
     return "", np.empty((0, 2), dtype=np.int64)
 
 
-def check(alignment: Alignment, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check(alignment: Candidates, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows, right): the mappings whose source has a link, and whether each leads to a target it is linked to."""
     rows = np.flatnonzero(np.isin(alignment.source_index, links[:, 0]))
     m = alignment.target.n_entities
@@ -135,12 +135,12 @@ def doubtful(probability: np.ndarray, n: int = 10) -> np.ndarray:
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
-def examples(alignment: Alignment, rows: np.ndarray, links: np.ndarray) -> list[dict[str, Any]]:
+def examples(alignment: Candidates, rows: np.ndarray, links: np.ndarray) -> list[dict[str, Any]]:
     """Rows of an alignment in words: labels, probability, who voted, the runner-up, and the targets that are right."""
     return [_example(alignment, int(row), links) for row in rows]
 
 
-def _example(alignment: Alignment, row: int, links: np.ndarray) -> dict[str, Any]:
+def _example(alignment: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
     source, found = int(alignment.source_index[row]), alignment.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), alignment.probability[row].tolist()
     label = partial(name_of, alignment.target)

@@ -9,11 +9,11 @@ from typing import Any
 
 from mixtea.data.task import Task, load_task
 from mixtea.errors import DataError
-from mixtea.export.files import whole_file
 from mixtea.reproduce.experiments import EXPERIMENTS, Variant
 from mixtea.reproduce.plan import Plan
 from mixtea.reproduce.plots import AXES, draw
 from mixtea.reproduce.tables import Measured, cost_frame, data_frame, data_markdown, frame, markdown
+from mixtea.runs.atomic import atomic_file
 
 PAGE = "results.md"
 
@@ -43,25 +43,25 @@ def _measured(variant: Variant, plan: Plan, rows: Mapping[str, Any]) -> Measured
 def write_experiment(folder: Path, name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> None:
     """NAME.md, NAME.csv and, for a figure, NAME.png."""
     text = markdown(name, measured, tasks)
-    with whole_file(folder / f"{name}.csv", follow=False) as path:
+    with atomic_file(folder / f"{name}.csv", follow=False) as path:
         frame(name, measured, tasks).to_csv(path, index=False)
     if name in AXES:
         text += f"\n\n![{EXPERIMENTS[name].title}]({name}.png)"
-        with whole_file(folder / f"{name}.png", follow=False) as path:
+        with atomic_file(folder / f"{name}.png", follow=False) as path:
             draw(name, measured, tasks, path)
     _write(folder / f"{name}.md", text)
 
 
 def write_data(folder: Path, tasks: Mapping[str, Task]) -> None:
     counts = data_frame(tasks)
-    with whole_file(folder / "data.csv", follow=False) as path:
+    with atomic_file(folder / "data.csv", follow=False) as path:
         counts.to_csv(path, index=False)
     _write(folder / "data.md", data_markdown(counts))
 
 
 def write_page(folder: Path, rows: Mapping[str, Any]) -> Path:
     """All tables that are there, in one page; and every run with what it cost, in runs.csv."""
-    with whole_file(folder / "runs.csv", follow=False) as path:
+    with atomic_file(folder / "runs.csv", follow=False) as path:
         cost_frame(list(rows.values())).to_csv(path, index=False)
     parts = [path.read_text(encoding="utf-8").strip() for n in EXPERIMENTS if (path := folder / f"{n}.md").is_file()]
     about = "Made by `mixtea reproduce`. Every run, its settings, seconds and memory: [runs.csv](runs.csv)."
@@ -70,5 +70,5 @@ def write_page(folder: Path, rows: Mapping[str, Any]) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path, follow=False) as temporary:
+    with atomic_file(path, follow=False) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")

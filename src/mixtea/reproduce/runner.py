@@ -16,12 +16,12 @@ from threading import Thread
 from typing import Any
 
 from mixtea.errors import DAMAGE, FullMemoryError, MixTEAError, RunError, TrainingError
-from mixtea.export.files import clear_errors
-from mixtea.export.lock import alone
-from mixtea.export.run_folder import SEAL, seal
 from mixtea.reproduce.plan import Job
 from mixtea.reproduce.published import METRICS
 from mixtea.reproduce.tables import cost_frame
+from mixtea.runs.atomic import clear_errors
+from mixtea.runs.folder import SEAL, seal
+from mixtea.runs.lock import alone
 
 ROWS = "rows.jsonl"
 BREAKS = 3  # times that a process of the pool may die before it is given up

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from mixtea import words
+from mixtea import text as words
 from mixtea.data.task import Task
 from mixtea.reproduce import published
 from mixtea.reproduce.experiments import EXPERIMENTS, Variant

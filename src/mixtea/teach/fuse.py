@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mixtea.similarity import unit
-from mixtea.teach.voters.directions import directions
-from mixtea.teach.votes import Votes, no_votes
+from mixtea.compute.similarity import unit
+from mixtea.vote.directions import directions
+from mixtea.vote.votes import Votes, no_votes
 
 
 def vote_weights(hits: Sequence[float]) -> list[float]:

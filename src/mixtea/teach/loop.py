@@ -11,18 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea import processes
+from mixtea.compute import distributed
+from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import DivergedError, ProcessLostError
-from mixtea.match.alignment import VOTERS
+from mixtea.match.candidates import VOTERS
 from mixtea.measure.metrics import both_directions
-from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
-from mixtea.teach.council import ROUNDS_ALONE, Council, OnRound
 from mixtea.teach.fuse import vote_weights
 from mixtea.teach.negatives import hard_negatives, random_negatives
 from mixtea.teach.progress import Progress, Record, Trained
@@ -30,9 +29,10 @@ from mixtea.teach.pseudo_loss import cross_entropy
 from mixtea.teach.resume import state_of
 from mixtea.teach.state import State
 from mixtea.teach.strategies import strategy_of
-from mixtea.teach.trace import Trace
-from mixtea.teach.votes import Votes
 from mixtea.teach.warm_start import take_over
+from mixtea.vote.council import ROUNDS_ALONE, Council, OnRound
+from mixtea.vote.trace import Trace
+from mixtea.vote.votes import Votes
 
 logger = logging.getLogger(__name__)
 OnEpoch = Callable[[Record], None]
@@ -273,18 +273,18 @@ class Trainer:
     @torch.no_grad()
     def validate(self) -> Record:
         """Hit@1 and MRR on the validation links in both directions; they weigh the voters from now on (Eq. 11)."""
-        processes.from_first(*self.student.parameters(), *self.teacher.parameters())
+        distributed.from_first(*self.student.parameters(), *self.teacher.parameters())
         scores = both_directions(self.student(), self.valid, mib=self.config.block_mib)
         voter = scores
         if self.config.vote_weights_from == "teacher":
             voter = both_directions(self.teacher(), self.valid, mib=self.config.block_mib)
         device = self.links.device
         if self.enough_valid:
-            self.weights = processes.agreed(vote_weights((voter["hits@1"], voter["backward_hits@1"])), device)
+            self.weights = distributed.agreed(vote_weights((voter["hits@1"], voter["backward_hits@1"])), device)
             if self.council is not None:
                 self.council.weigh(self.valid)
         names = ("hits@1", "mrr", "backward_hits@1", "backward_mrr")
-        values = processes.agreed([scores[name] for name in names], device)
+        values = distributed.agreed([scores[name] for name in names], device)
         return {f"valid_{name}": value for name, value in zip(names, values, strict=True)}
 
     def as_numbers(self, record: Record, epoch: int) -> Record:

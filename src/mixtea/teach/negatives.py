@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from mixtea.memory import enough_memory
-from mixtea.similarity import top_k, unit
+from mixtea.compute.memory import enough_memory
+from mixtea.compute.similarity import top_k, unit
 
 Draw = Callable[[Tensor, Tensor, int, int], Tensor]  # partners [p], own [p], first entity and size of own's graph
 

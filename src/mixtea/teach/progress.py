@@ -10,9 +10,9 @@ from torch import Tensor
 from mixtea.config import Config
 from mixtea.encode.encoder import Encoder
 from mixtea.errors import ProcessLostError
-from mixtea.teach.council import Opinions
 from mixtea.teach.state import State, as_arrays, as_tensors
-from mixtea.teach.trace import Trace
+from mixtea.vote.council import Opinions
+from mixtea.vote.trace import Trace
 
 Record = dict[str, Any]
 

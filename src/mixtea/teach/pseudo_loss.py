@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mixtea import processes
+from mixtea.compute import distributed
+from mixtea.compute.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
+from mixtea.compute.similarity import aligned_rows, products_at, similarities, unit, width
 from mixtea.errors import ConfigError
-from mixtea.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
-from mixtea.similarity import aligned_rows, products_at, similarities, unit, width
-from mixtea.teach.votes import Votes
+from mixtea.vote.votes import Votes
 
 SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's largest number
 
@@ -125,12 +125,12 @@ class _CrossEntropy(torch.autograd.Function):
         def run(mib: int) -> tuple[Tensor, Tensor, Tensor]:
             return _partition_of_rows(scaled, target, mass, bound, mine, block_size, mib, gradient)
 
-        mine = processes.share(len(scaled))
+        mine = distributed.share(len(scaled))
         loss, d_scaled, d_target = sweep(run, width(target), scaled.device, mib)
-        processes.total(loss)
+        distributed.total(loss)
         if gradient:
-            processes.total(d_target)
-            d_scaled = processes.gather(d_scaled, len(scaled))
+            distributed.total(d_target)
+            d_scaled = distributed.gather(d_scaled, len(scaled))
             _take_away(d_scaled, rows, target, columns, spike)
             _take_away(d_target, columns, scaled, rows, spike)
             ctx.gradients = (d_scaled, d_target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mixtea.teach.votes import Votes
+from mixtea.vote.votes import Votes
 
 
 def rectify(votes: Votes) -> Votes:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.teach.votes import Votes
+from mixtea.vote.votes import Votes
 
 State = dict[str, Any]
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from mixtea.match.alignment import JUDGES, VOTERS
+from mixtea.match.candidates import JUDGES, VOTERS
 from mixtea.teach.state import State
 
 LOWERED = {"diverged_at", "to_epoch", "factor"}

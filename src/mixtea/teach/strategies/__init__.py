@@ -12,9 +12,9 @@ from typing import Protocol
 from torch import Tensor
 
 from mixtea.config import Config
-from mixtea.teach.council import Council
 from mixtea.teach.state import State
-from mixtea.teach.votes import Votes
+from mixtea.vote.council import Council
+from mixtea.vote.votes import Votes
 
 Rows = tuple[Tensor, Tensor]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mixtea.match.decide import assign
-from mixtea.pairs import cosines, nearest_pairs, pairs_of_keys
+from mixtea.compute.pairs import cosines, nearest_pairs, pairs_of_keys
+from mixtea.match.decoders import assign
 from mixtea.teach.strategies.keeping import KeepingStrategy
 
 NEIGHBOURS = 10  # of each entity that may be assigned to it

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
-from mixtea.similarity import fast_products, unit_rows
 from mixtea.teach.state import State, as_array, checked_rows
 from mixtea.teach.strategies import Rows
-from mixtea.teach.votes import Votes
+from mixtea.vote.votes import Votes
 
 FORWARD, BOTH_WAYS = 1, 3  # the bits of the two directions
 

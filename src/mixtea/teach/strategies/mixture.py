@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
-from mixtea.similarity import fast_products, unit_rows
-from mixtea.teach.council import Council
 from mixtea.teach.fuse import fuse
 from mixtea.teach.rectify import rectify
 from mixtea.teach.state import State
 from mixtea.teach.strategies import Rows
-from mixtea.teach.voters.directions import directions
-from mixtea.teach.votes import Votes
+from mixtea.vote.council import Council
+from mixtea.vote.directions import directions
+from mixtea.vote.votes import Votes
 
 
 class MixtureTeaching:

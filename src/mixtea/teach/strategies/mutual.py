@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mixtea.similarity import best_both_ways
+from mixtea.compute.similarity import best_both_ways
 from mixtea.teach.strategies.keeping import KeepingStrategy
 
 

@@ -1,0 +1,41 @@
+"""Which format the ending of a file's name means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mixtea.data.safe.open import COMPRESSED
+from mixtea.data.safe.problems import UnreadableError
+
+RDF_ENDINGS = {
+    ".nt": "N-Triples", ".ttl": "Turtle", ".rdf": "RDF/XML", ".owl": "RDF/XML", ".xml": "RDF/XML", ".nq": "N-Quads",
+    ".trig": "TriG",
+}  # fmt: skip
+ENDINGS = RDF_ENDINGS | {".csv": "CSV", ".parquet": "Parquet", ".pq": "Parquet"}
+RDF_FORMATS = frozenset(RDF_ENDINGS.values())
+NOT_READ = {
+    ".jsonld": "JSON-LD", ".json": "JSON", ".n3": "Notation3", ".hdt": "HDT", ".ofn": "OWL functional syntax",
+    ".omn": "Manchester syntax", ".xlsx": "Excel", ".xls": "Excel", ".zip": "zip", ".bz2": "bzip2", ".xz": "xz",
+    ".tar": "tar", ".tgz": "tar", ".7z": "7z",
+}  # fmt: skip
+
+
+def format_of(path: Path) -> str:
+    """The format that the ending means, under .gz or .zst; a name without a known ending is tab-separated text."""
+    bare = _uncompressed(path)
+    ending = bare.suffix.lower()
+    if bare.name.lower().endswith(".sssom.tsv"):
+        return "SSSOM"
+    if ending in NOT_READ:
+        todo = "Convert it to one of .nt .ttl .rdf .nq .trig .tsv .csv .parquet, plain or with .gz or .zst."
+        raise UnreadableError(path, None, "", f"{NOT_READ[ending]} is not read", todo)
+    return ENDINGS.get(ending, "TSV")
+
+
+def plain_name(path: Path) -> str:
+    """The file's name without its endings."""
+    return _uncompressed(path).stem
+
+
+def _uncompressed(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path

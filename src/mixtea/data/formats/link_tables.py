@@ -1,0 +1,87 @@
+"""What the readers of links have in common: a table of source and target, and what says that two are the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mixtea.data.formats.tsv import Table
+from mixtea.data.graph import Graph
+from mixtea.data.id_iris import decode_label
+from mixtea.data.prefixes import BUILT_IN, expand
+
+IDENTITY_NAMES = ("owl:sameAs", "skos:exactMatch", "owl:equivalentClass", "owl:equivalentProperty")
+UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
+LONGEST_REASON = 200
+IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkTable(Table):
+    """`in_full` are the labels that the columns stand for: without prefixes, and plain where an IRI holds a label.
+
+    With `either_way` a link may stand the other way round: the format says that two are the same, not whose is first.
+    """
+
+    in_full: tuple[np.ndarray, ...] | None = None
+    either_way: bool = False
+    warnings: tuple[str, ...] = ()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+
+def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
+    """Two equally long arrays of str."""
+    return tuple(np.array(rows, dtype=object).reshape(-1, 2).T)
+
+
+def in_full(columns: Sequence[np.ndarray], prefixes: Mapping[str, str]) -> tuple[np.ndarray, ...]:
+    """The labels that IRIs and CURIEs stand for."""
+    found = []
+    for column in columns:
+        full = np.empty(len(column), dtype=object)
+        full[:] = [decode_label(iri) or iri for iri in (expand(text, prefixes) for text in column)]
+        found.append(full)
+    return tuple(found)
+
+
+def left_out_warning(
+    path: Path, what: str, reasons: Counter[str], shown: Callable[[str], str] = lambda reason: reason
+) -> tuple[str, ...]:
+    """How many rows or statements are no links, with the most frequent reasons; nothing if all are links."""
+    if not reasons:
+        return ()
+    n = reasons.total()
+    most = [f"{count:,} {shown(reason)[:LONGEST_REASON]}" for reason, count in reasons.most_common(3)]
+    more = ", ..." if len(reasons) > len(most) else ""
+    is_are = f"{what} is" if n == 1 else f"{what}s are"
+    return (f"{path}: {n:,} {is_are} left out, not saying that two are the same ({', '.join(most)}{more})",)
+
+
+def find_ends(table: LinkTable, source: Graph, target: Graph) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """(indices [2, p], the labels they are for, which links are turned): each link the way in which more ends fit."""
+    straight, labels = np.stack([_find(source, table, 0), _find(target, table, 1)]), list(table.columns)
+    if not table.either_way or (straight != UNKNOWN).all():
+        return straight, labels, np.zeros(len(table), dtype=bool)
+    back = np.stack([_find(source, table, 1), _find(target, table, 0)])
+    turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
+    labels = [np.where(turned, labels[1 - side], labels[side]) for side in range(2)]
+    return np.where(turned, back, straight), labels, turned
+
+
+def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
+    """The index of each label, as written or else in full; UNKNOWN or LEFT_OUT where there is none."""
+    written = table.columns[column]
+    full = written if table.in_full is None else table.in_full[column]
+    found = graph.find(written)
+    if full is not written:
+        found = np.where(found >= 0, found, graph.find(full))
+    if len(graph.left_out):
+        left_out = pd.Index(graph.left_out, dtype=object)
+        out = [left_out.get_indexer(pd.Index(column, dtype=object)) >= 0 for column in (written, full)]
+        found[(found < 0) & (out[0] | out[1])] = LEFT_OUT
+    return found

@@ -1,0 +1,122 @@
+"""Parquet into columns of labels. Another process reads it: damaged files can crash the reader, and lie about sizes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from mixtea.data.formats.headers import Headers
+from mixtea.data.formats.tsv import as_array
+from mixtea.data.safe.limits import MIB, in_force
+from mixtea.data.safe.open import BLOCK, COMPRESSED, opened
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.data.safe.sandbox import Process
+from mixtea.data.safe.sandboxed.parquet_child import MAGIC
+from mixtea.text import visible
+
+NEEDS_NO_NUMPY = 18  # pyarrow since then
+TIMES_ITS_SIZE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
+LONGEST_TYPE = 100  # characters
+WRITE_AGAIN = "Write the file again, or correct its ending."
+
+
+def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
+    """The columns that a header names, else the first; whole numbers as text, empty where there is nothing."""
+    import pyarrow as pa
+
+    libraries = [Path(module.__file__ or "").parent.parent for module in (pa, np)]
+    with (
+        unpacked(path) as file,
+        Process(path, "parquet_child", "Parquet", wanted(file, headers), libraries).start(file, feed=False) as process,
+    ):
+        try:
+            columns = _columns(process, len(headers[0]))
+        except (pa.ArrowException, OSError, ValueError):  # of a stream that the end of the process has cut
+            columns = None
+        found = process.result()
+    what = found.get("what")
+    if what == "columns":
+        n, names = len(headers[0]), found["names"]
+        todo = f"It needs {n}: {' or '.join(', '.join(header) for header in headers[:2])}."
+        raise UnreadableError(path, None, ", ".join(names), f"{len(names)} column{'s' * (len(names) != 1)}", todo)
+    if what == "type":
+        todo = "Labels are text; whole numbers become text."
+        raise UnreadableError(
+            path, None, found["name"], f"a column of type {visible(found['type'], LONGEST_TYPE)}:", todo
+        )
+    if what or columns is None:
+        raise UnreadableError(path, None, "", f"not Parquet ({visible(what or 'damaged')})", WRITE_AGAIN)
+    return columns
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """The file as one of the system's, with what is compressed unpacked into one without a name."""
+    with opened(path) as file:
+        if path.suffix.lower() not in COMPRESSED:
+            yield file
+            return
+        if file.peek(len(MAGIC))[: len(MAGIC)] != MAGIC:
+            raise UnreadableError(path, None, "", "not Parquet (it does not begin as Parquet does)", WRITE_AGAIN)
+        with _temporary(path) as copy:
+            while rest := memoryview(file.read(BLOCK)):
+                with _told_as_ours(path):
+                    while rest:
+                        rest = rest[copy.write(rest) :]
+            copy.seek(0)
+            yield copy
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Any]:
+    """A file without a name and without a buffer, which could not be closed where a disk is full."""
+    with _told_as_ours(path):
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
+    with file:
+        yield file
+
+
+@contextmanager
+def _told_as_ours(path: Path) -> Iterator[None]:
+    """What fails in the block is no fault of the file."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be unpacked into the temporary folder {visible(tempfile.tempdir or '')} ({error.strerror})"
+        todo = "Make room there, name another folder by TMPDIR, or unpack the file yourself."
+        raise UnreadableError(path, None, "", what, todo) from None
+
+
+def wanted(file: IO[bytes], headers: Headers) -> dict[str, object]:
+    """What the other process is to read, and how much of it."""
+    import pyarrow as pa
+
+    limits, size = in_force(), os.fstat(file.fileno()).st_size
+    most = limits.bytes_for(size)
+    return {
+        "mib": limits.max_parser_mib + TIMES_ITS_SIZE * size // MIB,
+        "n": len(headers[0]), "headers": list(headers), "max_token": limits.max_token_mib * MIB, "max_bytes": most,
+        "max_columns": limits.max_columns, "max_rows": limits.max_rows,
+        "without_numpy": int(pa.__version__.partition(".")[0]) >= NEEDS_NO_NUMPY,
+        "bytes_limit": "max_gib" if most >= limits.max_gib * 1024 * MIB else "max_expansion",
+    }  # fmt: skip
+
+
+def _columns(process: Process, n: int) -> tuple[np.ndarray, ...]:
+    """Equal labels become one object."""
+    import pyarrow as pa
+
+    parts: list[list[np.ndarray]] = [[np.empty(0, dtype=object)] for _ in range(n)]
+    labels: dict[str, str] = {}
+    shared = labels.setdefault
+    for batch in pa.ipc.open_stream(process.out):
+        for column, found in zip(batch.columns, parts, strict=True):
+            texts = column.dictionary.to_pylist()
+            found.append(as_array(list(map(shared, texts, texts)))[column.indices.to_numpy()])
+    return tuple(map(np.concatenate, parts))

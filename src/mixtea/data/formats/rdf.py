@@ -1,0 +1,138 @@
+"""RDF files as statements: subject, predicate, object, graph. The parser is pyoxigraph's."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+from mixtea.data.formats.rdf_sources import ByLine, Made, Numbered, Start, xml_prefixes
+from mixtea.data.safe.limits import MIB, in_force
+from mixtea.data.safe.lines import Lines
+from mixtea.data.safe.open import opened
+from mixtea.data.safe.problems import UnreadableError, beyond
+from mixtea.data.safe.sandbox import Process
+from mixtea.text import visible
+
+if TYPE_CHECKING:
+    from pyoxigraph import Quad
+
+WHERE = re.compile(r"^Parser error (?:at|between) line \d+ (?:column|between columns) (\d+)[^:]*: ")
+NOT_UTF_8 = re.compile(r"Invalid UTF-8|cannot decode input using UTF-8|Only UTF-8 is supported")
+CUT_LINE = re.compile(r"line jumps|followed by a dot")
+LONGEST = 500
+CORRECT = "Correct it, or let the file's ending say which format it has."
+SAVE_AS_UTF_8 = "Save the file as UTF-8; if its first line names another encoding, let it name this one."
+NEEDS_A_BASE = (
+    "Write the IRI in full, or give the file a base: `@base <http://...> .` as its first line, "
+    'in RDF/XML xml:base="http://..." in its first element.'
+)
+
+
+SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML"}
+HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
+
+
+class Statements:
+    """Iterates over the statements of a file; `prefixes` are those of the file once it is through.
+
+    Blank nodes keep the names they have in the file; those without a name get a random one from the parser. With
+    `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended.
+    Relative IRIs are resolved by the file's own base, else by `base`, else they are an error.
+
+    N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
+    them into N-Quads, which are parsed here.
+    """
+
+    def __init__(self, path: Path, kind: str, *, base: str | None = None, by_line: bool = False) -> None:
+        self.path, self.kind, self.base, self.by_line = path, kind, base, by_line
+        self.prefixes: dict[str, str] = {}
+        self.lines: ByLine | None = None
+
+    @property
+    def line(self) -> int:
+        return self.lines.n if self.lines else 0
+
+    def __iter__(self) -> Iterator[Quad]:
+        with opened(self.path) as file:
+            yield from self._sandboxed(file) if self.kind in SANDBOXED else self._here(file)
+
+    def _here(self, file: IO[bytes]) -> Iterator[Quad]:
+        lines = Lines(self.path, file.read, rdf=True)
+        self.lines = ByLine(lines) if self.by_line else None
+        try:
+            yield from _quads(self.lines or lines, HERE[self.kind], base_iri=self.base)
+        except SyntaxError as error:
+            self._fail(error.msg, error.lineno or self.line, error.offset)
+        except MemoryError:  # the parser's way to say that a token is too long
+            raise beyond(self.path, lines.n + 1, "more than 16 MiB long", "max_token_mib") from None
+
+    def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
+        start = Start(file)
+        with sandboxed(self.path, self.kind, self.base, self.by_line).start(start, feed=True) as process:
+            made = Made(self.path, process, numbered=self.by_line)
+            self.lines = Numbered(made) if self.by_line else None
+            cut = None
+            try:
+                yield from _quads(self.lines or made, "N_QUADS", lenient=True)  # its terms are checked already
+            except SyntaxError as error:  # of a statement that the end of the process has cut
+                cut = error.msg
+            except UnreadableError:
+                if made.too_deep and not self.by_line:
+                    self._read_by_line()  # the same again, with its line
+                raise
+            found = process.result()
+        said = found.get("said") or found.get("what") or cut
+        if said:
+            line = found.get("line") or (self._line_of_error() if "said" in found else None)
+            self._fail(said, line, found.get("column"))
+        self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
+
+    def _line_of_error(self) -> int | None:
+        """Where the parser does not count lines, they are counted by handing it one at a time."""
+        if not self.by_line:
+            try:
+                self._read_by_line()
+            except UnreadableError as error:
+                return error.problem.line
+        return None
+
+    def _read_by_line(self) -> None:
+        deque(Statements(self.path, self.kind, base=self.base, by_line=True), maxlen=0)
+
+    def _fail(self, said: str, line: int | None, offset: int | None) -> NoReturn:
+        """The parser's error as ours."""
+        place, said = WHERE.match(said), WHERE.sub("", said)
+        if line and offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
+            line, place = max(line - 1, 1), None
+        todo = CORRECT
+        if "No scheme found" in said:
+            said, todo = "a relative IRI without a base", NEEDS_A_BASE
+        elif NOT_UTF_8.match(said):
+            todo = SAVE_AS_UTF_8
+        column = f" (column {place[1]})" if place else ""
+        raise UnreadableError(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
+
+
+def _quads(source: Any, format_name: str, **options: Any) -> Iterator[Quad]:
+    import pyoxigraph as ox
+
+    return ox.parse(source, format=getattr(ox.RdfFormat, format_name), rename_blank_nodes=False, **options)
+
+
+def sandboxed(path: Path, kind: str, base: str | None, by_line: bool) -> Process:
+    import pyoxigraph
+
+    limits = in_force()
+    xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
+    xml["max_token"] = limits.max_token_mib * MIB
+    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "xml": xml}
+    return Process(path, "rdf_child", kind, wanted, [Path(pyoxigraph.__file__).parent.parent])
+
+
+def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool]) -> int | None:
+    """The line of the first wanted statement."""
+    statements = Statements(path, kind, by_line=True)
+    return next((statements.line for quad in statements if wanted(quad)), None)

@@ -1,0 +1,113 @@
+"""Links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.data.formats.link_tables import IDENTITY, IDENTITY_NAMES, LinkTable, columns_of, in_full, left_out_warning
+from mixtea.data.formats.tables import csv_rows
+from mixtea.data.formats.tsv import text_lines
+from mixtea.data.prefixes import expand, joined
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.errors import Problems
+
+NEEDED = ("subject_id", "predicate_id", "object_id")
+NO_TERM = "sssom:NoTermFound"
+ENTRY = re.compile(
+    r"""\s++(?P<key>"[^"]*+"|'[^']*+'|[^\s:#]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|\S++)\s*+(?:#.*)?$"""
+)  # ++ and *+ take what they can and never give back, so that no line takes long
+INLINE_ENTRY = re.compile(
+    r"""\s*+(?P<key>"[^"]*+"|'[^']*+'|[^\s:,{]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|[^\s,}]++)\s*+,?"""
+)
+
+
+def read_sssom(path: Path, problems: Problems) -> LinkTable:
+    """The rows that say two are the same; what else the file says is left out with a warning."""
+    comments, table = _apart(text_lines(path, problems))
+    own = curie_map(comments)
+    prefixes = joined([own])
+    rows = csv_rows(path, table, problems, delimiter="\t", lines_before=len(comments))
+    places = _places(path, next(rows, None) or (len(comments) + 1, []))
+    links, lines, reasons = [], [], Counter[str]()
+    for line, row in rows:
+        if len(row) != places["columns"]:
+            wanted = f"Write {places['columns']} columns separated by tabs."
+            problems.add(path, line, "\t".join(row), f"{len(row)} columns", wanted)
+            continue
+        reason = _why_not(row, places, prefixes)
+        if reason:
+            reasons[reason] += 1
+        else:
+            links.append((row[places["subject_id"]], row[places["object_id"]]))
+            lines.append(line)
+    if not links:
+        todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
+        raise UnreadableError(path, None, "", f"no links among its {reasons.total():,} other rows", todo)
+    columns, warnings = columns_of(links), left_out_warning(path, "row", reasons)
+    return LinkTable(path, columns, np.array(lines), in_full(columns, prefixes), True, warnings, own)
+
+
+def curie_map(comments: Sequence[str]) -> dict[str, str]:
+    """The prefixes in the metadata, which is YAML; of YAML no more is read than this map needs.
+
+    >>> curie_map(["#curie_map:", "#  wd: http://www.wikidata.org/entity/", "#license: x"])
+    {'wd': 'http://www.wikidata.org/entity/'}
+    """
+    lines = textwrap.dedent("\n".join(line.removeprefix("#") for line in comments)).splitlines()
+    start = next((i for i, line in enumerate(lines) if re.match(r"""["']?curie_map["']?\s*:""", line)), len(lines))
+    found = {}
+    for line in lines[start + 1 :]:
+        if line.strip() and not line[0].isspace():
+            break
+        if entry := ENTRY.match(line):
+            found[_bare(entry["key"])] = _bare(entry["value"])
+    inline, place = "".join(lines[start : start + 1]).partition("{")[2], 0
+    while inline_entry := INLINE_ENTRY.match(inline, place):
+        found[_bare(inline_entry["key"])] = _bare(inline_entry["value"])
+        place = inline_entry.end()
+    return found
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if text[:1] in "\"'" and text[:1] else text
+
+
+def _apart(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """The comment lines at the beginning, and the lines after them."""
+    comments: list[str] = []
+    for line in lines:
+        if not line.startswith("#"):
+            return comments, chain([line], lines)
+        comments.append(line.rstrip("\r\n"))
+    return comments, iter(())
+
+
+def _places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
+    """Where the columns are that are needed, and how many there are."""
+    line, names = header
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        todo = "An SSSOM table begins with a line of column names."
+        raise UnreadableError(path, line, "\t".join(names), f"no column {', '.join(missing)}:", todo)
+    return {name: names.index(name) for name in (*NEEDED, "predicate_modifier") if name in names} | {
+        "columns": len(names)
+    }
+
+
+def _why_not(row: list[str], places: dict[str, int], prefixes: dict[str, str]) -> str:
+    """Why the row is no link; empty if it is one."""
+    subject, predicate, value = (row[places[name]] for name in NEEDED)
+    if "predicate_modifier" in places and row[places["predicate_modifier"]].strip().lower() == "not":
+        return f"Not {predicate}"
+    if expand(predicate, prefixes) not in IDENTITY:
+        return predicate or "no predicate"
+    if not subject or not value or NO_TERM in (subject, value):
+        return "no id"
+    return ""

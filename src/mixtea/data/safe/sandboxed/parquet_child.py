@@ -1,0 +1,132 @@
+"""A Parquet file as standard input, the wanted columns as Arrow's stream on standard output."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import sys
+from typing import Any
+
+from .restrict import SHARE, WrongError, leave, restrict, run
+
+ROWS_AT_ONCE = 1 << 16
+MAGIC = b"PAR1"
+BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labels
+LONGEST = 400  # characters of a name, a type or an error that are told
+
+
+def work(wanted: dict[str, Any]) -> dict[str, Any]:
+    import pyarrow as pa
+    import pyarrow.compute
+    import pyarrow.parquet as pq
+
+    try:
+        data = mmap.mmap(sys.stdin.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError:
+        raise WrongError("it is empty") from None
+    go_on = restrict(wanted["mib"], wanted["seconds"] * (1 + len(data) / SHARE))  # a column may be read as a whole
+    check_footer(data[:4], data[-8:], len(data), wanted)
+    sink = sys.stdout.buffer
+    damage = (pa.ArrowException, ArithmeticError, OSError, ValueError, KeyError, TypeError)  # whatever it is, and where
+    try:
+        file = pq.ParquetFile(pa.py_buffer(data))
+        places = check_size(file.metadata, file.schema_arrow, len(data), wanted)
+        names = [file.schema_arrow.names[place] for place in places]
+        write(file, names, file.metadata.num_rows, sink, wanted, go_on)
+    except damage as error:
+        if isinstance(error, BrokenPipeError | MemoryError):
+            raise
+        raise WrongError((str(error).splitlines() or ["damaged"])[0][:LONGEST].rstrip(".")) from None
+    return {}
+
+
+def check_footer(start: bytes, end: bytes, size: int, wanted: dict[str, Any]) -> None:
+    """Before anything believes what the end of the file says about it."""
+    if size < 12 or start != MAGIC or end[4:] != MAGIC:
+        raise WrongError("it does not begin and end as Parquet does")
+    length = int.from_bytes(end[:4], "little")
+    if length > size - 12:
+        raise WrongError("its footer would be longer than the file")
+    if length > wanted["max_token"]:
+        raise WrongError(f"a footer of {length:,} bytes", limit="max_token_mib")
+
+
+def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> list[int]:
+    """The places of the wanted columns, if what the footer says of them is possible and not too much."""
+    names = schema.names
+    if about.num_columns > wanted["max_columns"]:
+        raise WrongError(f"{about.num_columns:,} columns", limit="max_columns")
+    if len(names) < wanted["n"]:
+        raise WrongError("columns", names=[name[:LONGEST] for name in names[: wanted["n"]]])
+    places: list[int] = wanted_places(names, wanted)
+    for place in places:
+        check_type(names[place], schema.field(place).type)
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    rows = max(about.num_rows, sum(group.num_rows for group in groups))
+    if rows > wanted["max_rows"]:
+        raise WrongError(f"{rows:,} rows", limit="max_rows")
+    if min([about.num_rows, *(group.num_rows for group in groups)]) < 0:
+        raise WrongError("a negative number of rows")
+    leaves = {about.schema.column(i).path: i for i in range(about.num_columns)}
+    columns = [group.column(leaves[names[place]]) for group in groups for place in places]
+    unpacked = max(sum(column.total_uncompressed_size for column in columns), rows * len(places) * BYTES_PER_LABEL)
+    if unpacked > wanted["max_bytes"]:
+        raise WrongError(f"{size:,} bytes that unpack to {unpacked:,} in {rows:,} rows", limit=wanted["bytes_limit"])
+    return places
+
+
+def wanted_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
+    """Where the columns of the first fitting header are, else the first ones."""
+    found = [name.strip().lower() for name in names]
+    for header in wanted["headers"]:
+        if set(header) <= set(found):
+            return [found.index(name) for name in header]
+    return list(range(wanted["n"]))
+
+
+def check_type(name: str, kind: Any) -> None:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not (is_text or pa.types.is_integer(kind)):
+        raise WrongError("type", name=name[:LONGEST], type=str(kind)[:LONGEST])
+
+
+def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
+    import pyarrow as pa
+
+    kind = pa.dictionary(pa.int32(), pa.large_string())
+    schema = pa.schema([(f"c{i}", kind) for i in range(len(names))])
+    seen = 0
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(dict.fromkeys(names)), use_threads=False):
+            seen += batch.num_rows
+            if seen > n:
+                raise WrongError("more rows than its footer says")
+            columns = [compact(batch.column(name), wanted["max_token"]) for name in names]
+            go_on(sum(column.nbytes for column in columns))
+            stream.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def compact(column: Any, longest: int) -> Any:
+    """The column with a dictionary of the texts that occur in it, written once each; empty where there is nothing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    column.validate(full=True)
+    places = column.indices.cast(pa.int64()).fill_null(-1).dictionary_encode()  # they may be of a type without a -1
+    texts = column.dictionary.cast(pa.large_string()).take(pc.replace_with_mask(
+        places.dictionary, pc.equal(places.dictionary, -1), pa.scalar(None, places.dictionary.type)
+    )).fill_null("")  # fmt: skip
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > longest:
+        raise WrongError("a label longer than a token may be", limit="max_token_mib")
+    return pa.DictionaryArray.from_arrays(places.indices.cast(pa.int32()), texts)
+
+
+def main() -> None:
+    if json.loads(sys.argv[-1])["without_numpy"]:  # half of the time that starting takes
+        sys.modules["numpy"] = None  # type: ignore[assignment]
+    leave(run(work))

@@ -1,0 +1,97 @@
+"""Turtle, TriG and RDF/XML on standard input, N-Quads on standard output."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+from .restrict import WrongError, leave, restrict, run
+from .xml_scan import XmlScan
+
+TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import IO, Any
+
+BLOCK = 1 << 18
+MOST_PREFIXES, LONGEST_PREFIX = 10_000, 2_000
+
+
+class Reader:
+    """Hands the parser its bytes, line by line if asked to, and counts the lines that were begun."""
+
+    def __init__(self, file: IO[bytes], by_line: bool, scan: XmlScan | None, go_on: Callable[[int], None]) -> None:
+        self.file, self.by_line, self.scan, self.go_on = file, by_line, scan, go_on
+        self.block, self.place = b"", 0
+        self.line, self.line_ended = 0, True
+
+    def read(self, size: int = -1) -> bytes:
+        if self.place == len(self.block):
+            block = self.file.read(BLOCK)
+            if block:  # at the end a parser may ask again and again
+                self.go_on(len(block))
+            elif self.scan:
+                self.scan.end_of_file()
+            self.block, self.place = self.scan.checked(block) if self.scan else block, 0
+        end = min(self.place + size, len(self.block)) if size >= 0 else len(self.block)
+        if self.by_line:
+            end = self.block.find(b"\n", self.place, end) + 1 or end
+        given, self.place = self.block[self.place : end], end
+        if given:
+            self.line += self.line_ended + given.count(b"\n", 0, -1)
+            self.line_ended = given.endswith(b"\n")
+        return given
+
+
+class Written(io.FileIO):
+    """Tells how many bytes are written: a few in the file can stand for long statements."""
+
+    def __init__(self, descriptor: int, go_on: Callable[[int], None]) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self.go_on = go_on
+
+    def write(self, data: Any) -> int:
+        n = super().write(data)
+        self.go_on(n)
+        return n
+
+
+def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callable[[int], None]) -> dict[str, Any]:
+    """Write the statements, with the line before each if wanted; the prefixes of the file come back."""
+    import pyoxigraph as ox
+
+    scan = XmlScan(**wanted["xml"]) if wanted["format"] == "RDF_XML" else None
+    reader = Reader(file, wanted["by_line"], scan, go_on)
+    source: Any = reader
+    options: dict[str, Any] = dict(base_iri=wanted["base"], rename_blank_nodes=False)
+    quads = ox.parse(source, format=getattr(ox.RdfFormat, wanted["format"]), **options)
+    try:
+        if wanted["by_line"]:
+            for quad in quads:
+                out.write(b"%d\t" % reader.line + str(quad).encode() + b" .\n")
+        else:
+            ox.serialize(quads, out, format=ox.RdfFormat.N_QUADS)
+    except SyntaxError as error:
+        line = error.lineno or (reader.line if wanted["by_line"] else None)  # in RDF/XML its parser does not count
+        raise WrongError("syntax", said=error.msg, line=line, column=error.offset) from None
+    except MemoryError:
+        raise WrongError("a token of more than 16 MiB", limit="max_token_mib", line=reader.line) from None
+    return {"prefixes": dict(few(quads.prefixes))}
+
+
+def few(prefixes: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Those that are short, always in the same order; none if they are too many for anyone to know them."""
+    if len(prefixes) <= MOST_PREFIXES:
+        yield from ((name, iri) for name, iri in sorted(prefixes.items()) if len(name) + len(iri) <= LONGEST_PREFIX)
+
+
+def work(wanted: dict[str, Any]) -> dict[str, Any]:
+    import pyoxigraph  # noqa: F401 - before memory is counted
+
+    go_on = restrict(wanted["mib"], wanted["seconds"])
+    with io.BufferedWriter(Written(sys.stdout.fileno(), go_on), 1 << 16) as out:
+        return parse(wanted, sys.stdin.buffer, out, go_on)
+
+
+def main() -> None:
+    leave(run(work))

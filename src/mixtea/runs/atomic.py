@@ -1,0 +1,195 @@
+"""Files and folders that appear whole or not at all: written beside, flushed, renamed, flushed again.
+
+What is being written lies in a temporary folder, hidden beside its place, which its process holds locked. One
+that nobody holds is what a sudden death left: the next to write to the same place sweeps it away.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from mixtea.errors import RunError, WriteError
+from mixtea.runs.lock import alone, is_free
+
+RUN_FILES = {
+    "run.json": "what, when, with which versions; sizes and checksums of the other files; written last",
+    "config.json": "the settings",
+    "weights.safetensors": "the student",
+    "graphs.safetensors": "triples and links as numbers",
+    "vocabulary.json": "the labels behind the numbers",
+    "votes.safetensors": "who voted for what, from which epoch to which",
+    "opinions.safetensors": "candidates, and what each voter beside the student thinks of them",
+    "history.json": "one record an epoch",
+    "metrics.json": "scores, where there were links to score",
+    "curves.png": "losses and validation scores",
+    "report.html": "a page about the run, where one was asked for",
+    "changes.tsv": "after a warm start, which earlier mappings changed and why",
+}
+HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV)  # no fault of the call
+TEMPORARY = re.compile(r"\.(.+)\.tmp-\d+", re.DOTALL)  # its name: of what is written in it, and of its process
+WINDOWS = os.name == "nt"
+EXCHANGE = 2  # renameat2: the two swap places
+HERE = -100  # renameat2: paths are as usual
+
+
+@contextmanager
+def atomic_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
+    """Yields a path to write to, which takes the place of `path` once the block has ended well.
+
+    A link at `path` is a person's, who wants the file to be where it leads; without `follow` it is replaced, as in a
+    folder that may be anyone's.
+    """
+    with clear_errors(path):
+        path = resolved(path) if follow else resolved(path.parent) / path.name
+        linked = path.is_symlink()
+        if path.is_dir() and not linked:
+            raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
+        if path.exists() and not path.is_file() and not linked:
+            raise RunError(f"{path}: a device or pipe, where a file is to be written. Name a file.")
+        if path.name in RUN_FILES and (path.parent / "run.json").exists():
+            raise RunError(f"{path}: a part of a run. Name another file.")
+        with _temporary_folder(path) as temporary:
+            yield temporary / path.name
+            _flush(temporary / path.name)
+            rename(temporary / path.name, path)
+
+
+def rename(file: Path, path: Path) -> None:
+    """The file takes the place of `path`, in a way that lasts."""
+    file.replace(path)
+    _flush(path.parent)
+
+
+@contextmanager
+def atomic_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yields a folder to write into, which takes the place of `path` once the block has ended well."""
+    check_free(path, overwrite=overwrite)
+    with clear_errors(path):
+        path = resolved(path)
+        with _temporary_folder(path) as temporary:
+            new = temporary / "new"
+            new.mkdir()
+            yield new
+            for file in (*new.iterdir(), new):
+                _flush(file)
+            if path.exists():
+                _swap(new, path)
+            else:
+                new.rename(path)
+            _flush(path.parent)
+
+
+def check_free(path: Path, *, overwrite: bool) -> None:
+    """Refuse a place that holds something or cannot be written, before any work is done for it."""
+    with clear_errors(path):
+        place = resolved(path)
+        if place.is_dir():
+            _check_replaceable(path, sorted(p.name for p in place.iterdir()), overwrite)
+        elif place.exists():
+            raise RunError(f"{path}: a file, where a folder is to be written. Name another.")
+        with _temporary_folder(place):
+            pass
+
+
+def resolved(path: Path) -> Path:
+    """The path without links; it must have a name, so that something can lie beside it."""
+    try:
+        found = path.resolve()
+    except RuntimeError:  # as older versions of Python say it
+        raise RunError(f"{path}: links that lead round in a circle. Name another.") from None
+    if not found.name:
+        raise RunError(f"{path}: nothing can be written in its place. Name another.")
+    return found
+
+
+def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
+    """A run may be replaced on request, if nothing else has been laid beside its files."""
+    if not held:
+        return
+    if "run.json" not in held:
+        raise RunError(f"{path}: the folder is not empty. Name another.")
+    if not overwrite:
+        raise RunError(f"{path}: a run is already there. Name another, or say --overwrite.")
+    others = [name for name in held if name not in RUN_FILES]
+    if others:
+        raise RunError(f"{path}: besides a run it holds {', '.join(others[:5])}. Move that away, or name another.")
+
+
+@contextmanager
+def _temporary_folder(path: Path) -> Iterator[Path]:
+    """A locked folder beside `path`, which is gone after the block, whatever happens in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(path.parent, re.compile(re.escape(path.name)))
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    temporary.mkdir()
+    try:
+        with alone(temporary):
+            yield temporary
+    finally:
+        _put_back(temporary, path)
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def clear_leftovers(folder: Path, names: re.Pattern[str]) -> None:
+    """Remove the temporary folders there, of what has one of these names, that no living process holds."""
+    for temporary in folder.iterdir():
+        of = TEMPORARY.fullmatch(temporary.name)
+        if of and names.fullmatch(of[1]) and temporary.is_dir() and not temporary.is_symlink() and is_free(temporary):
+            _put_back(temporary, folder / of[1])
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _swap(new: Path, path: Path) -> None:
+    """The two folders swap places at once, so that there always is one; where the system cannot, in two steps."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+        swapped = renameat2(HERE, os.fsencode(new), HERE, os.fsencode(path), EXCHANGE) == 0
+    except (AttributeError, OSError, TypeError):
+        swapped = False
+    if not swapped:
+        path.rename(new.with_name("old"))
+        new.rename(path)
+
+
+def _put_back(temporary: Path, path: Path) -> None:
+    """If something came between the two steps, the older folder takes its place again."""
+    old = temporary / "old"
+    if old.is_dir() and not old.is_symlink() and not path.exists():
+        old.rename(path)
+
+
+def _flush(path: Path) -> None:
+    if WINDOWS:  # which cannot flush a folder, nor a file that is open for reading
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def clear_errors(path: Path) -> Iterator[None]:
+    """What keeps a file from being written, as one message that names it."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        why = getattr(error, "strerror", None) or error
+        kind = WriteError if _by_hardware(error) else RunError
+        raise kind(f"{path}: cannot be written ({why}).") from error
+
+
+def _by_hardware(error: Exception) -> bool:
+    """safetensors gives the system's error as text."""
+    if isinstance(error, OSError):
+        return error.errno in HARDWARE
+    return any(os.strerror(number) in str(error) for number in HARDWARE)

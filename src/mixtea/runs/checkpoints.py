@@ -1,0 +1,126 @@
+"""Checkpoints: the state of a training after an epoch, each one unit, the last two kept."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mixtea.errors import RunError, StoppedError
+from mixtea.runs.atomic import clear_errors, clear_leftovers
+from mixtea.runs.lock import alone
+from mixtea.runs.state_file import read_state_file, write_state_file
+from mixtea.text import visible
+
+logger = logging.getLogger(__name__)
+KIND = "mixtea checkpoint 1"
+NAME = re.compile(r"checkpoint-(\d{6,9})\.safetensors")
+KEPT = 2
+SHARE = 20  # saving may take one part in so many of the time
+State = dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints in a folder, of one training.
+
+    One is due `every` so many seconds (0: after every epoch), later where saving would take too much of the time, by a
+    clock that never jumps; and at once when `asked_to_stop` gives the number of a signal. `on_load` hears the epoch
+    from which a training goes on. `key` says of which data and settings they are; fitting sets it.
+    """
+
+    def __init__(
+        self,
+        folder: PathLike[str] | str,
+        every: float = 60.0,
+        asked_to_stop: Callable[[], int] = lambda: 0,
+        on_load: Callable[[int], None] = lambda epoch: None,
+    ) -> None:
+        self.folder, self.every, self.asked_to_stop, self.on_load = Path(folder), every, asked_to_stop, on_load
+        self.key = ""
+        self.saved_at, self.cost = time.monotonic(), 0.0
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else may train there; a folder that cannot be written is refused before any work is done."""
+        with clear_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.folder, os.W_OK):
+                raise RunError(f"{self.folder}: cannot be written. Check its permissions, or name another folder.")
+        with alone(self.folder):
+            yield
+
+    def due(self) -> bool:
+        wait = max(self.every, SHARE * self.cost) if self.every > 0 else 0.0
+        return time.monotonic() - self.saved_at >= wait
+
+    def keep(self, epoch: int, state: Callable[[], State]) -> None:
+        """Save if it is due. A disk that is full or broken is said aloud: the training and the older state go on.
+
+        Asked to stop, it saves and raises StoppedError.
+        """
+        number = self.asked_to_stop()
+        if not (number or self.due()):
+            return
+        try:
+            self.save(epoch, state())
+        except RunError as error:  # nothing that keeps it from being saved is worth the training
+            logger.warning("the state after epoch %d is not saved: %s", epoch, visible(error))
+        if number:
+            raise StoppedError(f"Stopped after epoch {epoch}.", number)
+
+    def save(self, epoch: int, state: State) -> None:
+        """Write the state after an epoch; then only the last two are left."""
+        started = time.monotonic()
+        try:
+            path = self.folder / f"checkpoint-{epoch:06}.safetensors"
+            write_state_file(path, KIND, {"key": self.key, "epoch": epoch, "state": state})
+            with clear_errors(self.folder):
+                later = [old for old in self.files() if epoch_of(old) > epoch]  # damaged, or gone back from
+                for old in (*later, *self.files()[len(later) + KEPT :]):
+                    old.unlink(missing_ok=True)
+                clear_leftovers(self.folder, NAME)
+        finally:
+            self.saved_at = time.monotonic()
+            self.cost = self.saved_at - started
+
+    def load(self) -> tuple[int, State] | None:
+        """The epoch and state of the newest checkpoint that is whole, None if there is none; a damaged one is named."""
+        files, damage = self.files(), ""
+        for path in files:
+            try:
+                found = read_state_file(path, KIND)
+            except RunError as error:
+                damage = str(error)
+                logger.warning("%s Looking for the one before it.", visible(damage))
+                continue
+            epoch, state = self._checked(path, found)
+            self.on_load(epoch)
+            return epoch, state
+        if files:
+            raise RunError(f"{self.folder}: none of its {len(files)} checkpoints can be read. {damage}")
+        return None
+
+    def files(self) -> list[Path]:
+        """The checkpoints, newest first."""
+        if not self.folder.is_dir():
+            return []
+        named = [path for path in self.folder.iterdir() if NAME.fullmatch(path.name)]
+        return sorted(named, key=epoch_of, reverse=True)
+
+    def _checked(self, path: Path, found: Any) -> tuple[int, State]:
+        if not isinstance(found, dict) or found.get("epoch") != epoch_of(path) or type(found.get("state")) is not dict:
+            raise RunError(f"{path}: not the checkpoint that its name says.")
+        if found.get("key") != self.key:
+            raise RunError(f"{path}: of other data or other settings. Call it as before, or name another folder.")
+        return found["epoch"], found["state"]
+
+
+def epoch_of(path: Path) -> int:
+    found = NAME.fullmatch(path.name)
+    return int(found[1]) if found else -1

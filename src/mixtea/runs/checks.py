@@ -1,0 +1,244 @@
+"""What each file of a run folder must hold, and how the files must fit together, whoever wrote them.
+
+Indices become addresses in compiled code, and sizes become memory, so none is believed. A check raises an error that
+says what is wrong; who calls it names the file. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mixtea.config import PRESETS, Config
+from mixtea.data.graph import Graph
+from mixtea.data.task import SPLITS, Task
+from mixtea.match.candidates import JUDGES, VOTERS
+from mixtea.runs.untrusted import PLAIN_NAME, Form
+
+SIDES = ("source", "target")
+MOST_EPOCHS = 1_000_000
+LARGEST = 1e6  # of a score or weight; those that training makes are below 100
+TRACE = ("source", "target", "voters", "first_epoch", "last_epoch")
+_DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+Arrays = Mapping[str, np.ndarray]
+
+
+def is_count(value: Any, most: int = 2**53) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
+def is_number(value: Any, most: float = math.inf) -> bool:
+    return type(value) in (int, float) and abs(value) <= most and math.isfinite(float(value))
+
+
+def is_words(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(word) is str for word in value.values())
+
+
+def is_numbers(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(is_number, value.values()))
+
+
+_ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whether a field is needed, and its check
+    "task": (True, lambda value: type(value) is str),
+    "fold": (True, lambda value: value is None or is_count(value)),
+    "n_epochs": (True, lambda value: is_count(value, MOST_EPOCHS)),
+    "best_epoch": (True, lambda value: value is None or is_count(value, MOST_EPOCHS)),
+    "stopped_because": (True, lambda value: type(value) is str),
+    "seconds": (True, lambda value: is_number(value) and value >= 0),
+    "voter_weights": (True, lambda value: are_weights(value)),
+    "files": (True, lambda value: isinstance(value, dict) and all(map(is_entry, value.items()))),
+    "preset": (False, lambda value: type(value) is str and value in PRESETS),
+    "seed": (False, is_count),
+    "device": (False, lambda value: type(value) is str),
+    "created": (False, lambda value: type(value) is str),
+    "approximations": (False, lambda value: isinstance(value, dict)),
+    "learning_rate_lowered": (False, lambda value: is_numbers(value)),
+    "versions": (False, is_words),
+    "epoch_seconds": (False, lambda value: isinstance(value, list) and all(map(is_number, value))),
+}
+
+
+def check_about(about: Any) -> dict[str, Any]:
+    """run.json: every field of the kind it should be."""
+    if not isinstance(about, dict):
+        raise TypeError("it is no object")
+    missing = [name for name, (needed, _) in _ABOUT.items() if needed and name not in about]
+    if missing:
+        raise KeyError(f"without {', '.join(missing)}")
+    wrong = [name for name, (_, fits) in _ABOUT.items() if name in about and not fits(about[name])]
+    if wrong:
+        raise TypeError(f"what it says of {', '.join(wrong)}")
+    if (about["best_epoch"] or 0) > about["n_epochs"]:
+        raise ValueError("its best epoch is after the last one")
+    return about
+
+
+def is_entry(item: tuple[str, Any]) -> bool:
+    """A line of the list of files: a name that stays in the folder, a size, a checksum."""
+    name, entry = item
+    return (
+        PLAIN_NAME.fullmatch(name) is not None
+        and isinstance(entry, dict)
+        and is_count(entry.get("bytes"))
+        and type(entry.get("sha256")) is str
+        and _DIGEST.fullmatch(entry["sha256"]) is not None
+    )
+
+
+def are_weights(value: Any) -> bool:
+    known = isinstance(value, dict) and all(name in JUDGES for name in value)
+    return known and all(is_number(weight, LARGEST) and weight >= 0 for weight in value.values())
+
+
+def check_config(settings: Any) -> Config:
+    """config.json: settings that there are, in their ranges, for a device that could be here."""
+    if not isinstance(settings, dict):
+        raise TypeError("it is no object")
+    config = Config.from_dict(settings)
+    if not _DEVICE.fullmatch(config.device):
+        raise ValueError(f"there is no device {config.device!r}")
+    if config.agreement_weight > LARGEST:
+        raise ValueError("agreement_weight is too large")
+    return config
+
+
+def check_vocabulary(vocabulary: Any) -> dict[str, dict[str, Any]]:
+    """vocabulary.json: of both sides the labels, each once, and what people call them."""
+    for side in SIDES:
+        words = vocabulary[side]
+        for name in ("entities", "relations"):
+            labels = words[name]
+            if not isinstance(labels, list) or not all(type(label) is str for label in labels):
+                raise TypeError(f"the {name} of the {side} are no list of labels")
+            if len(set(labels)) != len(labels):
+                raise ValueError(f"the {name} of the {side} repeat a label")
+        if not is_words(words["names"]) or not is_words(words.get("prefixes", {})):
+            raise TypeError(f"the names or prefixes of the {side} are no words")
+        if not is_count(words["n_attribute_triples"]):
+            raise TypeError(f"the number of attribute triples of the {side} is no count")
+    return vocabulary
+
+
+GRAPH_FORMS: dict[str, Form] = {
+    **{f"{side}_triples": ("I64", (None, 3)) for side in SIDES},
+    **dict.fromkeys(SPLITS, ("I64", (None, 2))),
+}
+
+
+def check_task(about: Mapping[str, Any], vocabulary: dict[str, dict[str, Any]], arrays: Arrays) -> Task:
+    """graphs.safetensors: triples and links between entities and relations that there are."""
+    source, target = (_graph(vocabulary[side], arrays[f"{side}_triples"], side) for side in SIDES)
+    for split in SPLITS:
+        check_within(arrays[split][:, 0], source.n_entities, f"a {split} link's source")
+        check_within(arrays[split][:, 1], target.n_entities, f"a {split} link's target")
+    if not len(arrays["train"]):
+        raise ValueError("there is no training link")
+    train, valid, test = (arrays[split] for split in SPLITS)
+    return Task(about["task"], source, target, train, valid, test, about["fold"])
+
+
+def _graph(words: dict[str, Any], triples: np.ndarray, side: str) -> Graph:
+    entities, relations = (np.array(words[name], dtype=object) for name in ("entities", "relations"))
+    for column, known in enumerate((entities, relations, entities)):
+        check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
+    more = (words["n_attribute_triples"], words["names"], words.get("prefixes", {}))
+    return Graph(entities, relations, triples, *more)
+
+
+def check_within(numbers: np.ndarray, end: int, what: str, begin: int = 0) -> None:
+    """All numbers from `begin` to below `end`."""
+    if numbers.size and not begin <= numbers.min() <= numbers.max() < end:
+        raise ValueError(f"{what} is not among {begin} to {end - 1}")
+
+
+def weight_forms(task: Task, config: Config) -> dict[str, Form]:
+    """The parameters of the encoder that these settings make of these graphs."""
+    labels = [graph.relations.tolist() for graph in (task.source, task.target)]
+    n_relations = len({*labels[0], *labels[1]}) if config.shared_relations else len(labels[0]) + len(labels[1])
+    d, layers = config.entity_dim, range(config.n_layers)
+    shapes: dict[str, tuple[int, ...]] = {"entity": (task.source.n_entities + task.target.n_entities, d)}
+    if config.use_relations:
+        shapes["relation"] = (n_relations, config.relation_dim)
+    shapes |= {f"transform.{i}": (d, d) if config.layer_transform == "matrix" else (d,) for i in layers}
+    shapes |= {f"attention.{i}": (2 * d, 1) for i in layers}
+    shapes["weight"] = (config.n_layers + 2 * config.use_relations,)
+    return {name: (real(config), shape) for name, shape in shapes.items()}
+
+
+def real(config: Config) -> str:
+    """How safetensors calls the numbers of the vectors."""
+    return "F32" if config.precision == "float32" else "F64"
+
+
+def check_finite(arrays: Arrays, most: float = math.inf) -> None:
+    for name, values in arrays.items():
+        if values.dtype.kind == "f" and not (np.isfinite(values).all() and (np.abs(values) <= most).all()):
+            raise ValueError(f"{name} holds what is no number, or too large a one")
+
+
+TRACE_FORMS: dict[str, Form] = dict.fromkeys(TRACE, ("I32", (None,)))
+
+
+def check_trace(trace: Arrays, task: Task, n_epochs: int) -> None:
+    """votes.safetensors: intervals of epochs in which known voters favour entities that there are."""
+    check_lengths(trace)
+    check_within(trace["source"], task.source.n_entities, "a vote's source")
+    check_within(trace["target"], task.target.n_entities, "a vote's target")
+    check_within(trace["voters"], 1 << len(VOTERS), "a vote's voters")
+    check_within(trace["first_epoch"], n_epochs + 1, "a vote's first epoch", 1)
+    check_within(trace["last_epoch"], n_epochs + 1, "a vote's last epoch", 1)
+    if (trace["first_epoch"] > trace["last_epoch"]).any():
+        raise ValueError("a vote ends before it begins")
+
+
+def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
+    """The arrays of opinions: none at all, or pairs and what some of the known voters think of them."""
+    if not names:
+        return {}
+    voters = [f"score.{name}" for name in JUDGES[1:] if f"score.{name}" in names]
+    forms: dict[str, Form] = dict.fromkeys(SIDES, ("I32", (None,)))
+    return forms | {name: (real(config), (None,)) for name in voters}
+
+
+def check_opinions(opinions: Arrays, task: Task) -> None:
+    """opinions.safetensors: each pair once, of entities that could be mapped, with scores that are numbers."""
+    check_lengths(opinions)
+    check_finite(opinions, LARGEST)
+    if not opinions:
+        return
+    ends = [opinions[side] for side in SIDES]
+    if not all(np.isin(end, free).all() for end, free in zip(ends, task.unlabelled(), strict=True)):
+        raise ValueError("the opinions are about entities that are linked or not there")
+    if len(np.unique(np.stack(ends), axis=1).T) != len(ends[0]):
+        raise ValueError("the opinions repeat a pair")
+
+
+def check_lengths(arrays: Arrays) -> None:
+    if len({len(values) for values in arrays.values()}) > 1:
+        raise ValueError("its arrays differ in length")
+
+
+def check_history(history: Any, n_epochs: int, seconds: list[float] | None) -> list[dict[str, Any]]:
+    """history.json: a record an epoch, of numbers; its seconds are put back from where they are kept."""
+    if not isinstance(history, list) or len(history) != n_epochs or len(seconds or history) != n_epochs:
+        raise ValueError(f"it does not have a record for each of {n_epochs} epochs")
+    for epoch, record in enumerate(history, 1):
+        check_numbers(record)
+        if record.get("epoch") != epoch:
+            raise ValueError(f"record {epoch} is not of this epoch")
+    if seconds is None:
+        return history
+    return [record | {"seconds": float(taken)} for record, taken in zip(history, seconds, strict=True)]
+
+
+def check_numbers(record: Any) -> dict[str, float]:
+    """metrics.json, or a record of the history: names with numbers."""
+    if not is_numbers(record):
+        raise TypeError("a record holds what is no number")
+    return record

@@ -1,0 +1,219 @@
+"""The run folder: everything a training leaves, in open formats, with a manifest that knows every byte.
+
+`RUN_FILES` in export/files.py says what each file holds. The same task, settings and seed give the same bytes in every
+file but two: run.json and report.html say when and how fast it was. A run folder may come from anywhere, so reading
+believes nothing: see run_files.py and run_checks.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from mixtea.config import Config
+from mixtea.data.task import SPLITS, Task
+from mixtea.errors import RunError, shorten
+from mixtea.runs import checks as checks
+from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
+from mixtea.runs.untrusted import (
+    AGAIN,
+    MIB,
+    array_forms,
+    check_file,
+    fingerprint,
+    named,
+    read_arrays,
+    read_json,
+)
+from mixtea.text import visible
+
+FORMAT = 3
+READABLE = (2, FORMAT)  # format 2 had the seconds of each epoch in history.json, and no checksum in run.json
+MANIFEST = "run.json"
+SEAL = "sha256"
+PAGES = ("report.html", "changes.tsv")  # for people to read; a run is whole without
+LARGEST = {  # in bytes, of the files that do not grow with the graphs: far more than honest ones have
+    MANIFEST: 32 * MIB,  # it holds the seconds of a million epochs
+    "config.json": MIB,
+    "metrics.json": MIB,
+    "curves.png": 16 * MIB,
+    "report.html": 64 * MIB,
+}
+LARGEST_RECORD = 4096  # bytes of the history, of an epoch
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run folder holds."""
+
+    task: Task
+    config: Config
+    weights: Mapping[str, np.ndarray]
+    history: list[dict[str, Any]]
+    trace: Mapping[str, np.ndarray]
+    opinions: Mapping[str, np.ndarray]
+    metrics: dict[str, float] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
+    """Write all files of a run into a new folder, which appears whole or not at all."""
+    with atomic_folder(folder, overwrite=overwrite) as temporary:
+        _write_json(temporary / "config.json", run.config.to_dict())
+        _write_json(temporary / "vocabulary.json", vocabulary(run.task), indent=None)
+        _write_json(temporary / "history.json", [_untimed(record) for record in run.history])
+        _write_json(temporary / "metrics.json", {k: v for k, v in run.metrics.items() if math.isfinite(v)})
+        save_file(dict(run.weights), temporary / "weights.safetensors")
+        save_file(graph_arrays(run.task), temporary / "graphs.safetensors")
+        save_file(dict(run.trace), temporary / "votes.safetensors")
+        save_file(dict(run.opinions), temporary / "opinions.safetensors")
+        for path in temporary.glob("*.safetensors"):  # which are made for their owner alone
+            path.chmod((temporary / "config.json").stat().st_mode)
+        _draw(run, temporary / "curves.png")
+        for name, text in run.pages.items():
+            (temporary / name).write_text(text, encoding="utf-8", newline="")
+        files = {p.name: fingerprint(p) for p in sorted(temporary.iterdir())}
+        about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about}
+        about |= {"epoch_seconds": [record.get("seconds", 0.0) for record in run.history], "files": files}
+        _write_json(temporary / MANIFEST, about | {SEAL: seal(about)})
+
+
+def read_run(folder: Path) -> Run:
+    """Read a run folder; a file that is missing, damaged or not to be trusted is named. Pages may be missing."""
+    about = _manifest(folder)
+    largest = LARGEST | {"history.json": MIB + LARGEST_RECORD * about["n_epochs"]}
+    for name, expected in about["files"].items():
+        if name not in PAGES or (folder / name).is_symlink() or (folder / name).exists():
+            check_file(folder / name, expected, largest.get(name))
+    with named(folder / "config.json"):
+        config = checks.check_config(read_json(folder / "config.json"))
+    with named(folder / "vocabulary.json"):
+        words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
+    with named(folder / "graphs.safetensors"):
+        arrays = read_arrays(folder / "graphs.safetensors", checks.GRAPH_FORMS)
+        task = checks.check_task(about, words, arrays)
+    with named(folder / "weights.safetensors"):
+        weights = read_arrays(folder / "weights.safetensors", checks.weight_forms(task, config))
+        checks.check_finite(weights)
+    with named(folder / "votes.safetensors"):
+        trace = read_arrays(folder / "votes.safetensors", checks.TRACE_FORMS)
+        checks.check_trace(trace, task, about["n_epochs"])
+    with named(folder / "opinions.safetensors"):
+        path = folder / "opinions.safetensors"
+        opinions = read_arrays(path, checks.opinion_forms(list(array_forms(path)), config))
+        checks.check_opinions(opinions, task)
+    with named(folder / "history.json"):
+        seconds = about.get("epoch_seconds")
+        history = checks.check_history(read_json(folder / "history.json"), about["n_epochs"], seconds)
+    with named(folder / "metrics.json"):
+        metrics = checks.check_numbers(read_json(folder / "metrics.json"))
+    return Run(task, config, weights, history, trace, opinions, metrics, about)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        if _is_unfinished(folder):
+            raise RunError(f"{folder}: its training has not ended. Go on with: mixtea fit --resume --out {folder}")
+        what = "a file, where a run folder is needed" if folder.exists() else "no such run folder"
+        raise RunError(f"{folder}: {what}. `mixtea fit TASK --out {folder}` makes one.")
+    with named(path):
+        if not path.is_symlink() and not path.exists():
+            raise RunError(f"{path}: missing. {folder} is not a run folder, or its writing was interrupted.")
+        about = read_json(path, LARGEST[MANIFEST])
+        _check_format(path, about)
+        checks.check_about(about)
+        if SEAL not in about and about["format"] == FORMAT:
+            raise KeyError(f"without {SEAL}")
+        if SEAL in about and about[SEAL] != seal(about):
+            raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
+        if not about["files"].keys() >= _NEEDED or MANIFEST in about["files"]:
+            raise ValueError("its list of files")
+        for name in sorted(about["files"].keys() - RUN_FILES.keys()):
+            raise RunError(f"{folder / name}: no file of a run, though {MANIFEST} lists it. {AGAIN}")
+    return about
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether a training that could go on lies beside the place of the run."""
+    with suppress(OSError, ValueError):  # of a path that cannot be
+        place = resolved(folder)
+        return (place.with_name(f"{place.name}.unfinished") / "start.safetensors").is_file()
+    return False
+
+
+_NEEDED = RUN_FILES.keys() - {MANIFEST, *PAGES}
+
+
+def _check_format(path: Path, about: Any) -> None:
+    """Say who can read a run of a later version, and refuse what never was a format."""
+    found = about["format"]
+    if type(found) is not int or (found not in READABLE and found <= FORMAT):
+        raise ValueError(f"format {found!r}")
+    if found > FORMAT:
+        versions = about.get("versions")
+        by = versions.get("mixtea") if isinstance(versions, dict) else None
+        raise RunError(
+            f"{path}: written by mixtea {visible(by or 'of a later version', 40)} (run format {found}), newer than "
+            f"this one, which reads up to {FORMAT}. Update mixtea: pip install --upgrade mixtea."
+        )
+
+
+def seal(about: Mapping[str, Any]) -> str:
+    """The checksum of a manifest without the checksum itself, over JSON written in one way only."""
+    rest = {name: value for name, value in about.items() if name != SEAL}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _untimed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of the history without what differs each time."""
+    return {name: value for name, value in record.items() if name != "seconds"}
+
+
+def vocabulary(task: Task) -> dict[str, Any]:
+    return {
+        side: {
+            "entities": graph.entities.tolist(),
+            "relations": graph.relations.tolist(),
+            "names": graph.names,
+            "prefixes": graph.prefixes,
+            "n_attribute_triples": graph.n_attribute_triples,
+        }
+        for side, graph in (("source", task.source), ("target", task.target))
+    }
+
+
+def graph_arrays(task: Task) -> dict[str, np.ndarray]:
+    arrays = {"source_triples": task.source.triples, "target_triples": task.target.triples}
+    return {k: np.ascontiguousarray(v, np.int64) for k, v in (arrays | {s: getattr(task, s) for s in SPLITS}).items()}
+
+
+def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except UnicodeEncodeError as error:
+        around = shorten(text[max(error.start - 20, 0) : error.end + 20])
+        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the label.") from None
+
+
+def _draw(run: Run, path: Path) -> None:
+    """The curves; a name in letters that the font lacks still gets its picture, and `$` in it is no formula."""
+    from mixtea.measure.curves import draw_curves
+
+    title = visible(f"{run.task.name}, seed {run.config.seed}", 100).replace("$", r"\$")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        draw_curves(run.history, path, title=title)

@@ -1,0 +1,91 @@
+"""A training that goes on from its last checkpoint, and gets a second chance if it diverges."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+import torch
+
+from mixtea.compute import distributed
+from mixtea.config import Config
+from mixtea.data.checksum import checksum
+from mixtea.data.task import PathOrStr, Task
+from mixtea.errors import DivergedError, RunError, TrainingError
+from mixtea.runs.checkpoints import Checkpoints
+from mixtea.teach.loop import Observer, OnEpoch, Start, Trainer
+from mixtea.teach.progress import Trained
+from mixtea.teach.resume import restore
+from mixtea.teach.state import as_array
+from mixtea.vote.council import OnRound
+
+logger = logging.getLogger(__name__)
+SLOWER = 0.1  # times the learning rate, after it diverged
+
+
+@contextmanager
+def kept_in(
+    checkpoints: Checkpoints | PathOrStr | None, task: Task, config: Config, start: Start | None
+) -> Iterator[Checkpoints | None]:
+    """The checkpoints of a training, which fit no other. A folder that is named is held while the block runs.
+
+    Who gives checkpoints ready made holds their folder, and knows what the training began with.
+    """
+    if checkpoints is None:
+        yield None
+        return
+    kept = checkpoints if isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
+    kept.key = f"{checksum(task)} {json.dumps(config.training_settings())}"
+    if kept is checkpoints:
+        yield kept
+        return
+    if start is not None:
+        digest = hashlib.sha256(checksum(start[0]).encode())
+        for name, value in start[1].items():
+            digest.update(name.encode() + as_array(value).tobytes())
+        kept.key += f" after {digest.hexdigest()}"
+    with kept.held() if distributed.is_first() else nullcontext():
+        yield kept
+
+
+def trained_with(
+    task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Checkpoints | None,
+    on_epoch: OnEpoch | None, on_round: OnRound | None, observer: Observer | None,
+) -> Trained:  # fmt: skip
+    """Train from the last checkpoint if there is one, else from the beginning, and save checkpoints on the way.
+
+    If it diverges it goes back there, once, with a tenth of the learning rate.
+    """
+    keep = checkpoints.keep if checkpoints is not None and distributed.is_first() else None
+    diverged: DivergedError | None = None
+    while True:
+        trainer = _begun(task, config, device, start, checkpoints)
+        if diverged is not None:
+            to_epoch = len(trainer.history)
+            trainer.lowered = {"diverged_at": diverged.epoch, "to_epoch": to_epoch, "factor": SLOWER}
+            logger.warning("%s Going back to epoch %d with a tenth of the learning rate.", diverged, to_epoch)
+        try:
+            return trainer.train(on_epoch, on_round, observer, keep)
+        except DivergedError as error:
+            if trainer.lowered:
+                back = f"Going back to epoch {trainer.lowered['to_epoch']} with a tenth of it did not help."
+                raise TrainingError(f"{error} {back}") from error
+            if distributed.launched() > 1:  # they would go back to different places
+                raise
+            diverged = error.with_traceback(None)  # which would hold what the trainer held
+            del trainer
+
+
+def _begun(
+    task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Checkpoints | None
+) -> Trainer:
+    found = checkpoints.load() if checkpoints is not None else None
+    trainer = Trainer(task, config, device, start if found is None else None)
+    if found is not None:
+        restore(trainer, found[1])
+        if len(trainer.history) != found[0]:
+            raise RunError("The last checkpoint is not of the epoch that it says.")
+    return trainer

@@ -1,0 +1,159 @@
+"""What RDF becomes: relation triples, attributes, blank nodes, names, prefixes; and a handful of W3C's rules."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import write
+from small_files import E, graph_of, triples_of
+
+from mixtea.data import prefixes
+from mixtea.data.formats.rdf import Statements
+from mixtea.data.graph_files import read_graph
+from mixtea.data.reading import Reading
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.data.selection import Selection
+from mixtea.errors import Problems
+
+HEAD = f"""@prefix : <{E}> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix foaf: <http://xmlns.com/foaf/0.1/> .
+"""
+
+
+def problems_of(tmp_path, name, content):
+    write(tmp_path, {name: content})
+    problems = Problems()
+    read_graph(tmp_path / name, problems)
+    return [(problem.line, problem.what) for problem in problems.found]
+
+
+def test_literals_are_attributes_and_their_subjects_entities(tmp_path):
+    graph = graph_of(tmp_path, {"g.ttl": HEAD + ":a :r :b ; :age 3 . :lonely :age 4 ."})
+    assert graph.entities.tolist() == [E + "a", E + "b", E + "lonely"] and graph.n_attribute_triples == 2
+    assert graph.relations.tolist() == [E + "r"] and graph.isolated().tolist() == [False, False, True]
+
+
+def test_types_are_relation_triples(tmp_path):
+    graph = graph_of(tmp_path, {"g.ttl": HEAD + ":a a :Person ."})
+    assert [graph.shorten(word) for word in triples_of(graph)[0]] == [":a", "rdf:type", ":Person"]
+
+
+def test_blank_nodes_of_two_files_are_different(tmp_path):
+    first, second = "_:x <http://e.org/r> _:f2.x .\n", "_:x <http://e.org/r> <http://e.org/a> .\n"
+    graph = graph_of(tmp_path, {"1.nt": first, "2.nt": second})
+    assert graph.entities.tolist() == ["_:x", "_:f1.f2.x", "_:f2.x", E + "a"]
+
+
+def test_blank_nodes_without_a_name_have_the_same_label_at_every_reading(tmp_path):
+    files = {"1.ttl": HEAD + "[] :r [ :s _:x ] . _:deadbeef :r (:a) .", "2.ttl": HEAD + "[] :r :a ."}
+    graphs = [graph_of(tmp_path, files) for _ in range(2)]
+    assert graphs[0].entities.tolist() == graphs[1].entities.tolist()
+    blank = {label for label in graphs[0].entities if label.startswith("_:")}
+    assert blank == {"_:anon1.1", "_:anon1.2", "_:x", "_:deadbeef", "_:anon1.3", "_:anon2.1"}
+
+
+NAMED = HEAD + ':a rdfs:label "Hund"@de, "dog"@en-GB, "chien"@fr ; skos:prefLabel "hound"@en . :b foaf:name "B" .'
+
+
+@pytest.mark.parametrize(
+    "languages, name",
+    [(("en", ""), "hound"), (("de",), "Hund"), (("xx",), "Hund"), (("fr", "de"), "chien"), (("EN-gb",), "dog")],
+)
+def test_names_by_language(languages, name, tmp_path):
+    graph = graph_of(tmp_path, {"g.ttl": NAMED}, selection=Selection(Reading(languages=languages)))
+    assert graph.names == {E + "a": name, E + "b": "B"} and graph.display(0) == name
+
+
+def test_the_choice_of_a_name_does_not_depend_on_the_order(tmp_path):
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [f'<{E}a> {label} "{text}" .\n' for text in ("b", "a", "c")]
+    for number in range(3):
+        graph = graph_of(tmp_path, {f"{number}.nt": lines[number], "rest.nt": "".join(lines)})
+        assert graph.names == {E + "a": "a"}
+    assert graph_of(tmp_path, {"g.nt": f'<{E}a> {label} "  " .\n'}).names == {}
+
+
+def test_display_shortens_by_the_longest_prefix(tmp_path):
+    head = f"@prefix e: <{E}> . @prefix f: <{E}f/> . "
+    graph = graph_of(tmp_path, {"g.ttl": head + "e:f\\/x e:r <http://dbpedia.org/resource/Berlin> ."})
+    assert [graph.display(i) for i in range(2)] == ["f:x", "dbr:Berlin"]
+    assert graph.prefixes["e"] == E and graph.prefixes["owl"].endswith("owl#")
+    assert prefixes.shorten(E, {"e": E}) == E and prefixes.shorten("plain", graph.prefixes) == "plain"
+
+
+RDF_XML = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:o="http://e.org/o/" xmlns="http://e.org/"'
+)
+DESCRIPTION = '<rdf:Description rdf:about="a"><o:r rdf:resource="b"/></rdf:Description></rdf:RDF>'
+
+
+def test_prefixes_of_rdf_xml(tmp_path):
+    graph = graph_of(tmp_path, {"g.rdf": f'{RDF_XML} xml:base="{E}">{DESCRIPTION}'})
+    assert (graph.display(0), graph.shorten(str(graph.relations[0]))) == (":a", "o:r")
+
+
+A, R, B = (f"<{E}{name}>" for name in "arb")
+WRONG = {
+    "relative in Turtle": ("g.ttl", f"{A} {R} {B} .\n{A} {R} <b> .\n", 2, "not Turtle: a relative IRI without a base"),
+    "relative in RDF/XML": ("g.rdf", f"{RDF_XML}>\n{DESCRIPTION}", 2, "not RDF/XML: a relative IRI without a base"),
+    "no dot": ("g.nt", f"# a comment\n{A} {R} {B}\n{A} {R} {B} .\n", 2, "not N-Triples: Quads must be"),
+    "no object": ("g.nt", f"{A} {R} {B} .\n{A} {R} \n", 2, "not N-Triples: line jumps"),
+    "an open quote": ("g.nt", f'{A} {R} "x\n', 1, "not N-Triples: Unexpected end of file (column 35)"),
+    "a number": ("g.nq", f"{A} {R} 5 .\n", 1, "not N-Quads: "),
+    "half a triple": ("g.trig", f"{A} {{\n{A} {R} }}\n", 2, "not TriG: "),
+    "half a tag": ("g.rdf", "<rdf:RDF\n", 1, "not RDF/XML: "),
+    "another syntax": ("g.owl", "Ontology(<http://e.org/o>)\n", 1, "not RDF/XML: "),
+    "not UTF-8": ("g.ttl", f"{A} {R} {B} .\n".encode() + b'<http://e.org/\xff> .', 2, "not Turtle: "),
+    "nothing": ("g.nt", "", None, "no statement: the N-Triples file is empty"),
+    "no XML": ("g.rdf", "", None, "no statement: the RDF/XML file is empty"),
+    "RDF 1.2": ("g.ttl", f"{A} {R} {B} .\n\n{A} {R}\n<<( {A} {R} {B} )>> .", 4, "1 statement about a triple (RDF 1.2)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_told_with_its_line(case, tmp_path):
+    name, content, line, what = WRONG[case]
+    [(found_line, found_what)] = problems_of(tmp_path, name, content)
+    assert found_line == line and found_what.startswith(what)
+
+
+def test_no_iri_is_made_from_the_place_of_the_file(tmp_path):
+    graph = graph_of(tmp_path, {"g.ttl": f"@base <{E}> . <a> <r> <> ."})
+    assert triples_of(graph) == [(E + "a", E + "r", E)]
+
+
+GOOD = {  # after W3C's test suites: the statements that a file must give
+    "numbers": ("Turtle", "<http://e/a> <http://e/p> 1 , 1.0 , 1e0 , true .", 4),
+    "nested lists": ("Turtle", "<http://e/a> <http://e/p> ( ( 1 ) 2 ) .", 7),
+    "local names": ("Turtle", "@prefix p: <http://e/> . p:a.b p:c\\~d p:%20 .", 1),
+    "long literals": ("Turtle", '<http://e/a> <http://e/p> """x"y\n""" .', 1),
+    "escapes": ("N-Triples", '<http://e/\\u00E9> <http://e/p> "\\t\\U0001F600" . # comment', 1),
+    "graphs": ("TriG", "{ <http://e/a> <http://e/p> 1 } GRAPH _:g { [] <http://e/p> 2 }", 2),
+    "a graph's name": ("N-Quads", "<http://e/a> <http://e/p> _:b <http://e/g> .", 1),
+    "containers": ("RDF/XML", f"{RDF_XML}><rdf:Seq><rdf:li>1</rdf:li><rdf:li>2</rdf:li></rdf:Seq></rdf:RDF>", 3),
+}  # fmt: skip
+BAD = {
+    "a literal as subject": ("Turtle", "'x' <http://e/p> 1 ."),
+    "a variable": ("Turtle", "?x <http://e/p> 1 ."),
+    "an unknown prefix": ("TriG", "p:a p:b p:c ."),
+    "a broken escape": ("N-Triples", '<http://e/a> <http://e/p> "\\x" .'),
+    "a language without letters": ("N-Triples", '<http://e/a> <http://e/p> "x"@1 .'),
+    "a space in an IRI": ("N-Quads", "<http://e/a b> <http://e/p> <http://e/c> ."),
+    "a name that must not be": ("RDF/XML", f"{RDF_XML}><rdf:li/></rdf:RDF>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_statements_after_w3c(case, tmp_path):
+    kind, content, n = GOOD[case]
+    write(tmp_path, {"g": content})
+    assert len(list(Statements(tmp_path / "g", kind))) == n
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_refusals_after_w3c(case, tmp_path):
+    kind, content = BAD[case]
+    write(tmp_path, {"g": content})
+    with pytest.raises(UnreadableError, match=f"line 1: not {kind}"):
+        list(Statements(tmp_path / "g", kind))

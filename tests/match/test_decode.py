@@ -1,0 +1,193 @@
+"""From a trained aligner to mappings: decoders, voters, probabilities, few links, and what a run folder keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from mixtea import MixTEA
+from mixtea.compute.pairs import pairs_of_keys
+from mixtea.errors import ConfigError, RunError
+from mixtea.match.decoders import ranked
+from mixtea.measure.metrics import ranking_metrics, sparse_ranking_metrics
+
+SMALL = {"entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "device": "cpu"}
+DECODERS = [(d, v) for d in ("nearest", "csls", "sinkhorn", "one_to_one") for v in ("student", "agreement", "all")]
+
+
+@pytest.fixture(scope="module")
+def best(example):
+    return MixTEA(preset="best", **SMALL).fit(example)
+
+
+def test_best_is_the_default_and_better_than_its_student(best, example):
+    assert MixTEA().preset == "best" and MixTEA().config.decoder == "sinkhorn"
+    scores, student = best.score(), best.score(decoder="nearest", voters="student")
+    assert scores["hits@1"] > student["hits@1"] > 0.2 and scores["hits@1"] > 0.6
+
+
+@pytest.mark.parametrize(("decoder", "voters"), DECODERS)
+def test_what_predict_ranks_first_is_what_score_counts(best, example, decoder, voters):
+    """With all targets as candidates, Hit@1 is the share of links whose target predict ranks first."""
+    aligner = MixTEA(preset="best", **SMALL)
+    aligner.__dict__.update(best.__dict__)
+    aligner.config = best.config.replace(candidates="all")
+    alignment = aligner.predict(k=4, decoder=decoder, voters=voters)
+    first = dict(zip(alignment.source_index.tolist(), alignment.target_index[:, 0].tolist(), strict=True))
+    hit = np.mean([first[s] == t for s, t in example.test.tolist()])
+    scores = aligner.score(decoder=decoder, voters=voters)
+    assert scores["hits@1"] == pytest.approx(hit, abs=0.01)  # ties are expected values there, and drawn here
+    assert all(len(set(row)) == 4 for row in alignment.target_index.tolist())
+    assert ((alignment.probability >= 0) & (alignment.probability <= 1)).all()
+    assert 0 <= scores["calibration_error"] < 0.3
+
+
+def test_a_decoder_never_gives_a_target_that_is_linked_already(best, example):
+    alignment = best.predict(k=1)
+    silent = example.source.isolated()[alignment.source_index]
+    assert not np.isin(alignment.target_index[~silent, 0], example.train[:, 1]).any()
+
+
+def test_one_to_one_gives_hardly_any_target_twice(best, example):
+    alone = best.predict(k=1, decoder="nearest", voters="student").target_index[:, 0]
+    one = best.predict(k=1, decoder="one_to_one").target_index[:, 0]
+    assert len(np.unique(one)) > len(np.unique(alone)) and len(np.unique(one)) > 0.85 * len(one)
+
+
+def test_probable_mappings_are_right_more_often(best, example):
+    alignment = best.predict(k=1)
+    truth = dict(example.test.tolist())
+    rows = [i for i, s in enumerate(alignment.source_index.tolist()) if s in truth]
+    right = np.array([truth[alignment.source_index[i]] == alignment.target_index[i, 0] for i in rows])
+    probability = alignment.probability[rows, 0]
+    order = np.argsort(probability)
+    assert right[order[-100:]].mean() > right[order[:100]].mean() + 0.3
+
+
+def test_a_loaded_run_decodes_the_same_and_keeps_its_trace(best, tmp_path):
+    best.save(tmp_path / "run")
+    loaded = MixTEA.load(tmp_path / "run")
+    for decoder, voters in (("sinkhorn", "all"), ("one_to_one", "agreement")):
+        frames = [a.predict(3, decoder=decoder, voters=voters).to_frame() for a in (best, loaded)]
+        assert frames[0].equals(frames[1])
+    assert loaded.score() == best.score()
+    assert all(np.array_equal(loaded.trace_[name], best.trace_[name]) for name in best.trace_)
+    assert loaded._last.weights == best._last.weights
+
+
+def test_a_run_of_the_paper_can_be_decoded_by_agreement_too(fitted):
+    plain = fitted.score()["hits@1"]
+    assert fitted.score(decoder="sinkhorn", voters="agreement")["hits@1"] > plain + 0.05
+
+
+@pytest.mark.parametrize("n", [20, 5, 1])
+def test_few_links_and_no_validation_links_are_enough_to_begin(example, n):
+    few = replace(example, train=example.train[:n], valid=example.valid[:0])
+    aligner = MixTEA(preset="best", **SMALL).fit(few)
+    scores = aligner.score()
+    assert scores["hits@1"] > {20: 0.3, 5: 0.02, 1: 0.0}[n]
+    assert 0 <= scores["calibration_error"] <= 1
+
+
+def test_training_links_are_right_and_may_be_scored_among_others(best, example):
+    assert (
+        best.score(np.concatenate([example.train[:50], example.test[:50]]))["hits@1"]
+        > best.score(example.test[:50])["hits@1"]
+    )
+
+
+def test_wrong_decoders_are_named(best):
+    with pytest.raises(ConfigError, match="decoder must be one of nearest, csls, sinkhorn, one_to_one"):
+        best.predict(decoder="hungarian")
+    with pytest.raises(ConfigError, match="decode_voters must be one of"):
+        best.score(voters="names")
+
+
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_graphs_of_five_entities_are_decoded_as_well(tiny, preset):
+    aligner = MixTEA(preset=preset, max_epochs=6, device="cpu").fit(tiny)
+    for decoder, voters in DECODERS:
+        assert len(aligner.predict(k=10, decoder=decoder, voters=voters).to_frame()) == 3 * 5
+        assert 0 <= aligner.score(decoder=decoder, voters=voters)["hits@1"] <= 1
+
+
+def test_ranks_among_candidates_equal_dense_ranks_where_all_are_candidates():
+    generator = torch.Generator().manual_seed(2)
+    source, target = (torch.randn(n, 4, generator=generator, dtype=torch.float64) for n in (8, 6))
+    target[3] = target[2]  # a tie
+    truth = torch.tensor([2, 3, 0, 1, 5, 4, 2, 3])
+    similarity = torch.nn.functional.normalize(source, dim=1) @ torch.nn.functional.normalize(target, dim=1).T
+    pairs = pairs_of_keys(torch.arange(48), (8, 6))
+    links = torch.stack([torch.arange(8), truth], dim=1)
+    found = sparse_ranking_metrics(pairs, similarity.flatten(), links)
+    assert found == pytest.approx(ranking_metrics(source, target, truth))
+
+
+def test_what_is_no_candidate_ranks_last_and_equal():
+    pairs = pairs_of_keys(torch.tensor([0, 1, 4]), (2, 4))  # row 0: targets 0 and 1; row 1: target 0
+    links = torch.tensor([[0, 1], [0, 3], [1, 2]])
+    found = sparse_ranking_metrics(pairs, torch.tensor([2.0, 1.0, 5.0]), links, ks=(1, 2, 3))
+    assert found["hits@1"] == 0
+    assert found["hits@2"] == pytest.approx((1 + 0 + 1 / 3) / 3)  # the last: one of three places after the candidate
+    assert found["hits@3"] == pytest.approx((1 + 1 / 2 + 2 / 3) / 3)
+    assert ranked(pairs, torch.tensor([2.0, 1.0, 5.0]), 1).tolist() == [[0], [2]]
+
+
+def test_links_without_a_candidate_among_themselves_are_scored_all_the_same(best, example):
+    seen = set(zip(best._last.source.tolist(), best._last.target.tolist(), strict=True))
+    lost = next(pair for pair in example.test if tuple(pair) not in seen)
+    assert best.score(lost[None], decoder="sinkhorn")["hits@1"] == 1  # the one target there is
+    assert best.score(example.train[:5])["hits@1"] == best.score(example.train[:5])["backward_mrr"] == 1
+
+
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_a_side_without_anything_unlabelled_leaves_probabilities_of_nothing(tiny, preset):
+    """Every target is linked, one source is left."""
+    target = tiny.target
+    smaller = replace(
+        target, entities=target.entities[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)]
+    )
+    links = np.stack([np.arange(4), np.arange(4)], axis=1)
+    task = replace(tiny, target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
+    aligner = MixTEA(preset=preset, max_epochs=2, device="cpu").fit(task)
+    assert aligner.predict(k=2).to_frame()["source"].tolist() == [tiny.source.entities[4]] * 2
+    assert 0 <= aligner.score()["hits@1"] <= 1
+
+
+def test_the_candidates_of_a_row_share_one_probability(best):
+    assert (best.predict(k=10).probability.sum(axis=1) <= 1 + 1e-9).all()
+
+
+BROKEN = {
+    "a voter nobody knows": lambda a, w: a.update({"score.names": a["score.agreement"]}),
+    "another length": lambda a, w: a.update({"score.agreement": a["score.agreement"][:-1]}),
+    "an entity that is not there": lambda a, w: a["source"].__setitem__(0, 10**6),
+    "a pair twice": lambda a, w: (
+        a["source"].__setitem__(1, a["source"][0]),
+        a["target"].__setitem__(1, a["target"][0]),
+    ),
+    "no number": lambda a, w: a["score.agreement"].__setitem__(0, np.nan),
+    "weights that are words": lambda a, w: w.update(vectors="much"),
+    "without sources": lambda a, w: a.pop("source"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_opinions_that_cannot_be_are_refused(best, tmp_path, kind, monkeypatch):
+    import mixtea.aligner as module
+
+    arrays = {name: a.copy() for name, a in module._as_arrays(best._last).items()}
+    weights = dict(best._last.weights)
+    BROKEN[kind](arrays, weights)
+    monkeypatch.setattr(module, "_as_arrays", lambda last: arrays)
+    last = best._last
+    best._last = replace(last, weights=weights)
+    try:
+        best.save(tmp_path / "run")
+    finally:
+        best._last = last
+    with pytest.raises(RunError, match=r"opinions\.safetensors: damaged|run\.json: damaged .*voter_weights"):
+        MixTEA.load(tmp_path / "run")

@@ -1,0 +1,73 @@
+"""What became of earlier mappings, reason by reason, between aligners that answer as they are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from conftest import make_graph
+
+from mixtea import Task
+from mixtea.data.graph import Graph
+from mixtea.match.mapping import Mapping
+from mixtea.report.changes import WHY, changes
+
+EDGES = [(i, 0, i + 1) for i in range(8)]
+
+
+def named(graph: Graph, names: str) -> Graph:
+    return replace(graph, entities=np.array(list(names), dtype=object), relations=np.array(["r"], dtype=object))
+
+
+class Told:
+    """An aligner that maps as it is told."""
+
+    def __init__(self, source, target, mapping, given=None):
+        none = np.empty((0, 2), dtype=np.int64)
+        self.task_ = Task("told", source, target, none, none, none)
+        self.mapping, self.given = mapping, given or {}
+
+    def map(self, with_given=False):
+        rows = dict(self.mapping) | (self.given if with_given else {})
+        frame = pd.DataFrame({"source": list(rows), "target": pd.Series(list(rows.values()), dtype=object)})
+        return Mapping(self.task_.source, self.task_.target, frame.assign(given=[s in self.given for s in rows]))
+
+
+def test_every_reason_is_found():
+    source, target = named(make_graph(EDGES, 9), "abcdefghi"), named(make_graph(EDGES, 9), "ABCDEFGHI")
+    old = Told(source, target, dict(zip("abcdefgh", "ABCDEFGH", strict=True)))
+    without_a = named(make_graph([*EDGES[:6], (6, 0, 6)], 8), "bcdefghi")  # a is gone; the edge h-i is another one
+    target_now = named(make_graph(EDGES, 9), "AXCDEFGHI")  # B is gone, X is new
+    new = Told(
+        without_a,
+        target_now,
+        {"b": "X", "c": None, "d": "X", "e": "D", "f": "F", "g": "G", "h": "I"},
+        {"c": "I", "i": "D"},
+    )
+    found = changes(old, new).set_index("source")
+    assert "f" not in found.index and "g" not in found.index  # as before
+    assert found.loc["a", "why"] == "source gone" and found.loc["a", "new_target"] is None
+    assert found.loc["b", "why"] == "target gone" and found.loc["b", "new_target"] == "X"
+    assert found.loc["c", "why"] == "given" and found.loc["c", "new_target"] == "I"
+    assert found.loc["d", "why"] == "given to another"
+    assert found.loc["h", "why"] == "own triples"
+    assert set(found["why"]) <= set(WHY)
+
+
+def test_neighbours_and_what_is_left():
+    source, target = named(make_graph(EDGES, 9), "abcdefghi"), named(make_graph(EDGES, 9), "ABCDEFGHI")
+    old = Told(source, target, dict(zip("abcdefghi", "ABCDEFGHI", strict=True)))
+    new = Told(source, target, dict(zip("abcdefghi", "BACDEFGHA", strict=True)))
+    found = changes(old, new).set_index("source")["why"]
+    assert found.to_dict() == {"a": "neighbours", "b": "neighbours", "i": "learning"}
+
+
+def test_nothing_changed():
+    source = named(make_graph(EDGES, 9), "abcdefghi")
+    told = Told(source, source, {"a": "a", "b": None})
+    assert changes(told, told).empty
+
+
+def test_a_run_differs_from_itself_in_nothing(fitted):
+    assert changes(fitted, fitted).empty

@@ -1,0 +1,150 @@
+"""The run folder: the same bytes every time, a manifest that knows itself, older and newer formats."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mixtea import MixTEA, RunError
+from mixtea.runs.checks import weight_forms
+from mixtea.runs.folder import FORMAT, read_run, seal
+from mixtea.runs.untrusted import fingerprint
+
+SHORT = dict(max_epochs=3, propagation_rounds=1, entity_dim=8, relation_dim=4, device="cpu")
+TIMED = {"run.json", "report.html"}
+
+
+@pytest.fixture
+def fitted_tiny(tiny):
+    aligner = MixTEA(**SHORT).fit(tiny)
+    aligner.metrics_ = aligner.score()
+    return aligner
+
+
+@pytest.fixture
+def run(fitted_tiny, tmp_path):
+    fitted_tiny.save(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name not in TIMED}
+
+
+def test_the_same_task_settings_and_seed_give_the_same_bytes(tiny, run, tmp_path):
+    again = MixTEA(**SHORT).fit(tiny)
+    again.metrics_ = again.score()
+    again.save(tmp_path / "again", report=True)
+    assert contents(tmp_path / "again") == contents(run) and len(contents(run)) == 9
+    MixTEA.load(run).save(tmp_path / "copied")
+    assert contents(tmp_path / "copied") == contents(run)
+
+
+def test_seconds_are_in_the_manifest_and_come_back_into_the_history(run, fitted_tiny):
+    assert "seconds" not in json.loads((run / "history.json").read_text())[0]
+    assert MixTEA.load(run).history_.equals(fitted_tiny.history_)
+    assert json.loads((run / "run.json").read_text())["epoch_seconds"] == fitted_tiny.history_["seconds"].tolist()
+
+
+def test_what_a_program_hands_over_can_be_read_again(tiny, tmp_path):
+    """Triples of 32 bits, a score that is none, a device with a number."""
+    source = replace(tiny.source, triples=tiny.source.triples.astype(np.int32))
+    aligner = MixTEA(**SHORT | {"device": "cpu:0"}).fit(replace(tiny, source=source))
+    aligner.metrics_ = {"hits@1": 0.5, "mrr": float("nan")}
+    aligner.save(tmp_path / "run")
+    assert MixTEA.load(tmp_path / "run").metrics_ == {"hits@1": 0.5}
+
+
+def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
+    task = replace(tiny, name="caf\udce9\ud800")
+    assert task.name == r"caf\udce9\ud800"
+    MixTEA(**SHORT).fit(task).save(tmp_path / "run", report=True)
+    assert MixTEA.load(tmp_path / "run").task_.name == task.name
+
+
+def test_a_label_that_is_no_whole_text_is_named(tiny, tmp_path):
+    source = replace(tiny.source, entities=np.array(["a\ud800", *tiny.source.entities[1:]], dtype=object))
+    with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the label"):
+        MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_only_a_training_that_can_go_on_is_called_unfinished(tmp_path):
+    (tmp_path / "real" / "run.unfinished").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "link-to-run").symlink_to(tmp_path / "real" / "run")
+    for folder in (tmp_path / "real" / "run", tmp_path / "link" / "run", tmp_path / "link-to-run"):
+        with pytest.raises(RunError, match="run: no such run folder"):
+            read_run(folder)
+        (tmp_path / "real" / "run.unfinished" / "start.safetensors").touch()
+        with pytest.raises(RunError, match="its training has not ended"):
+            read_run(folder)
+        (tmp_path / "real" / "run.unfinished" / "start.safetensors").unlink()
+    for folder in (tmp_path / ("x" * 250), Path("a\0b")):
+        with pytest.raises(RunError, match="no such run folder"):
+            read_run(folder)
+
+
+def as_format_2(run):
+    """As mixtea wrote it before: seconds in the history, no checksum in the manifest."""
+    about = json.loads((run / "run.json").read_text())
+    seconds = about.pop("epoch_seconds")
+    history = json.loads((run / "history.json").read_text())
+    text = json.dumps([record | {"seconds": s} for record, s in zip(history, seconds, strict=True)], indent=1) + "\n"
+    (run / "history.json").write_text(text)
+    del about["sha256"]
+    about["files"]["history.json"] = fingerprint(run / "history.json")
+    (run / "run.json").write_text(json.dumps(about | {"format": 2}, indent=1))
+
+
+def test_format_2_is_still_read(run, fitted_tiny):
+    as_format_2(run)
+    loaded = MixTEA.load(run)
+    assert loaded.history_.equals(fitted_tiny.history_) and loaded.score() == fitted_tiny.score()
+
+
+def test_a_newer_run_says_who_wrote_it_and_what_to_do(run, mixtea):
+    about = json.loads((run / "run.json").read_text())
+    about |= {"format": FORMAT + 1, "versions": {"mixtea": "9.8"}, "files": "in another place"}
+    (run / "run.json").write_text(json.dumps(about | {"sha256": seal(about)}))
+    code, _, err = mixtea("score", run)
+    assert code == 2 and "run.json: written by mixtea 9.8 (run format 4), newer than this one" in err
+    assert "Update mixtea" in err and "Traceback" not in err
+
+
+def test_a_flipped_bit_in_the_manifest_is_noticed(run):
+    good, before = (run / "run.json").read_bytes(), read_run(run).about
+    dice = random.Random(3)
+    for place in range(len(good)):
+        flipped = bytes([good[place] ^ 1 << dice.randrange(8)])
+        (run / "run.json").write_bytes(good[:place] + flipped + good[place + 1 :])
+        try:
+            assert read_run(run).about == before  # 1E-05 for 1e-05
+        except RunError as error:
+            assert "run.json: " in str(error)
+
+
+@pytest.mark.parametrize("name", ["a $ b $\\frac$", "中国", "\x1b[31m\n\u202e", "w" * 500])
+def test_a_task_of_any_name_has_its_picture(name, tiny, tmp_path):
+    MixTEA(**SHORT).fit(replace(tiny, name=name)).save(tmp_path / "run")
+    assert MixTEA.load(tmp_path / "run").task_.name == name
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"layer_transform": "matrix", "n_layers": 3},
+        {"use_relations": False, "precision": "float64"},
+        {"shared_relations": False, "concat_weights": "trained"},
+    ],
+)
+def test_the_forms_of_weights_are_those_of_the_encoder(settings, tiny):
+    aligner = MixTEA(preset="paper", **SHORT | {"max_epochs": 1}, **settings).fit(tiny)
+    kinds = {"torch.float32": "F32", "torch.float64": "F64"}
+    found = {name: (kinds[str(v.dtype)], tuple(v.shape)) for name, v in aligner._student.state_dict().items()}
+    assert weight_forms(tiny, aligner.config) == found

@@ -1,0 +1,52 @@
+"""Signals: the first is remembered, the second does what it always did."""
+
+import signal
+import threading
+
+import pytest
+
+from mixtea.runs.signals import Stopping
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_is_remembered_and_said(number):
+    before, said = signal.getsignal(number), []
+    with Stopping(lambda: said.append("stopping")) as stopping:
+        assert stopping.asked == 0
+        signal.raise_signal(number)
+        assert stopping.asked == number and said == ["stopping"]
+    assert signal.getsignal(number) is before
+
+
+def test_the_second_ends_at_once():
+    said = []
+    with pytest.raises(KeyboardInterrupt), Stopping(on_second=lambda: said.append("at once")) as stopping:
+        signal.raise_signal(signal.SIGTERM)
+        assert stopping.asked == signal.SIGTERM and not said
+        signal.raise_signal(signal.SIGINT)
+    assert said == ["at once"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_signal_that_was_ignored_stays_so(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Stopping() as stopping:
+            signal.raise_signal(signal.SIGINT)
+            assert stopping.asked == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_outside_of_the_main_thread_signals_are_left_alone():
+    found = []
+
+    def work():
+        with Stopping():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [signal.default_int_handler]
