@@ -26,7 +26,7 @@ from mixtea.data.safe import open as opening
 from mixtea.data.safe import sandbox as process
 from mixtea.data.safe.limits import Limits, applied
 from mixtea.data.safe.problems import UnreadableError
-from mixtea.data.safe.sandboxed import box, parquet_child, rdf_child
+from mixtea.data.safe.sandboxed import parquet_child, rdf_child, restrict
 from mixtea.data.safe.sandboxed.restrict import WrongError
 from mixtea.data.safe.sandboxed.xml_scan import XmlScan
 
@@ -146,22 +146,22 @@ def test_the_box(monkeypatch, capsys):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (7, 10**15))
     used = iter([10.0, 10.0, 11.5, 13.9, 14.0, 20.0])
     monkeypatch.setattr(time, "process_time", lambda: next(used))
-    go_on = box.restrict(100, 2.0)
-    for n in (0, box.SHARE, box.SHARE, 0):
+    go_on = restrict.restrict(100, 2.0)
+    for n in (0, restrict.SHARE, restrict.SHARE, 0):
         go_on(n)  # what is left of 2 seconds, then of 4, of 6 and of 6, but never more than 2
-    assert [seconds for _, seconds in timers] == pytest.approx([2.0, 0.5, 0.1, 2.0, box.SOON])
+    assert [seconds for _, seconds in timers] == pytest.approx([2.0, 0.5, 0.1, 2.0, restrict.SOON])
     assert (
         {which for which, _ in timers} == {signal.ITIMER_PROF}
         and limits[0][1][0] > 100 << 20
         and limits[1][1] == (0, 10**15)
     )
     monkeypatch.setattr(resource, "getrlimit", lambda _: (7, resource.RLIM_INFINITY))
-    monkeypatch.setattr(box, "STATUS", "/no/such/file")
+    monkeypatch.setattr(restrict, "STATUS", "/no/such/file")
     monkeypatch.setattr(time, "process_time", lambda: 0.0)
-    box.restrict(100, 2.0)
+    restrict.restrict(100, 2.0)
     assert limits[2:] == [(resource.RLIMIT_CORE, (0, resource.RLIM_INFINITY))]
     monkeypatch.setitem(sys.modules, "resource", None)
-    assert box.restrict(100, 2.0)(1) is None
+    assert restrict.restrict(100, 2.0)(1) is None
     monkeypatch.setattr(sys, "argv", ["x", '{"a": 1}'])
 
     def wrong(_):
@@ -170,7 +170,7 @@ def test_the_box(monkeypatch, capsys):
     def unwanted(_):
         raise BrokenPipeError
 
-    assert (box.run(lambda wanted: wanted), box.run(wrong), box.run(unwanted)) == (0, box.WRONG, 0)
+    assert (restrict.run(lambda wanted: wanted), restrict.run(wrong), restrict.run(unwanted)) == (0, restrict.WRONG, 0)
     assert capsys.readouterr().err == '\n{"a": 1}\n{"what": "bad", "line": 3}'
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
