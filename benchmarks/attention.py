@@ -74,12 +74,12 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
-    task = synthetic_pair(args.entities // 2)
+    task = synthetic_pair(args.ids // 2)
     edges = build_structure(task.source, task.target, Config()).neighbours
     generator = torch.Generator().manual_seed(0)
-    hidden = torch.randn(args.entities, args.dim, generator=generator).requires_grad_()
+    hidden = torch.randn(args.ids, args.dim, generator=generator).requires_grad_()
     attention = (torch.randn(2, args.dim, generator=generator) / args.dim).requires_grad_()
-    print(f"{args.entities:,} entities, {len(edges.row):,} edges, {args.dim} dimensions, two layers\n")
+    print(f"{args.ids:,} entities, {len(edges.row):,} edges, {args.dim} dimensions, two layers\n")
     header("attention", "s", "ratio", "extra MiB", "largest difference of gradients")
     expected = run(ours, hidden, attention, edges)
     first = None

@@ -35,12 +35,12 @@ def write_task(task: Task, folder: Path) -> Path:
     """The folder of a benchmark, as `mixtea fit` reads it."""
     folder.mkdir()
     for number, graph in ((1, task.source), (2, task.target)):
-        lines = (f"{graph.entities[h]}\t{graph.relations[r]}\t{graph.entities[t]}\n" for h, r, t in graph.triples)
+        lines = (f"{graph.ids[h]}\t{graph.relations[r]}\t{graph.ids[t]}\n" for h, r, t in graph.triples)
         (folder / f"rel_triples_{number}").write_text("".join(dict.fromkeys(lines)))
     fold, known, everything = folder / "721_5fold" / "1", set(_mentioned(task)), ""
     fold.mkdir(parents=True)
     for name, links in (("train", task.train), ("valid", task.valid), ("test", task.test)):
-        pairs = ((task.source.entities[s], task.target.entities[t]) for s, t in links)
+        pairs = ((task.source.ids[s], task.target.ids[t]) for s, t in links)
         text = "".join(f"{s}\t{t}\n" for s, t in pairs if s in known and t in known)
         (fold / f"{name}_links").write_text(text)
         everything += text
@@ -51,7 +51,7 @@ def write_task(task: Task, folder: Path) -> Path:
 def _mentioned(task: Task) -> Iterator[str]:
     """Entities that have a triple: the others are in no file."""
     for graph in (task.source, task.target):
-        yield from graph.entities[np.unique(graph.triples[:, [0, 2]])]
+        yield from graph.ids[np.unique(graph.triples[:, [0, 2]])]
 
 
 def fit(*words: object) -> Callable[[], None]:

@@ -83,7 +83,7 @@ def child(args: argparse.Namespace) -> dict[str, Any]:
     device, said = torch.device(args.device), Said()
     logging.getLogger("mixtea").addHandler(said)
     fitted(args, synthetic_pair(200), max_epochs=1, block_mib=0).predict(k=1)
-    task = synthetic_pair(args.entities)
+    task = synthetic_pair(args.ids)
     said.lines.clear()
     Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
     before = resident_mib("VmRSS")

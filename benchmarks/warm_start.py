@@ -30,7 +30,7 @@ def smaller(task: Task, share: float, seed: int) -> Task:
         kept = kept[random.random(len(kept)) >= share]
         place = np.where(gone, -1, np.cumsum(~gone) - 1)
         triples = np.stack([place[kept[:, 0]], kept[:, 1], place[kept[:, 2]]], axis=1)
-        graphs.append(Graph(graph.entities[~gone], graph.relations, triples))
+        graphs.append(Graph(graph.ids[~gone], graph.relations, triples))
         places.append(place)
 
     def there(links: np.ndarray) -> np.ndarray:
@@ -62,8 +62,8 @@ def main() -> None:
     old = MixTEA(preset=args.preset).fit(before)
     full = MixTEA(preset=args.preset).fit(task)
     header(task.name, "epochs", "s", "student Hit@1", "decoded Hit@1", "student, new entities")
-    new = (before.source.find(task.source.entities[task.test[:, 0]]) < 0) | (
-        before.target.find(task.target.entities[task.test[:, 1]]) < 0
+    new = (before.source.find(task.source.ids[task.test[:, 0]]) < 0) | (
+        before.target.find(task.target.ids[task.test[:, 1]]) < 0
     )
 
     def show(label: str, aligner: MixTEA, with_new: bool = True) -> None:

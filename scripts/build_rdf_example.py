@@ -35,10 +35,10 @@ def turtle(graph: Graph, prefix: str, language: str) -> str:
     """Relation triples, then a readable name for every entity."""
     base, origin = f"{BASE}{prefix}/", {"geonames": "GeoNames", "cldr": "Unicode CLDR"}[prefix]
     lines = [
-        f"{iri(prefix, graph.entities[h])} <{base}vocab#{local(graph.relations[r])}> {iri(prefix, graph.entities[t])} ."
+        f"{iri(prefix, graph.ids[h])} <{base}vocab#{local(graph.relations[r])}> {iri(prefix, graph.ids[t])} ."
         for h, r, t in graph.triples.tolist()
     ]
-    for label in graph.entities.tolist():
+    for label in graph.ids.tolist():
         name = label.partition("/")[2].replace("\\", "\\\\").replace('"', '\\"')
         lines.append(f'{iri(prefix, label)} rdfs:label "{name}"@{language} .')
     return HEAD.format(origin=origin, prefix=prefix, base=base) + "\n".join(lines) + "\n"
@@ -64,7 +64,7 @@ def main() -> None:
 
     def named(*splits: str) -> list[tuple[str, str]]:
         pairs = [pair for split in splits for pair in getattr(task, split).tolist()]
-        return [(task.source.entities[s], task.target.entities[t]) for s, t in pairs]
+        return [(task.source.ids[s], task.target.ids[t]) for s, t in pairs]
 
     (folder / "seeds.sssom.tsv").write_text(sssom(named("train", "valid"), "seeds"), encoding="utf-8")
     (folder / "check.sssom.tsv").write_text(sssom(named("test"), "check"), encoding="utf-8")

@@ -30,4 +30,4 @@ def graph_of(folder, files, **options):
 
 
 def triples_of(graph):
-    return [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in graph.triples]
+    return [(graph.ids[h], graph.relations[r], graph.ids[t]) for h, r, t in graph.triples]

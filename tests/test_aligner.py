@@ -222,7 +222,7 @@ def test_votes_are_counted_by_voter_and_by_how_many_agree(example):
 def test_candidates_that_a_line_cannot_hold(fitted, tmp_path):
     """The advice is one that can be followed: candidates have this one format."""
     alignment = fitted.predict(k=1)
-    labels = alignment.target.entities.copy()
+    labels = alignment.target.ids.copy()
     labels[alignment.target_index[0, 0]] = "a\rb"
     broken = replace(alignment, target=replace(alignment.target, entities=labels))
     with pytest.raises(RunError, match=r"'a\\rb' holds .* `mixtea export` to \.parquet can take its mapping, or mend"):

@@ -202,7 +202,7 @@ class MixTEA:
         task, links = self.task_, self._links(links)
         given = np.concatenate([task.train, task.valid])
         links = links[~np.isin(links[:, 0], given[:, 0])]
-        names = (task.source.entities[links[:, 0]], task.target.entities[links[:, 1]])
+        names = (task.source.ids[links[:, 0]], task.target.ids[links[:, 1]])
         truth = pd.DataFrame(dict(zip(("source", "target"), names, strict=True)))
         return self.map(one_to_many=one_to_many, abstain=abstain).pairs(), truth
 

@@ -90,7 +90,7 @@ def test_every_format_is_read_by_others_and_by_us(run, world, mixtea, tmp_path, 
     assert read_by_others(path) == pairs
     again = load_task(source=world / "geonames.ttl", target=world / "cldr.ttl", links=path, seed=1)
     links = [pair for split in (again.train, again.valid) for pair in split.tolist()]
-    assert {(again.source.entities[s], again.target.entities[t]) for s, t in links} == pairs
+    assert {(again.source.ids[s], again.target.ids[t]) for s, t in links} == pairs
 
 
 def test_given_links_and_sources_without_a_counterpart(run, mixtea, tmp_path):

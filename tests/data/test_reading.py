@@ -23,7 +23,7 @@ def kept(tmp_path, **options):
     """The graph that is left, in short."""
     graph = graph_of(tmp_path, {"g.ttl": TTL}, selection=Selection(Reading(**options)))
     short = [" ".join(graph.shorten(word).rpartition(":")[2] for word in triple) for triple in triples_of(graph)]
-    return [graph.shorten(label).rpartition(":")[2] for label in graph.entities], short, graph
+    return [graph.shorten(label).rpartition(":")[2] for label in graph.ids], short, graph
 
 
 def test_without_options_all_stays(tmp_path):

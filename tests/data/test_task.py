@@ -19,7 +19,7 @@ def own(tmp_path, **files):
 
 
 def labels(task, links):
-    return [(task.source.entities[s], task.target.entities[t]) for s, t in links]
+    return [(task.source.ids[s], task.target.ids[t]) for s, t in links]
 
 
 def test_a_benchmark_folder(tiny):
@@ -30,13 +30,13 @@ def test_a_benchmark_folder(tiny):
     assert labels(tiny, tiny.train) == [("a", "A"), ("b", "B")]
     assert labels(tiny, tiny.valid) == [("c", "C")]
     assert labels(tiny, tiny.test) == [("d", "D"), ("e", "E")]
-    assert tiny.source.entities[tiny.source.triples[0, 2]] == "b"
+    assert tiny.source.ids[tiny.source.triples[0, 2]] == "b"
 
 
 def test_entities_of_attributes_and_links_belong_too(tmp_path):
     files = benchmark_files() | {"attr_triples_1": "x\tname\tvalue\twith tab\n", "ent_links": LINKS + "y\tY\n"}
     task = load_task(write(tmp_path, files))
-    assert task.source.entities.tolist() == ["a", "b", "c", "d", "e", "x", "y"]
+    assert task.source.ids.tolist() == ["a", "b", "c", "d", "e", "x", "y"]
     assert task.source.isolated().tolist() == [False] * 5 + [True] * 2
     assert summary(task)["source"]["isolated_entities"] == 2
 
@@ -44,8 +44,8 @@ def test_entities_of_attributes_and_links_belong_too(tmp_path):
 def test_unlabelled_are_those_without_a_training_link_that_have_a_triple(tmp_path):
     task = load_task(write(tmp_path, benchmark_files() | {"ent_links": LINKS + "y\tY\n"}))
     source, target = task.unlabelled()
-    assert task.source.entities[source].tolist() == ["c", "d", "e"]
-    assert task.target.entities[target].tolist() == ["C", "D", "E"]
+    assert task.source.ids[source].tolist() == ["c", "d", "e"]
+    assert task.target.ids[target].tolist() == ["C", "D", "E"]
 
 
 def test_without_validation_links_a_third_of_the_training_links_validate(tmp_path):
@@ -105,8 +105,8 @@ def test_the_order_of_entities_does_not_follow_the_links(tmp_path):
     files = benchmark_files()
     first = load_task(write(tmp_path / "1", files | {"ent_links": LINKS + "x\tX\ny\tY\n"}))
     second = load_task(write(tmp_path / "2", files | {"ent_links": "y\tX\nx\tY\n" + LINKS}))
-    assert first.source.entities.tolist() == second.source.entities.tolist()
-    assert first.target.entities.tolist() == second.target.entities.tolist()
+    assert first.source.ids.tolist() == second.source.ids.tolist()
+    assert first.target.ids.tolist() == second.target.ids.tolist()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_warnings_are_logged(tmp_path, caplog):
 def test_labels_are_found_as_they_are():
     """Not by way of another kind of text, which could not hold this one and would hold all of them twice."""
     graph = make_graph([(0, 0, 1)], 2)
-    graph.entities[0] = "half \udc80"
+    graph.ids[0] = "half \udc80"
     assert graph.find(np.array(["e1", "half \udc80", "none"], dtype=object)).tolist() == [1, 0, -1]
 
 

@@ -148,12 +148,12 @@ def test_a_side_without_anything_unlabelled_leaves_probabilities_of_nothing(tiny
     """Every target is linked, one source is left."""
     target = tiny.target
     smaller = replace(
-        target, entities=target.entities[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)]
+        target, entities=target.ids[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)]
     )
     links = np.stack([np.arange(4), np.arange(4)], axis=1)
     task = replace(tiny, target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
     aligner = MixTEA(preset=preset, max_epochs=2, device="cpu").fit(task)
-    assert aligner.predict(k=2).to_frame()["source"].tolist() == [tiny.source.entities[4]] * 2
+    assert aligner.predict(k=2).to_frame()["source"].tolist() == [tiny.source.ids[4]] * 2
     assert 0 <= aligner.score()["hits@1"] <= 1
 
 

@@ -19,7 +19,7 @@ def without(graph: Graph, gone: np.ndarray) -> tuple[Graph, np.ndarray]:
     kept = graph.triples[~gone[graph.triples[:, [0, 2]]].any(axis=1)]
     place = np.where(gone, -1, np.cumsum(~gone) - 1)
     triples = np.stack([place[kept[:, 0]], kept[:, 1], place[kept[:, 2]]], axis=1)
-    return Graph(graph.entities[~gone], graph.relations, triples), place
+    return Graph(graph.ids[~gone], graph.relations, triples), place
 
 
 def with_strangers(task: Task, n: int) -> Task:
@@ -31,7 +31,7 @@ def with_strangers(task: Task, n: int) -> Task:
         new = np.arange(graph.n_entities, graph.n_entities + n)
         ends = (random.integers(graph.n_relations, size=n), random.integers(graph.n_entities, size=n))
         triples = np.concatenate([graph.triples, np.stack([new, *ends], axis=1)])
-        graphs.append(Graph(np.concatenate([graph.entities, names]), graph.relations, triples))
+        graphs.append(Graph(np.concatenate([graph.ids, names]), graph.relations, triples))
     return replace(task, source=graphs[0], target=graphs[1])
 
 
@@ -47,7 +47,7 @@ def test_every_source_without_a_given_link_is_decided_once(best, example):
     free = set(range(example.source.n_entities)) - set(given[:, 0])
     assert set(example.source.find(frame["source"].to_numpy(dtype=object))) == free and frame["source"].is_unique
     pairs = mapping.pairs()
-    assert pairs["target"].is_unique and not pairs["target"].isin(example.target.entities[given[:, 1]]).any()
+    assert pairs["target"].is_unique and not pairs["target"].isin(example.target.ids[given[:, 1]]).any()
     assert pairs["probability"].between(0, 1).all() and not frame["given"].any()
     assert (frame["runner_up"] != frame["target"]).all() and "mappings" in repr(mapping)
 
@@ -61,7 +61,7 @@ def test_no_target_is_given_twice_whatever_the_decoder(best, decoder):
 def test_sources_that_say_nothing_do_not_crowd_out_the_others(example):
     """Entities without triples are no reason to doubt those with."""
     names = np.array([f"alone{i}" for i in range(2000)], dtype=object)
-    crowded = replace(example.source, entities=np.concatenate([example.source.entities, names]))
+    crowded = replace(example.source, entities=np.concatenate([example.source.ids, names]))
     aligner = MixTEA(preset="best", **SMALL).fit(replace(example, source=crowded))
     pairs, frame = aligner.map().pairs(), aligner.map().to_frame().set_index("source")
     assert len(pairs) > 600 and not pairs["source"].isin(names).any()
@@ -72,7 +72,7 @@ def test_shared_targets_are_not_bounded_by_their_number(example):
     """Two copies of the source graph, both linked to one target graph."""
     source, n = example.source, example.source.n_entities
     twice = Graph(
-        np.concatenate([source.entities, np.array([f"copy/{e}" for e in source.entities], dtype=object)]),
+        np.concatenate([source.ids, np.array([f"copy/{e}" for e in source.ids], dtype=object)]),
         source.relations,
         np.concatenate([source.triples, source.triples + np.array([n, 0, n])]),
     )
@@ -96,7 +96,7 @@ def test_given_links_come_first_and_replace_predictions(best, example):
     assert frame["given"].tolist() == [True] * n + [False] * (len(frame) - n)
     assert frame["source"].is_unique and (frame["probability"][:n] == 1).all()
     assert set(frame["source"][:n]) == set(
-        example.source.entities[np.concatenate([example.train, example.valid])[:, 0]]
+        example.source.ids[np.concatenate([example.train, example.valid])[:, 0]]
     )
 
 
@@ -141,7 +141,7 @@ def test_the_curve_reaches_the_scores_of_mapping_all(best):
 
 
 def test_entities_without_triples_have_no_counterpart(example):
-    alone = replace(example.source, entities=np.append(example.source.entities, "nowhere"))
+    alone = replace(example.source, entities=np.append(example.source.ids, "nowhere"))
     aligner = MixTEA(preset="paper", max_epochs=3, device="cpu").fit(replace(example, source=alone))
     row = aligner.map().to_frame().set_index("source").loc["nowhere"]
     assert row["target"] is None and row["voters"] == ""

@@ -125,7 +125,7 @@ def test_only_addresses_on_the_web_are_links():
         "http://e.org/\n", "urn:a:b", "//e.org/a", "http://e.org/" + "a" * 5000, "",
     ]  # fmt: skip
     graph = make_graph([], len(good) + len(bad))
-    graph.entities[:] = good + bad
+    graph.ids[:] = good + bad
     assert [findings.name_of(graph, i).address for i in range(graph.n_entities)] == good + [""] * len(bad)
     assert findings.name_of(graph, 0).text == "http://example.org/a"
 

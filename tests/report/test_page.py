@@ -114,8 +114,8 @@ def test_the_same_aligner_gives_the_same_page(html, best):
 
 
 def test_labels_are_shown_as_text_whatever_they_hold(tiny, opened):
-    names = {str(label): hostile for label, hostile in zip(tiny.source.entities, HOSTILE, strict=True)}
-    others = {str(label): hostile for label, hostile in zip(tiny.target.entities, HOSTILE, strict=True)}
+    names = {str(label): hostile for label, hostile in zip(tiny.source.ids, HOSTILE, strict=True)}
+    others = {str(label): hostile for label, hostile in zip(tiny.target.ids, HOSTILE, strict=True)}
     task = replace(
         tiny, name=HOSTILE[0], source=replace(tiny.source, names=names), target=replace(tiny.target, names=others),
         warnings=HOSTILE, train=tiny.train[:1],
@@ -142,7 +142,7 @@ def test_hostile_identifiers_are_text_and_only_addresses_are_links(tmp_path, ope
     chain = [(i, 0, (i + 1) % n) for i in range(n)] + [(i, 0, (i * 5 + 2) % n) for i in range(n)]
     graphs = [make_graph(chain, n) for _ in range(2)]
     for graph in graphs:
-        graph.entities[:] = LABELS
+        graph.ids[:] = LABELS
         graph.relations[:] = ["<script>alert(2)</script>"]
     links = np.stack([np.arange(n), np.arange(n)], axis=1)
     task = Task("</title><script>alert(3)</script>", *graphs, links[:1], links[1:4], links[4:])

@@ -32,7 +32,7 @@ def test_what_a_training_began_with_is_remembered_in_full(work, start):
     assert not found.differences(start) and found.settings == start.settings
     assert found.warm_start == "/some/run" and found.replaces is None
     assert repr(found.task) == repr(start.task) and found.task.warnings == start.task.warnings
-    assert found.task.source.entities.tolist() == start.task.source.entities.tolist()
+    assert found.task.source.ids.tolist() == start.task.source.ids.tolist()
     assert found.config == Config(max_epochs=3)
 
 

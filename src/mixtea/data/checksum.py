@@ -11,7 +11,7 @@ def checksum(task: Task) -> str:
     """Of everything that training sees: both graphs, training and validation links."""
     found = hashlib.sha256()
     for graph in (task.source, task.target):
-        found.update("\n".join((*graph.entities, "", *graph.relations)).encode("utf-8", "surrogatepass"))
+        found.update("\n".join((*graph.ids, "", *graph.relations)).encode("utf-8", "surrogatepass"))
         found.update(graph.triples.tobytes())
     for links in (task.train, task.valid):
         found.update(len(links).to_bytes(8, "big") + links.tobytes())

@@ -20,7 +20,7 @@ class Graph:
     they never reach the learning. `left_out` are the labels of entities that the user did not want.
     """
 
-    entities: np.ndarray
+    ids: np.ndarray
     relations: np.ndarray
     triples: np.ndarray
     n_attribute_triples: int = 0
@@ -31,7 +31,7 @@ class Graph:
 
     @property
     def n_entities(self) -> int:
-        return len(self.entities)
+        return len(self.ids)
 
     @property
     def n_relations(self) -> int:
@@ -53,12 +53,12 @@ class Graph:
 
     def find(self, labels: np.ndarray) -> np.ndarray:
         """The index of each label among the entities, -1 where it is unknown."""
-        entities = pd.Index(self.entities, dtype=object)  # else all labels would be copied into a table of Arrow
+        entities = pd.Index(self.ids, dtype=object)  # else all labels would be copied into a table of Arrow
         return entities.get_indexer(pd.Index(labels, dtype=object)).astype(np.int64)
 
     def display(self, index: int) -> str:
         """The entity for a person: its name, else its IRI with a prefix, else its label."""
-        label = str(self.entities[index])
+        label = str(self.ids[index])
         return self.names.get(label) or self.shorten(label)
 
     def shorten(self, label: str) -> str:

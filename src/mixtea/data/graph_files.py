@@ -59,7 +59,7 @@ def _part(path: Path, kind: str, number: int, languages: Sequence[str], problems
     """What one file says; the number tells the blank nodes of several files apart."""
     if kind in RDF_FORMATS:
         part = rdf_part(path, kind, problems, languages=languages, file_number=number)
-        if not len(part.entities) and not any(problem.file == path for problem in problems.found):
+        if not len(part.ids) and not any(problem.file == path for problem in problems.found):
             raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
         return part
     if kind == "SSSOM":
@@ -76,7 +76,7 @@ def _graph(part: Part, files: list[FileRead], names: dict[str, str], selection: 
     """The part as a graph, with the relations that its triples have."""
     known = prefixes.joined([part.prefixes])
     kept, left_out = selection(part, known)
-    if len(part.entities) and not len(kept.entities):
+    if len(part.ids) and not len(kept.ids):
         todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
         problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
     used = np.bincount(kept.triples[:, 1], minlength=len(kept.predicates)) > 0  # not by attribute triples alone
@@ -86,7 +86,7 @@ def _graph(part: Part, files: list[FileRead], names: dict[str, str], selection: 
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
     names = names or {label: candidate[-1] for label, candidate in kept.names.items()}
     return Graph(
-        kept.entities, kept.predicates[used], triples, len(kept.attributes), names, known, tuple(files), left_out
+        kept.ids, kept.predicates[used], triples, len(kept.attributes), names, known, tuple(files), left_out
     )
 
 

@@ -122,7 +122,7 @@ def _report_second_places(
     first = rows[~rows.duplicated(["source", "target"])]
     both = again.merge(first, on=["source", "target"], suffixes=("", "_first"))
     for row in _told_rows(both, files, problems).itertuples():
-        ends = (str(source.entities[row.source]), str(target.entities[row.target]))
+        ends = (str(source.ids[row.source]), str(target.ids[row.target]))
         problems.add(
             files[row.file].path, int(row.line), "\t".join(end[:KEPT] for end in ends),
             f"the link is also in {visible(files[row.file_first].path.name)}, line {row.line_first}:",
@@ -137,10 +137,10 @@ def _report_contradictions(
     again = rows[rows.duplicated(side)]
     first = rows[~rows.duplicated(side)]
     for row in _told_rows(again.merge(first, on=side, suffixes=("", "_first")), files, problems).itertuples():
-        here, there = (shorten(str(other_graph.entities[getattr(row, name)])) for name in (other, f"{other}_first"))
+        here, there = (shorten(str(other_graph.ids[getattr(row, name)])) for name in (other, f"{other}_first"))
         name = visible(files[row.file_first].path.name)
         problems.add(
-            files[row.file].path, int(row.line), str(graph.entities[getattr(row, side)]),
+            files[row.file].path, int(row.line), str(graph.ids[getattr(row, side)]),
             f"linked to {here} here and to {there} in {name}, line {row.line_first}:",
             "Keep one of the two links, or ask for one-to-many (--one-to-many).",
         )  # fmt: skip

@@ -30,7 +30,7 @@ class Part:
     `triples` is int64 [t, 3] (head, predicate, tail), `attributes` int64 [a, 2] (entity, predicate) without the values.
     """
 
-    entities: np.ndarray
+    ids: np.ndarray
     predicates: np.ndarray
     triples: np.ndarray
     attributes: np.ndarray
@@ -63,7 +63,7 @@ def joined(parts: Sequence[Part]) -> Part:
     """One part of all: entities and predicates keep the order in which they come first."""
     if len(parts) == 1:
         return parts[0]
-    entity_places, entities = _places([part.entities for part in parts])
+    entity_places, entities = _places([part.ids for part in parts])
     predicate_places, predicates = _places([part.predicates for part in parts])
     triples, attributes = [_none(3)], [_none(2)]
     names: dict[str, Candidate] = {}

@@ -32,7 +32,7 @@ class Selection:
         allowed = self._predicates(part, prefixes)
         triples = part.triples[allowed[part.triples[:, 1]]]
         attributes = part.attributes[allowed[part.attributes[:, 1]]]
-        stays = np.zeros(len(part.entities), dtype=bool)
+        stays = np.zeros(len(part.ids), dtype=bool)
         stays[np.concatenate([triples[:, [0, 2]].ravel(), attributes[:, 0]])] = True
         stays &= self._typed(part, prefixes) & self._in_namespaces(part, prefixes)
         triples = triples[stays[triples[:, [0, 2]]].all(axis=1)]
@@ -40,11 +40,11 @@ class Selection:
         place = np.cumsum(stays) - 1
         triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
         attributes = np.stack([place[attributes[:, 0]], attributes[:, 1]], axis=1)
-        kept = set(part.entities[stays])
+        kept = set(part.ids[stays])
         names = {label: name for label, name in part.names.items() if label in kept}
-        left_out = part.entities[~stays]
+        left_out = part.ids[~stays]
         return replace(
-            part, entities=part.entities[stays], triples=triples, attributes=attributes, names=names
+            part, ids=part.ids[stays], triples=triples, attributes=attributes, names=names
         ), left_out
 
     def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
@@ -57,26 +57,26 @@ class Selection:
 
     def _typed(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
         if not self.reading.keep_types:
-            return np.ones(len(part.entities), dtype=bool)
+            return np.ones(len(part.ids), dtype=bool)
         is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)
         said = part.triples[is_type[part.triples[:, 1]]]
         if not len(said):
             self.untyped += 1
-            return np.ones(len(part.entities), dtype=bool)
-        classes = np.zeros(len(part.entities), dtype=bool)
+            return np.ones(len(part.ids), dtype=bool)
+        classes = np.zeros(len(part.ids), dtype=bool)
         classes[said[:, 2]] = True
-        wanted = classes & self._are("keep_types", part.entities, prefixes, among=classes)
-        typed = np.zeros(len(part.entities), dtype=bool)
+        wanted = classes & self._are("keep_types", part.ids, prefixes, among=classes)
+        typed = np.zeros(len(part.ids), dtype=bool)
         typed[said[wanted[said[:, 2]], 0]] = True
         return typed
 
     def _in_namespaces(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
         if not self.reading.namespaces:
-            return np.ones(len(part.entities), dtype=bool)
-        inside = np.zeros(len(part.entities), dtype=bool)
+            return np.ones(len(part.ids), dtype=bool)
+        inside = np.zeros(len(part.ids), dtype=bool)
         for word in self.reading.namespaces:
             starts = (word, expand(word, prefixes))
-            here = np.array([label.startswith(starts) for label in part.entities], dtype=bool)
+            here = np.array([label.startswith(starts) for label in part.ids], dtype=bool)
             self._met("namespaces", word, here)
             inside |= here
         return inside

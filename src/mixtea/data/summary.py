@@ -40,7 +40,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "attribute_triples": graph.n_attribute_triples,
         "isolated_entities": int(graph.isolated().sum()),
         "blank_nodes": n_blank_nodes(graph),
-        "label_coverage": len(graph.names.keys() & set(graph.entities)) / max(graph.n_entities, 1),
+        "label_coverage": len(graph.names.keys() & set(graph.ids)) / max(graph.n_entities, 1),
         "files": [_file(file) for file in graph.files],
         "top_relations": top_relations(graph),
         "degree": {"median": float(np.median(degree)), "mean": float(degree.mean()), "max": int(degree.max())},
@@ -65,7 +65,7 @@ def degrees(graph: Graph) -> np.ndarray:
 
 
 def n_blank_nodes(graph: Graph) -> int:
-    return sum(label.startswith("_:") for label in graph.entities)
+    return sum(label.startswith("_:") for label in graph.ids)
 
 
 def top_relations(graph: Graph, n: int = TOP_RELATIONS) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ def _graph_doubts(side: str, graph: Graph) -> Iterator[str]:
     elif graph.isolated().any():
         n = int(graph.isolated().sum())
         yield f"{n:,} {side} entities have no relation triple: structure cannot map them"
-    for what, labels in (("entities", graph.entities), ("relations", graph.relations)):
+    for what, labels in (("entities", graph.ids), ("relations", graph.relations)):
         alike = _alike_but_for_spaces(labels)
         if alike:
             yield f"{len(alike):,} {side} {what} differ from others by spaces alone, such as {shorten(alike[0])}"

@@ -41,7 +41,7 @@ class Naming:
 
     def __init__(self, graph: Graph, side: str, set_id: str) -> None:
         self.side, self.set_id = side, set_id
-        self.only_iris = all(is_blank(label) or _is_absolute(label) for label in graph.entities)
+        self.only_iris = all(is_blank(label) or _is_absolute(label) for label in graph.ids)
         self.problems: dict[str, str] = {}
 
     def __call__(self, label: str | None) -> str | None:

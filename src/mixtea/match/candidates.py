@@ -48,8 +48,8 @@ class Candidates:
         k = self.target_index.shape[1] if k is None else min(k, self.target_index.shape[1])
         return pd.DataFrame(
             {
-                "source": np.repeat(self.source.entities[self.source_index], k),
-                "target": self.target.entities[self.target_index[:, :k].ravel()],
+                "source": np.repeat(self.source.ids[self.source_index], k),
+                "target": self.target.ids[self.target_index[:, :k].ravel()],
                 "rank": np.tile(np.arange(1, k + 1), len(self)),
                 "score": self.score[:, :k].ravel(),
                 "probability": self.probability[:, :k].ravel(),
@@ -65,7 +65,7 @@ class Candidates:
         """A row a source entity: its best target with probability and voters, and the runner-up."""
         frame = self.best().drop(columns=["rank", "score"])
         second = self.target_index.shape[1] > 1
-        frame["runner_up"] = self.target.entities[self.target_index[:, 1]] if second else None
+        frame["runner_up"] = self.target.ids[self.target_index[:, 1]] if second else None
         frame["runner_up_probability"] = self.probability[:, 1] if second else 0.0
         frame["given"] = False
         frame["target"] = frame["target"].astype(object)

@@ -84,7 +84,7 @@ class Predictor:
     def _given(self) -> pd.DataFrame:
         """The training and validation links as rows of a mapping."""
         links = np.concatenate([self.task.train, self.task.valid])
-        names = {"source": self.task.source.entities[links[:, 0]], "target": self.task.target.entities[links[:, 1]]}
+        names = {"source": self.task.source.ids[links[:, 0]], "target": self.task.target.ids[links[:, 1]]}
         others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
         return pd.DataFrame(names).assign(**others).astype({"runner_up": object})
 

@@ -53,11 +53,11 @@ def _reasons(changed: pd.DataFrame, old: MixTEA, new: MixTEA, now: pd.DataFrame)
     given = now.loc[now["given"].astype(bool), "new_target"]
     touched = [_touched(a, b) for a, b in ((old.task_.source, task.source), (old.task_.target, task.target))]
     return {
-        "source gone": ~source.isin(task.source.entities).to_numpy(),
-        "target gone": ~before.isin(task.target.entities).to_numpy(),
+        "source gone": ~source.isin(task.source.ids).to_numpy(),
+        "target gone": ~before.isin(task.target.ids).to_numpy(),
         "given": (changed["given"].eq(True) & ~changed["was_given"].astype(bool)).to_numpy(),
         "given to another": before.isin(given).to_numpy(),
-        "new target": (after.notna() & ~after.isin(old.task_.target.entities)).to_numpy(),
+        "new target": (after.notna() & ~after.isin(old.task_.target.ids)).to_numpy(),
         "own triples": (source.isin(touched[0]) | before.isin(touched[1]) | after.isin(touched[1])).to_numpy(),
         "neighbours": source.isin(_neighbours(task.source, source)).to_numpy(),
     }
@@ -72,7 +72,7 @@ def _touched(old: Graph, new: Graph) -> set[str]:
 
 def _triples(graph: Graph) -> pd.MultiIndex:
     head, relation, tail = graph.triples.T
-    return pd.MultiIndex.from_arrays([graph.entities[head], graph.relations[relation], graph.entities[tail]])
+    return pd.MultiIndex.from_arrays([graph.ids[head], graph.relations[relation], graph.ids[tail]])
 
 
 def _neighbours(graph: Graph, entities: pd.Series) -> set[str]:
@@ -81,4 +81,4 @@ def _neighbours(graph: Graph, entities: pd.Series) -> set[str]:
     chosen = np.zeros(graph.n_entities, dtype=bool)
     chosen[place[place >= 0]] = True
     head, tail = graph.triples[:, 0], graph.triples[:, 2]
-    return set(graph.entities[np.concatenate([tail[chosen[head]], head[chosen[tail]]])])
+    return set(graph.ids[np.concatenate([tail[chosen[head]], head[chosen[tail]]])])

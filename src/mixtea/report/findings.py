@@ -41,7 +41,7 @@ class Name:
 
 def name_of(graph: Graph, index: int) -> Name:
     """Only http and https are addresses; all other labels are text, whatever a browser would do with them."""
-    label = str(graph.entities[index])
+    label = str(graph.ids[index])
     is_address = len(label) <= LONGEST_ADDRESS and _LINK.fullmatch(label) and visible(label) == label
     return Name(graph.display(index), label if is_address else "")
 

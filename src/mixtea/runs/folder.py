@@ -185,7 +185,7 @@ def _untimed(record: Mapping[str, Any]) -> dict[str, Any]:
 def vocabulary(task: Task) -> dict[str, Any]:
     return {
         side: {
-            "entities": graph.entities.tolist(),
+            "entities": graph.ids.tolist(),
             "relations": graph.relations.tolist(),
             "names": graph.names,
             "prefixes": graph.prefixes,

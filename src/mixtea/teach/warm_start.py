@@ -57,7 +57,7 @@ def _n_relations(task: Task, student: Encoder) -> int:
 
 def _entities(old: Task, new: Task) -> np.ndarray:
     """[n]: the old joint number of each entity of the new graphs, -1 for new ones."""
-    source, target = old.source.find(new.source.entities), old.target.find(new.target.entities)
+    source, target = old.source.find(new.source.ids), old.target.find(new.target.ids)
     return np.concatenate([source, np.where(target >= 0, target + old.source.n_entities, -1)])
 
 

@@ -46,7 +46,7 @@ def test_every_format_gives_the_same_triples(name, packed, tmp_path):
     data = PACKED[packed](content if isinstance(content, bytes) else content.encode())
     graph = graph_of(tmp_path, {name + packed: data})
     assert triples_of(graph) == TRIPLES
-    assert graph.triples.dtype == np.int64 and graph.entities.dtype == object
+    assert graph.triples.dtype == np.int64 and graph.ids.dtype == object
     assert [(file.format, file.n_triples) for file in graph.files] == [(format_of(tmp_path / (name + packed)), 2)]
 
 
@@ -70,7 +70,7 @@ def test_names_of_files_say_what_they_are(tmp_path):
 def test_text_in_csv_stays_text(tmp_path):
     odd = ["NA", "007", "1e5", 'a "quoted", one', " spaced ", "two\nlines", "é"]
     text = "".join('"' + label.replace('"', '""') + '",r,t\n' for label in odd)
-    assert graph_of(tmp_path, {"g.csv": text}).entities.tolist() == [*odd, "t"]
+    assert graph_of(tmp_path, {"g.csv": text}).ids.tolist() == [*odd, "t"]
 
 
 def test_columns_of_csv_and_parquet_are_found_by_name(tmp_path):

@@ -45,7 +45,7 @@ def task_of(tmp_path, name, content, source=SOURCE, target=TARGET, ending="nt"):
 
 def links_of(task):
     links = [*task.train.tolist(), *task.valid.tolist()]
-    return sorted((task.source.entities[s], task.target.entities[t]) for s, t in links)
+    return sorted((task.source.ids[s], task.target.ids[t]) for s, t in links)
 
 
 @pytest.mark.parametrize("name", FILES)

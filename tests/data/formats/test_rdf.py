@@ -30,7 +30,7 @@ def problems_of(tmp_path, name, content):
 
 def test_literals_are_attributes_and_their_subjects_entities(tmp_path):
     graph = graph_of(tmp_path, {"g.ttl": HEAD + ":a :r :b ; :age 3 . :lonely :age 4 ."})
-    assert graph.entities.tolist() == [E + "a", E + "b", E + "lonely"] and graph.n_attribute_triples == 2
+    assert graph.ids.tolist() == [E + "a", E + "b", E + "lonely"] and graph.n_attribute_triples == 2
     assert graph.relations.tolist() == [E + "r"] and graph.isolated().tolist() == [False, False, True]
 
 
@@ -42,14 +42,14 @@ def test_types_are_relation_triples(tmp_path):
 def test_blank_nodes_of_two_files_are_different(tmp_path):
     first, second = "_:x <http://e.org/r> _:f2.x .\n", "_:x <http://e.org/r> <http://e.org/a> .\n"
     graph = graph_of(tmp_path, {"1.nt": first, "2.nt": second})
-    assert graph.entities.tolist() == ["_:x", "_:f1.f2.x", "_:f2.x", E + "a"]
+    assert graph.ids.tolist() == ["_:x", "_:f1.f2.x", "_:f2.x", E + "a"]
 
 
 def test_blank_nodes_without_a_name_have_the_same_label_at_every_reading(tmp_path):
     files = {"1.ttl": HEAD + "[] :r [ :s _:x ] . _:deadbeef :r (:a) .", "2.ttl": HEAD + "[] :r :a ."}
     graphs = [graph_of(tmp_path, files) for _ in range(2)]
-    assert graphs[0].entities.tolist() == graphs[1].entities.tolist()
-    blank = {label for label in graphs[0].entities if label.startswith("_:")}
+    assert graphs[0].ids.tolist() == graphs[1].ids.tolist()
+    blank = {label for label in graphs[0].ids if label.startswith("_:")}
     assert blank == {"_:anon1.1", "_:anon1.2", "_:x", "_:deadbeef", "_:anon1.3", "_:anon2.1"}
 
 
