@@ -224,7 +224,7 @@ def test_candidates_that_a_line_cannot_hold(fitted, tmp_path):
     alignment = fitted.predict(k=1)
     labels = alignment.target.ids.copy()
     labels[alignment.target_index[0, 0]] = "a\rb"
-    broken = replace(alignment, target=replace(alignment.target, entities=labels))
+    broken = replace(alignment, target=replace(alignment.target, ids=labels))
     with pytest.raises(RunError, match=r"'a\\rb' holds .* `mixtea export` to \.parquet can take its mapping, or mend"):
         write_candidates(broken, fitted.map(), tmp_path / "c.tsv")
     assert not (tmp_path / "c.tsv").exists()

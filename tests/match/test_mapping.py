@@ -61,7 +61,7 @@ def test_no_target_is_given_twice_whatever_the_decoder(best, decoder):
 def test_sources_that_say_nothing_do_not_crowd_out_the_others(example):
     """Entities without triples are no reason to doubt those with."""
     names = np.array([f"alone{i}" for i in range(2000)], dtype=object)
-    crowded = replace(example.source, entities=np.concatenate([example.source.ids, names]))
+    crowded = replace(example.source, ids=np.concatenate([example.source.ids, names]))
     aligner = MixTEA(preset="best", **SMALL).fit(replace(example, source=crowded))
     pairs, frame = aligner.map().pairs(), aligner.map().to_frame().set_index("source")
     assert len(pairs) > 600 and not pairs["source"].isin(names).any()
@@ -141,7 +141,7 @@ def test_the_curve_reaches_the_scores_of_mapping_all(best):
 
 
 def test_entities_without_triples_have_no_counterpart(example):
-    alone = replace(example.source, entities=np.append(example.source.ids, "nowhere"))
+    alone = replace(example.source, ids=np.append(example.source.ids, "nowhere"))
     aligner = MixTEA(preset="paper", max_epochs=3, device="cpu").fit(replace(example, source=alone))
     row = aligner.map().to_frame().set_index("source").loc["nowhere"]
     assert row["target"] is None and row["voters"] == ""

@@ -17,7 +17,7 @@ EDGES = [(i, 0, i + 1) for i in range(8)]
 
 
 def named(graph: Graph, names: str) -> Graph:
-    return replace(graph, entities=np.array(list(names), dtype=object), relations=np.array(["r"], dtype=object))
+    return replace(graph, ids=np.array(list(names), dtype=object), relations=np.array(["r"], dtype=object))
 
 
 class Told:

@@ -68,7 +68,7 @@ def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
 
 
 def test_a_label_that_is_no_whole_text_is_named(tiny, tmp_path):
-    source = replace(tiny.source, entities=np.array(["a\ud800", *tiny.source.ids[1:]], dtype=object))
+    source = replace(tiny.source, ids=np.array(["a\ud800", *tiny.source.ids[1:]], dtype=object))
     with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the label"):
         MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
     assert not (tmp_path / "run").exists()
