@@ -76,9 +76,9 @@ class Config:
     teaching_threshold: float = _field(
         0.9, "least cosine of a pair that the teaching threshold or one_to_one proposes", low=-1, high=1
     )
-    voting: str = _field(
-        "both", "vote in both directions (BDV), or from source to target only (the ablation without BDV)",
-        choices=("both", "forward"))  # fmt: skip
+    voters: tuple[str, ...] = _field(
+        ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
+        "it), propagation, agreement, or voters of other packages")  # fmt: skip
     vote_weights_from: str = _field(
         "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
         choices=("student", "teacher"), text="teacher")  # fmt: skip
@@ -95,12 +95,23 @@ class Config:
     vote_candidates: int = _field(20, "targets of a source and sources of a target that voters propose", low=1)
     sinkhorn_temperature: float = _field(0.1, "divides the added scores before Sinkhorn; smaller is surer", low=1e-3)
     sinkhorn_rounds: int = _field(10, "times that Sinkhorn divides rows and columns by their sums", low=1, high=1000)
-    propagation: bool = _field(False, "label propagation votes too, before training alone, then beside the teacher")
-    propagation_rounds: int = _field(12, "rounds of propagation before training, at most; 0 begins at once", low=0)
-    propagation_every: int = _field(20, "epochs between two propagations from the pairs found since", low=1)
+    propagation_rounds: int = _field(
+        12, "rounds before training, at most, in which voters that need none learn from what they find; 0: none", low=0
+    )
+    propagation_every: int = _field(
+        20, "epochs after which voters such as propagation learn from the sure pairs", low=1
+    )
+    propagation_label_dim: int = _field(
+        512, "numbers in the label of a known pair, random and nearly orthogonal", low=1, high=65536
+    )
+    propagation_relation_dim: int = _field(
+        128, "random weights of a relation in the third hop of propagation", low=1, high=8192
+    )
+    propagation_part_dim: int = _field(
+        8, "numbers that propagation carries for each of these weights", low=1, high=1024
+    )
+    propagation_cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
     sure_above: float = _field(0.8, "belief above which a mutual best pair is propagated from", low=0, high=1)
-    cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
-    agreement: bool = _field(False, "neighbour agreement votes too")
     agreement_weight: float = _field(2.0, "agreement's score against the cosines of the others", low=0)
     valid_needed: int = _field(
         0, "validation links below which all voters weigh the same and no stop is decided by them", low=0
@@ -133,9 +144,9 @@ class Config:
     decoder: str = _field(
         "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
         choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
-    decode_voters: str = _field(
-        "student", "whose scores are decoded: the student's, also neighbour agreement's, or all voters'",
-        choices=("student", "agreement", "all"))  # fmt: skip
+    decode_voters: tuple[str, ...] = _field(
+        ("forward", "backward"), "whose scores are decoded: names as in voters; forward and backward are the student's"
+    )
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
         choices=("given", "all"), text="all")  # fmt: skip
@@ -165,10 +176,9 @@ class Config:
             object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
         if self.normaliser == "moments" and self.temperature < MOMENTS_TEMPERATURE:
             raise ConfigError(f"normaliser=moments needs a temperature of at least {MOMENTS_TEMPERATURE}.")
-        plain = (self.teaching, self.voting, self.search, self.metric)
-        if self.has_council and plain != ("mixture", "both", "exact", "cosine"):
+        if not self.only_vectors_vote and (self.teaching, self.search, self.metric) != ("mixture", "exact", "cosine"):
             raise ConfigError(
-                "propagation, agreement and vote_normaliser need teaching=mixture, voting=both, search=exact and "
+                "Voters other than forward and backward, and vote_normaliser, need teaching=mixture, search=exact and "
                 "metric=cosine; the preset paper does without them."
             )
         if self.search != "exact" and self.metric == "manhattan":
@@ -189,13 +199,18 @@ class Config:
         return cls(**settings)
 
     @property
-    def has_council(self) -> bool:
-        """Whether others than the teacher's two directions vote, or scores are normalised before the vote."""
-        return self.propagation or self.agreement or self.vote_normaliser != "none"
+    def only_vectors_vote(self) -> bool:
+        """Whether nobody but the teacher's two directions votes, for their nearest as the paper has it."""
+        return set(self.voters) <= VECTORS and self.vote_normaliser == "none"
+
+    @property
+    def only_student_decodes(self) -> bool:
+        """Whether mappings are the student's nearest, and nothing else."""
+        return self.decoder == "nearest" and set(self.decode_voters) <= VECTORS
 
     def approximations(self) -> dict[str, Any]:
         """The settings that make a run approximate; empty for an exact one. A council need not meet every epoch."""
-        fields = ("loss_rows", "normaliser", "search") if self.has_council else _APPROXIMATE
+        fields = _APPROXIMATE if self.only_vectors_vote else ("loss_rows", "normaliser", "search")
         return {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,6 +226,8 @@ class Config:
 
 def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
     kind, meta = TYPES[field.name], field.metadata
+    if kind == tuple[str, ...]:
+        return _checked_names(field, value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1000:
         value = float(value)
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
@@ -223,6 +240,15 @@ def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
     if not inside:
         raise ConfigError(f"{field.name} must be {allowed(field)}, not {_shown(value)}: {meta['why']}.")
     return value
+
+
+def _checked_names(field: dataclasses.Field[Any], value: Any) -> tuple[str, ...]:
+    names = tuple(value) if isinstance(value, list | tuple) else None
+    if not names or not all(isinstance(n, str) and n.isidentifier() for n in names) or len({*names}) < len(names):
+        raise ConfigError(
+            f"{field.name} must be a list of names, each once, not {_shown(value)}: {field.metadata['why']}."
+        )
+    return names
 
 
 def _shown(value: Any) -> str:
@@ -248,6 +274,8 @@ def parse_setting(assignment: str) -> tuple[str, Any]:
         raise ConfigError(_unknown(name))
     if TYPES[name] is str:
         return name, text.strip()
+    if TYPES[name] == tuple[str, ...]:
+        return name, tuple(part.strip() for part in text.split(","))
     try:
         value = json.loads(text.strip().lower())
     except (ValueError, RecursionError):
@@ -306,6 +334,9 @@ _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
 TYPES = get_type_hints(Config)
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+_NAMES[tuple[str, ...]] = "names"
+ALL_VOTERS = ("forward", "backward", "propagation", "agreement")
+VECTORS = frozenset({"forward", "backward"})
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {
         "entity_dim": 512,
@@ -314,8 +345,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "propagation": True,
-        "agreement": True,
+        "voters": ALL_VOTERS,
         "votes_every": 5,
         "valid_needed": 100,
         "pseudo_weight": 0.3,
@@ -324,7 +354,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "patience": 1000,
         "lr_decay": "cosine",
         "decoder": "sinkhorn",
-        "decode_voters": "all",
+        "decode_voters": ALL_VOTERS,
     },
     "paper": {},
     "text": {name: f.metadata["text"] for name, f in FIELDS.items() if f.metadata["text"] is not None},

@@ -52,16 +52,16 @@ def demo(
 
 def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
     """A random ten of the test links: what was predicted, among all targets, and whether it is right."""
-    task, alignment = aligner.task_, aligner.predict(k=1)
-    predicted = dict(zip(alignment.source_index.tolist(), range(len(alignment)), strict=True))
+    task, candidates = aligner.task_, aligner.predict(k=1)
+    predicted = dict(zip(candidates.source_index.tolist(), range(len(candidates)), strict=True))
     table = Table(title="Ten mappings of test entities, drawn at random", title_justify="left")
     for heading in ("source", "predicted target", "probability", "right?"):
         table.add_column(heading, justify="right" if heading == "probability" else "left")
     drawn = np.random.default_rng(seed).choice(len(task.test), size=min(n, len(task.test)), replace=False)
     for source, truth in task.test[drawn].tolist():
         row = predicted[source]
-        target = int(alignment.target_index[row, 0])
+        target = int(candidates.target_index[row, 0])
         verdict = "yes" if target == truth else f"no: {task.target.display(truth)}"
         names = (task.source.display(source), task.target.display(target))
-        table.add_row(*map(text, names), f"{alignment.probability[row, 0]:.2f}", text(verdict))
+        table.add_row(*map(text, names), f"{candidates.probability[row, 0]:.2f}", text(verdict))
     return table

@@ -68,7 +68,7 @@ def inspect(
 
 def estimates(task: Task, device_name: str) -> dict[str, Any]:
     """For each preset what it will take on the device."""
-    from mixtea.aligner import choose_device, describe_device
+    from mixtea.compute.device import choose_device, describe_device
     from mixtea.measure.estimate import estimate, measure_speed
 
     device = choose_device(device_name)

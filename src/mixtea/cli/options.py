@@ -48,7 +48,13 @@ Limit = Annotated[
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Decoder = Annotated[str | None, typer.Option(help="nearest, csls, sinkhorn or one_to_one; else the run's own.")]
-Voters = Annotated[str | None, typer.Option(help="Decode the scores of student, agreement or all; else the run's own.")]
+Voters = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME,...",
+        help="Decode the scores of these voters (forward,backward is the student); else the run's own.",
+    ),
+]
 Every = Annotated[bool, typer.Option("--every", help="Do not abstain: as far as targets go round, map every source.")]
 SharedTargets = Annotated[bool, typer.Option("--one-to-many", help="Let several sources have the same target.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]

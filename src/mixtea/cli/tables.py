@@ -12,7 +12,7 @@ from rich.text import Text
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
-from mixtea.text import DECODED, LONGEST_LABEL, METRICS, visible
+from mixtea.text import LONGEST_LABEL, METRICS, decoded_by, visible
 
 SIDES = ("source", "target")
 LONGEST_TEXT = 4096  # characters, of titles and of paths
@@ -29,11 +29,11 @@ def approximate_label(config: Config) -> str:
 
 
 def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config) -> Table:
-    plain = (config.decoder, config.decode_voters) == ("nearest", "student")
-    pool = "their own ends" if config.candidates == "given" else f"all {'' if plain else 'unlinked '}entities"
+    unlinked = "" if config.only_student_decodes else "unlinked "
+    pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
-    decoder = f"{config.decoder.replace('_', '-')}, {DECODED[config.decode_voters]}"
+    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(config.decode_voters)}"
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
     table = Table(title=text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
     table.add_column("direction")

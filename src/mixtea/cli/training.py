@@ -29,8 +29,9 @@ def train_and_save(
     start: Start, work: Unfinished, *, overwrite: bool, every: float = 60.0, tensorboard: Path | None = None
 ) -> MixTEA:
     """Train with live progress, from the last checkpoint if there is one; score the test links; write the run."""
-    from mixtea.aligner import MixTEA, choose_device, describe_device
+    from mixtea.aligner import MixTEA
     from mixtea.compute import distributed
+    from mixtea.compute.device import choose_device, describe_device
     from mixtea.measure.tensorboard import TensorBoard
 
     console = Console(stderr=True, quiet=not distributed.is_first())

@@ -85,9 +85,7 @@ def _graph(part: Part, files: list[FileRead], names: dict[str, str], selection: 
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
     names = names or {label: candidate[-1] for label, candidate in kept.names.items()}
-    return Graph(
-        kept.ids, kept.predicates[used], triples, len(kept.attributes), names, known, tuple(files), left_out
-    )
+    return Graph(kept.ids, kept.predicates[used], triples, len(kept.attributes), names, known, tuple(files), left_out)
 
 
 def _names(path: Path | None, problems: Problems) -> dict[str, str]:

@@ -43,9 +43,7 @@ class Selection:
         kept = set(part.ids[stays])
         names = {label: name for label, name in part.names.items() if label in kept}
         left_out = part.ids[~stays]
-        return replace(
-            part, ids=part.ids[stays], triples=triples, attributes=attributes, names=names
-        ), left_out
+        return replace(part, ids=part.ids[stays], triples=triples, attributes=attributes, names=names), left_out
 
     def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
         allowed = np.ones(len(part.predicates), dtype=bool)

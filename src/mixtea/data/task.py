@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
@@ -44,6 +44,7 @@ class Task:
     test: np.ndarray
     fold: int | None = None
     warnings: tuple[str, ...] = ()
+    rejected: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))

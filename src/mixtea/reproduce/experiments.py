@@ -62,9 +62,9 @@ EXPERIMENTS = {
         [
             ("without relations", {"use_relations": False}),
             ("without L_u", {"pseudo_weight": 0.0}),
-            ("without BDV", {"voting": "forward"}),
+            ("without BDV", {"voters": ("forward",)}),
             ("without MDR", {"rectify": False}),
-            ("without BDV and MDR", {"voting": "forward", "rectify": False}),
+            ("without BDV and MDR", {"voters": ("forward",), "rectify": False}),
             ("complete", {}),
         ],
     ),

@@ -88,7 +88,7 @@ class Study:
 
     def run(self, n_trials: int, watch: Watch | None = None) -> None:
         """Go on until `n_trials` have ended in all; then every file is there."""
-        from mixtea.aligner import choose_device
+        from mixtea.compute.device import choose_device
 
         optuna, watch = _optuna(), watch or Watch()
         choose_device(self.config.device)
