@@ -28,7 +28,7 @@ from mixtea.data.task import PathOrStr, Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
-from mixtea.match.answers import STORED, Answers
+from mixtea.match.answers import STORED, Answers, linked_ids
 from mixtea.match.candidates import Candidates
 from mixtea.match.decode import StoredOpinions, stored_opinions
 from mixtea.match.explain import explained
@@ -136,6 +136,7 @@ class MixTEA:
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(), None
         self._answers: Answers | None = None
+        self._answers_by = self.config
         if trained.opinions is not None:
             self._last = stored_opinions(trained.opinions, trained.entities)
         self._packages = {name: found for name in self.config.voters if (found := package_of(name))}
@@ -171,9 +172,9 @@ class MixTEA:
     def answers_(self) -> Answers:
         """What the run concludes: candidates and decisions by its own decoder and voters, computed once."""
         self._check_fitted()
-        if self._answers is None:
+        if self._answers is None or self._answers_by != self.config:
             with _reproducible(self.config.deterministic):
-                self._answers = self._predictor(self.config).answers()
+                self._answers, self._answers_by = self._predictor(self.config).answers(), self.config
         return self._answers
 
     @_reproducibly
@@ -240,23 +241,17 @@ class MixTEA:
         With `complete` no further entity has a counterpart; without, only mappings of sources with a link are judged.
         Links of sources that have a given link do not count: the mapping says nothing of them.
         """
-        mapping, truth = self._judged(links, one_to_many, abstain)
-        return mapping_scores(mapping, truth, complete=complete)
+        if not one_to_many:
+            return self.answers_.mapping_scores(self._links(links), complete=complete, abstain=abstain)
+        pairs = self.map(one_to_many=True, abstain=abstain).pairs()
+        return mapping_scores(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
     def threshold_curve(self, links: Any = None, *, complete: bool = False, one_to_many: bool = False) -> pd.DataFrame:
         """The scores of the mapping by the least probability that is asked for, instead of what `map` decides."""
-        mapping, truth = self._judged(links, one_to_many, False)
-        return threshold_curve(mapping, truth, complete=complete)
-
-    def _judged(self, links: Any, one_to_many: bool, abstain: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The mapping and the links as labels, given links apart: the mapping is about other sources."""
-        self._check_fitted()
-        task, links = self.task_, self._links(links)
-        given = np.concatenate([task.train, task.valid])
-        links = links[~np.isin(links[:, 0], given[:, 0])]
-        names = (task.source.ids[links[:, 0]], task.target.ids[links[:, 1]])
-        truth = pd.DataFrame(dict(zip(("source", "target"), names, strict=True)))
-        return self.map(one_to_many=one_to_many, abstain=abstain).pairs(), truth
+        if not one_to_many:
+            return self.answers_.threshold_curve(self._links(links), complete=complete)
+        pairs = self.map(one_to_many=True, abstain=False).pairs()
+        return threshold_curve(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
     @_reproducibly
     def score(self, links: Any = None, *, decoder: str | None = None, voters: Voters = None) -> dict[str, float]:
@@ -364,7 +359,7 @@ class MixTEA:
         if not torch.isfinite(aligner.vectors_).all():
             raise RunError(f"{Path(folder) / 'weights.safetensors'}: damaged (it leads to vectors without end).")
         aligner._last = _opinions(run.opinions, run.about["voter_weights"])
-        aligner._trace, aligner._answers = dict(run.trace), run.answers
+        aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
         aligner._packages = run.about["voter_packages"]
         aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]

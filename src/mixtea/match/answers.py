@@ -14,6 +14,7 @@ import pandas as pd
 from mixtea.data.task import Task
 from mixtea.match.candidates import Candidates
 from mixtea.match.mapping import COLUMNS, Mapping
+from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.trace import voter_texts
 
@@ -88,6 +89,16 @@ class Answers:
             found[given, 0] = DECISIONS.index("given")
         return found
 
+    def mapping_scores(self, links: np.ndarray, *, complete: bool = False, abstain: bool = True) -> dict[str, float]:
+        """Precision, recall and F1 of the mapping on links [p, 2]; with `complete` nothing else has a counterpart."""
+        pairs, truth = self.mapping(abstain=abstain).pairs(), linked_ids(self.task, links)
+        return mapping_scores(pairs, truth, complete=complete)
+
+    def threshold_curve(self, links: np.ndarray, *, complete: bool = False) -> pd.DataFrame:
+        """The scores of the mapping by the least probability that is asked for, instead of what was decided."""
+        pairs, truth = self.mapping(abstain=False).pairs(), linked_ids(self.task, links)
+        return threshold_curve(pairs, truth, complete=complete)
+
     def known(self) -> KnownPairs:
         """What explanations are made of."""
         k = self.ranked.target.shape[1]
@@ -133,6 +144,13 @@ def decided_mapping(
     if with_given:
         frame = pd.concat([given_links(task), frame])
     return Mapping(task.source, task.target, frame.reset_index(drop=True))
+
+
+def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
+    """Links [p, 2] as ids, without those whose source has a given link: a mapping says nothing of it."""
+    given = np.concatenate([task.train, task.valid])
+    links = links[~np.isin(links[:, 0], given[:, 0])]
+    return pd.DataFrame({"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]})
 
 
 def given_links(task: Task) -> pd.DataFrame:

@@ -132,13 +132,15 @@ def matched_neighbours(voter: Voter, source: int, target: int, above: float = FL
 
 
 def _words(task: Task, names: list[str], speaking: Speaking, i: int) -> str:
+    """`capital: Rome ~ capitale: Rome`, each seen from its end of the pair."""
     ends = (task.source.display(int(speaking.source[i])), task.target.display(int(speaking.target[i])))
     relations = (_relation(names, int(kind[i])) for kind in (speaking.kind, speaking.other_kind))
-    return " ~ ".join(f"{end} ({relation})" for end, relation in zip(ends, relations, strict=True))
+    return " ~ ".join(f"{relation}: {end}" for end, relation in zip(ends, relations, strict=True))
 
 
 def _relation(names: list[str], kind: int) -> str:
-    return names[kind // 2] if kind % 2 == 0 else f"inverse of {names[kind // 2]}"
+    """The relation by which the pair's end reaches the neighbour, which reaches it by `kind`."""
+    return names[kind // 2] if kind % 2 else f"inverse of {names[kind // 2]}"
 
 
 def _relation_names(task: Task, shared: bool) -> list[str]:
