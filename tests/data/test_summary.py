@@ -72,7 +72,7 @@ def test_inspect_of_own_files(tmp_path, mixtea):
     code, out, _ = mixtea("inspect", *files, *options)
     words = " ".join(out.split())
     assert code == 0 and "N-Triples" in words and "Most frequent relations" in words and "blank" in words
-    assert "entities with a name: 20%" in words and "links: 2 train, 0 valid, 0 test" in words
+    assert "entities with a label: 20%" in words and "links: 2 train, 0 valid, 0 test" in words
 
 
 def test_inspect_of_a_folder_names_its_files(folder, mixtea):

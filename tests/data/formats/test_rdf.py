@@ -1,10 +1,10 @@
-"""What RDF becomes: relation triples, attributes, blank nodes, names, prefixes; and a handful of W3C's rules."""
+"""What RDF becomes: relation triples, attributes, blank nodes, labels, prefixes; and a handful of W3C's rules."""
 
 from __future__ import annotations
 
 import pytest
 from conftest import write
-from small_files import E, graph_of, triples_of
+from small_files import E, graph_of, shown, triples_of
 
 from mixtea.data import prefixes
 from mixtea.data.formats.rdf import Statements
@@ -60,18 +60,18 @@ NAMED = HEAD + ':a rdfs:label "Hund"@de, "dog"@en-GB, "chien"@fr ; skos:prefLabe
     "languages, name",
     [(("en", ""), "hound"), (("de",), "Hund"), (("xx",), "Hund"), (("fr", "de"), "chien"), (("EN-gb",), "dog")],
 )
-def test_names_by_language(languages, name, tmp_path):
+def test_labels_by_language(languages, name, tmp_path):
     graph = graph_of(tmp_path, {"g.ttl": NAMED}, selection=Selection(Reading(languages=languages)))
-    assert graph.names == {E + "a": name, E + "b": "B"} and graph.display(0) == name
+    assert shown(graph) == {E + "a": name, E + "b": "B"} and graph.display(0) == name
 
 
-def test_the_choice_of_a_name_does_not_depend_on_the_order(tmp_path):
+def test_the_choice_of_a_label_does_not_depend_on_the_order(tmp_path):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     lines = [f'<{E}a> {label} "{text}" .\n' for text in ("b", "a", "c")]
     for number in range(3):
         graph = graph_of(tmp_path, {f"{number}.nt": lines[number], "rest.nt": "".join(lines)})
-        assert graph.names == {E + "a": "a"}
-    assert graph_of(tmp_path, {"g.nt": f'<{E}a> {label} "  " .\n'}).names == {}
+        assert shown(graph) == {E + "a": "a"}
+    assert shown(graph_of(tmp_path, {"g.nt": f'<{E}a> {label} "  " .\n'})) == {}
 
 
 def test_display_shortens_by_the_longest_prefix(tmp_path):
