@@ -101,3 +101,13 @@ def test_nothing_left_is_a_problem(options, message, tmp_path):
     with pytest.raises(DataError) as caught:
         task_of(tmp_path, f"{E}rome\tA\n", **options)
     assert message in str(caught.value)
+
+
+def test_what_is_said_of_entities_goes_with_them(tmp_path):
+    _, _, graph = kept(tmp_path, keep_types=[":City"])
+    assert [graph.attributes_of(i) for i in range(graph.n_entities)] == [
+        [(E + "size", "3", "", "http://www.w3.org/2001/XMLSchema#integer")]
+    ]
+    assert len(graph.labels) == 0 and graph.attributes.predicate.texts() == [E + "size"]
+    _, _, graph = kept(tmp_path, drop_predicates=[":size"])
+    assert [value for i in range(graph.n_entities) for _, value, *_ in graph.attributes_of(i)] == ["Ann"]

@@ -270,10 +270,10 @@ def test_a_refusal_counts_the_others(make_mapping, tmp_path):
         write_mapping(make_mapping([("a\ud800", "b\tc\ud801"), ("a\ud800", "\n")]), tmp_path / "m.tsv")
 
 
-def test_a_broken_name_is_refused_too(make_mapping, tmp_path):
+def test_a_broken_label_is_refused_too(make_mapping, tmp_path):
     for ending in (".sssom.tsv", ".parquet"):
         with pytest.raises(RunError, match=r"the entity 'b' has a label that holds .*U\+D800"):
-            write_mapping(make_mapping([("a", "b")], target_names={"b": "\ud800"}), tmp_path / f"m{ending}")
+            write_mapping(make_mapping([("a", "b")], target_labels={"b": "\ud800"}), tmp_path / f"m{ending}")
     assert list(tmp_path.iterdir()) == []
 
 

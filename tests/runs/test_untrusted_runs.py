@@ -245,7 +245,7 @@ HOSTILE = {
     "texts that end too late": (GRAPHS, array("target_labels.text.data", lambda a: a[:-1])),
     "texts without an end": (GRAPHS, array("target_labels.text.offsets", lambda a: a[:0])),
     "texts that are not UTF-8": (GRAPHS, number("source_labels.text.data", 0, 0xFF)),
-    "a text that begins within a character": (GRAPHS, number("source_attributes.value.offsets", 1, 2)),
+    "a text that begins within a character": (GRAPHS, number("source_attributes.value.offsets", 1, 1)),
     "a text twice": (GRAPHS, in_arrays(text_twice)),
     "a value of nobody": (GRAPHS, number("source_attributes.entity", -1, 9)),
     "a label of nobody": (GRAPHS, number("source_labels.entity", 0, -1)),

@@ -12,6 +12,7 @@ import pandas as pd
 from mixtea.data.entity_table import Attributes
 from mixtea.data.formats.tsv import Table
 from mixtea.data.labels import Labels
+from mixtea.data.text_column import TextColumn
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ def triple_part(table: Table) -> Part:
 def attribute_part(table: Table) -> Part:
     """Entity, predicate, value."""
     entity, ids = pd.factorize(table.columns[0])
-    return Part(ids, pd.unique(table.columns[1]), _none(), Attributes.from_columns(entity, *table.columns[1:]))
+    predicate, predicates = pd.factorize(table.columns[1])
+    columns = (TextColumn.coded(predicates, predicate), TextColumn.from_texts(table.columns[2]))
+    return Part(ids, predicates, _none(), Attributes(entity.astype(np.int32), *columns, *[_empty(len(table))] * 2))
 
 
 def entity_part(ids: np.ndarray) -> Part:
@@ -83,6 +86,11 @@ def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     codes, unique = pd.factorize(np.concatenate([np.empty(0, dtype=object), *words]))
     ends = np.cumsum([len(one) for one in words])
     return np.split(codes.astype(np.int64), ends[:-1]), unique
+
+
+def _empty(n: int) -> TextColumn:
+    """A column that says nothing in n rows."""
+    return TextColumn.coded([""], np.zeros(n, dtype=np.int64)).compact()
 
 
 def _none() -> np.ndarray:

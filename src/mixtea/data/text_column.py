@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,10 +34,16 @@ class TextColumn:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> TextColumn:
-        builder = TextBuilder()
-        for text in texts:
-            builder.append(text)
+        builder, left = TextBuilder(), iter(texts)
+        while block := list(islice(left, AT_ONCE)):
+            builder.extend(block)
         return builder.column()
+
+    @classmethod
+    def coded(cls, texts: Sequence[str], numbers: np.ndarray) -> TextColumn:
+        """A row for each of the numbers, which are places in `texts`; of these, some may be equal."""
+        column = cls.from_texts(texts)
+        return cls(column.data, column.offsets, column.codes[numbers])
 
     @classmethod
     def joined(cls, columns: Sequence[TextColumn]) -> TextColumn:
@@ -109,17 +115,20 @@ class TextBuilder:
     def append(self, text: str) -> None:
         self.waiting.append(text)
         if len(self.waiting) >= AT_ONCE:
-            self._encode()
+            self._encode_waiting()
 
-    def _encode(self) -> None:
-        encoded = [text.encode("utf-8", "surrogatepass") for text in self.waiting]
+    def extend(self, texts: Iterable[str]) -> None:
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         self.data += b"".join(encoded)
         self.lengths.extend(map(len, encoded))
+
+    def _encode_waiting(self) -> None:
+        self.extend(self.waiting)
         self.waiting.clear()
 
     def column(self) -> TextColumn:
         """What has been appended; the builder is of no use after that."""
-        self._encode()
+        self._encode_waiting()
         return _distinct(np.frombuffer(self.data, np.uint8), _ends(np.frombuffer(self.lengths, np.int64)))
 
 

@@ -204,7 +204,7 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
         path.write_text(text, encoding="utf-8")
     except UnicodeEncodeError as error:
         around = shorten(text[max(error.start - 20, 0) : error.end + 20])
-        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the label.") from None
+        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the text.") from None
 
 
 def _draw(run: Run, path: Path) -> None:

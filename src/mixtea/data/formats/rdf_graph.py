@@ -91,19 +91,10 @@ class Literals:
         """The table; text without a language or datatype has "" for both."""
         datatypes = ["" if name in UNTYPED else name for name in self.datatypes]
         return Attributes(
-            _numbers(self.entity), _coded(predicates, self.predicate), self.value.column(),
-            _coded(list(self.languages), self.language), _coded(datatypes, self.datatype),
+            np.array(self.entity, dtype=np.int32), TextColumn.coded(predicates, np.array(self.predicate)),
+            self.value.column(), TextColumn.coded(list(self.languages), np.array(self.language)),
+            TextColumn.coded(datatypes, np.array(self.datatype)),
         )  # fmt: skip
-
-
-def _numbers(numbers: array[int]) -> np.ndarray:
-    return np.array(numbers, dtype=np.int32)
-
-
-def _coded(texts: list[str], numbers: array[int]) -> TextColumn:
-    """The column of the texts that the numbers stand for."""
-    column = TextColumn.from_texts(texts)
-    return TextColumn(column.data, column.offsets, column.codes[_numbers(numbers)])
 
 
 class BlankNodes:
