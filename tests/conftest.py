@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
 from mixtea.data.graph import Graph
+from mixtea.data.labels import Labels
 
 SOURCE = "a\tr\tb\nb\tr\tc\nc\ts\td\na\ts\td\nd\tr\te\n"
 TARGET = "A\tr\tB\nB\tr\tC\nC\tp\tD\nA\tp\tD\nD\tr\tE\n"
@@ -28,6 +29,13 @@ def make_graph(triples: list[tuple[int, int, int]], n: int, prefix: str = "e", r
         np.array(relations, dtype=object),
         np.array(triples, dtype=np.int64).reshape(-1, 3),
     )
+
+
+def labelled(graph: Graph, texts: dict[str, str]) -> Labels:
+    """Labels without a language for those of the ids that the graph has."""
+    place = {name: i for i, name in enumerate(graph.ids)}
+    known = [name for name in texts if name in place]
+    return Labels.from_columns([place[name] for name in known], [texts[name] for name in known]).as_set()
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:

@@ -147,9 +147,7 @@ def test_links_without_a_candidate_among_themselves_are_scored_all_the_same(best
 def test_a_side_without_anything_unlabelled_leaves_probabilities_of_nothing(tiny, preset):
     """Every target is linked, one source is left."""
     target = tiny.target
-    smaller = replace(
-        target, ids=target.ids[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)]
-    )
+    smaller = replace(target, ids=target.ids[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)])
     links = np.stack([np.arange(4), np.arange(4)], axis=1)
     task = replace(tiny, target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
     aligner = MixTEA(preset=preset, max_epochs=2, device="cpu").fit(task)

@@ -95,9 +95,7 @@ def test_given_links_come_first_and_replace_predictions(best, example):
     n = len(example.train) + len(example.valid)
     assert frame["given"].tolist() == [True] * n + [False] * (len(frame) - n)
     assert frame["source"].is_unique and (frame["probability"][:n] == 1).all()
-    assert set(frame["source"][:n]) == set(
-        example.source.ids[np.concatenate([example.train, example.valid])[:, 0]]
-    )
+    assert set(frame["source"][:n]) == set(example.source.ids[np.concatenate([example.train, example.valid])[:, 0]])
 
 
 def test_only_probable_mappings_on_request(best):

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import labelled, write
 
-from mixtea import MixTEA, RunError
+from mixtea import MixTEA, RunError, load_task
+from mixtea.data.checksum import checksum
 from mixtea.runs.checks import weight_forms
 from mixtea.runs.folder import FORMAT, read_run, seal
+from mixtea.runs.unfinished import Start, Unfinished
 from mixtea.runs.untrusted import fingerprint
 
 SHORT = dict(max_epochs=3, propagation_rounds=1, entity_dim=8, relation_dim=4, device="cpu")
@@ -67,9 +70,52 @@ def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
     assert MixTEA.load(tmp_path / "run").task_.name == task.name
 
 
-def test_a_label_that_is_no_whole_text_is_named(tiny, tmp_path):
+def test_an_id_that_is_no_whole_text_is_named(tiny, tmp_path):
     source = replace(tiny.source, ids=np.array(["a\ud800", *tiny.source.ids[1:]], dtype=object))
-    with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the label"):
+    with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the text"):
+        MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A task with everything that a run keeps: labels, attribute triples, rejected pairs."""
+    rdfs, e = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .", "@prefix : <http://e.org/> ."
+    files = {
+        "s.ttl": f'{rdfs} {e} :a :r :b ; rdfs:label "A"@en, "Ä"@de ; :size 3, "NA", "\\t" . :b :r :c . :c :r :a .',
+        "t.tsv": "A\tr\tB\nB\tr\tC\nC\tr\tA\n",
+        "l.sssom.tsv": "#curie_map:\n#  e: http://e.org/\nsubject_id\tpredicate_id\tobject_id\tpredicate_modifier\n"
+        + "".join(f"e:{x}\tskos:exactMatch\t{x.upper()}\t\n" for x in "abc")
+        + "e:a\tskos:exactMatch\tB\tNot\n",
+    }
+    write(tmp_path, files)
+    return load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.tsv", links=tmp_path / "l.sssom.tsv")
+
+
+def test_a_run_read_back_has_the_same_task(full, tmp_path):
+    aligner = MixTEA(**SHORT).fit(full)
+    aligner.save(tmp_path / "run")
+    task = MixTEA.load(tmp_path / "run").task_
+    assert checksum(task) == checksum(full) and task.rejected.tolist() == [[0, 1]]
+    assert task.source.labels_of(0) == full.source.labels_of(0) == [("A", "en"), ("Ä", "de")]
+    assert task.source.attributes_of(0) == full.source.attributes_of(0)
+    assert len(task.source.attributes) == 5 and len(task.target.labels) == 0
+    assert json.loads((tmp_path / "run" / "vocabulary.json").read_text())["target"].keys() == {
+        "ids", "relations", "prefixes",
+    }  # fmt: skip
+
+
+def test_an_unfinished_training_keeps_the_same_task(full, tmp_path):
+    work = Unfinished(tmp_path / "run")
+    with work.held():
+        work.begin(Start(full, "paper", {}))
+    task = work.start().task
+    assert checksum(task) == checksum(full) and task.source.labels_of(0) == full.source.labels_of(0)
+
+
+def test_a_label_of_half_a_character_is_named(tiny, tmp_path):
+    source = replace(tiny.source, labels=labelled(tiny.source, {"a": "x", "b": "y\ud800"}))
+    with pytest.raises(RunError, match=r"graphs\.safetensors: half a character in 'y\\ud800'.* Mend the text"):
         MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -30,7 +30,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A good run with opinions, votes, names and prefixes."""
+    """A good run with opinions, votes, labels, attribute triples, rejected pairs and prefixes."""
     return run_fuzz.seeds(tmp_path_factory.mktemp("seeds"))[0]
 
 
@@ -164,6 +164,13 @@ def triples_of_zeros(path, n=10_000_000):
     holes(8 + len(header) + ends[-1], len(header).to_bytes(8, "little") + header + content)(path)
 
 
+def text_twice(arrays):
+    """The two texts of a column become the same."""
+    name = "source_attributes.value"
+    first = arrays[f"{name}.data"][: arrays[f"{name}.offsets"][1]]
+    arrays[f"{name}.data"], arrays[f"{name}.offsets"] = np.tile(first, 2), np.arange(3) * len(first)
+
+
 MANIFEST, WEIGHTS, GRAPHS = "run.json", "weights.safetensors", "graphs.safetensors"
 VOTES, OPINIONS, WORDS = "votes.safetensors", "opinions.safetensors", "vocabulary.json"
 about, words, config = (in_json, in_json, in_json)
@@ -208,16 +215,13 @@ HOSTILE = {
     "a weight without end": ("config.json", config("agreement_weight")(1e308)),
     "settings without a bottom": ("config.json", as_text('{"seed":' * 100_000 + "1" + "}" * 100_000)),
     "settings that are a list": ("config.json", as_text("[]")),
-    "entities that are a word": (WORDS, words("source", "entities")("abc")),
-    "an entity that is a number": (WORDS, words("source", "entities", 0)(1)),
-    "an entity that is a list": (WORDS, words("target", "entities", 0)([])),
-    "an entity of half a character": (WORDS, words("target", "entities", 0)("\udfff")),
-    "an entity twice": (WORDS, words("source", "entities", 1)("s0")),
+    "ids that are a word": (WORDS, words("source", "ids")("abc")),
+    "an id that is a number": (WORDS, words("source", "ids", 0)(1)),
+    "an id that is a list": (WORDS, words("target", "ids", 0)([])),
+    "an id of half a character": (WORDS, words("target", "ids", 0)("\udfff")),
+    "an id twice": (WORDS, words("source", "ids", 1)("s0")),
     "a relation twice": (WORDS, words("source", "relations", 1)("r")),
-    "names that are numbers": (WORDS, words("source", "names")({"s0": 1})),
     "prefixes that are a list": (WORDS, words("source", "prefixes")([["a", "b"]])),
-    "attribute triples that are fewer than none": (WORDS, words("source", "n_attribute_triples")(-1)),
-    "attribute triples by halves": (WORDS, words("source", "n_attribute_triples")(0.5)),
     "a side less": (WORDS, as_text('{"source": {}}')),
     "words without a bottom": (WORDS, as_text(DEEP)),
     "words that are not UTF-8": (WORDS, lambda path: path.write_bytes(b'{"source": "\xff"}')),
@@ -232,6 +236,24 @@ HOSTILE = {
     "triples in one row": (GRAPHS, array("source_triples", lambda a: a.reshape(-1))),
     "triples that are fractions": (GRAPHS, array("source_triples", lambda a: a.astype(np.float64))),
     "triples of 32 bits": (GRAPHS, array("source_triples", lambda a: a.astype(np.int32))),
+    "a rejected pair outside": (GRAPHS, number("rejected", (0, 1), 9)),
+    "a value's text outside": (GRAPHS, number("source_attributes.value.codes", 0, 9)),
+    "a negative text": (GRAPHS, number("source_labels.text.codes", 0, -1)),
+    "texts that end before they begin": (GRAPHS, number("source_attributes.value.offsets", 1, 2**40)),
+    "texts that begin before the first": (GRAPHS, number("target_labels.text.offsets", 0, -1)),
+    "texts that end too soon": (GRAPHS, array("target_labels.text.data", lambda a: np.append(a, a[:1]))),
+    "texts that end too late": (GRAPHS, array("target_labels.text.data", lambda a: a[:-1])),
+    "texts without an end": (GRAPHS, array("target_labels.text.offsets", lambda a: a[:0])),
+    "texts that are not UTF-8": (GRAPHS, number("source_labels.text.data", 0, 0xFF)),
+    "a text that begins within a character": (GRAPHS, number("source_attributes.value.offsets", 1, 1)),
+    "a text twice": (GRAPHS, in_arrays(text_twice)),
+    "a value of nobody": (GRAPHS, number("source_attributes.entity", -1, 9)),
+    "a label of nobody": (GRAPHS, number("source_labels.entity", 0, -1)),
+    "labels in disorder": (GRAPHS, number("source_labels.entity", 0, 8)),
+    "more values than entities that have them": (GRAPHS, array("source_attributes.entity", lambda a: a[:-1])),
+    "more ranks than labels": (GRAPHS, array("source_labels.rank", lambda a: np.append(a, a[:1]))),
+    "codes of 64 bits": (GRAPHS, array("source_attributes.language.codes", lambda a: a.astype(np.int64))),
+    "texts in a table": (GRAPHS, array("source_attributes.value.data", lambda a: a[:, None])),
     "a split less": (GRAPHS, in_arrays(lambda arrays: arrays.pop("valid"))),
     "an array more": (GRAPHS, in_arrays(lambda arrays: arrays.update(more=np.zeros(1)))),
     "more entities than vectors": (WEIGHTS, lambda path: more_entities(path.parent / WORDS)),
@@ -303,7 +325,7 @@ HOSTILE = {
 
 def more_entities(path):
     vocabulary = json.loads(path.read_text(encoding="utf-8"))
-    vocabulary["source"]["entities"].append("one more")
+    vocabulary["source"]["ids"].append("one more")
     path.write_text(json.dumps(vocabulary))
 
 

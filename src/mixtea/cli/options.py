@@ -22,11 +22,18 @@ Source = Annotated[
 ]
 Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]
 Links = Annotated[
-    Path | None,
-    typer.Option(help="Known links, 20 % of which validate: .tsv .csv .parquet .sssom.tsv, or RDF (owl:sameAs ...)."),
+    list[Path] | None,
+    typer.Option(
+        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .parquet .sssom.tsv, or RDF "
+        "(owl:sameAs ...)."
+    ),
 ]
-ValidLinks = Annotated[Path | None, typer.Option(help="Links for validation; then all of --links train.")]
-TestLinks = Annotated[Path | None, typer.Option(help="Links that are only scored, never learned from.")]
+ValidLinks = Annotated[
+    list[Path] | None, typer.Option(help="Links for validation; then all of --links train. Repeatable.")
+]
+TestLinks = Annotated[
+    list[Path] | None, typer.Option(help="Links that are only scored, never learned from. Repeatable.")
+]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
 OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
 Words = list[str] | None
@@ -37,7 +44,7 @@ KeepPredicates = Annotated[
 DropPredicates = Annotated[Words, typer.Option(metavar="IRI", help="Drop triples of this predicate; repeatable.")]
 Namespaces = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities that start so only; repeatable.")]
 Language = Annotated[
-    Words, typer.Option(metavar="TAG", help="Language of the names shown, best first; repeatable (en, then none).")
+    Words, typer.Option(metavar="TAG", help="Language of the labels shown, best first; repeatable (en, then none).")
 ]
 Limit = Annotated[
     Words,

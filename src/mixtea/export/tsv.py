@@ -31,7 +31,7 @@ def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> in
     frame = _decided(candidates.to_frame(), mapping)
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
     frame["probability"] = frame["probability"].map("{:.6f}".format)
-    _check(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the label.")
+    _check(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the id.")
     with atomic_file(path) as temporary:
         frame.to_csv(temporary, **_FORMAT)
     return len(frame)

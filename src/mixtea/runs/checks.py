@@ -16,6 +16,7 @@ from mixtea.config import PRESETS, Config
 from mixtea.data.checks import Arrays, check_finite, check_history, check_lengths, check_within, is_number, is_numbers
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
+from mixtea.runs.text_checks import check_texts, text_forms
 from mixtea.runs.untrusted import PLAIN_NAME, Form
 from mixtea.vote.trace import COLUMNS
 
@@ -100,46 +101,46 @@ def check_config(settings: Any) -> Config:
 
 
 def check_vocabulary(vocabulary: Any) -> dict[str, dict[str, Any]]:
-    """vocabulary.json: of both sides the labels, each once, and what people call them."""
+    """vocabulary.json: of both sides the ids and the relations, each once, and the prefixes."""
     for side in SIDES:
         words = vocabulary[side]
-        for name in ("entities", "relations"):
-            labels = words[name]
-            if not isinstance(labels, list) or not all(type(label) is str for label in labels):
-                raise TypeError(f"the {name} of the {side} are no list of labels")
-            if len(set(labels)) != len(labels):
-                raise ValueError(f"the {name} of the {side} repeat a label")
-        if not is_words(words["names"]) or not is_words(words.get("prefixes", {})):
-            raise TypeError(f"the names or prefixes of the {side} are no words")
-        if not is_count(words["n_attribute_triples"]):
-            raise TypeError(f"the number of attribute triples of the {side} is no count")
+        for name in ("ids", "relations"):
+            found = words[name]
+            if not isinstance(found, list) or not all(type(word) is str for word in found):
+                raise TypeError(f"the {name} of the {side} are no list of words")
+            if len(set(found)) != len(found):
+                raise ValueError(f"the {name} of the {side} repeat a word")
+        if not is_words(words.get("prefixes", {})):
+            raise TypeError(f"the prefixes of the {side} are no words")
     return vocabulary
 
 
+PAIRS = (*SPLITS, "rejected")
 GRAPH_FORMS: dict[str, Form] = {
     **{f"{side}_triples": ("I64", (None, 3)) for side in SIDES},
-    **dict.fromkeys(SPLITS, ("I64", (None, 2))),
+    **dict.fromkeys(PAIRS, ("I64", (None, 2))),
+    **{name: form for side in SIDES for name, form in text_forms(side).items()},
 }
 
 
 def check_task(about: Mapping[str, Any], vocabulary: dict[str, dict[str, Any]], arrays: Arrays) -> Task:
-    """graphs.safetensors: triples and links between entities and relations that there are."""
-    source, target = (_graph(vocabulary[side], arrays[f"{side}_triples"], side) for side in SIDES)
-    for split in SPLITS:
-        check_within(arrays[split][:, 0], source.n_entities, f"a {split} link's source")
-        check_within(arrays[split][:, 1], target.n_entities, f"a {split} link's target")
+    """graphs.safetensors: triples, texts and links of entities and relations that there are."""
+    source, target = (_graph(vocabulary[side], arrays, side) for side in SIDES)
+    for name in PAIRS:
+        check_within(arrays[name][:, 0], source.n_entities, f"a {name} pair's source")
+        check_within(arrays[name][:, 1], target.n_entities, f"a {name} pair's target")
     if not len(arrays["train"]):
         raise ValueError("there is no training link")
     train, valid, test = (arrays[split] for split in SPLITS)
-    return Task(about["task"], source, target, train, valid, test, about["fold"])
+    return Task(about["task"], source, target, train, valid, test, about["fold"], rejected=arrays["rejected"])
 
 
-def _graph(words: dict[str, Any], triples: np.ndarray, side: str) -> Graph:
-    entities, relations = (np.array(words[name], dtype=object) for name in ("entities", "relations"))
-    for column, known in enumerate((entities, relations, entities)):
+def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
+    ids, relations = (np.array(words[name], dtype=object) for name in ("ids", "relations"))
+    triples = arrays[f"{side}_triples"]
+    for column, known in enumerate((ids, relations, ids)):
         check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
-    more = (words["n_attribute_triples"], words["names"], words.get("prefixes", {}))
-    return Graph(entities, relations, triples, *more)
+    return Graph(ids, relations, triples, *check_texts(arrays, side, len(ids)), words.get("prefixes", {}))
 
 
 def weight_forms(task: Task, config: Config) -> dict[str, Form]:

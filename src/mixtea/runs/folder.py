@@ -22,12 +22,13 @@ from safetensors.numpy import save_file
 
 from mixtea.config import Config
 from mixtea.data.checks import check_finite, is_numbers
-from mixtea.data.task import SPLITS, Task
+from mixtea.data.task import Task
 from mixtea.errors import RunError, shorten
 from mixtea.match.answers import Answers
 from mixtea.runs import checks
 from mixtea.runs.answers import candidate_arrays, candidate_forms, check_answers, mapping_arrays, mapping_forms
 from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
+from mixtea.runs.text_checks import text_arrays
 from mixtea.runs.untrusted import (
     AGAIN,
     MIB,
@@ -236,20 +237,17 @@ def _untimed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def vocabulary(task: Task) -> dict[str, Any]:
     return {
-        side: {
-            "entities": graph.ids.tolist(),
-            "relations": graph.relations.tolist(),
-            "names": graph.names,
-            "prefixes": graph.prefixes,
-            "n_attribute_triples": graph.n_attribute_triples,
-        }
+        side: {"ids": graph.ids.tolist(), "relations": graph.relations.tolist(), "prefixes": graph.prefixes}
         for side, graph in (("source", task.source), ("target", task.target))
     }
 
 
 def graph_arrays(task: Task) -> dict[str, np.ndarray]:
-    arrays = {"source_triples": task.source.triples, "target_triples": task.target.triples}
-    return {k: np.ascontiguousarray(v, np.int64) for k, v in (arrays | {s: getattr(task, s) for s in SPLITS}).items()}
+    """Triples, links and rejected pairs as int64, and the arrays of the texts."""
+    numbers = {"source_triples": task.source.triples, "target_triples": task.target.triples}
+    numbers |= {name: getattr(task, name) for name in checks.PAIRS}
+    texts = {**text_arrays(task.source, "source"), **text_arrays(task.target, "target")}
+    return {name: np.ascontiguousarray(array, np.int64) for name, array in numbers.items()} | texts
 
 
 def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
@@ -258,7 +256,7 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
         path.write_text(text, encoding="utf-8")
     except UnicodeEncodeError as error:
         around = shorten(text[max(error.start - 20, 0) : error.end + 20])
-        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the label.") from None
+        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the text.") from None
 
 
 def _draw(run: Run, path: Path) -> None:

@@ -22,9 +22,10 @@ from mixtea.runs.checks import GRAPH_FORMS, check_config, check_task, check_voca
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.lock import alone
 from mixtea.runs.state_file import read_state_file, write_state_file
-from mixtea.runs.untrusted import fingerprint, named
+from mixtea.runs.text_checks import KINDS
+from mixtea.runs.untrusted import check_forms, fingerprint, named
 
-KIND = "mixtea start 2"
+KIND = "mixtea start 3"
 OWN = re.compile(rf"{NAME.pattern}|next\.safetensors")
 
 
@@ -130,9 +131,8 @@ class Unfinished:
             return None
         held = read_state_file(self.path, KIND)
         with named(self.path):
-            for name, (_, shape) in GRAPH_FORMS.items():
-                if held["arrays"][name].dtype != np.int64 or held["arrays"][name].shape[1:] != shape[1:]:
-                    raise ValueError(f"{name} is of another form")
+            kinds = {name: (KINDS.get(str(a.dtype), ""), a.shape) for name, a in held["arrays"].items()}
+            check_forms(kinds, GRAPH_FORMS)
             task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
             task = replace(task, warnings=tuple(map(str, held["warnings"])))
             others = {name: held[name] for name in ("warm_start", "warm_checksum", "replaces")}

@@ -145,7 +145,12 @@ def _finite(word: str) -> float:
 
 def read_arrays(path: Path, forms: Mapping[str, Form]) -> dict[str, np.ndarray]:
     """Arrays of these names and forms, no more and no fewer; looked at before memory is taken for them."""
-    found = array_forms(path)
+    check_forms(array_forms(path), forms)
+    return load_file(path)
+
+
+def check_forms(found: Mapping[str, tuple[str, tuple[int, ...]]], forms: Mapping[str, Form]) -> None:
+    """Refuse arrays of other names or forms."""
     if found.keys() != forms.keys():
         strange = sorted(found.keys() ^ forms.keys())
         raise ValueError(f"it has the arrays {', '.join(sorted(found)) or 'none'}; in question: {', '.join(strange)}")
@@ -156,7 +161,6 @@ def read_arrays(path: Path, forms: Mapping[str, Form]) -> dict[str, np.ndarray]:
         if kind != found[name][0] or not fits:
             wanted = "x".join("n" if n is None else str(n) for n in shape)
             raise ValueError(f"{name} is {found[name][0]} {list(found[name][1])}, not {kind} {wanted}")
-    return load_file(path)
 
 
 def array_forms(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
