@@ -97,6 +97,8 @@ class TextColumn:
 
     def ranks(self) -> np.ndarray:
         """int64 [n_texts]: the place of each text in the order of code points."""
+        if not self.n_texts:
+            return np.empty(0, dtype=np.int64)
         import pyarrow.compute as pc
 
         order = pc.array_sort_indices(_arrow(self.data, self.offsets)).to_numpy()
@@ -146,7 +148,9 @@ def _ends(lengths: np.ndarray) -> np.ndarray:
 
 
 def _distinct(data: np.ndarray, offsets: np.ndarray) -> TextColumn:
-    """A row for each of the texts, the same code for the same text."""
+    """A row for each of the texts, the same code for the same text. Where there is none, Arrow is not needed."""
+    if len(offsets) == 1:
+        return TextColumn(_NO_BYTES, offsets, np.empty(0, dtype=np.int32))
     found = _arrow(data, offsets).dictionary_encode()
     return TextColumn(*_arrays(found.dictionary), np.array(found.indices.to_numpy(), dtype=np.int32))
 
