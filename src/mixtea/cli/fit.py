@@ -11,7 +11,8 @@ import typer
 from mixtea.cli import options
 from mixtea.cli.training import train_and_save
 from mixtea.compute.torchrun import is_first
-from mixtea.config import Config, parse_setting, read_settings
+from mixtea.config import Config, parse_setting
+from mixtea.data.formats.settings import read_settings
 from mixtea.data.task import load_task
 from mixtea.errors import ConfigError
 from mixtea.runs.resume import begun, resumed
