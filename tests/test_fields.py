@@ -54,7 +54,7 @@ def test_a_list_of_names_is_the_same_from_everywhere():
     "names, message",
     [
         ("red", r"flags must be a list of names, not 'red': what it shows\."),
-        (["red", 1], r"flags must be a list of names, not \['red', 1\]"),
+        (["red", 1], r"flags must be a list of names, not \('red', 1\)"),
         ({"red"}, "flags must be a list of names"),
         (["red", "blue", "red"], r"flags names 'red' twice: what it shows\."),
         (["red", ""], "flags holds '', which is no plain name"),

@@ -248,23 +248,13 @@ class MixTEA:
         folder: PathOrStr,
         *,
         overwrite: bool = False,
-        report: bool = False,
-        changes: pd.DataFrame | None = None,
+        pages: Table[str, str] | None = None,
     ) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
-        With `report` it holds a page about the run, report.html; `changes` (see report.changes) become changes.tsv.
+        `pages` are texts for people by the names of their files, report.html and changes.tsv; `mixtea.train` makes them.
         """
         self._check_fitted()
-        pages = {}
-        if report:
-            from mixtea.report import make_report
-
-            pages["report.html"] = make_report(self)
-        if changes is not None:
-            from mixtea.export.tsv import changes_text
-
-            pages["changes.tsv"] = changes_text(changes)
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
         about = {
             "preset": self.preset,
@@ -281,7 +271,7 @@ class MixTEA:
             "versions": versions(),
         }
         last = {} if self._last is None else _as_arrays(self._last)
-        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about, pages)
+        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about, pages or {})
         write_run(run, Path(folder), overwrite=overwrite)
 
     @classmethod

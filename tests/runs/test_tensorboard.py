@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from mixtea import MixTEA, cli
 from mixtea.errors import MissingExtraError, RunError
-from mixtea.measure.tensorboard import TensorBoard, tag
+from mixtea.runs.tensorboard import TensorBoard, tag
 
 SHORT = dict(max_epochs=4, validate_every=2, entity_dim=16, relation_dim=8, propagation_rounds=1, device="cpu")
 
