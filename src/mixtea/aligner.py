@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-import mixtea
+from mixtea import __version__
 from mixtea.compute import distributed
 from mixtea.compute.memory import enough_memory
 from mixtea.config import Config
@@ -252,7 +252,7 @@ class MixTEA:
     ) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
-        `pages` are texts for people by the names of their files, report.html and changes.tsv; `mixtea.train` makes them.
+        `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
         """
         self._check_fitted()
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
@@ -343,4 +343,4 @@ def describe_device(device: torch.device) -> str:
 def versions() -> dict[str, str]:
     names = ("numpy", "scipy", "pandas", "safetensors")
     found = {name: version(name) for name in names} | {"torch": str(torch.__version__)}
-    return {"mixtea": mixtea.__version__, "python": platform.python_version()} | found
+    return {"mixtea": __version__, "python": platform.python_version()} | found

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-import mixtea
+from mixtea import __version__
 from mixtea.config import Config
 from mixtea.data.checksum import checksum
 from mixtea.data.task import Task
@@ -151,7 +151,7 @@ class Study:
     def _next(self, optuna: Any, watch: Watch) -> Trial:
         """The next trial; settings that were tried before have the same value again and are not trained twice."""
         asked = self._study(optuna).ask(self._distributions())
-        trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, mixtea.__version__)
+        trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, __version__)
         watch.begins(trial.number, trial.settings)
         for known in self.trials:
             if known.settings == trial.settings and known.state != "failed":
