@@ -81,7 +81,8 @@ class Study:
         self.config = Config.preset(preset, **self.settings)
         fixed = {name: value for name, value in self.settings.items() if name not in ("device", "seed")}
         self.about: dict[str, Any] = {
-            "task": task.name, "fold": task.fold, "checksum": checksum(task), "preset": preset, "settings": fixed,
+            "task": task.name, "fold": task.fold, "checksum": checksum(task), "preset": preset,
+            "settings": json.loads(json.dumps(fixed)),  # as they are read again: lists of names are tuples here
             "ranges": [str(one) for one in ranges], "seed": self.config.seed,
         }  # fmt: skip
         self.trials = self._read()
