@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting, read_settings
+from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting
+from mixtea.data.formats.settings import read_settings
 from mixtea.errors import ConfigError
 from mixtea.tune.ranges import parse_ranges
 

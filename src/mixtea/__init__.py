@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mixtea.data.task import Task, load_task
     from mixtea.errors import ConfigError, DataError, MixTEAError, RunError
     from mixtea.example import load_example
+    from mixtea.train import train
 
 try:
     __version__ = version("mixtea")
@@ -38,6 +39,7 @@ __all__ = [
     "Task",
     "load_example",
     "load_task",
+    "train",
 ]
 
 _ROOMS = {
@@ -54,4 +56,11 @@ def __getattr__(name: str) -> Any:
     for room, names in _ROOMS.items():
         if name in names:
             return getattr(import_module(room), name)
+    if name == "train":  # the module can be called like the function of the same name in it
+        return import_module("mixtea.train")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, whether they were used already or not."""
+    return sorted([*__all__, "__version__"])

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-import mixtea
+from mixtea import __version__
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device, describe_device
@@ -302,23 +302,13 @@ class MixTEA:
         folder: PathOrStr,
         *,
         overwrite: bool = False,
-        report: bool = False,
-        changes: pd.DataFrame | None = None,
+        pages: Table[str, str] | None = None,
     ) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
-        With `report` it holds a page about the run, report.html; `changes` (see report.changes) become changes.tsv.
+        `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
         """
         self._check_fitted()
-        pages = {}
-        if report:
-            from mixtea.report import make_report
-
-            pages["report.html"] = make_report(self)
-        if changes is not None:
-            from mixtea.export.tsv import changes_text
-
-            pages["changes.tsv"] = changes_text(changes)
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
         about = {
             "preset": self.preset,
@@ -337,7 +327,7 @@ class MixTEA:
         }
         run = Run(
             self.task_, self.config, weights, self._records, self._trace, opinion_arrays(self._last), self.answers_,
-            self.metrics_, about, pages,
+            self.metrics_, about, pages or {},
         )  # fmt: skip
         write_run(run, Path(folder), overwrite=overwrite)
 
@@ -395,4 +385,4 @@ def _opinions(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> Sto
 def versions() -> dict[str, str]:
     names = ("numpy", "scipy", "pandas", "safetensors")
     found = {name: version(name) for name in names} | {"torch": str(torch.__version__)}
-    return {"mixtea": mixtea.__version__, "python": platform.python_version()} | found
+    return {"mixtea": __version__, "python": platform.python_version()} | found

@@ -8,24 +8,23 @@ numbers. The preset "text" takes the letter of the text instead; the preset "bes
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import json
-import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, get_type_hints
+from functools import partial
+from typing import Any
 
-from mixtea.errors import ConfigError, shorten
-from mixtea.text import shortened
+from mixtea.errors import ConfigError
+from mixtea.fields import Fields, Names, plain_names, setting, shown, written
+
+_field = partial(setting, text=None)  # and what the paper's text says, where it says otherwise
 
 
-def _field(default: Any, why: str, *, low: float | None = None, high: float | None = None,
-           below: float | None = None, choices: tuple[str, ...] = (), text: Any = None) -> Any:  # fmt: skip
-    """A setting with its reason; `low` and `high` are allowed values, `below` is the first that is too large."""
-    metadata = {"why": why, "low": low, "high": high, "below": below, "choices": choices, "text": text}
-    return dataclasses.field(default=default, metadata=metadata)
+def _voter_names(names: Names) -> str:
+    """What keeps names from being those of voters; "" if nothing does."""
+    if not names:
+        return "names nobody"
+    strange = [name for name in names if not name.isidentifier()]
+    return plain_names(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +77,7 @@ class Config:
     )
     voters: tuple[str, ...] = _field(
         ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
-        "it), propagation, agreement, or voters of other packages")  # fmt: skip
+        "it), propagation, agreement, or voters of other packages", problem=_voter_names)  # fmt: skip
     vote_weights_from: str = _field(
         "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
         choices=("student", "teacher"), text="teacher")  # fmt: skip
@@ -145,7 +144,9 @@ class Config:
         "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
         choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
     decode_voters: tuple[str, ...] = _field(
-        ("forward", "backward"), "whose scores are decoded: names as in voters; forward and backward are the student's"
+        ("forward", "backward"),
+        "whose scores are decoded: names as in voters; forward and backward are the student's",
+        problem=_voter_names,
     )
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
@@ -172,8 +173,7 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
+        SETTINGS.check(self)
         if self.normaliser == "moments" and self.temperature < MOMENTS_TEMPERATURE:
             raise ConfigError(f"normaliser=moments needs a temperature of at least {MOMENTS_TEMPERATURE}.")
         if not self.only_vectors_vote and (self.teaching, self.search, self.metric) != ("mixture", "exact", "cosine"):
@@ -188,14 +188,12 @@ class Config:
     def preset(cls, name: str = "best", **settings: Any) -> Config:
         """The settings of a preset, changed by `settings`."""
         if name not in PRESETS:
-            raise ConfigError(f"preset {_shown(name)} is unknown. Choose one of {', '.join(PRESETS)}.")
+            raise ConfigError(f"preset {shown(name)} is unknown. Choose one of {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **settings})
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Config:
-        unknown = [name for name in settings if name not in FIELDS]
-        if unknown:
-            raise ConfigError(" ".join(_unknown(name) for name in unknown))
+        SETTINGS.check_names(settings)
         return cls(**settings)
 
     @property
@@ -224,117 +222,25 @@ class Config:
         return self.from_dict({**self.to_dict(), **settings})
 
 
-def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
-    kind, meta = TYPES[field.name], field.metadata
-    if kind == tuple[str, ...]:
-        return _checked_names(field, value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1000:
-        value = float(value)
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise ConfigError(f"{field.name} must be {_NAMES[kind]}, not {_shown(value)}: {meta['why']}.")
-    if meta["choices"] and value not in meta["choices"]:
-        choices = ", ".join(meta["choices"])
-        raise ConfigError(f"{field.name} must be one of {choices}, not {_shown(value)}: {meta['why']}.")
-    low, high, below = meta["low"], meta["high"], meta["below"]
-    inside = (low is None or value >= low) and (high is None or value <= high) and (below is None or value < below)
-    if not inside:
-        raise ConfigError(f"{field.name} must be {allowed(field)}, not {_shown(value)}: {meta['why']}.")
-    return value
-
-
-def _checked_names(field: dataclasses.Field[Any], value: Any) -> tuple[str, ...]:
-    names = tuple(value) if isinstance(value, list | tuple) else None
-    if not names or not all(isinstance(n, str) and n.isidentifier() for n in names) or len({*names}) < len(names):
-        raise ConfigError(
-            f"{field.name} must be a list of names, each once, not {_shown(value)}: {field.metadata['why']}."
-        )
-    return names
-
-
-def _shown(value: Any) -> str:
-    return shortened(repr(value), LONGEST_VALUE)
-
-
-def allowed(field: dataclasses.Field[Any]) -> str:
-    """The range or the choices of a field, in words."""
-    meta = field.metadata
-    parts = [f"at least {meta['low']}"] if meta["low"] is not None else []
-    parts += [f"at most {meta['high']}"] if meta["high"] is not None else []
-    parts += [f"below {meta['below']}"] if meta["below"] is not None else []
-    return " | ".join(meta["choices"]) or " and ".join(parts) or _NAMES[TYPES[field.name]]
-
-
 def parse_setting(assignment: str) -> tuple[str, Any]:
-    """`field=value` of the command line into the field's type."""
-    name, equals, text = assignment.partition("=")
-    name = name.strip()
-    if not equals:
-        raise ConfigError(f"{shorten(assignment)} is not of the form field=value.")
-    if name not in FIELDS:
-        raise ConfigError(_unknown(name))
-    if TYPES[name] is str:
-        return name, text.strip()
-    if TYPES[name] == tuple[str, ...]:
-        return name, tuple(part.strip() for part in text.split(","))
-    try:
-        value = json.loads(text.strip().lower())
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, int | float):
-        raise ConfigError(f"{name} must be {_NAMES[TYPES[name]]}, not {shorten(text)}.")
-    return name, value
-
-
-def read_settings(path: Path) -> dict[str, Any]:
-    """Settings from a TOML file of `field = value` lines, or from a run's config.json."""
-    from mixtea.data.safe.open import opened
-    from mixtea.data.safe.problems import UnreadableError
-
-    kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
-    try:
-        with opened(path) as file:
-            data = file.read(LONGEST_SETTINGS + 1)
-        if len(data) > LONGEST_SETTINGS:
-            raise ConfigError(f"more than {LONGEST_SETTINGS:,} bytes, which no settings need. Name another file.")
-        text = data.decode("utf-8")
-        settings = json.loads(text) if kind == "JSON" else tomllib.loads(text)
-        if not isinstance(settings, dict):
-            raise ConfigError("not a table of settings. Write field = value lines, or a JSON object.")
-        Config.from_dict(settings)
-    except UnreadableError as error:
-        what, todo = error.problem.what.removeprefix("cannot be read "), error.problem.todo
-        raise ConfigError(f"{path}: cannot be read ({what.strip('()')}). {todo}") from None
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {str(error)[:LONGEST_MESSAGE]}") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: not valid {kind}: nested too deeply, which no settings are.") from None
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{path}: not valid {kind}: {str(error)[:LONGEST_MESSAGE]}.") from None
-    return dict(settings)
+    """`field=value` of the command line, the value as far as its text tells; a `Config` checks it."""
+    return SETTINGS.parse(assignment)
 
 
 def describe() -> str:
     """All fields as a Markdown table: the documentation of the settings is made from the settings."""
     rows = ["| field | paper | best | text | allowed | what it does |", "|---|---|---|---|---|---|"]
     for name, field in FIELDS.items():
-        others = (f"`{PRESETS[preset][name]}`" if name in PRESETS[preset] else "" for preset in ("best", "text"))
-        bounds = allowed(field).replace("|", "\\|")
-        rows.append(f"| `{name}` | `{field.default}` | {' | '.join(others)} | {bounds} | {field.metadata['why']} |")
+        others = (f"`{written(PRESETS[one][name])}`" if name in PRESETS[one] else "" for one in ("best", "text"))
+        bounds, why = SETTINGS.allowed(name).replace("|", "\\|"), field.metadata["why"]
+        rows.append(f"| `{name}` | `{written(field.default)}` | {' | '.join(others)} | {bounds} | {why} |")
     return "\n".join(rows)
 
 
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, FIELDS, n=1)
-    return f"There is no setting {shorten(name)}." + (f" Did you mean {near[0]!r}?" if near else "")
-
-
-LONGEST_SETTINGS, LONGEST_MESSAGE, LONGEST_VALUE = 1 << 14, 2000, 100  # bytes, characters
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
-FIELDS = {field.name: field for field in dataclasses.fields(Config)}
-TYPES = get_type_hints(Config)
-_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
-_NAMES[tuple[str, ...]] = "names"
+SETTINGS = Fields(Config, "setting", "field=value")
+FIELDS, TYPES = SETTINGS.by_name, SETTINGS.types
 ALL_VOTERS = ("forward", "backward", "propagation", "agreement")
 VECTORS = frozenset({"forward", "backward"})
 PRESETS: dict[str, dict[str, Any]] = {

@@ -285,22 +285,6 @@ def test_info_as_json(mixtea):
     assert code == 0 and json.loads(out)["versions"]["mixtea"]
 
 
-def test_reading_exporting_and_help_start_without_torch(folder):
-    """In a process of its own, as `python -m mixtea`."""
-    program = (
-        "import sys; import mixtea.runs.folder, mixtea.export.tsv\n"
-        "from mixtea import load_task; from mixtea.cli import main\n"
-        "load_task(sys.argv[1]); sys.argv = ['mixtea', 'fit', '--help']\n"
-        "try: main()\n"
-        "except SystemExit as stop: assert not stop.code\n"
-        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    done = subprocess.run([sys.executable, "-m", "mixtea", "score", folder], capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.startswith("error: ") and "run.json" in done.stderr
-
-
 def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea):
     code, out, err = mixtea(
         "fit", folder, "--out", tmp_path / "r", "--preset", "paper", "--set", "normaliser=moments", *SHORT

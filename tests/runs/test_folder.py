@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import labelled, write
 
-from mixtea import MixTEA, RunError, load_task
+from mixtea import MixTEA, RunError, load_task, train
 from mixtea.data.checksum import checksum
 from mixtea.runs.checks import weight_forms
 from mixtea.runs.folder import FORMAT, read_run, seal
@@ -40,9 +40,7 @@ def contents(folder):
 
 
 def test_the_same_task_settings_and_seed_give_the_same_bytes(tiny, run, tmp_path):
-    again = MixTEA(**SHORT).fit(tiny)
-    again.metrics_ = again.score()
-    again.save(tmp_path / "again", report=True)
+    train(tiny, tmp_path / "again", **SHORT)
     assert contents(tmp_path / "again") == contents(run) and len(contents(run)) == 9
     MixTEA.load(run).save(tmp_path / "copied")
     assert contents(tmp_path / "copied") == contents(run)
@@ -66,7 +64,8 @@ def test_what_a_program_hands_over_can_be_read_again(tiny, tmp_path):
 def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
     task = replace(tiny, name="caf\udce9\ud800")
     assert task.name == r"caf\udce9\ud800"
-    MixTEA(**SHORT).fit(task).save(tmp_path / "run", report=True)
+    train(task, tmp_path / "run", **SHORT)
+    assert (tmp_path / "run" / "report.html").exists()
     assert MixTEA.load(tmp_path / "run").task_.name == task.name
 
 

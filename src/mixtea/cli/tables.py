@@ -12,6 +12,7 @@ from rich.text import Text
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
+from mixtea.fields import assignments
 from mixtea.text import LONGEST_LABEL, METRICS, decoded_by, visible
 
 SIDES = ("source", "target")
@@ -25,7 +26,7 @@ def text(value: object, longest: int = LONGEST_TEXT) -> Text:
 
 def approximate_label(config: Config) -> str:
     """`votes_every=2, normaliser=moments` and the like; empty for an exact run."""
-    return ", ".join(f"{name}={value}" for name, value in config.approximations().items())
+    return ", ".join(assignments(config.approximations()))
 
 
 def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config) -> Table:
@@ -101,7 +102,7 @@ def estimate_table(estimates: Mapping[str, Any]) -> Table:
         table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
     for preset in PRESETS:
         row = estimates[preset]
-        changes = " ".join(f"--set {name}={value}" for name, value in row["suggestion"].items())
+        changes = " ".join(f"--set {one}" for one in assignments(row["suggestion"]))
         advice = f"{changes}: {_duration(row['seconds_with_suggestion'])}" if changes else "none needed"
         times = (_duration(row["seconds_per_epoch"]), str(row["epochs"]), _duration(row["seconds"]))
         table.add_row(preset, f"{row['mib']:,} MiB", *times, advice)

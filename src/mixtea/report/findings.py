@@ -14,6 +14,7 @@ import pandas as pd
 from mixtea.config import FIELDS, Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
+from mixtea.fields import written
 from mixtea.match.calibration import BINS
 from mixtea.match.candidates import Candidates
 from mixtea.text import LONGEST_LABEL, METRICS, visible
@@ -58,7 +59,12 @@ def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:
     """A row a setting that is not as the preset has it: its name, both values, what it does."""
     usual, here = Config.preset(preset).to_dict(), config.to_dict()
     return [
-        {"field": name, "preset": usual[name], "here": here[name], "why": FIELDS[name].metadata["why"]}
+        {
+            "field": name,
+            "preset": written(usual[name]),
+            "here": written(here[name]),
+            "why": FIELDS[name].metadata["why"],
+        }
         for name in here
         if here[name] != usual[name]
     ]

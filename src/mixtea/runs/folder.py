@@ -74,6 +74,8 @@ class Run:
 
 def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
     """Write all files of a run into a new folder, which appears whole or not at all."""
+    for name in sorted(run.pages.keys() - PAGES):
+        raise RunError(f"{folder / name}: no page of a run, which has {' and '.join(PAGES)}.")
     with atomic_folder(folder, overwrite=overwrite) as temporary:
         _write_json(temporary / "config.json", run.config.to_dict())
         _write_json(temporary / "vocabulary.json", vocabulary(run.task), indent=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -96,6 +97,15 @@ class Unfinished:
     def epoch(self) -> int | None:
         """The epoch of the newest checkpoint, None if there is none."""
         return next(map(epoch_of, Checkpoints(self.folder).files()), None)
+
+    def how_to_go_on(self) -> str:
+        """What is saved of the training, and the command that goes on with it; "" if it has not begun."""
+        epoch = self.epoch()
+        words = ["mixtea", "fit", "--resume", "--out", str(self.out)]
+        words += ["--overwrite"] if (self.out / "run.json").exists() else []
+        if epoch is None:
+            return f"No epoch was saved. Begin again with: {shlex.join(words)}" if self.path.exists() else ""
+        return f"Saved: the state after epoch {epoch}. Go on with: {shlex.join(words)}"
 
     def check_free(self, *, overwrite: bool) -> None:
         """Refuse to begin where a training could go on instead, unless told to."""
