@@ -243,7 +243,7 @@ class _Training:
 
     def _introduce(self, aligner: MixTEA) -> None:
         """Say what is trained on what, and what may be wrong with it."""
-        from mixtea.aligner import choose_device, describe_device
+        from mixtea.compute.device import choose_device, describe_device
 
         config = aligner.config
         place = describe_device(choose_device(config.device))
