@@ -144,6 +144,11 @@ def wait_until(true: Callable[[], object], process: subprocess.Popen | None = No
         time.sleep(0.01)
 
 
+def wait_until_halted(process: subprocess.Popen) -> None:
+    """Wait for a process that halts itself (SIGSTOP); it goes on with SIGCONT."""
+    assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]), "it ended instead"
+
+
 def wait_for_line(stream: Iterable[str], text: str) -> str:
     """The first line with this text that a process says; all up to there is read."""
     said = []
