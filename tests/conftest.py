@@ -23,8 +23,18 @@ settings.register_profile("side by side", deadline=None, suppress_health_check=[
 settings.load_profile("side by side")
 
 
+COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "data", "runs"))
+
+
 def pytest_configure() -> None:
     processes.prepare()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What scripts/test wants covered is covered by the tests of these rooms; others are quicker uncounted."""
+    for item in items:
+        if not str(item.path).startswith(COVERING):
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(scope="session", autouse=True)

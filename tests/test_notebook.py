@@ -48,13 +48,8 @@ def test_every_cell_runs(tmp_path, monkeypatch):
     notebook = shorter(nbformat.read(NOTEBOOK, as_version=4))
     work = tmp_path / "work"
     work.mkdir()
-    NotebookClient(
-        notebook,
-        timeout=LONG,
-        startup_timeout=LONG,
-        kernel_manager_class=OwnKernel,
-        resources={"metadata": {"path": str(work)}},
-    ).execute()
+    place, patience = {"metadata": {"path": str(work)}}, dict(timeout=LONG, startup_timeout=LONG)
+    NotebookClient(notebook, kernel_manager_class=OwnKernel, resources=place, **patience).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [output.output_type for output in outputs].count("display_data") == 2  # two pictures
     assert not [output for output in outputs if output.output_type == "error"]

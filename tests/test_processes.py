@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,3 +98,10 @@ def test_nothing_is_left_of_a_test_that_fails_or_is_stopped(how, code, tmp_path)
         process.send_signal(signal.SIGTERM)
     assert process.wait() == code
     wait_until(lambda: not any(map(alive, family)))
+
+
+def test_nobody_starts_processes_otherwise():
+    here = Path(__file__).parent
+    starts = re.compile(r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(system|fork|popen)\(|\bpty\.")
+    known = {here / "processes.py", Path(__file__)}
+    assert [str(path) for path in here.rglob("*.py") if path not in known and starts.search(path.read_text())] == []
