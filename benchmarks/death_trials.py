@@ -12,7 +12,7 @@ from mixtea import MixTEA, Task, cli, load_task
 from mixtea.errors import MixTEAError
 from mixtea.runs.folder import read_run
 
-NOT_COMPARED = ("run.json", "report.html")  # they say when it was and how long it took
+NOT_COMPARED = ("run.json", "report.html", "curves.png")  # when it was, how long it took, and pictures of the rest
 SETTINGS = (
     "entity_dim=8", "relation_dim=4", "propagation_rounds=1", "validate_every=3", "propagation_every=4",
     "votes_every=2", "valid_needed=5", "patience=1000", "ramp_up_epochs=3", "vote_candidates=5",
@@ -70,7 +70,7 @@ def training(task: Path, out: Path, epochs: int, preset: str, *more: object) -> 
 
 
 def differing(one: Path, other: Path) -> list[str]:
-    """The files of two runs that are not the same, bytes of every file but two."""
+    """The files of two runs that are not the same, bytes of every file but three."""
     names = {p.name for folder in (one, other) if folder.exists() for p in folder.iterdir()}
     return [
         name

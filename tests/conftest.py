@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -16,9 +17,47 @@ from mixtea.data.labels import Labels
 SOURCE = "a\tr\tb\nb\tr\tc\nc\ts\td\na\ts\td\nd\tr\te\n"
 TARGET = "A\tr\tB\nB\tr\tC\nC\tp\tD\nA\tp\tD\nD\tr\tE\n"
 LINKS = "a\tA\nb\tB\nc\tC\nd\tD\ne\tE\n"
+# The preset `best`, as quick as it can be, for small graphs where accuracy is not the point
+SMALL_BEST = dict(
+    entity_dim=16, relation_dim=8, propagation_rounds=1, propagation_label_dim=64, propagation_relation_dim=16,
+    max_epochs=2, device="cpu",
+)  # fmt: skip
 # beside other tests an example may wait long for its turn, which says nothing about it
 settings.register_profile("side by side", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("side by side")
+
+
+COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "data", "runs"))
+
+
+def pytest_configure() -> None:
+    processes.prepare()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What scripts/test wants covered is covered by the tests of these rooms; others are quicker uncounted."""
+    for item in items:
+        if not str(item.path).startswith(COVERING):
+            item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left():
+    """No process outlives the tests that have started it."""
+    yield
+    try:
+        processes.wait_until(lambda: not processes.left_over(), seconds=60)
+    except AssertionError:
+        left = processes.left_over()
+        processes.kill_own()
+        pytest.fail("left behind by the tests: " + "; ".join(left))
+
+
+@pytest.fixture(autouse=True)
+def _ended():
+    """What a test has started ends with it, however it ends."""
+    yield
+    processes.end_all()
 
 
 def make_graph(triples: list[tuple[int, int, int]], n: int, prefix: str = "e", relation: str = "r") -> Graph:
@@ -59,6 +98,33 @@ def benchmark_files() -> dict[str, str | bytes]:
     }
 
 
+def rings_files(n: int = 30) -> dict[str, str | bytes]:
+    """A benchmark folder of two folds: rings with chords, alike on both sides but for some triples."""
+    triples = [(i, "next", (i + 1) % n) for i in range(n)] + [(i, "chord", (i * i + 2) % n) for i in range(n)]
+    links = [f"s{i}\tt{i}\n" for i in range(n)]
+    source, target = (
+        "".join(f"{side}{h}\t{r}\t{side}{t}\n" for h, r, t in kept)
+        for side, kept in (("s", triples), ("t", triples[4:]))
+    )
+    files: dict[str, str | bytes] = {"rel_triples_1": source, "rel_triples_2": target, "ent_links": "".join(links)}
+    for fold, train in ((1, links[::2]), (2, links[1::2])):
+        others = [link for link in links if link not in train]
+        splits = {"train": train, "valid": others[::3], "test": [link for link in others if link not in others[::3]]}
+        files |= {f"721_5fold/{fold}/{name}_links": "".join(lines) for name, lines in splits.items()}
+    return files
+
+
+@pytest.fixture(scope="session")
+def rings_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty entities a side: to read, and not to write in."""
+    return write(tmp_path_factory.mktemp("data") / "rings", rings_files())
+
+
+@pytest.fixture(scope="session")
+def rings(rings_folder: Path) -> Task:
+    return load_task(rings_folder)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write(tmp_path / "tiny", benchmark_files())
@@ -81,6 +147,13 @@ def mixtea(capsys, monkeypatch):
         return stopped.value.code or 0, out, err
 
     return call
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs without curves and reports to look at: to draw them takes longer than to train on a small graph."""
+    monkeypatch.setattr("mixtea.report.make_report", lambda aligner: "<!DOCTYPE html>")
+    monkeypatch.setattr("mixtea.measure.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG"))
 
 
 @pytest.fixture(scope="session")

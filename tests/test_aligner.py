@@ -24,23 +24,23 @@ def predictions(task, path, **settings):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_the_same_seed_gives_the_same_file_and_another_seed_another(example, tmp_path, preset):
-    vectors, text = predictions(example, tmp_path / "1", preset=preset)
-    again, same = predictions(example, tmp_path / "2", preset=preset)
-    other, different = predictions(example, tmp_path / "3", preset=preset, seed=2)
+def test_the_same_seed_gives_the_same_file_and_another_seed_another(rings, tmp_path, preset):
+    vectors, text = predictions(rings, tmp_path / "1", preset=preset)
+    again, same = predictions(rings, tmp_path / "2", preset=preset)
+    other, different = predictions(rings, tmp_path / "3", preset=preset, seed=2)
     assert torch.equal(vectors, again) and text == same
     assert not torch.equal(vectors, other) and text != different
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_test_links_never_reach_the_learning(example, tmp_path, preset):
+def test_test_links_never_reach_the_learning(rings, tmp_path, preset):
     """Other pairs of the same entities, and nonsense, in place of the test links: the same bits."""
-    vectors, text = predictions(example, tmp_path / "true", preset=preset)
-    shuffled = example.test.copy()
+    vectors, text = predictions(rings, tmp_path / "true", preset=preset)
+    shuffled = rings.test.copy()
     np.random.default_rng(0).shuffle(shuffled[:, 1])
     nonsense = np.zeros((7, 2), dtype=np.int64)
     for name, links in (("shuffled", shuffled), ("nonsense", nonsense), ("none", nonsense[:0])):
-        found, same = predictions(replace(example, test=links), tmp_path / name, preset=preset)
+        found, same = predictions(replace(rings, test=links), tmp_path / name, preset=preset)
         assert torch.equal(vectors, found) and text == same
 
 

@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
+import shlex
 import sys
 from pathlib import Path
 
+import pytest
+from conftest import SMALL_BEST
+from processes import run
+
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.M | re.S)
-SECONDS = 300
+QUICK = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
 
 
-def test_every_block_of_the_tutorial_runs(tmp_path):
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    for name, what in (("mixtea", "-m mixtea"), ("python", "")):
-        (commands / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {what} "$@"\n')
-        (commands / name).chmod(0o755)
-    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
-    path = f"{commands}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}
-    said = []
+def lines():
+    """(language, command): each line of a shell, each block of Python."""
     for language, text in BLOCK.findall((ROOT / "docs/tutorial.md").read_text(encoding="utf-8")):
-        command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
-        said.append(done.stdout + done.stderr)
-    everything = "\n".join(said)
+        for command in text.replace("\\\n", " ").splitlines() if language == "bash" else [text]:
+            yield language, command
+
+
+@pytest.fixture
+def shell(tmp_path, mixtea, monkeypatch):
+    """Do a command and give back what it says; `mixtea` works in this process, and learns for a moment only."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+    def call(language, command):
+        words = shlex.split(command) if language == "bash" else []
+        if words[:1] == ["mixtea"]:
+            code, out, err = mixtea(*words[1:], *(QUICK if words[1] == "fit" else []))
+        else:
+            python = f'python() {{ "{sys.executable}" "$@"; }}; '
+            program = ["bash", "-euo", "pipefail", "-c", python + command]
+            done = run(program if language == "bash" else [sys.executable, "-c", command], env=environment)
+            code, out, err = done.returncode, done.stdout, done.stderr
+        assert code == 0, f"{command}\n{out}\n{err}"
+        return out + err
+
+    return call
+
+
+def test_every_line_of_the_tutorial_works(shell, tmp_path):
+    everything = "\n".join(shell(*line) for line in lines())
     assert "234 train, 59 valid" in everything and "683 links" in everything
     assert "F1 0." in everything and "earlier mappings changed" in everything
     mapping = (tmp_path / "runs/world.sssom.tsv").read_text(encoding="utf-8")

@@ -8,34 +8,44 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
+from processes import run as run_process
 from rich.console import Console
 
-from mixtea import load_task
+from mixtea import MixTEA, load_task
 from mixtea.cli.progress import TrainingProgress
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """What `mixtea fit` with these settings leaves, made once."""
+    place = tmp_path_factory.mktemp("trained")
+    aligner = MixTEA(max_epochs=2, propagation_rounds=1, device="cpu").fit(load_task(write(place, benchmark_files())))
+    aligner.metrics_ = aligner.score()
+    aligner.save(place / "run", report=True)
+    return place / "run"
+
+
 @pytest.fixture
-def run(tiny, tmp_path, mixtea):
-    assert mixtea("fit", tmp_path / "tiny", "--out", tmp_path / "run", *SHORT)[0] == 0
-    return tmp_path / "run"
+def run(trained, tmp_path):
+    """A copy to break."""
+    return shutil.copytree(trained, tmp_path / "run")
 
 
 def test_ctrl_c_while_the_program_is_loaded(tmp_path):
     """Loading pandas takes a while; here it waits for the signal."""
-    write(tmp_path, {"pandas.py": "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"})
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    write(tmp_path, {"pandas.py": "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9999)\n"})
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     script = shutil.which("mixtea", path=Path(sys.executable).parent)
     for command in ([sys.executable, "-m", "mixtea"], [sys.executable, script]):
-        done = subprocess.run([*command, "info", "x"], env=environment, capture_output=True, text=True)
+        done = run_process([*command, "info", "x"], env=environment)
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
@@ -265,7 +275,7 @@ def test_decoders_are_chosen_on_the_command_line(run, tmp_path, mixtea):
     assert code == 2 and "decoder must be one of" in err
 
 
-def test_settings_from_toml_and_flags(folder, tmp_path, mixtea):
+def test_settings_from_toml_and_flags(folder, tmp_path, mixtea, undrawn):
     write(tmp_path, {"c.toml": "entity_dim = 8\nseed = 5\n"})
     code, _, _ = mixtea(
         "fit", folder, "--out", tmp_path / "r", "--config", tmp_path / "c.toml", "--set", "entity_dim=16", *SHORT
@@ -285,7 +295,7 @@ def test_info_as_json(mixtea):
     assert code == 0 and json.loads(out)["versions"]["mixtea"]
 
 
-def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea):
+def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea, undrawn):
     code, out, err = mixtea(
         "fit", folder, "--out", tmp_path / "r", "--preset", "paper", "--set", "normaliser=moments", *SHORT
     )
@@ -293,7 +303,7 @@ def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea):
     assert json.loads((tmp_path / "r" / "run.json").read_text())["approximations"] == {"normaliser": "moments"}
 
 
-def test_overwriting_a_run_takes_nothing_else_along(run, folder, mixtea):
+def test_overwriting_a_run_takes_nothing_else_along(run, folder, mixtea, undrawn):
     (run / "notes.txt").write_text("keep me")
     code, _, err = mixtea("fit", folder, "--out", run, "--overwrite", *SHORT)
     assert code == 2 and f"{run}: besides a run it holds notes.txt" in err and (run / "notes.txt").exists()
@@ -301,7 +311,7 @@ def test_overwriting_a_run_takes_nothing_else_along(run, folder, mixtea):
     assert mixtea("fit", folder, "--out", run, "--overwrite", *SHORT)[0] == 0
 
 
-def test_an_empty_folder_can_become_the_run(folder, tmp_path, mixtea, monkeypatch):
+def test_an_empty_folder_can_become_the_run(folder, tmp_path, mixtea, monkeypatch, undrawn):
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     assert mixtea("fit", folder, "--out", ".", *SHORT)[0] == 0
@@ -340,12 +350,12 @@ def test_score_says_what_it_ranks_among_and_what_was_learned(run, tmp_path, mixt
     assert mixtea("score", run, "--candidates", "some")[0] == 2
 
 
-def test_fit_passes_doubts_on(folder, tmp_path, mixtea):
+def test_fit_passes_doubts_on(folder, tmp_path, mixtea, undrawn):
     _, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
     assert "warning: only 2 train links" in err
 
 
-def test_a_run_can_be_repeated_from_its_own_settings(run, folder, tmp_path, mixtea):
+def test_a_run_can_be_repeated_from_its_own_settings(run, folder, tmp_path, mixtea, undrawn):
     assert mixtea("fit", folder, "--config", run / "config.json", "--out", tmp_path / "again")[0] == 0
     weights = [(r / "weights.safetensors").read_bytes() for r in (run, tmp_path / "again")]
     assert weights[0] == weights[1]
@@ -356,7 +366,7 @@ def test_version(mixtea):
     assert code == 0 and out.startswith("mixtea ")
 
 
-def test_a_warm_start_says_what_changed(run, folder, mixtea, tmp_path):
+def test_a_warm_start_says_what_changed(run, folder, mixtea, tmp_path, undrawn):
     out = tmp_path / "grown"
     code, _, err = mixtea("fit", folder, "--warm-start", run, "--out", out, *SHORT)
     assert code == 0 and "earlier mappings changed" in err

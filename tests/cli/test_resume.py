@@ -7,71 +7,76 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
+from processes import start, wait_until_halted
 
 from mixtea.runs.unfinished import Unfinished
 
-SETTINGS = ("--preset", "paper", "--set", "max_epochs=150", "--set", "patience=1000", "--device", "cpu")
+SETTINGS = ("--preset", "paper", "--set", "max_epochs=8", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
+HALTS = """
+import os, signal
+from mixtea.cli import main
+from mixtea.cli.progress import TrainingProgress
+real = TrainingProgress.__call__
+def halt(self, record):
+    real(self, record)
+    if record["epoch"] == 2:
+        os.kill(os.getpid(), signal.SIGSTOP)
+TrainingProgress.__call__ = halt
+main()
+"""
 
 
-def begin(out, *args):
-    command = [sys.executable, "-m", "mixtea", *args, "--out", str(out)]
+@pytest.fixture(autouse=True)
+def _undrawn(undrawn):
+    """Nobody looks at these runs."""
+
+
+def halted(out, *args):
+    """A process that has halted in its second epoch."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    command = [sys.executable, "-c", HALTS, *args, "--out", out]
+    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    wait_until_halted(process)
+    return process
 
 
-def finish(process):
-    out, err = process.communicate(timeout=120)
-    assert "Traceback" not in err, err
-    return process.returncode, out, err
-
-
-def wait_for_epoch(out, epoch):
-    """Until a checkpoint of this epoch or a later one is there."""
-    folder, deadline = out.with_name(f"{out.name}.unfinished"), time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if any(path.name >= f"checkpoint-{epoch:06}" for path in folder.glob("checkpoint-*")):
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"no checkpoint of epoch {epoch}")
+def after(process, *numbers):
+    """How it ends when it goes on with these signals."""
+    for number in (*numbers, signal.SIGCONT):
+        process.send_signal(number)
+    _, err = process.communicate()
+    return process.returncode, err
 
 
 def files(run):
     return {path.name: path.read_bytes() for path in run.iterdir() if path.name not in ("run.json", "report.html")}
 
 
-def interrupted(process, number):
-    """Send the signal once the first epoch has ended."""
-    while process.poll() is None and "epoch 1/" not in process.stderr.readline():
-        pass
-    process.send_signal(number)
-    return finish(process)
-
-
 @pytest.fixture
-def more_threads():
-    """This process has another number of threads than those that the tests begin."""
+def threads():
+    """Sets the number of torch's threads, one at first; afterwards it is as before."""
     before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
+    torch.set_num_threads(1)
+    yield torch.set_num_threads
     torch.set_num_threads(before)
 
 
-def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea, more_threads):
-    out, call = tmp_path / "run", ("fit", str(folder), *SETTINGS)
-    assert finish(begin(tmp_path / "whole", *call))[0] == 0
-    code, _, err = interrupted(begin(out, *call), signal.SIGINT)
-    assert code == 130 and "stopping after this epoch" in err and not out.exists()
-    assert "Stopped after epoch" in err and f"Go on with: mixtea fit --resume --out {out}" in err
+def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea, threads):
+    out, call = tmp_path / "run", ("fit", folder, *SETTINGS)
+    assert mixtea(*call, "--out", tmp_path / "whole")[0] == 0
+    threads(2)  # another number than the processes have that are interrupted
+    code, err = after(halted(out, *call), signal.SIGINT)
+    assert code == 130 and "stopping after this epoch" in err and "Traceback" not in err and not out.exists()
+    assert "Stopped after epoch 2" in err and f"Go on with: mixtea fit --resume --out {out}" in err
     code, _, err = mixtea(*call, "--out", out)
-    assert code == 2 and "a training was interrupted there after epoch" in err and "--overwrite" in err
-    assert interrupted(begin(out, *call, "--overwrite"), signal.SIGTERM)[0] == 143
+    assert code == 2 and "a training was interrupted there after epoch 2" in err and "--overwrite" in err
+    assert after(halted(out, *call, "--overwrite"), signal.SIGTERM)[0] == 143
     code, stdout, err = mixtea("fit", "--resume", "--out", out)
-    assert code == 0 and "going on after epoch" in err and "Test links" in stdout
+    assert code == 0 and "going on after epoch 2" in err and "Test links" in stdout
     assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
     code, _, err = mixtea("fit", "--resume", "--out", out)
     assert code == 0 and "finished already" in err
@@ -80,26 +85,14 @@ def test_a_signal_saves_and_says_how_to_go_on(folder, tmp_path, mixtea, more_thr
     assert mixtea(*call, "--resume", "--out", out)[0] == 0
 
 
-def test_a_second_signal_stops_at_once_and_sudden_death_loses_little(folder, tmp_path, mixtea, more_threads):
-    out, call = tmp_path / "run", ("fit", str(folder), *SETTINGS, "--checkpoint-every", "0")
-    assert finish(begin(tmp_path / "whole", *call))[0] == 0
-    process = begin(out, *call, "--set", "max_epochs=100000")
-    wait_for_epoch(out, 2)
+def test_a_second_signal_stops_at_once_and_loses_little(folder, tmp_path, mixtea):
+    out, call = tmp_path / "run", ("fit", folder, *SETTINGS, "--checkpoint-every", "0")
+    process = halted(out, *call)
     code, _, err = mixtea(*call, "--out", out)
     assert code == 2 and "another mixtea is at work there" in err and process.poll() is None
-    os.kill(process.pid, signal.SIGSTOP)  # so that both signals are there before it can end its epoch
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGTERM)
-    os.kill(process.pid, signal.SIGCONT)
-    process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGTERM)
-    process = begin(out, *call, "--overwrite")
-    wait_for_epoch(out, 8)
-    process.kill()
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL
+    assert after(process, signal.SIGINT, signal.SIGTERM)[0] in (130, -signal.SIGTERM)
+    assert Unfinished(out).epoch() == 1
     assert mixtea(*call, "--resume", "--out", out)[0] == 0  # the same command, and --resume
-    assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
 
 
 def stopped(mixtea, monkeypatch, *args):

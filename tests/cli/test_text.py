@@ -8,12 +8,12 @@ import logging
 import os
 import re
 import shlex
-import subprocess
 import sys
 
 import pytest
 import torch
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
+from processes import MIXTEA, run
 
 from mixtea import DataError, cli, load_task
 from mixtea.cli.saying import LONGEST
@@ -188,8 +188,7 @@ def test_bugs_stay_bugs(error, tmp_path, monkeypatch):
 
 def called(*args, **streams):
     """In a process of its own: (exit code, standard error)."""
-    streams = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE} | streams
-    done = subprocess.run([sys.executable, "-m", "mixtea", *map(str, args)], text=True, timeout=120, **streams)
+    done = run([*MIXTEA, *args], **streams)
     return done.returncode, done.stderr
 
 
@@ -231,7 +230,10 @@ def test_nobody_listening_on_standard_error_stops_no_work(broken_pipe, tmp_path)
             aside.flush()
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+CLOSED = {">&-": "--version", "2>&-": "--version", ">&- 2>&-": "--version", "<&- >&- 2>&-": "inspect"}
+
+
+@pytest.mark.parametrize("closed", CLOSED)
 def test_streams_that_are_closed_are_no_reason_to_stop(folder, closed):
-    command = f"exec {shlex.quote(sys.executable)} -m mixtea inspect {shlex.quote(str(folder))} --device cpu {closed}"
-    assert subprocess.run(["bash", "-c", command], stderr=subprocess.DEVNULL).returncode == 0
+    words = [*MIXTEA, CLOSED[closed], *([folder] if CLOSED[closed] == "inspect" else [])]
+    assert run(["bash", "-c", f"exec {shlex.join(map(str, words))} {closed}"]).returncode == 0

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 from conftest import make_graph
+from processes import run
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mixtea.compute import memory, similarity
@@ -217,24 +217,24 @@ import json, resource, sys
 import numpy as np, torch
 from synthetic import synthetic_pair
 from mixtea import MixTEA
-task = synthetic_pair(14_000, 30_000)
+task = synthetic_pair(7_000, 15_000)
 settings = dict(preset="paper", entity_dim=4, relation_dim=2, max_epochs=2, validate_every=1, device="cpu")
 def fitted(**more):
     aligner = MixTEA(**settings, **more).fit(task)
     return aligner.history_["loss"].tolist(), aligner.vectors_
-loss, vectors = fitted(block_mib=32)
+loss, vectors = fitted(block_mib=8)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), -1))
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), -1))
 again, close = fitted(block_mib=4096)
 print(json.dumps([loss, again, float(np.abs(np.asarray(vectors) - np.asarray(close)).max())]))
 """
 
 
 def test_a_process_that_may_take_little_goes_on_with_smaller_blocks():
-    """All similarities at once would take 400 MiB, and 200 MiB is what there is."""
+    """All similarities at once would take 100 MiB, and 64 MiB is what there is."""
     path = os.pathsep.join([str(BENCHMARKS), *(p for p in sys.path if p)])
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, env=environment)
+    done = run([sys.executable, "-c", LIMITED], env=environment)
     assert done.returncode == 0, done.stderr
     loss, again, difference = json.loads(done.stdout)
     assert again == pytest.approx(loss, rel=1e-5) and difference < 1e-4

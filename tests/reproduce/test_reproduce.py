@@ -6,14 +6,14 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pandas as pd
+import processes
 import pytest
 from conftest import benchmark_files, write
+from processes import MIXTEA, alive, children, command_of, wait_until
 
 from mixtea import RunError
 from mixtea.example import FOLDER as WORLD
@@ -22,34 +22,31 @@ from mixtea.reproduce.runner import ROWS, Rows
 QUICK = ("--set", "max_epochs=5", "--set", "entity_dim=16", "--set", "propagation_rounds=1", "--device", "cpu")
 PARTS = ("--only", "main", "--only", "layers", "--folds", "1")
 TABLES = ("main.md", "main.csv", "layers.md", "layers.csv", "layers.png", "results.md")
-SECONDS = 120
+LONG = ("--set", "max_epochs=100000", "--set", "patience=100000")
 
 
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory) -> Path:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, rings_folder) -> Path:
     """The tables of an undisturbed run."""
     out = tmp_path_factory.mktemp("whole") / "out"
-    process = start(out)
-    assert process.wait(SECONDS) == 0, said(out)
+    process = start(rings_folder, out)
+    assert process.wait() == 0, said(out)
     return out
 
 
-def start(out, *more):
+def start(data, out, *more):
     """The command as a process of its own; what it says is kept in said()."""
-    command = [sys.executable, "-m", "mixtea", "reproduce", str(WORLD), "--out", str(out), *PARTS, *QUICK, *more]
+    command = [*MIXTEA, "reproduce", data, "--out", out, *PARTS, *QUICK, *more]
     with out.with_suffix(".log").open("w") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        return processes.start(command, stdout=log, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
 def said(out):
     return out.with_suffix(".log").read_text()
 
 
-def wait_for_rows(out, n, process):
-    until = time.monotonic() + SECONDS
-    while not (out / ROWS).exists() or (out / ROWS).read_bytes().count(b"\n") < n:
-        assert process.poll() is None and time.monotonic() < until
-        time.sleep(0.01)
+def rows_in(out):
+    return (out / ROWS).read_bytes().count(b"\n") if (out / ROWS).exists() else 0
 
 
 def same_tables(one, other):
@@ -72,69 +69,54 @@ def test_everything_on_a_small_task(mixtea, tmp_path):
     assert row["config"]["max_epochs"] == 5 and [epoch for epoch, _ in row["curve"]] == [1, 5]
 
 
-def test_a_second_call_has_nothing_left_to_do(mixtea, whole):
+def test_a_second_call_has_nothing_left_to_do(mixtea, whole, rings_folder):
     before = {name: (whole / name).read_bytes() for name in (*TABLES, ROWS)}
-    code, _, err = mixtea("reproduce", WORLD, "--out", whole, *PARTS, *QUICK)
+    code, _, err = mixtea("reproduce", rings_folder, "--out", whole, *PARTS, *QUICK)
     assert code == 0 and "5 runs, 5 of them done before" in err
     assert before == {name: (whole / name).read_bytes() for name in (*TABLES, ROWS)}
 
 
-def test_killed_at_a_random_moment_it_goes_on_to_the_same_tables(whole, tmp_path):
-    out = tmp_path / "out"
-    seed = random.randrange(10**6)
-    print(f"seed {seed}")
-    for kept in (1, 3):
-        process = start(out)
-        wait_for_rows(out, kept, process)
-        time.sleep(random.Random(seed + kept).random() * 0.3)
-        process.kill()
-        process.wait(SECONDS)
-        assert not (out / "results.md").exists()
+def test_killed_at_a_random_moment_it_goes_on_to_the_same_tables(whole, tmp_path, mixtea, rings_folder):
+    """Not before its first run is done; it may even have come to its end by then."""
+    out, seconds = tmp_path / "out", random.random() * 0.1
+    print(f"after {seconds} seconds")
+    process = start(rings_folder, out)
+    wait_until(lambda: rows_in(out), process)
+    time.sleep(seconds)
+    process.kill()
+    process.wait()
     with (out / ROWS).open("a") as file:
         file.write('{"key": "half a li')  # as a death in the middle of a write leaves it
-    process = start(out)
-    assert process.wait(SECONDS) == 0, said(out)
-    assert "5 runs, 0 of them" not in said(out) and "done before" in said(out)
+    code, _, err = mixtea("reproduce", rings_folder, "--out", out, *PARTS, *QUICK)
+    assert code == 0 and "5 runs, 0 of them" not in err and "done before" in err
     same_tables(whole, out)
 
 
-def test_ctrl_c_says_how_to_go_on(whole, tmp_path):
-    out = tmp_path / "out"
-    process = start(out, "--jobs", "2")
-    wait_for_rows(out, 1, process)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(SECONDS) == 130 and "Traceback" not in said(out)
-    assert "of 5 runs are kept in" in said(out) and "the same command goes on" in said(out)
-
-
 def workers_of(process):
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    """Those that have begun to train or will soon: Python starts a helper beside them."""
+    return [pid for pid in children(process.pid) if "spawn_main" in command_of(pid)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_its_processes_end_with_it(tmp_path, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_its_processes_end_with_it(tmp_path, number, rings_folder):
     out = tmp_path / "out"
-    process = start(out, "--jobs", "2", "--set", "max_epochs=100000", "--set", "patience=100000")
-    until = time.monotonic() + SECONDS
-    while len(workers_of(process)) < 2:
-        assert process.poll() is None and time.monotonic() < until
-        time.sleep(0.05)
+    process = start(rings_folder, out, "--jobs", "2", *LONG)
+    wait_until(lambda: len(workers_of(process)) == 2, process)
     workers = workers_of(process)
     process.send_signal(number)
-    assert process.wait(SECONDS) == (-9 if number == signal.SIGKILL else 128 + number)
-    while any(Path(f"/proc/{pid}").exists() for pid in workers):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    assert ("0 of 5 runs are kept in" in said(out)) == (number != signal.SIGKILL) and "Traceback" not in said(out)
+    assert process.wait() == (-9 if number == signal.SIGKILL else 128 + number)
+    wait_until(lambda: not any(map(alive, workers)))
+    if number != signal.SIGKILL:  # else nobody is left to say anything
+        assert "0 of 5 runs are kept in" in said(out) and "the same command goes on" in said(out)
+        assert "Traceback" not in said(out)
 
 
-def test_a_process_that_dies_is_replaced(whole, tmp_path):
+def test_a_process_that_dies_is_replaced(whole, tmp_path, rings_folder):
     out = tmp_path / "out"
-    process = start(out, "--jobs", "2")
-    wait_for_rows(out, 1, process)
+    process = start(rings_folder, out, "--jobs", "2")
+    wait_until(lambda: workers_of(process), process)
     os.kill(workers_of(process)[-1], signal.SIGKILL)
-    assert process.wait(SECONDS) == 0, said(out)
+    assert process.wait() == 0, said(out)
     same_tables(whole, out)
 
 

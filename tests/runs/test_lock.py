@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import start
 
 from mixtea.errors import RunError
 from mixtea.runs import lock
@@ -18,7 +19,7 @@ from pathlib import Path
 from mixtea.runs.lock import alone
 with alone(Path(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(9999)
 """
 
 
@@ -27,13 +28,13 @@ def open_descriptors():
 
 
 def test_the_second_process_is_refused_at_once_and_the_lock_dies_with_the_first(tmp_path):
-    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE)
+    holder = start([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"held\n"
     assert not lock.is_free(tmp_path)
     with pytest.raises(RunError, match=f"{tmp_path}: another mixtea is at work there"), lock.alone(tmp_path):
         raise AssertionError("not reached")
-    holder.send_signal(signal.SIGKILL)
-    holder.communicate()
+    holder.kill()
+    assert holder.wait() == -signal.SIGKILL
     assert lock.is_free(tmp_path)
     with lock.alone(tmp_path):
         assert not lock.is_free(tmp_path)  # a second opening of the same folder is someone else

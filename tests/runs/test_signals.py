@@ -8,6 +8,14 @@ import pytest
 from mixtea.runs.signals import Stopping
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """Ctrl-C is heard here, as in a program that runs in front; elsewhere it may be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_remembered_and_said(number):
     before, said = signal.getsignal(number), []
@@ -28,15 +36,16 @@ def test_the_second_ends_at_once():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_signal_that_was_ignored_stays_so(monkeypatch):
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_was_ignored_stays_so(number):
+    before = signal.signal(number, signal.SIG_IGN)
     try:
         with Stopping() as stopping:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             assert stopping.asked == 0
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(number) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 def test_outside_of_the_main_thread_signals_are_left_alone():

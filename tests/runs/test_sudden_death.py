@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import run
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "sudden_death.py"
-SECONDS = 300
 
 
 @pytest.mark.parametrize(
     "words", ["--save --errors --sample 20", "--kills 8 --steps 5 --sample 3"], ids=["calls", "moments"]
 )
 def test_nothing_is_lost(words):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, SCRIPT, *words.split()], capture_output=True, text=True, timeout=SECONDS, env=environment
-    )
+    done = run([sys.executable, SCRIPT, *words.split()], env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stdout + done.stderr

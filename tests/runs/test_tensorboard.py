@@ -26,11 +26,11 @@ def scalars(folder):
 
 
 @pytest.fixture(scope="module")
-def written(example, tmp_path_factory):
+def written(rings, tmp_path_factory):
     """What was written, and the aligner it is about."""
     folder = tmp_path_factory.mktemp("board")
     with TensorBoard(folder) as board:
-        aligner = MixTEA(preset="best", **SHORT).fit(example, on_epoch=board)
+        aligner = MixTEA(preset="best", **SHORT).fit(rings, on_epoch=board)
     return scalars(folder), aligner
 
 
@@ -96,7 +96,7 @@ def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
         board({"epoch": 1, "loss": 2.0})
 
 
-def test_on_the_command_line(tiny, tmp_path, monkeypatch, capsys):
+def test_on_the_command_line(tiny, tmp_path, monkeypatch, capsys, undrawn):
     def fit(*args):
         words = ("fit", tmp_path / "tiny", "--out", tmp_path / "run", "--preset", "paper", "--set", "max_epochs=3")
         monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, (*words, *args))])

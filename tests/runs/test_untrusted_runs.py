@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from payloads import attacks, is_live
+from processes import LONG
+from processes import run as run_process
 from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError
@@ -43,7 +44,7 @@ def run(whole, tmp_path):
         raise TimeoutError("somebody waits")
 
     before = signal.signal(signal.SIGALRM, woken)
-    signal.alarm(30)
+    signal.alarm(int(LONG))
     yield tmp_path / "run"
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -389,7 +390,7 @@ def test_what_a_file_says_is_cut_and_made_visible(run):
 def test_hundreds_of_run_folders_broken_at_random():
     """In a process of its own, which a crash of compiled code would end with a signal."""
     command = [sys.executable, ROOT / "benchmarks" / "run_fuzz.py", "--n", "150", "--seed", "7"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = run_process(command)
     assert done.returncode == 0, done.stdout[-300:] + done.stderr[-3000:]
     assert "150 run folders" in done.stdout
 
@@ -418,7 +419,7 @@ def lint(code):
     """What ruff says of a file of the package with this content, by the settings of this project."""
     command = [sys.executable, "-m", "ruff", "check", "--output-format", "concise", "--no-cache"]
     command += ["--stdin-filename", "src/mixtea/some.py", "-"]
-    return subprocess.run(command, input=code, capture_output=True, text=True, cwd=ROOT).stdout
+    return run_process(command, input=code, cwd=ROOT).stdout
 
 
 def test_unsafe_readers_are_banned_by_the_linter():
@@ -434,19 +435,8 @@ def test_unsafe_readers_are_banned_by_the_linter():
 
 def test_nothing_that_we_wrote_needs_an_unsafe_reader():
     rules = "S102,S301,S302,S307,TID251"
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "check",
-        "--no-cache",
-        "--select",
-        rules,
-        "--ignore-noqa",
-        "src",
-        "benchmarks",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--select", rules, "--ignore-noqa"]
+    done = run_process([*command, "src", "benchmarks"], cwd=ROOT)
     assert done.returncode == 0, done.stdout
 
 

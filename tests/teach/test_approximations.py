@@ -65,11 +65,11 @@ def test_votes_of_some_rows():
     assert torch.equal(votes.of_rows(rows).to_dense(), votes.to_dense()[rows])
 
 
-def test_votes_are_kept_between_two_refreshes(example, monkeypatch):
+def test_votes_are_kept_between_two_refreshes(rings, monkeypatch):
     count = []
     vote = Trainer.vote
     monkeypatch.setattr(Trainer, "vote", lambda self, epoch: count.append(1) or vote(self, epoch))
-    MixTEA(preset="paper", max_epochs=7, votes_every=3, device="cpu").fit(example)
+    MixTEA(preset="paper", max_epochs=7, votes_every=3, device="cpu").fit(rings)
     assert len(count) == 3
 
 

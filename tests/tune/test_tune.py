@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import LINKS, SOURCE, TARGET, write
+from conftest import LINKS, SOURCE, TARGET, rings_files, write
+from processes import start, wait_until_halted
 
 from mixtea import Config, ConfigError, DataError
-from mixtea.example import FOLDER as WORLD
 from mixtea.tune.ranges import PAPER, Range, parse_ranges
 from mixtea.tune.study import Study, Trial
 
@@ -26,11 +24,16 @@ WIDTHS = ("--range", "entity_dim=8,16")
 RATES = ("--range", "entity_dim=8..32", "--range", "learning_rate=0.001..0.05")
 
 
-@pytest.fixture
-def tune(mixtea, tmp_path):
-    """Search on the bundled example, in the folder `name`: (exit code, standard output, standard error)."""
+@pytest.fixture(autouse=True)
+def _undrawn(undrawn):
+    """Nobody looks at these runs."""
 
-    def call(name, n_trials, *args, task=WORLD):
+
+@pytest.fixture
+def tune(mixtea, tmp_path, rings_folder):
+    """Search on the rings, in the folder `name`: (exit code, standard output, standard error)."""
+
+    def call(name, n_trials, *args, task=rings_folder):
         return mixtea("tune", task, "--out", tmp_path / name, "--trials", n_trials, *SHORT, *args)
 
     return call
@@ -50,12 +53,12 @@ def best_value(run):
     return max(record["valid_hits@1"] for record in history if "valid_hits@1" in record)
 
 
-def test_the_last_line_trains_the_best_trial(tune, mixtea, tmp_path):
+def test_the_last_line_trains_the_best_trial(tune, mixtea, tmp_path, rings_folder):
     code, out, err = tune("my search", 4, *RATES, "--fold", "2", "--seed", "3")
     assert code == 0 and "trial 4 of 4: entity_dim=" in err and "s left" in err and "Traceback" not in err
     folder, command = tmp_path / "my search", shlex.split(out.splitlines()[-1])
     wanted = ["--fold", "2", "--preset", "paper", "--config", f"{folder}/best.toml", "--out", f"{folder}/best"]
-    assert command == ["mixtea", "fit", str(WORLD), *wanted, "--device", "cpu"]
+    assert command == ["mixtea", "fit", str(rings_folder), *wanted, "--device", "cpu"]
     assert mixtea(*command[1:])[0] == 0
     values = [float(row["value"]) for row in rows(folder)]
     assert best_value(folder / "best") == max(values) > 0
@@ -101,15 +104,15 @@ main()
 """
 
 
-def test_a_killed_search_goes_on(tmp_path, tune, mixtea):
+def test_a_killed_search_goes_on(tmp_path, tune, mixtea, rings_folder):
     """A real process halts in its second trial; a second search beside it is refused; then it is killed."""
-    words = ["tune", str(WORLD), "--out", str(tmp_path / "t"), "--trials", "3", *SHORT, *RATES]
-    with subprocess.Popen([sys.executable, "-c", STOPS, *words], stderr=subprocess.DEVNULL) as process:
-        assert os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1])
-        code, _, err = mixtea(*words)
-        assert code == 2 and "another mixtea is at work there" in err
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL and len(rows(tmp_path / "t")) == 1
+    words = ["tune", rings_folder, "--out", tmp_path / "t", "--trials", "3", *SHORT, *RATES]
+    process = start([sys.executable, "-c", STOPS, *words], stderr=subprocess.DEVNULL)
+    wait_until_halted(process)
+    code, _, err = mixtea(*words)
+    assert code == 2 and "another mixtea is at work there" in err
+    process.kill()
+    assert process.wait() == -signal.SIGKILL and len(rows(tmp_path / "t")) == 1
     (tmp_path / "t" / ".tune.json.tmp-1").write_text('{"format": 1, "tas')  # as if killed while writing
     code, out, err = mixtea(*words)
     assert code == 0 and "1 trials are there" in err and "trial 2 of 3" in err and "The best of 3 trials" in out
@@ -118,13 +121,13 @@ def test_a_killed_search_goes_on(tmp_path, tune, mixtea):
 
 
 def test_test_links_change_nothing(tune, tmp_path):
-    other = shutil.copytree(WORLD, tmp_path / "other" / WORLD.name)
+    other = write(tmp_path / "other" / "rings", rings_files())
     links = (other / "721_5fold/1/test_links").read_text(encoding="utf-8").splitlines()
     left, right = zip(*(line.split("\t") for line in links), strict=True)
     turned = "".join(f"{s}\t{t}\n" for s, t in zip(left, right[1:] + right[:1], strict=True))
     (other / "721_5fold/1/test_links").write_text(turned, encoding="utf-8")
-    for name, task in (("true", WORLD), ("turned", other)):
-        assert tune(name, 3, *RATES, task=task)[0] == 0
+    for name, words in (("true", {}), ("turned", {"task": other})):
+        assert tune(name, 3, *RATES, **words)[0] == 0
     assert timeless(tmp_path / "true") == timeless(tmp_path / "turned")
     assert (tmp_path / "true" / "best.toml").read_text() == (tmp_path / "turned" / "best.toml").read_text()
 
@@ -217,7 +220,7 @@ def test_a_folder_with_something_else_is_refused(tune, tmp_path, folder):
         code, _, err = tune("t", 1, *words)
         assert code == 2 and f"{tmp_path / 't'}: a search is there with" in err and message in err
     code, _, err = tune("t", 1, *WIDTHS, task=folder)
-    assert code == 2 and "task 'world', not 'tiny'" in err and "checksum" in err
+    assert code == 2 and "task 'rings', not 'tiny'" in err and "checksum" in err
     file = tmp_path / "t" / "tune.json"
     file.write_bytes(file.read_bytes()[:-40])
     code, _, err = tune("t", 1, *WIDTHS)

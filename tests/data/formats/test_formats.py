@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 import sys
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 from conftest import write
+from processes import run
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea import DataError, load_task
@@ -102,7 +102,7 @@ def test_zstd_frames_follow_each_other(tmp_path):
 
 def test_readers_are_loaded_when_they_are_needed():
     program = "import sys, mixtea; print([m for m in ('torch', 'pyoxigraph', 'zstandard') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
+    assert run([sys.executable, "-c", program]).stdout == "[]\n"
 
 
 def test_a_wrong_second_file_is_told_with_the_first(tmp_path):

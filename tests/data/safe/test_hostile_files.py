@@ -80,7 +80,7 @@ def test_a_bomb_in_a_process_of_its_own(tmp_path):
 
 def test_damaged_files_are_read_or_explained(tmp_path):
     """In a process of its own, whose memory is that of the files and not of the tests before."""
-    done = fuzz.fuzzed(200, 5, 1, None, tmp_path, Console(file=io.StringIO()))
+    done = fuzz.fuzzed(120, 5, 1, None, tmp_path, Console(file=io.StringIO()))
     assert not done.failures, "\n".join(done.failures)
     assert sum(counts.total() > 0 for counts in done.counts.values()) > 20
 

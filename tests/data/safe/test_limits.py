@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import LINKS, TARGET, write
+from processes import run
 
 from mixtea import load_task
 from mixtea.data.graph_files import read_graph
@@ -56,7 +56,7 @@ def test_limits_hold_in_a_block_and_in_processes_started_there(monkeypatch):
     program = "from mixtea.data.safe.limits import in_force; print(in_force().max_rows)"
     with also_in_new_processes(Limits(max_rows=7)):
         assert in_force().max_rows == 7
-        assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "7\n"
+        assert run([sys.executable, "-c", program]).stdout == "7\n"
     assert in_force() == Limits() and ENVIRONMENT not in os.environ
     monkeypatch.setenv(ENVIRONMENT, "max_rows=9")
     with also_in_new_processes(Limits()):

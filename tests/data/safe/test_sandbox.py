@@ -7,15 +7,14 @@ import io
 import os
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from processes import alive, children, start, wait_until
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea.data.formats import parquet as data_parquet
@@ -218,37 +217,23 @@ def test_however_a_process_ends_it_is_explained(how, tmp_path, monkeypatch):
         list(Statements(tmp_path / "g.ttl", "Turtle"))
 
 
-def processes():
-    """The processes that this one has started and that are still there."""
-    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-
-
 def test_nothing_is_left_of_a_process(tmp_path):
     (tmp_path / "g.ttl").write_text(TTL * 100_000)
-    before = processes()
+    before = children(os.getpid())
     assert next(iter(Statements(tmp_path / "g.ttl", "Turtle"))).subject.value == "a:a"
     assert find_line(tmp_path / "g.ttl", "Turtle", wanted=lambda quad: quad.predicate.value == "a:e") == 3
-    assert processes() == before and Statements(tmp_path, "RDF/XML", by_line=True)._line_of_error() is None
+    assert children(os.getpid()) == before and Statements(tmp_path, "RDF/XML", by_line=True)._line_of_error() is None
     program = (
         "import sys; from pathlib import Path; from mixtea.data.formats.rdf import Statements\n"
         "quads = iter(Statements(Path(sys.argv[1]), 'Turtle')); next(quads); print(flush=True); sys.stdin.read()"
     )
-    parent = subprocess.Popen([sys.executable, "-c", program, tmp_path / "g.ttl"], stdin=-1, stdout=-1)
+    parent = start([sys.executable, "-c", program, tmp_path / "g.ttl"], stdin=-1, stdout=-1)
     parent.stdout.readline()
-    started = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+    started = children(parent.pid)
     parent.kill()
-    parent.communicate()
-    deadline = time.monotonic() + 10
-    while any(_alive(pid) for pid in started) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert started and not any(_alive(pid) for pid in started)
-
-
-def _alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    parent.wait()
+    assert started
+    wait_until(lambda: not any(map(alive, started)))
 
 
 def test_a_parser_that_gets_nowhere_is_stopped(tmp_path):
