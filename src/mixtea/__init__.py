@@ -3,8 +3,8 @@
 >>> from mixtea import MixTEA, load_example
 >>> task = load_example()                                  # or load_task("data/EN_DE_15K_V1", fold=1)
 >>> aligner = MixTEA(preset="paper", max_epochs=20, seed=1).fit(task)
->>> alignment = aligner.predict(k=10)                      # ranked candidates for every entity without a link
->>> alignment.best().columns.tolist()
+>>> candidates = aligner.predict(k=10)                      # ranked candidates for every entity without a link
+>>> candidates.best().columns.tolist()
 ['source', 'target', 'rank', 'score', 'probability', 'voters']
 >>> sorted(aligner.score(task.test))[-4:]
 ['hits@1', 'hits@10', 'hits@5', 'mrr']

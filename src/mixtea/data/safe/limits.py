@@ -84,7 +84,8 @@ def way_out(name: str) -> str:
 
 def in_force() -> Limits:
     """The limits that hold here: those applied, else those of the process that started this one, else the defaults."""
-    return _applied.get() or parsed(os.environ.get(ENVIRONMENT, "").split())
+    told = os.environ.get(ENVIRONMENT, "")
+    return _applied.get() or (parsed(told.split()) if told else DEFAULT)
 
 
 @contextmanager
@@ -123,3 +124,4 @@ def describe() -> str:
 _LIMITS = Fields(Limits, "limit", "name=value, as --limit needs it")
 FIELDS = _LIMITS.by_name
 _applied: ContextVar[Limits | None] = ContextVar("limits", default=None)
+DEFAULT = Limits()
