@@ -7,7 +7,6 @@ numbers. The preset "text" takes the letter of the text instead; the preset "bes
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,10 +18,13 @@ from mixtea.fields import Fields, Names, plain_names, setting, shown, written
 _field = partial(setting, text=None)  # and what the paper's text says, where it says otherwise
 
 
+def _some_voters(names: Names) -> str:
+    """What keeps names from being those of voters, one at least; "" if nothing does."""
+    return _voter_names(names) if names else "names nobody"
+
+
 def _voter_names(names: Names) -> str:
     """What keeps names from being those of voters; "" if nothing does."""
-    if not names:
-        return "names nobody"
     strange = [name for name in names if not name.isidentifier()]
     return plain_names(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
 
@@ -77,7 +79,7 @@ class Config:
     )
     voters: tuple[str, ...] = _field(
         ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
-        "it), propagation, agreement, or voters of other packages", problem=_voter_names)  # fmt: skip
+        "it), propagation, agreement, or voters of other packages", problem=_some_voters)  # fmt: skip
     vote_weights_from: str = _field(
         "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
         choices=("student", "teacher"), text="teacher")  # fmt: skip
@@ -144,10 +146,8 @@ class Config:
         "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
         choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
     decode_voters: tuple[str, ...] = _field(
-        ("forward", "backward"),
-        "whose scores are decoded: names as in voters; forward and backward are the student's",
-        problem=_voter_names,
-    )
+        ("forward", "backward"), "whose scores are decoded: names as in voters (forward and backward are the student's); "
+        "none: those of all who vote", problem=_voter_names)  # fmt: skip
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
         choices=("given", "all"), text="all")  # fmt: skip
@@ -204,7 +204,12 @@ class Config:
     @property
     def only_student_decodes(self) -> bool:
         """Whether mappings are the student's nearest, and nothing else."""
-        return self.decoder == "nearest" and set(self.decode_voters) <= VECTORS
+        return self.decoder == "nearest" and set(self.deciding_voters) <= VECTORS
+
+    @property
+    def deciding_voters(self) -> tuple[str, ...]:
+        """Whose scores are decoded: all who vote, unless some are named."""
+        return self.decode_voters or self.voters
 
     def approximations(self) -> dict[str, Any]:
         """The settings that make a run approximate; empty for an exact one. A council need not meet every epoch."""
@@ -212,7 +217,7 @@ class Config:
         return {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return {name: getattr(self, name) for name in FIELDS}
 
     def training_settings(self) -> dict[str, Any]:
         """All settings but those that say where to compute: what a training comes to depends on them."""
@@ -241,7 +246,6 @@ MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 SETTINGS = Fields(Config, "setting", "field=value")
 FIELDS, TYPES = SETTINGS.by_name, SETTINGS.types
-ALL_VOTERS = ("forward", "backward", "propagation", "agreement")
 VECTORS = frozenset({"forward", "backward"})
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {
@@ -251,7 +255,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "voters": ALL_VOTERS,
+        "voters": ("forward", "backward", "propagation", "agreement"),
         "votes_every": 5,
         "valid_needed": 100,
         "pseudo_weight": 0.3,
@@ -260,7 +264,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "patience": 1000,
         "lr_decay": "cosine",
         "decoder": "sinkhorn",
-        "decode_voters": ALL_VOTERS,
+        "decode_voters": (),
     },
     "paper": {},
     "text": {name: f.metadata["text"] for name, f in FIELDS.items() if f.metadata["text"] is not None},

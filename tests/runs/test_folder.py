@@ -16,7 +16,6 @@ from mixtea.data.checksum import checksum
 from mixtea.runs.checks import weight_forms
 from mixtea.runs.folder import FORMAT, read_run, seal
 from mixtea.runs.unfinished import Start, Unfinished
-from mixtea.runs.untrusted import fingerprint
 
 SHORT = dict(max_epochs=3, propagation_rounds=1, entity_dim=8, relation_dim=4, device="cpu")
 TIMED = {"run.json", "report.html"}
@@ -41,7 +40,7 @@ def contents(folder):
 
 def test_the_same_task_settings_and_seed_give_the_same_bytes(tiny, run, tmp_path):
     train(tiny, tmp_path / "again", **SHORT)
-    assert contents(tmp_path / "again") == contents(run) and len(contents(run)) == 9
+    assert contents(tmp_path / "again") == contents(run) and len(contents(run)) == 11
     MixTEA.load(run).save(tmp_path / "copied")
     assert contents(tmp_path / "copied") == contents(run)
 
@@ -135,22 +134,12 @@ def test_only_a_training_that_can_go_on_is_called_unfinished(tmp_path):
             read_run(folder)
 
 
-def as_format_2(run):
-    """As mixtea wrote it before: seconds in the history, no checksum in the manifest."""
-    about = json.loads((run / "run.json").read_text())
-    seconds = about.pop("epoch_seconds")
-    history = json.loads((run / "history.json").read_text())
-    text = json.dumps([record | {"seconds": s} for record, s in zip(history, seconds, strict=True)], indent=1) + "\n"
-    (run / "history.json").write_text(text)
-    del about["sha256"]
-    about["files"]["history.json"] = fingerprint(run / "history.json")
-    (run / "run.json").write_text(json.dumps(about | {"format": 2}, indent=1))
-
-
-def test_format_2_is_still_read(run, fitted_tiny):
-    as_format_2(run)
-    loaded = MixTEA.load(run)
-    assert loaded.history_.equals(fitted_tiny.history_) and loaded.score() == fitted_tiny.score()
+def test_an_older_run_gets_one_sentence(run, mixtea):
+    about = json.loads((run / "run.json").read_text()) | {"format": FORMAT - 1}
+    (run / "run.json").write_text(json.dumps(about | {"sha256": seal(about)}))
+    code, _, err = mixtea("export", run, "--out", run.parent / "m.tsv")
+    assert code == 2 and err.count("\n") == 1
+    assert "run.json: of an earlier mixtea (run format 3; this one reads 4). Train it again." in err
 
 
 def test_a_newer_run_says_who_wrote_it_and_what_to_do(run, mixtea):
@@ -158,7 +147,7 @@ def test_a_newer_run_says_who_wrote_it_and_what_to_do(run, mixtea):
     about |= {"format": FORMAT + 1, "versions": {"mixtea": "9.8"}, "files": "in another place"}
     (run / "run.json").write_text(json.dumps(about | {"sha256": seal(about)}))
     code, _, err = mixtea("score", run)
-    assert code == 2 and "run.json: written by mixtea 9.8 (run format 4), newer than this one" in err
+    assert code == 2 and "run.json: written by mixtea 9.8 (run format 5), newer than this one" in err
     assert "Update mixtea" in err and "Traceback" not in err
 
 

@@ -19,7 +19,7 @@ from mixtea.vote import Voter, register
 from mixtea.vote.registry import known_voters, package_of, voter_named
 
 ALL = ("forward", "backward", "propagation", "agreement", "numbers")
-SETTINGS = SMALL_BEST | dict(voters=ALL, decode_voters=ALL, max_epochs=8, votes_every=1, propagation_every=2, seed=3)
+SETTINGS = SMALL_BEST | dict(voters=ALL, max_epochs=8, votes_every=1, propagation_every=2, seed=3)
 PACKAGE = {
     "number_voter.py": '''
 from mixtea.vote import Evidence, Voter

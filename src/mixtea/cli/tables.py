@@ -34,7 +34,7 @@ def score_table(scores: Mapping[str, float], n_links: int, title: str, config: C
     pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
-    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(config.decode_voters)}"
+    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(config.deciding_voters)}"
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
     table = Table(title=text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
     table.add_column("direction")

@@ -129,7 +129,7 @@ def decided_mapping(
     frame = pd.DataFrame(
         {
             "source": task.source.ids[free],
-            "target": first,
+            "target": pd.Series(first, dtype=object),
             "probability": np.select(
                 [found.silent[:, 0], lost, doubted], [np.nan, 1 - best, 1 - found.counterpart], best
             ),

@@ -107,14 +107,14 @@ def decode(
     """
     if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
         config = config.replace(vote_normaliser="sinkhorn", **MIXTURE)
-    voters = voters_of(task, config, config.decode_voters, packages)
+    voters = voters_of(task, config, config.deciding_voters, packages)
     generator = torch.Generator().manual_seed(config.seed)
     entities = open_entities(task, generator, vectors.device, without_triples=know_all(voters))
     units = (unit(vectors[entities.rows[0]]), unit(vectors[entities.rows[1]]))
     stored = {} if last is None else last.scores
     wanted = {voter.opinion for voter in voters}
     others = {voter.opinion for voter in voters if not voter.listens} - {OPINION}
-    if missing := others - stored.keys():
+    if missing := others - stored.keys() - set(config.voters if last is None else ()):  # nothing was left to vote on
         raise ConfigError(
             f"{', '.join(sorted(missing))} did not vote in this training, so there is nothing to decode. "
             "Name voters of the run, or train with them: --set voters=..."

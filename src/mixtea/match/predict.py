@@ -67,19 +67,19 @@ class Predictor:
         decided, is_free = self.with_decoder(ONCE)._decided(once=True)
         held = self.decoded.opinions.scores
         scores = {name: self._looked_up(found.target, s, np.nan).cpu().numpy() for name, s in held.items()}
-        names = self.config.decode_voters
+        names = self.config.deciding_voters
         return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free)
 
     def candidates(self, k: int) -> Candidates:
         """The k best of all targets for every source without a training link."""
         found = self._complete(self._ranked(k))
         parts = (found.target, found.score, found.probability(k), found.named, found.counterpart)
-        return Candidates(self.task.source, self.task.target, self.free, *parts, self.config.decode_voters)
+        return Candidates(self.task.source, self.task.target, self.free, *parts, self.config.deciding_voters)
 
     def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
         """A decision about every source without a given link; `once` gives a target to one source only."""
         found, is_free = self._decided(once)
-        names = self.config.decode_voters
+        names = self.config.deciding_voters
         return decided_mapping(self.task, names, self.free, found, is_free, abstain=abstain, with_given=with_given)
 
     def scores(self, links: np.ndarray, first: Candidates | None = None) -> dict[str, float]:
@@ -164,7 +164,7 @@ class Predictor:
 
     def _nearest(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
         """(nearness, targets, voters) [p, k]: the student's nearest of all targets (Eq. 1) that were not rejected."""
-        config, names = self.config, self.config.decode_voters
+        config, names = self.config, self.config.deciding_voters
         sources, targets = self.vectors.index_select(0, self.rows), self.vectors[self.task.source.n_entities :]
         engine = "auto" if config.search == "exact" else config.search
         wider = min(k + self._most_rejected, len(targets))

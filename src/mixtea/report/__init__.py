@@ -66,7 +66,7 @@ def _ranked(config: Config) -> str:
     """Among what, and by what, the test links were ranked."""
     everything = "all entities" if config.only_student_decodes else "all entities without a training link"
     pool = "the ends of the test links" if config.candidates == "given" else everything
-    decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(config.decode_voters)}"
+    decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(config.deciding_voters)}"
     return f"The test ranks among {pool} ({decoder}); ties count in expectation."
 
 

@@ -59,10 +59,12 @@ def _bits(found: Ranked, n: int) -> dict[str, np.ndarray]:
     }
 
 
-def candidate_forms(names: Sequence[str], real: str, n_voters: int) -> dict[str, Form]:
+def candidate_forms(names: Sequence[str], config: Config, real: str) -> dict[str, Form]:
     """The arrays of candidates.safetensors, with the opinions that it names."""
+    n_voters = len(config.deciding_voters)
     forms: dict[str, Form] = dict.fromkeys(("source", "target", "rank"), ("I32", (None,)))
-    forms |= dict.fromkeys(("score", "likelihood", "probability"), ("F64", (None,)))
+    forms |= dict.fromkeys(("likelihood", "probability"), ("F64", (None,)))
+    forms |= {"score": (real if config.only_student_decodes else "F64", (None,))}  # the student's nearness as it is
     forms |= {"belief": (real, (None,)), "decision": ("U8", (None,))}
     forms |= {"voters": ("U8", (None, -(-n_voters // 8))), "flags": ("U8", (None, 1))}
     scores = (name for name in names if name.startswith(PREFIX) and name.removeprefix(PREFIX).isidentifier())
@@ -103,7 +105,7 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
         if any((arrays[name] < 0).any() or (arrays[name] > 1).any() for name in names):
             raise ValueError("a probability is not between 0 and 1")
     counterpart = mapping["counterpart_of_candidates"]
-    shape, voters = (p, k), config.decode_voters
+    shape, voters = (p, k), config.deciding_voters
     ranked = _ranked(candidates, shape, len(voters), candidates["score"].reshape(shape), counterpart)
     decided = _ranked(
         mapping, mapping["target"].shape, len(voters), mapping["belief"].astype(float), mapping["counterpart"]

@@ -34,6 +34,7 @@ from mixtea.runs.untrusted import (
     MIB,
     array_forms,
     check_file,
+    check_size,
     fingerprint,
     named,
     read_arrays,
@@ -140,8 +141,13 @@ CONCLUDED = (
 
 
 def read_conclusions(folder: Path) -> Conclusions:
-    """Read what a run has concluded, and nothing else; a file that is damaged or not to be trusted is named."""
+    """Read what a run has concluded; a file that is damaged or not to be trusted is named.
+
+    Of the files that are not needed for it, no more is looked at than their lengths.
+    """
     about = _manifest(folder)
+    for name in sorted(about["files"].keys() - {*PAGES, *CONCLUDED}):
+        check_size(folder / name, about["files"][name])
     for name in CONCLUDED:
         _check_file(folder, about, name)
     return _conclusions(folder, about)
@@ -155,17 +161,20 @@ def _check_file(folder: Path, about: dict[str, Any], name: str) -> None:
 def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
     with named(folder / "config.json"):
         config = checks.check_config(read_json(folder / "config.json"))
+    with named(folder / MANIFEST):
+        if not about["voter_weights"].keys() <= {"vectors", *config.voters}:
+            raise ValueError("weights of unknown voters")
     with named(folder / "vocabulary.json"):
         words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
     with named(folder / "graphs.safetensors"):
         arrays = read_arrays(folder / "graphs.safetensors", checks.GRAPH_FORMS)
         task = checks.check_task(about, words, arrays)
-    n_voters, real = len(config.decode_voters), checks.real(config)
+    n_voters, real = len(config.deciding_voters), checks.real(config)
     with named(folder / "mapping.safetensors"):
         mapping = read_arrays(folder / "mapping.safetensors", mapping_forms(real, n_voters, task))
     path = folder / "candidates.safetensors"
     with named(path):
-        candidates = read_arrays(path, candidate_forms(list(array_forms(path)), real, n_voters))
+        candidates = read_arrays(path, candidate_forms(list(array_forms(path)), config, real))
         answers = check_answers(candidates, mapping, task, config)
     with named(folder / "metrics.json"):
         metrics = read_json(folder / "metrics.json")

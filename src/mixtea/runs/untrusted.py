@@ -106,13 +106,19 @@ def fingerprint(path: Path) -> dict[str, Any]:
         return {"bytes": size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
-def check_file(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
-    """Refuse a file that is not the one that was written, or too large to have been."""
+def check_size(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
+    """Refuse a file that is missing, or not as long as the one that was written."""
     with named(path):
         check_plain(path, largest)
         size = path.lstat().st_size
         if size != expected["bytes"]:
             raise RunError(f"{path}: {size:,} bytes instead of {expected['bytes']:,}. {AGAIN}")
+
+
+def check_file(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
+    """Refuse a file that is not the one that was written, or too large to have been."""
+    with named(path):
+        check_size(path, expected, largest)
         if fingerprint(path)["sha256"] != expected["sha256"]:
             raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
 

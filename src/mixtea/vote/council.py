@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,12 @@ class Council:
                 *state.unit_vectors, tied_votes=config.tied_votes, search=config.search, rejected=self.rejected,
                 mib=config.block_mib,
             )  # fmt: skip
-        return [cast[direction] for direction in self._directions]
+        return [self._by(DIRECTIONS[direction], cast[direction]) for direction in self._directions]
+
+    def _by(self, name: str, votes: Votes) -> Votes:
+        """Votes that one voter of all casts."""
+        named = torch.tensor([voter == name for voter in self.names], device=votes.source.device)
+        return replace(votes, voters=named.expand(len(votes), len(named)))
 
     def _best_of_belief(self) -> list[Votes]:
         """The best target of each source and the best source of each target, and which voters favour them too."""

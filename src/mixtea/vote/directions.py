@@ -40,14 +40,8 @@ def directions(
         backward = _with_twins(*backward[::-1], source)[::-1]
     if rejected is not None and len(rejected):  # a twin may have been rejected
         forward, backward = (_allowed(ends, rejected) for ends in (forward, backward))
-    first, second = (_cast(ends, shape, number, source) for number, ends in enumerate((forward, backward)))
+    first, second = (Votes(s, t, source.new_ones(len(s)), shape) for s, t in (forward, backward))
     return first, second
-
-
-def _cast(ends: Ends, shape: tuple[int, int], number: int, like: Tensor) -> Votes:
-    voters = torch.zeros(len(ends[0]), 2, dtype=torch.bool, device=like.device)
-    voters[:, number] = True
-    return Votes(*ends, like.new_ones(len(ends[0])), shape, voters)
 
 
 def _best(source: Tensor, target: Tensor, search: str, mib: int | None) -> tuple[Ends, Ends]:
