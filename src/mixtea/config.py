@@ -146,7 +146,7 @@ class Config:
         "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
         choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
     decode_voters: tuple[str, ...] = _field(
-        ("forward", "backward"), "whose scores are decoded, by names as in voters (forward and backward: the student's); "
+        ("forward", "backward"), "whose scores are decoded, named as in voters (forward, backward: the student's); "
         "none: those of all who vote", problem=_voter_names)  # fmt: skip
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
