@@ -109,14 +109,16 @@ def test_a_sure_pair_is_judged_by_the_propagation_that_does_not_know_it():
     torch.testing.assert_close(scores[1, 1], (seen[0][1, 1] + seen[1][1, 1]) / 2)  # nor is 2: both views
 
 
-def test_propagation_has_no_opinion_where_nothing_known_reaches():
+def test_nothing_speaks_for_entities_that_nothing_known_reaches():
     alone = [(0, 0, 1), (2, 1, 4)]  # neither neighbours nor relations connect 2 and 4 to the link
     others = [(h + 5, r + 2, t + 5) for h, r, t in alone]
     voter = bound(Propagation, task(alone, others, ((0, 0),), (("r0", "r1"), (2, "r2", "r3"))))
     state = state_of(voter, (torch.tensor([1, 2]), torch.tensor([6, 7])))
     voter.learn(state)
     scores = voter.score(all_pairs(state), state)
-    assert scores.isnan().tolist() == [False, True, True, True] and scores[0] > 0.9
+    assert scores[0] > 0.9 and scores[1:].tolist() == [0, 0, 0]
+    untaught = OpenEntities(state.entities.rows, (5, 5), (1, 2))  # as if the second source had no triples
+    assert untaught.without_untaught(all_pairs(state).rows, scores).isnan().tolist() == [False, False, True, True]
 
 
 def test_propagation_goes_on_from_what_it_remembers():

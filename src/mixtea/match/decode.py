@@ -149,8 +149,7 @@ def _remembered(
 
 
 def _student(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
-    found, unknown = cosines(*units, pairs), entities.untaught(pairs)
-    return found if unknown is None else found.masked_fill_(unknown, float("nan"))
+    return entities.without_untaught(pairs, cosines(*units, pairs))
 
 
 def _anew(

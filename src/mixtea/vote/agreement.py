@@ -30,9 +30,7 @@ class Agreement(Voter):
             from mixtea.vote.agreement_steps import agreement_steps
 
             self._steps = agreement_steps(self.task, self.config, state.entities)
-        found = self._steps.scores(pairs.rows, state.belief)
-        unknown = state.entities.untaught(pairs.rows)
-        return found if unknown is None else found.masked_fill_(unknown, float("nan"))
+        return state.entities.without_untaught(pairs.rows, self._steps.scores(pairs.rows, state.belief))
 
     def weight(self) -> float:
         return self.config.agreement_weight

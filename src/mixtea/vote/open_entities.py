@@ -44,11 +44,12 @@ class OpenEntities:
         open_ends = (row >= 0) & (column >= 0)
         return pairs_of_keys(row[open_ends] * self.shape[1] + column[open_ends], self.shape)
 
-    def untaught(self, pairs: Pairs) -> Tensor | None:
-        """bool a pair: an end has no triples; None where no such entity is open."""
+    def without_untaught(self, pairs: Pairs, scores: Tensor) -> Tensor:
+        """The scores of pairs, NaN where an end has no triples: structure knows nothing about it."""
         if self.taught == self.shape:
-            return None
-        return (pairs.source >= self.taught[0]) | (pairs.target >= self.taught[1])
+            return scores
+        unknown = (pairs.source >= self.taught[0]) | (pairs.target >= self.taught[1])
+        return scores.masked_fill(unknown, float("nan"))
 
 
 def open_entities(

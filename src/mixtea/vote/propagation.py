@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Propagation(Voter):
     """Cosines after propagation from the links and from the pairs that all are sure of.
 
-    It proposes the nearest of every entity, and has no opinion on entities that nothing known reaches.
+    It proposes the nearest of every entity. Where nothing known reaches an entity, nothing speaks for it: its scores are 0.
     """
 
     name = "propagation"
@@ -33,7 +33,7 @@ class Propagation(Voter):
         return self._seen(state).pairs
 
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
-        return self._seen(state).scores(pairs.rows)
+        return state.entities.without_untaught(pairs.rows, self._seen(state).scores(pairs.rows))
 
     def learn(self, state: VotingState) -> None:
         """Propagate anew from the links and the sure pairs, remembering from what: what comes of it is much more."""

@@ -67,23 +67,14 @@ class PropagationViews:
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
     def scores(self, pairs: Pairs) -> Tensor:
-        """The cosine of each pair in the view that is fair to it, NaN where nothing known reaches one of the two."""
+        """The cosine of each pair in the view that is fair to it, 0 where nothing known reaches one of the two."""
         seen = torch.stack([cosines(source, target, pairs) for source, target in self.views])
-        unreached = self._unreached(pairs)
         if len(seen) == 1:
-            return seen[0].masked_fill_(unreached, float("nan"))
+            return seen[0]
         everyone = seen.mean(0)
         sides = [self.hand[rows[place]] for rows, place in zip(self.rows, (pairs.source, pairs.target), strict=True)]
         fair = [
             torch.where(hand >= 0, seen.gather(0, hand.clamp(min=0)[None])[0], everyone) for hand in sides
         ]  # fmt: skip
         both = (sides[0] >= 0) == (sides[1] >= 0)  # only one end was known: the propagation without it decides
-        score = torch.where(both, (fair[0] + fair[1]) / 2, torch.where(sides[0] >= 0, fair[0], fair[1]))
-        return score.masked_fill_(unreached, float("nan"))
-
-    def _unreached(self, pairs: Pairs) -> Tensor:
-        """bool a pair: the vector of one of its ends is 0 in every view."""
-        zero = [
-            torch.stack([(view[side] == 0).all(1) for view in self.views]).all(0) for side in (0, 1)
-        ]  # fmt: skip
-        return zero[0][pairs.source] | zero[1][pairs.target]
+        return torch.where(both, (fair[0] + fair[1]) / 2, torch.where(sides[0] >= 0, fair[0], fair[1]))

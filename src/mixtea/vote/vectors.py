@@ -33,9 +33,7 @@ class _Direction(Voter):
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
         from mixtea.compute.pairs import cosines
 
-        found = cosines(*state.unit_vectors, pairs.rows)
-        unknown = state.entities.untaught(pairs.rows)
-        return found if unknown is None else found.masked_fill_(unknown, float("nan"))
+        return state.entities.without_untaught(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The cosine, and where the pair stands among the stored candidates of its source or of its target."""
