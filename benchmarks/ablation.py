@@ -20,9 +20,9 @@ from mixtea import MixTEA, load_task
 
 OFF: dict[str, dict[str, Any]] = {
     "the preset best": {},
-    "no propagation": {"propagation": False},
-    "no agreement": {"agreement": False},
-    "propagation not cross-fitted": {"cross_fit": False},
+    "no propagation": {"voters": ("forward", "backward", "agreement")},
+    "no agreement": {"voters": ("forward", "backward", "propagation")},
+    "propagation not cross-fitted": {"propagation_cross_fit": False},
     "CSLS instead of Sinkhorn": {"vote_normaliser": "csls"},
     "temperature 1, lambda 1": {"temperature": 1.0, "pseudo_weight": 1.0},
     "learning rate halved, not cosine": {"lr_decay": "halving"},

@@ -16,24 +16,27 @@ import oracle
 
 from mixtea import Config, Task
 from mixtea.teach.loop import Trainer
+from mixtea.vote.votes import Votes
 
 
 class DenseTrainer(Trainer):
     """The same loop with n x m matrices: the votes and the loss as the paper writes them."""
 
-    def vote(self, epoch: int) -> Any:
-        with torch.no_grad():
-            vectors = self.teacher(self.generator)
-            source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]
-            return oracle.rectified(oracle.bidirectional(source, target, *self.weights))
+    def __init__(self, task: Task, config: Config, device: torch.device) -> None:
+        super().__init__(task, config.replace(rectify=False), device)  # which the dense formulas do themselves
+        self.council.cast = self.dense_votes  # type: ignore[method-assign]
 
-    def pseudo_loss(self, vectors: Tensor, votes: Any) -> Tensor:
-        source, target = vectors[self.unlabelled_source], vectors[self.unlabelled_target]
-        return oracle.pseudo_mapping_loss(source, target, votes, self.config.temperature, "votes")
+    def dense_votes(self, vectors: Tensor, epoch: int) -> list[Votes]:
+        source, target = (vectors[rows] for rows in self.entities.rows)
+        dense = oracle.rectified(oracle.bidirectional(source, target, *self.council.direction_weights))
+        rows, columns = dense.nonzero(as_tuple=True)
+        votes = Votes(rows, columns, dense[rows, columns], (len(source), len(target)))
+        return [votes, Votes(rows[:0], columns[:0], votes.confidence[:0], votes.shape)]
 
-    def cast(self, epoch: int) -> Any:
-        self.votes = self.vote(epoch)
-        return self.votes
+    def pseudo_loss(self, vectors: Tensor) -> Tensor:
+        assert self.votes is not None
+        source, target = (vectors[rows] for rows in self.entities.rows)
+        return oracle.pseudo_mapping_loss(source, target, self.votes.to_dense(), self.config.temperature, "votes")
 
 
 def synchronise(device: torch.device) -> None:

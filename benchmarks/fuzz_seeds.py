@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mixtea.config import Config, read_settings
+from mixtea.config import Config
 from mixtea.data.formats.endings import RDF_ENDINGS
+from mixtea.data.formats.settings import read_settings
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
 from mixtea.data.links import read_links

@@ -56,11 +56,11 @@ def measure(n: int, dense: bool, preset: str) -> dict[str, float]:
     watch.start()
     trainer = (DenseTrainer if dense else Trainer)(task, config, device)
     started = time.perf_counter()
-    if trainer.council is not None:
+    if trainer.settles:
         trainer.council.prepare()
     trainer.step(1)
-    if trainer.council is not None:
-        trainer.vote(2)
+    if trainer.settles:
+        trainer.council.cast(trainer.teachers_vectors(), 2)
     seconds = time.perf_counter() - started
     watch.done.set()
     watch.join()

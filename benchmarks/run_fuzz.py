@@ -25,14 +25,16 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError, Task
+from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
+from mixtea.data.labels import Labels
 from mixtea.runs.folder import MANIFEST, SEAL, seal
 from mixtea.runs.untrusted import fingerprint
 
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**63, -(2**63), 10**400, 1e-9, 0.5, -1.5, 1e300, float("nan"),
     float("inf"), "", "a", "cpu", "float64", "..", "/etc/passwd", "\x00", "\ud800", "\u202e", [], [1], ["a"], {},
-    {"a": 1}, {"entities": []}, [[[]]],
+    {"a": 1}, {"ids": []}, [[[]]],
 ]  # fmt: skip
 NUMBERS = [0, 1, -1, 2, 5, 16, 127, -128, 2**31 - 1, -(2**31), 2**62, -(2**63), 1e-40, 1e9, 1e38, np.nan, np.inf]
 TYPES = ["int8", "int32", "int64", "uint8", "uint64", "float16", "float32", "float64", "bool"]
@@ -61,13 +63,15 @@ def _task() -> Task:
             np.array([f"{name}{i}" for i in range(9)], dtype=object),
             np.array(["r", f"only {name}"], dtype=object),
             triples,
-            names={f"{name}1": "One"},
+            Attributes.from_columns([1, 2], ["size", "size"], ["é1", "2"]).as_set(),
+            Labels.from_columns([1, 1, 2], ["One", "Eins", "Zwei"], ["en", "de", "de"]).as_set(),
             prefixes={"ex": "http://example.org/"},
         )
         for name in ("s", "t")
     )
     links = np.stack([np.arange(9), np.arange(9)], axis=1)
-    return Task("fuzz", source, target, links[:3], links[3:5], links[5:])
+    rejected = np.array([[0, 1], [2, 3]], dtype=np.int64)
+    return Task("fuzz", source, target, links[:3], links[3:5], links[5:], rejected=rejected)
 
 
 def mutate(rng: random.Random, folder: Path) -> str:

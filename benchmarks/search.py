@@ -30,7 +30,7 @@ def main() -> None:
     for epoch in range(1, args.epochs + 1):
         trainer.step(epoch)
     with torch.no_grad():
-        source, target = unit_rows(trainer.student(), trainer.unlabelled_source, trainer.unlabelled_target)
+        source, target = unit_rows(trainer.student(), *trainer.entities.rows)
     exact = best_both_ways(source, target)
     first = timed(lambda: best_both_ways(source, target), device)
     header("search", "s, both directions", "ratio", "same best match")

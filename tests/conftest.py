@@ -12,12 +12,16 @@ from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
 from mixtea.data.graph import Graph
+from mixtea.data.labels import Labels
 
 SOURCE = "a\tr\tb\nb\tr\tc\nc\ts\td\na\ts\td\nd\tr\te\n"
 TARGET = "A\tr\tB\nB\tr\tC\nC\tp\tD\nA\tp\tD\nD\tr\tE\n"
 LINKS = "a\tA\nb\tB\nc\tC\nd\tD\ne\tE\n"
 # The preset `best`, as quick as it can be, for small graphs where accuracy is not the point
-SMALL_BEST = dict(entity_dim=16, relation_dim=8, propagation_rounds=1, max_epochs=2, device="cpu")
+SMALL_BEST = dict(
+    entity_dim=16, relation_dim=8, propagation_rounds=1, propagation_label_dim=64, propagation_relation_dim=16,
+    max_epochs=2, device="cpu",
+)  # fmt: skip
 # beside other tests an example may wait long for its turn, which says nothing about it
 settings.register_profile("side by side", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("side by side")
@@ -64,6 +68,13 @@ def make_graph(triples: list[tuple[int, int, int]], n: int, prefix: str = "e", r
         np.array(relations, dtype=object),
         np.array(triples, dtype=np.int64).reshape(-1, 3),
     )
+
+
+def labelled(graph: Graph, texts: dict[str, str]) -> Labels:
+    """Labels without a language for those of the ids that the graph has."""
+    place = {name: i for i, name in enumerate(graph.ids)}
+    known = [name for name in texts if name in place]
+    return Labels.from_columns([place[name] for name in known], [texts[name] for name in known]).as_set()
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:

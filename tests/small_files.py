@@ -29,5 +29,11 @@ def graph_of(folder, files, **options):
     return graph
 
 
+def shown(graph):
+    """The label that is shown of each entity that has one, by id."""
+    labels = {str(name): graph.label(i) for i, name in enumerate(graph.ids)}
+    return {name: label for name, label in labels.items() if label is not None}
+
+
 def triples_of(graph):
     return [(graph.ids[h], graph.relations[r], graph.ids[t]) for h, r, t in graph.triples]

@@ -72,10 +72,10 @@ def test_score_ranks_among_the_given_targets_or_all(example):
     assert among_all["hits@1"] < among_given["hits@1"]
 
 
-@pytest.mark.parametrize("ablation", ["use_relations", "rectify", "voting", "pseudo_weight", "both"])
+@pytest.mark.parametrize("ablation", ["use_relations", "rectify", "voters", "pseudo_weight", "both"])
 def test_the_ablations_of_the_paper_are_plain_fields(tiny, ablation):
-    off = {"use_relations": False, "rectify": False, "voting": "forward", "pseudo_weight": 0.0}
-    settings = {"voting": "forward", "rectify": False} if ablation == "both" else {ablation: off[ablation]}
+    off = {"use_relations": False, "rectify": False, "voters": ("forward",), "pseudo_weight": 0.0}
+    settings = {"voters": ("forward",), "rectify": False} if ablation == "both" else {ablation: off[ablation]}
     aligner = MixTEA(**SHORT, **settings).fit(tiny)
     assert aligner.n_epochs_ == 3
     assert ("loss_pseudo" in aligner.history_) == (ablation != "pseudo_weight")

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting, read_settings
+from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting
+from mixtea.data.formats.settings import read_settings
 from mixtea.errors import ConfigError
+from mixtea.fields import assignments
 from mixtea.tune.ranges import parse_ranges
 
 
@@ -27,12 +29,12 @@ def test_round_trips(tmp_path):
     assert Config.from_dict(read_settings(tmp_path / "c.toml")) == config
     (tmp_path / "config.json").write_text(json.dumps(config.to_dict()))
     assert Config.from_dict(read_settings(tmp_path / "config.json")) == config
-    flags = dict(parse_setting(f"{k}={v}") for k, v in config.to_dict().items())
+    flags = dict(map(parse_setting, assignments(config.to_dict())))
     assert Config.from_dict(flags) == config
 
 
 def toml(value):
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    return str(value).lower() if isinstance(value, bool) else repr(list(value) if isinstance(value, tuple) else value)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,10 @@ def toml(value):
         ({"rectify": 1}, "rectify must be true or false"),
         ({"margin": float("inf")}, "margin must be a number"),
         ({"margin": 10**400}, "margin must be a number"),
+        ({"voters": ()}, "voters names nobody"),
+        ({"voters": ("two words",)}, "voters holds 'two words', which is no plain name"),
+        ({"voters": ("a-b",)}, "voters holds 'a-b', which is no name of a voter"),
+        ({"voters": "forward"}, "voters must be a list of names, not 'forward'"),
     ],
 )
 def test_wrong_settings_are_explained(settings, message):

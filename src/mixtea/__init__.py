@@ -3,8 +3,8 @@
 >>> from mixtea import MixTEA, load_example
 >>> task = load_example()                                  # or load_task("data/EN_DE_15K_V1", fold=1)
 >>> aligner = MixTEA(preset="paper", max_epochs=20, seed=1).fit(task)
->>> alignment = aligner.predict(k=10)                      # ranked candidates for every entity without a link
->>> alignment.best().columns.tolist()
+>>> candidates = aligner.predict(k=10)                      # ranked candidates for every entity without a link
+>>> candidates.best().columns.tolist()
 ['source', 'target', 'rank', 'score', 'probability', 'voters']
 >>> sorted(aligner.score(task.test))[-4:]
 ['hits@1', 'hits@10', 'hits@5', 'mrr']
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mixtea.data.task import Task, load_task
     from mixtea.errors import ConfigError, DataError, MixTEAError, RunError
     from mixtea.example import load_example
+    from mixtea.train import train
 
 try:
     __version__ = version("mixtea")
@@ -38,6 +39,7 @@ __all__ = [
     "Task",
     "load_example",
     "load_task",
+    "train",
 ]
 
 _ROOMS = {
@@ -54,4 +56,11 @@ def __getattr__(name: str) -> Any:
     for room, names in _ROOMS.items():
         if name in names:
             return getattr(import_module(room), name)
+    if name == "train":  # the module can be called like the function of the same name in it
+        return import_module("mixtea.train")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, whether they were used already or not."""
+    return sorted([*__all__, "__version__"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,25 +18,32 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-import mixtea
+from mixtea import __version__
 from mixtea.compute import distributed
+from mixtea.compute.arrays import as_arrays
+from mixtea.compute.device import choose_device, describe_device
 from mixtea.compute.memory import enough_memory
 from mixtea.config import Config
 from mixtea.data.task import PathOrStr, Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
+from mixtea.match.answers import STORED, Answers, linked_ids
 from mixtea.match.candidates import Candidates
-from mixtea.match.decode import LastOpinions, last_opinions
+from mixtea.match.decode import StoredOpinions, stored_opinions
+from mixtea.match.explain import explained
 from mixtea.match.mapping import Mapping
-from mixtea.match.predict import Predictor
+from mixtea.match.predict import ONCE, Predictor
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
-from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import Run, read_run, write_run
 from mixtea.teach.loop import Observer, OnEpoch
-from mixtea.teach.recovery import kept_in, trained_with
+from mixtea.teach.recovery import trained_with
 from mixtea.vote.council import OnRound
+from mixtea.vote.registry import package_of
+from mixtea.vote.trace import trace_frame
 
+Voters = str | Sequence[str] | None  # names, in a list or joined by commas
 T = TypeVar("T")
 
 
@@ -123,12 +130,16 @@ class MixTEA:
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():
             start = None if warm_start is None else warm_start._learned()
-            with kept_in(checkpoints, task, self.config, start) as kept:
+            began_with = None if start is None else (start[0], as_arrays(start[1]))
+            with kept_in(checkpoints, task, self.config, began_with) as kept:
                 trained = trained_with(task, self.config, device, start, kept, on_epoch, on_round, observer)
         self.task_, self._student, self._vectors = task, trained.student, None
-        self.trace_, self._last = trained.trace.to_arrays(), None
+        self._trace, self._last = trained.trace.to_arrays(), None
+        self._answers: Answers | None = None
+        self._answers_by = self.config
         if trained.opinions is not None:
-            self._last = last_opinions(trained.opinions, trained.rows, task.source.n_entities)
+            self._last = stored_opinions(trained.opinions, trained.entities)
+        self._packages = {name: found for name in self.config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_, self.lowered_ = trained.seconds, {}, trained.lowered
@@ -143,6 +154,12 @@ class MixTEA:
         return pd.DataFrame(self._records)
 
     @property
+    def trace_(self) -> pd.DataFrame:
+        """A row a vote: source and target by number, who voted, and from which epoch to which it stood."""
+        self._check_fitted()
+        return trace_frame(self._trace, self.config.voters)
+
+    @property
     def vectors_(self) -> Tensor:
         """[n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
@@ -151,15 +168,37 @@ class MixTEA:
                 self._vectors = self._student()
         return self._vectors
 
-    @_reproducibly
-    def predict(self, k: int = 10, *, decoder: str | None = None, voters: str | None = None) -> Candidates:
-        """Rank all targets for every source entity without a training link; the k best of each, with probabilities.
+    @property
+    def answers_(self) -> Answers:
+        """What the run concludes: candidates and decisions by its own decoder and voters, computed once."""
+        self._check_fitted()
+        if self._answers is None or self._answers_by != self.config:
+            with _reproducible(self.config.deterministic):
+                self._answers, self._answers_by = self._predictor(self.config).answers(), self.config
+        return self._answers
 
-        `decoder` and `voters` take the place of the settings `decoder` and `decode_voters`.
+    @_reproducibly
+    def predict(self, k: int = 10, *, decoder: str | None = None, voters: Voters = None) -> Candidates:
+        """Rank all targets for every source entity without a training link.
+
+        Parameters: `k`, how many of each source come back; `decoder` and `voters` take the place of the settings
+        `decoder` and `decode_voters` (names as in the setting `voters`).
+
+        Returns Candidates: ids, scores, calibrated probabilities, and who favours each.
+
+        Raises ConfigError for a wrong `k` or unknown names, NotFittedError before `fit`.
+
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.predict(k=3).to_frame().columns.tolist()
+        ['source', 'target', 'rank', 'score', 'probability', 'voters']
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise ConfigError(f"k must be a whole number of at least 1, not {k!r}.")
-        return self._predictor(decoder, voters).alignment(int(k))
+        config = self._decoding(decoder, voters)
+        if config == self.config and k <= STORED:
+            return self.answers_.candidates(int(k))
+        return self._predictor(config).candidates(int(k))
 
     @_reproducibly
     def map(
@@ -169,7 +208,7 @@ class MixTEA:
         abstain: bool = True,
         with_given: bool = False,
         decoder: str | None = None,
-        voters: str | None = None,
+        voters: Voters = None,
     ) -> Mapping:
         """Decide about every source entity without a given link, among all targets.
 
@@ -177,8 +216,22 @@ class MixTEA:
         With `abstain` a source has no counterpart where that is likelier than its best target. `with_given` puts the
         given links in front.
         """
-        predictor = self._predictor(decoder or (None if one_to_many else "one_to_one"), voters)
+        config = self._decoding(decoder, voters)
+        if config == self.config and decoder is None and not one_to_many:
+            return self.answers_.mapping(abstain=abstain, with_given=with_given)
+        predictor = self._predictor(config)
+        if decoder is None and not one_to_many:
+            predictor = predictor.with_decoder(ONCE)
         return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given)
+
+    def explain(self, source: str, target: str) -> pd.DataFrame:
+        """Why two entities, by their ids, are or are not taken for the same: a row for each thing that speaks for them.
+
+        Columns: voter, what (in words), weight (how much, by that voter's own measure; the larger, the more).
+        """
+        self._check_fitted()
+        pair = self._indices(np.array([[source, target]], dtype=object))[0]
+        return explained(self.answers_, self.config, self._packages, int(pair[0]), int(pair[1]))
 
     def score_mapping(
         self, links: Any = None, *, complete: bool = False, one_to_many: bool = False, abstain: bool = True
@@ -188,33 +241,29 @@ class MixTEA:
         With `complete` no further entity has a counterpart; without, only mappings of sources with a link are judged.
         Links of sources that have a given link do not count: the mapping says nothing of them.
         """
-        mapping, truth = self._judged(links, one_to_many, abstain)
-        return mapping_scores(mapping, truth, complete=complete)
+        if not one_to_many:
+            return self.answers_.mapping_scores(self._links(links), complete=complete, abstain=abstain)
+        pairs = self.map(one_to_many=True, abstain=abstain).pairs()
+        return mapping_scores(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
     def threshold_curve(self, links: Any = None, *, complete: bool = False, one_to_many: bool = False) -> pd.DataFrame:
         """The scores of the mapping by the least probability that is asked for, instead of what `map` decides."""
-        mapping, truth = self._judged(links, one_to_many, False)
-        return threshold_curve(mapping, truth, complete=complete)
-
-    def _judged(self, links: Any, one_to_many: bool, abstain: bool) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The mapping and the links as labels, given links apart: the mapping is about other sources."""
-        self._check_fitted()
-        task, links = self.task_, self._links(links)
-        given = np.concatenate([task.train, task.valid])
-        links = links[~np.isin(links[:, 0], given[:, 0])]
-        names = (task.source.ids[links[:, 0]], task.target.ids[links[:, 1]])
-        truth = pd.DataFrame(dict(zip(("source", "target"), names, strict=True)))
-        return self.map(one_to_many=one_to_many, abstain=abstain).pairs(), truth
+        if not one_to_many:
+            return self.answers_.threshold_curve(self._links(links), complete=complete)
+        pairs = self.map(one_to_many=True, abstain=False).pairs()
+        return threshold_curve(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
     @_reproducibly
-    def score(self, links: Any = None, *, decoder: str | None = None, voters: str | None = None) -> dict[str, float]:
+    def score(self, links: Any = None, *, decoder: str | None = None, voters: Voters = None) -> dict[str, float]:
         """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
 
         Links are pairs of indices, as in a task, or of labels. Ties count in expectation. Candidates are the links' own
         targets, or all with candidates="all". Further: the calibration error of the probabilities that `predict` gives
         these mappings among all targets, and the share of them to accept at 95 % precision.
         """
-        return self._predictor(decoder, voters).scores(self._links(links))
+        config = self._decoding(decoder, voters)
+        first = self.answers_.candidates(1) if config == self.config else None
+        return self._predictor(config).scores(self._links(links), first)
 
     def _links(self, links: Any) -> np.ndarray:
         """Links to score as pairs of indices: the test links, or given ones, by index or by label."""
@@ -229,10 +278,15 @@ class MixTEA:
             raise DataError("A link to score names an entity outside the graphs.")
         return links.astype(np.int64)
 
-    def _predictor(self, decoder: str | None, voters: str | None) -> Predictor:
-        changed = {"decoder": decoder, "decode_voters": voters}
-        config = self.config.replace(**{name: value for name, value in changed.items() if value is not None})
-        return Predictor(self.vectors_, self.task_, config, self._last)
+    def _decoding(self, decoder: str | None, voters: Voters) -> Config:
+        """The settings with another decoder or other voters."""
+        self._check_fitted()
+        names = tuple(voters.split(",")) if isinstance(voters, str) else voters
+        changed = {"decoder": decoder, "decode_voters": names}
+        return self.config.replace(**{name: value for name, value in changed.items() if value is not None})
+
+    def _predictor(self, config: Config) -> Predictor:
+        return Predictor(self.vectors_, self.task_, config, self._last, self._packages)
 
     def _indices(self, labels: np.ndarray) -> np.ndarray:
         """Pairs of labels as pairs of indices."""
@@ -248,23 +302,13 @@ class MixTEA:
         folder: PathOrStr,
         *,
         overwrite: bool = False,
-        report: bool = False,
-        changes: pd.DataFrame | None = None,
+        pages: Table[str, str] | None = None,
     ) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
-        With `report` it holds a page about the run, report.html; `changes` (see report.changes) become changes.tsv.
+        `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
         """
         self._check_fitted()
-        pages = {}
-        if report:
-            from mixtea.report import make_report
-
-            pages["report.html"] = make_report(self)
-        if changes is not None:
-            from mixtea.export.tsv import changes_text
-
-            pages["changes.tsv"] = changes_text(changes)
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
         about = {
             "preset": self.preset,
@@ -278,10 +322,13 @@ class MixTEA:
             "approximations": self.config.approximations(),
             "learning_rate_lowered": self.lowered_,
             "voter_weights": self._last.weights if self._last is not None else {},
+            "voter_packages": self._packages,
             "versions": versions(),
         }
-        last = {} if self._last is None else _as_arrays(self._last)
-        run = Run(self.task_, self.config, weights, self._records, self.trace_, last, self.metrics_, about, pages)
+        run = Run(
+            self.task_, self.config, weights, self._records, self._trace, opinion_arrays(self._last), self.answers_,
+            self.metrics_, about, pages or {},
+        )  # fmt: skip
         write_run(run, Path(folder), overwrite=overwrite)
 
     @classmethod
@@ -301,8 +348,9 @@ class MixTEA:
         aligner.task_, aligner._student, aligner._vectors = run.task, student, None
         if not torch.isfinite(aligner.vectors_).all():
             raise RunError(f"{Path(folder) / 'weights.safetensors'}: damaged (it leads to vectors without end).")
-        aligner._last = _from_arrays(run.opinions, run.about["voter_weights"])
-        aligner.trace_ = dict(run.trace)
+        aligner._last = _opinions(run.opinions, run.about["voter_weights"])
+        aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
+        aligner._packages = run.about["voter_packages"]
         aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
         aligner.seconds_, aligner.lowered_ = run.about["seconds"], run.about.get("learning_rate_lowered", {})
@@ -318,39 +366,23 @@ class MixTEA:
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
 
 
-def _as_arrays(last: LastOpinions) -> dict[str, np.ndarray]:
+def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
+    """Opinions as a run folder has them."""
+    if last is None:
+        return {}
     scores = {f"score.{name}": values for name, values in last.scores.items()}
     return {"source": last.source, "target": last.target} | scores
 
 
-def _from_arrays(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> LastOpinions | None:
-    """Opinions as a run folder has them, which has checked them."""
+def _opinions(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> StoredOpinions | None:
+    """Opinions from a run folder, which has checked them."""
     if not arrays:
         return None
     scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
-    return LastOpinions(arrays["source"], arrays["target"], scores, dict(weights))
-
-
-def choose_device(name: str) -> torch.device:
-    """auto is CUDA where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(distributed.local_device() if name == "cuda" else name)
-        if device.type not in ("cpu", "cuda"):
-            raise RuntimeError(f"{device.type} is not supported")
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        why = str(error).splitlines()[0]
-        raise ConfigError(f"device {name!r} cannot be used here: {why}. Choose cpu or auto.") from None
-    return device
-
-
-def describe_device(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU ({platform.machine()})"
+    return StoredOpinions(arrays["source"], arrays["target"], scores, dict(weights))
 
 
 def versions() -> dict[str, str]:
     names = ("numpy", "scipy", "pandas", "safetensors")
     found = {name: version(name) for name in names} | {"torch": str(torch.__version__)}
-    return {"mixtea": mixtea.__version__, "python": platform.python_version()} | found
+    return {"mixtea": __version__, "python": platform.python_version()} | found

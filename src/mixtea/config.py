@@ -7,25 +7,26 @@ numbers. The preset "text" takes the letter of the text instead; the preset "bes
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import json
-import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, get_type_hints
+from functools import partial
+from typing import Any
 
-from mixtea.errors import ConfigError, shorten
-from mixtea.text import shortened
+from mixtea.errors import ConfigError
+from mixtea.fields import Fields, Names, plain_names, setting, shown, written
+
+_field = partial(setting, text=None)  # and what the paper's text says, where it says otherwise
 
 
-def _field(default: Any, why: str, *, low: float | None = None, high: float | None = None,
-           below: float | None = None, choices: tuple[str, ...] = (), text: Any = None) -> Any:  # fmt: skip
-    """A setting with its reason; `low` and `high` are allowed values, `below` is the first that is too large."""
-    metadata = {"why": why, "low": low, "high": high, "below": below, "choices": choices, "text": text}
-    return dataclasses.field(default=default, metadata=metadata)
+def _some_voters(names: Names) -> str:
+    """What keeps names from being those of voters, one at least; "" if nothing does."""
+    return _voter_names(names) if names else "names nobody"
+
+
+def _voter_names(names: Names) -> str:
+    """What keeps names from being those of voters; "" if nothing does."""
+    strange = [name for name in names if not name.isidentifier()]
+    return plain_names(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +77,9 @@ class Config:
     teaching_threshold: float = _field(
         0.9, "least cosine of a pair that the teaching threshold or one_to_one proposes", low=-1, high=1
     )
-    voting: str = _field(
-        "both", "vote in both directions (BDV), or from source to target only (the ablation without BDV)",
-        choices=("both", "forward"))  # fmt: skip
+    voters: tuple[str, ...] = _field(
+        ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
+        "it), propagation, agreement, or voters of other packages", problem=_some_voters)  # fmt: skip
     vote_weights_from: str = _field(
         "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
         choices=("student", "teacher"), text="teacher")  # fmt: skip
@@ -95,12 +96,23 @@ class Config:
     vote_candidates: int = _field(20, "targets of a source and sources of a target that voters propose", low=1)
     sinkhorn_temperature: float = _field(0.1, "divides the added scores before Sinkhorn; smaller is surer", low=1e-3)
     sinkhorn_rounds: int = _field(10, "times that Sinkhorn divides rows and columns by their sums", low=1, high=1000)
-    propagation: bool = _field(False, "label propagation votes too, before training alone, then beside the teacher")
-    propagation_rounds: int = _field(12, "rounds of propagation before training, at most; 0 begins at once", low=0)
-    propagation_every: int = _field(20, "epochs between two propagations from the pairs found since", low=1)
+    propagation_rounds: int = _field(
+        12, "rounds before training, at most, in which voters that need none learn from what they find; 0: none", low=0
+    )
+    propagation_every: int = _field(
+        20, "epochs after which voters such as propagation learn from the sure pairs", low=1
+    )
+    propagation_label_dim: int = _field(
+        512, "numbers in the label of a known pair, random and nearly orthogonal", low=1, high=65536
+    )
+    propagation_relation_dim: int = _field(
+        128, "random weights of a relation in the third hop of propagation", low=1, high=8192
+    )
+    propagation_part_dim: int = _field(
+        8, "numbers that propagation carries for each of these weights", low=1, high=1024
+    )
+    propagation_cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
     sure_above: float = _field(0.8, "belief above which a mutual best pair is propagated from", low=0, high=1)
-    cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
-    agreement: bool = _field(False, "neighbour agreement votes too")
     agreement_weight: float = _field(2.0, "agreement's score against the cosines of the others", low=0)
     valid_needed: int = _field(
         0, "validation links below which all voters weigh the same and no stop is decided by them", low=0
@@ -133,9 +145,9 @@ class Config:
     decoder: str = _field(
         "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
         choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
-    decode_voters: str = _field(
-        "student", "whose scores are decoded: the student's, also neighbour agreement's, or all voters'",
-        choices=("student", "agreement", "all"))  # fmt: skip
+    decode_voters: tuple[str, ...] = _field(
+        ("forward", "backward"), "whose scores are decoded, named as in voters (forward, backward: the student's); "
+        "none: those of all who vote", problem=_voter_names)  # fmt: skip
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
         choices=("given", "all"), text="all")  # fmt: skip
@@ -161,14 +173,12 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
+        SETTINGS.check(self)
         if self.normaliser == "moments" and self.temperature < MOMENTS_TEMPERATURE:
             raise ConfigError(f"normaliser=moments needs a temperature of at least {MOMENTS_TEMPERATURE}.")
-        plain = (self.teaching, self.voting, self.search, self.metric)
-        if self.has_council and plain != ("mixture", "both", "exact", "cosine"):
+        if not self.only_vectors_vote and (self.teaching, self.search, self.metric) != ("mixture", "exact", "cosine"):
             raise ConfigError(
-                "propagation, agreement and vote_normaliser need teaching=mixture, voting=both, search=exact and "
+                "Voters other than forward and backward, and vote_normaliser, need teaching=mixture, search=exact and "
                 "metric=cosine; the preset paper does without them."
             )
         if self.search != "exact" and self.metric == "manhattan":
@@ -178,28 +188,36 @@ class Config:
     def preset(cls, name: str = "best", **settings: Any) -> Config:
         """The settings of a preset, changed by `settings`."""
         if name not in PRESETS:
-            raise ConfigError(f"preset {_shown(name)} is unknown. Choose one of {', '.join(PRESETS)}.")
+            raise ConfigError(f"preset {shown(name)} is unknown. Choose one of {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **settings})
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Config:
-        unknown = [name for name in settings if name not in FIELDS]
-        if unknown:
-            raise ConfigError(" ".join(_unknown(name) for name in unknown))
+        SETTINGS.check_names(settings)
         return cls(**settings)
 
     @property
-    def has_council(self) -> bool:
-        """Whether others than the teacher's two directions vote, or scores are normalised before the vote."""
-        return self.propagation or self.agreement or self.vote_normaliser != "none"
+    def only_vectors_vote(self) -> bool:
+        """Whether nobody but the teacher's two directions votes, for their nearest as the paper has it."""
+        return set(self.voters) <= VECTORS and self.vote_normaliser == "none"
+
+    @property
+    def only_student_decodes(self) -> bool:
+        """Whether mappings are the student's nearest, and nothing else."""
+        return self.decoder == "nearest" and set(self.deciding_voters) <= VECTORS
+
+    @property
+    def deciding_voters(self) -> tuple[str, ...]:
+        """Whose scores are decoded: all who vote, unless some are named."""
+        return self.decode_voters or self.voters
 
     def approximations(self) -> dict[str, Any]:
         """The settings that make a run approximate; empty for an exact one. A council need not meet every epoch."""
-        fields = ("loss_rows", "normaliser", "search") if self.has_council else _APPROXIMATE
+        fields = _APPROXIMATE if self.only_vectors_vote else ("loss_rows", "normaliser", "search")
         return {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return {name: getattr(self, name) for name in FIELDS}
 
     def training_settings(self) -> dict[str, Any]:
         """All settings but those that say where to compute: what a training comes to depends on them."""
@@ -209,103 +227,26 @@ class Config:
         return self.from_dict({**self.to_dict(), **settings})
 
 
-def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
-    kind, meta = TYPES[field.name], field.metadata
-    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1000:
-        value = float(value)
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise ConfigError(f"{field.name} must be {_NAMES[kind]}, not {_shown(value)}: {meta['why']}.")
-    if meta["choices"] and value not in meta["choices"]:
-        choices = ", ".join(meta["choices"])
-        raise ConfigError(f"{field.name} must be one of {choices}, not {_shown(value)}: {meta['why']}.")
-    low, high, below = meta["low"], meta["high"], meta["below"]
-    inside = (low is None or value >= low) and (high is None or value <= high) and (below is None or value < below)
-    if not inside:
-        raise ConfigError(f"{field.name} must be {allowed(field)}, not {_shown(value)}: {meta['why']}.")
-    return value
-
-
-def _shown(value: Any) -> str:
-    return shortened(repr(value), LONGEST_VALUE)
-
-
-def allowed(field: dataclasses.Field[Any]) -> str:
-    """The range or the choices of a field, in words."""
-    meta = field.metadata
-    parts = [f"at least {meta['low']}"] if meta["low"] is not None else []
-    parts += [f"at most {meta['high']}"] if meta["high"] is not None else []
-    parts += [f"below {meta['below']}"] if meta["below"] is not None else []
-    return " | ".join(meta["choices"]) or " and ".join(parts) or _NAMES[TYPES[field.name]]
-
-
 def parse_setting(assignment: str) -> tuple[str, Any]:
-    """`field=value` of the command line into the field's type."""
-    name, equals, text = assignment.partition("=")
-    name = name.strip()
-    if not equals:
-        raise ConfigError(f"{shorten(assignment)} is not of the form field=value.")
-    if name not in FIELDS:
-        raise ConfigError(_unknown(name))
-    if TYPES[name] is str:
-        return name, text.strip()
-    try:
-        value = json.loads(text.strip().lower())
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, int | float):
-        raise ConfigError(f"{name} must be {_NAMES[TYPES[name]]}, not {shorten(text)}.")
-    return name, value
-
-
-def read_settings(path: Path) -> dict[str, Any]:
-    """Settings from a TOML file of `field = value` lines, or from a run's config.json."""
-    from mixtea.data.safe.open import opened
-    from mixtea.data.safe.problems import UnreadableError
-
-    kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
-    try:
-        with opened(path) as file:
-            data = file.read(LONGEST_SETTINGS + 1)
-        if len(data) > LONGEST_SETTINGS:
-            raise ConfigError(f"more than {LONGEST_SETTINGS:,} bytes, which no settings need. Name another file.")
-        text = data.decode("utf-8")
-        settings = json.loads(text) if kind == "JSON" else tomllib.loads(text)
-        if not isinstance(settings, dict):
-            raise ConfigError("not a table of settings. Write field = value lines, or a JSON object.")
-        Config.from_dict(settings)
-    except UnreadableError as error:
-        what, todo = error.problem.what.removeprefix("cannot be read "), error.problem.todo
-        raise ConfigError(f"{path}: cannot be read ({what.strip('()')}). {todo}") from None
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {str(error)[:LONGEST_MESSAGE]}") from None
-    except RecursionError:
-        raise ConfigError(f"{path}: not valid {kind}: nested too deeply, which no settings are.") from None
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{path}: not valid {kind}: {str(error)[:LONGEST_MESSAGE]}.") from None
-    return dict(settings)
+    """`field=value` of the command line, the value as far as its text tells; a `Config` checks it."""
+    return SETTINGS.parse(assignment)
 
 
 def describe() -> str:
     """All fields as a Markdown table: the documentation of the settings is made from the settings."""
     rows = ["| field | paper | best | text | allowed | what it does |", "|---|---|---|---|---|---|"]
     for name, field in FIELDS.items():
-        others = (f"`{PRESETS[preset][name]}`" if name in PRESETS[preset] else "" for preset in ("best", "text"))
-        bounds = allowed(field).replace("|", "\\|")
-        rows.append(f"| `{name}` | `{field.default}` | {' | '.join(others)} | {bounds} | {field.metadata['why']} |")
+        others = (f"`{written(PRESETS[one][name])}`" if name in PRESETS[one] else "" for one in ("best", "text"))
+        bounds, why = SETTINGS.allowed(name).replace("|", "\\|"), field.metadata["why"]
+        rows.append(f"| `{name}` | `{written(field.default)}` | {' | '.join(others)} | {bounds} | {why} |")
     return "\n".join(rows)
 
 
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, FIELDS, n=1)
-    return f"There is no setting {shorten(name)}." + (f" Did you mean {near[0]!r}?" if near else "")
-
-
-LONGEST_SETTINGS, LONGEST_MESSAGE, LONGEST_VALUE = 1 << 14, 2000, 100  # bytes, characters
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
-FIELDS = {field.name: field for field in dataclasses.fields(Config)}
-TYPES = get_type_hints(Config)
-_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+SETTINGS = Fields(Config, "setting", "field=value")
+FIELDS, TYPES = SETTINGS.by_name, SETTINGS.types
+VECTORS = frozenset({"forward", "backward"})
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {
         "entity_dim": 512,
@@ -314,8 +255,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "propagation": True,
-        "agreement": True,
+        "voters": ("forward", "backward", "propagation", "agreement"),
         "votes_every": 5,
         "valid_needed": 100,
         "pseudo_weight": 0.3,
@@ -324,7 +264,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "patience": 1000,
         "lr_decay": "cosine",
         "decoder": "sinkhorn",
-        "decode_voters": "all",
+        "decode_voters": (),
     },
     "paper": {},
     "text": {name: f.metadata["text"] for name, f in FIELDS.items() if f.metadata["text"] is not None},

@@ -46,6 +46,14 @@ class ConfigError(MixTEAError, ValueError):
     """A setting is unknown, of the wrong type, or out of range."""
 
 
+class VoterError(MixTEAError, ValueError):
+    """A voter gave what is no opinion."""
+
+
+class MissingVoterError(ConfigError):
+    """A voter is not here; the message names the package that it comes from, if that is known."""
+
+
 class RunError(MixTEAError):
     """A run folder cannot be read or written."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 LONGEST_LABEL = 160  # characters of a label that people are shown
-DECODED = {"student": "the student alone", "agreement": "student and neighbour agreement", "all": "all voters"}
 
 # What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape
 # sequences begin with one, in C1 as well); the soft hyphen and the grapheme joiner; marks, embeddings and isolates that
@@ -22,6 +22,17 @@ _UNSEEN = re.compile(
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def decoded_by(voters: Sequence[str]) -> str:
+    """Whose scores were decoded, in words.
+
+    >>> decoded_by(("forward", "backward")), decoded_by(("forward", "backward", "agreement"))
+    ('the student alone', 'the student, agreement')
+    """
+    others = [name for name in voters if name not in ("forward", "backward")]
+    student = ["the student"] if len(others) < len(voters) else []
+    return ", ".join([*student, *others]) if others else "the student alone"
 
 
 def visible(text: object, longest: int | None = None) -> str:

@@ -11,7 +11,7 @@ import pytest
 import rdflib
 import sssom_pydantic
 
-from mixtea import MixTEA, load_task
+from mixtea import MixTEA, load_task, train
 from mixtea.export.about import JUSTIFICATIONS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,7 +40,7 @@ def run(world, tmp_path_factory):
     )  # fmt: skip
     out = tmp_path_factory.mktemp("runs") / "run"
     settings = dict(max_epochs=4, propagation_rounds=1, entity_dim=32, device="cpu")
-    MixTEA("best", **settings).fit(task).save(out, report=True)
+    train(task, out, preset="best", **settings)
     return out
 
 

@@ -31,9 +31,11 @@ from mixtea.errors import TrainingError
 from mixtea.match.decoders import decide, ranked
 from mixtea.teach.negatives import hard_negatives
 from mixtea.teach.pseudo_loss import cross_entropy, pseudo_mapping_loss
-from mixtea.vote.agreement import AgreementVoter, Belief
+from mixtea.vote.agreement_steps import AgreementSteps
 from mixtea.vote.normalise import csls, sinkhorn
-from mixtea.vote.propagation import Propagation
+from mixtea.vote.open_entities import EntityPairs, OpenEntities
+from mixtea.vote.propagation_graph import PropagationGraph
+from mixtea.vote.voter import Belief
 from mixtea.vote.votes import Votes
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -100,15 +102,15 @@ def attention():
 
 
 def agreement():
-    voter = AgreementVoter(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], 3, LINKS, ROWS, N // 2, N)
+    steps = AgreementSteps(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], 3, LINKS, N // 2, N)
     source, target = vectors(len(ROWS[0]), len(ROWS[1]))
     pairs = nearest_pairs(source, target, 3)
-    voter.belief = Belief(pairs, cosines(source, target, pairs).sigmoid())
-    return [voter.scores(pairs)]
+    entities = OpenEntities(ROWS, (N // 2, N - N // 2), (len(ROWS[0]), len(ROWS[1])))
+    return [steps.scores(pairs, Belief(EntityPairs(pairs, entities), cosines(source, target, pairs).sigmoid()))]
 
 
 def propagation():
-    graph = Propagation(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], N, 3, torch.float32)
+    graph = PropagationGraph(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], N, 3, torch.float32)
     return [graph.vectors(LINKS, torch.Generator().manual_seed(0))]
 
 

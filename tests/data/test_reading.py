@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import write
-from small_files import E, graph_of, triples_of
+from small_files import E, graph_of, shown, triples_of
 
 from mixtea import DataError, load_task
 from mixtea.data.reading import Reading
@@ -35,7 +35,7 @@ def test_without_options_all_stays(tmp_path):
 def test_entities_of_a_type_and_the_triples_between_them(word, tmp_path):
     entities, triples, graph = kept(tmp_path, keep_types=[word])
     assert entities == ["ann", "bob", "zoe"] and triples == ["ann knows bob"]
-    assert graph.n_attribute_triples == 1 and graph.names == {E + "ann": "Ann"}
+    assert graph.n_attribute_triples == 1 and shown(graph) == {E + "ann": "Ann"}
     assert graph.relations.tolist() == [E + "knows"] and E + "rome" in graph.left_out
 
 
@@ -47,7 +47,7 @@ def test_any_of_several_types(tmp_path):
 def test_predicates(tmp_path):
     entities, triples, graph = kept(tmp_path, keep_predicates=":knows")
     assert triples == ["ann knows bob", "bob knows x"] and entities == ["ann", "bob", "x"]
-    assert graph.names == {E + "ann": "Ann"} and graph.n_attribute_triples == 0
+    assert shown(graph) == {E + "ann": "Ann"} and graph.n_attribute_triples == 0
     entities, triples, graph = kept(tmp_path, drop_predicates=["rdf:type", ":knows"])
     assert (
         triples == ["ann lives rome", "x near http://other.org/y".replace("http:", "")]
@@ -101,3 +101,13 @@ def test_nothing_left_is_a_problem(options, message, tmp_path):
     with pytest.raises(DataError) as caught:
         task_of(tmp_path, f"{E}rome\tA\n", **options)
     assert message in str(caught.value)
+
+
+def test_what_is_said_of_entities_goes_with_them(tmp_path):
+    _, _, graph = kept(tmp_path, keep_types=[":City"])
+    assert [graph.attributes_of(i) for i in range(graph.n_entities)] == [
+        [(E + "size", "3", "", "http://www.w3.org/2001/XMLSchema#integer")]
+    ]
+    assert len(graph.labels) == 0 and graph.attributes.predicate.texts() == [E + "size"]
+    _, _, graph = kept(tmp_path, drop_predicates=[":size"])
+    assert [value for i in range(graph.n_entities) for _, value, *_ in graph.attributes_of(i)] == ["Ann"]

@@ -27,6 +27,7 @@ def test_the_summary_of_a_graph(tmp_path):
     found = summary(task_of(tmp_path))["source"]
     assert (found["entities"], found["triples"], found["attribute_triples"]) == (6, 4, 2)
     assert (found["blank_nodes"], found["isolated_entities"], found["label_coverage"]) == (1, 1, 1 / 6)
+    assert (found["labels"], found["languages"]) == (1, {"": 1})
     assert found["top_relations"] == [{"relation": ":r", "triples": 2}, {"relation": ":s", "triples": 2}]
     assert found["files"] == [
         {"path": str(tmp_path / "s.ttl"), "format": "Turtle", "triples": 4, "attribute_triples": 2}
@@ -72,7 +73,7 @@ def test_inspect_of_own_files(tmp_path, mixtea):
     code, out, _ = mixtea("inspect", *files, *options)
     words = " ".join(out.split())
     assert code == 0 and "N-Triples" in words and "Most frequent relations" in words and "blank" in words
-    assert "entities with a name: 20%" in words and "links: 2 train, 0 valid, 0 test" in words
+    assert "entities with a label: 20%" in words and "links: 2 train, 0 valid, 0 test" in words
 
 
 def test_inspect_of_a_folder_names_its_files(folder, mixtea):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
@@ -70,6 +72,33 @@ def test_own_validation_and_test_links(tmp_path):
     assert (len(task.train), len(task.valid), len(task.test)) == (2, 1, 2)
 
 
+def test_several_files_of_links(tmp_path):
+    lines = LINKS.splitlines(keepends=True)
+    write(tmp_path, {"source": SOURCE, "target": TARGET} | {f"l{i}": line for i, line in enumerate(lines)})
+    paths = [tmp_path / f"l{i}" for i in range(5)]
+    graphs = {"source": tmp_path / "source", "target": tmp_path / "target"}
+    task = load_task(**graphs, links=paths[:2], valid_links=[str(paths[2])], test_links=tuple(paths[3:]))
+    assert labels(task, task.train) == [("a", "A"), ("b", "B")] and labels(task, task.valid) == [("c", "C")]
+    assert labels(task, task.test) == [("d", "D"), ("e", "E")] and task.rejected.shape == (0, 2)
+    again = load_task(**graphs, links=[*paths[:3], paths[0]])
+    assert len(again.train) + len(again.valid) == 3
+    assert again.warnings == (f"{paths[0]}: 1 repeated link, used once",)
+    with pytest.raises(DataError, match="line 1: the link is also in l0, line 1"):
+        load_task(**graphs, links=paths[:2], test_links=[paths[4], paths[0]])
+
+
+def test_the_command_takes_several_files_of_links(tmp_path, mixtea):
+    lines = LINKS.splitlines(keepends=True)
+    write(
+        tmp_path,
+        {"s": SOURCE, "t": TARGET, "l1": lines[0], "l2": lines[1], "v": lines[2], "x": lines[3], "y": lines[4]},
+    )
+    options = "--source s --target t --links l1 --links l2 --valid-links v --test-links x --test-links y"
+    words = [tmp_path / word if not word.startswith("--") else word for word in options.split()]
+    code, out, _ = mixtea("inspect", *words, "--device", "cpu", "--json")
+    assert code == 0 and json.loads(out)["links"] == {"train": 2, "valid": 1, "test": 2}
+
+
 def test_a_repeated_link_is_a_warning(tmp_path):
     task = own(tmp_path, links=LINKS + "a\tA\n")
     assert len(task.train) + len(task.valid) == 5
@@ -125,12 +154,37 @@ def test_wrong_calls(call, message):
         load_task(**call)
 
 
-def test_names_are_for_display(tmp_path):
+def test_labels_are_for_display(tmp_path):
     task = load_task(write(tmp_path, benchmark_files() | {"ent_names_1": "a\tAlpha\n"}))
     assert task.source.display(0) == "Alpha" and task.source.display(1) == "b"
 
 
-def test_empty_attributes_and_names_are_no_problem(tmp_path):
+def test_attribute_values_of_a_folder_are_kept_as_they_are(tmp_path):
+    values = ["NA", "null", "1e5", "007", '"quoted"', " spaces ", "a\ttab", "", "Größe \U0001f600"]
+    rows = "".join(f"a\tp\t{value}\n" for value in values) + "x\tq\tNA\na\tp\tNA\n"
+    graph = load_task(write(tmp_path, benchmark_files() | {"attr_triples_1": rows})).source
+    assert graph.attributes_of(0) == [("p", value, "", "") for value in values]
+    assert graph.attributes_of(5) == [("q", "NA", "", "")] and graph.attributes_of(1) == []
+    assert graph.n_attribute_triples == 10 and graph.files[1].n_attribute_triples == 11  # a graph is a set
+    assert len(graph.labels) == 0
+
+
+def test_all_labels_of_a_folder_are_kept(tmp_path):
+    rows = "b\tBeta\na\tNA\na\tAlpha\na\tNA\nnobody\tN\nc\t \n"
+    graph = load_task(write(tmp_path, benchmark_files() | {"ent_names_1": rows})).source
+    assert graph.labels_of(0) == [("Alpha", ""), ("NA", "")] and graph.labels_of(1) == [("Beta", "")]
+    assert graph.labels_of(2) == [] and graph.label(2) is None and graph.display(2) == "c"
+    assert len(graph.labels) == 3 and graph.ids.tolist() == list("abcde")
+
+
+def test_a_table_of_labels_that_cannot_be_read_is_told_with_the_rest(tmp_path):
+    files = benchmark_files() | {"ent_names_1": "a\n", "rel_triples_2": "A\n"}
+    with pytest.raises(DataError) as caught:
+        load_task(write(tmp_path, files))
+    assert "ent_names_1: 1 problem" in str(caught.value) and "rel_triples_2: 1 problem" in str(caught.value)
+
+
+def test_empty_attributes_and_labels_are_no_problem(tmp_path):
     task = load_task(write(tmp_path, benchmark_files() | {"attr_triples_1": "", "ent_names_2": ""}))
     assert task.source.n_attribute_triples == 0
 

@@ -14,6 +14,7 @@ import pyoxigraph
 import pytest
 import rdflib
 import sssom_pydantic
+from conftest import labelled
 
 from mixtea.data.graph import Graph
 from mixtea.data.id_iris import decode_label
@@ -25,7 +26,7 @@ Pairs = list[tuple[str, str]]
 
 
 def make(rows: Sequence[tuple], *, more: tuple[Sequence[str], Sequence[str]] = ((), ()), **fields: dict) -> Mapping:
-    """Rows are (source, target) or begin like that; `fields` are source_names, target_prefixes and so on."""
+    """Rows are (source, target) or begin like that; `fields` are source_labels (by id), target_prefixes and so on."""
     defaults = (None, None, 0.5, None, None, "forward", False)
     frame = pd.DataFrame([(*row, *defaults[len(row) :]) for row in rows], columns=list(COLUMNS), dtype=object)
     frame = frame.astype({"probability": float, "runner_up_probability": float, "given": bool})
@@ -33,13 +34,14 @@ def make(rows: Sequence[tuple], *, more: tuple[Sequence[str], Sequence[str]] = (
     graphs = [_graph([*pd.concat(c).dropna(), *m]) for c, m in zip(columns, more, strict=True)]
     for name, value in fields.items():
         side, _, field = name.partition("_")
-        object.__setattr__(graphs[side == "target"], field, value)
+        graph = graphs[side == "target"]
+        object.__setattr__(graph, field, labelled(graph, value) if field == "labels" else value)
     return Mapping(*graphs, frame)
 
 
-def _graph(labels: list[str]) -> Graph:
+def _graph(ids: list[str]) -> Graph:
     empty = np.array([], dtype=object)
-    return Graph(np.array([*dict.fromkeys(labels), None], dtype=object)[:-1], empty, np.zeros((0, 3), dtype=np.int64))
+    return Graph(np.array([*dict.fromkeys(ids), None], dtype=object)[:-1], empty, np.zeros((0, 3), dtype=np.int64))
 
 
 def as_links(path: Path) -> Pairs:

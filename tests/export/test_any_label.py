@@ -147,7 +147,7 @@ def test_names_stay_in_their_cells(ending, tmp_path, make_mapping):
     @given(st.lists(TEXT, min_size=3, max_size=3))
     def check(names):
         named = dict(zip("abc", names, strict=True))
-        write_mapping(make_mapping([("a", "x"), ("b", "y"), ("c", "z")], source_names=named), path, ABOUT)
+        write_mapping(make_mapping([("a", "x"), ("b", "y"), ("c", "z")], source_labels=named), path, ABOUT)
         if ending == ".parquet":
             assert pq.read_table(path)["source_label"].to_pylist() == names
         else:

@@ -36,7 +36,7 @@ TARGET = "https://example.org/links#mixtea/target/"
 @pytest.fixture
 def mapping(make_mapping):
     names = {f"{DB}France": "France, the\tcountry", "France": "=1+1"}
-    return make_mapping(ROWS, source_names=names, target_names=names, source_prefixes={"dbr": DB, "": "http://no/"})
+    return make_mapping(ROWS, source_labels=names, target_labels=names, source_prefixes={"dbr": DB, "": "http://no/"})
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_sssom_survives_readers_that_drop_every_line_of_a_comment(split, make_ma
     """As sssom-py reads: metadata wherever a line begins with #, the rest by pandas."""
     rows = [(f"http://a/#{i}", label) for i, label in enumerate(EVIL)]
     names = {source: label for (source, _), label in zip(rows, EVIL, strict=True)}
-    _, path = write(make_mapping([*rows, ("http://a/b#", "#")], source_names=names), "m.sssom.tsv")
+    _, path = write(make_mapping([*rows, ("http://a/b#", "#")], source_labels=names), "m.sssom.tsv")
     text = path.read_bytes().decode("utf-8")
     kept = "\n".join(line.rstrip("\n") for line in split(text) if not line.startswith("#"))
     found = pd.read_csv(io.StringIO(kept), sep="\t", engine="python", dtype=str, keep_default_na=False)
@@ -251,7 +251,7 @@ REFUSED = [
     ("m.parquet", "a\ud800", r"'\ud800' (U+D800), which is half a character. No format can take it"),
     ("m.tsv", "\ufeffa", r"'\ufeff' (U+FEFF), which readers drop from the start of a file"),
     ("m.tsv", "", "has no label, where a line needs one"),
-    ("m.nt", "", "has no label, so it has no identifier"),
+    ("m.nt", "", "has an empty id, which no IRI can hold"),
 ]
 
 
@@ -266,14 +266,14 @@ def test_what_a_format_cannot_hold_is_refused_by_name(name, label, message, make
 
 
 def test_a_refusal_counts_the_others(make_mapping, tmp_path):
-    with pytest.raises(RunError, match=r"'a\\ud800' .* No format can take it: mend the label\. 2 more cannot"):
+    with pytest.raises(RunError, match=r"'a\\ud800' .* No format can take it: mend the text\. 2 more cannot"):
         write_mapping(make_mapping([("a\ud800", "b\tc\ud801"), ("a\ud800", "\n")]), tmp_path / "m.tsv")
 
 
-def test_a_broken_name_is_refused_too(make_mapping, tmp_path):
+def test_a_broken_label_is_refused_too(make_mapping, tmp_path):
     for ending in (".sssom.tsv", ".parquet"):
-        with pytest.raises(RunError, match=r"the entity 'b' has a name that holds .*U\+D800"):
-            write_mapping(make_mapping([("a", "b")], target_names={"b": "\ud800"}), tmp_path / f"m{ending}")
+        with pytest.raises(RunError, match=r"the entity 'b' has a label that holds .*U\+D800"):
+            write_mapping(make_mapping([("a", "b")], target_labels={"b": "\ud800"}), tmp_path / f"m{ending}")
     assert list(tmp_path.iterdir()) == []
 
 

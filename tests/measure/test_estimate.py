@@ -9,9 +9,8 @@ from conftest import make_graph
 
 from mixtea import Task
 from mixtea.config import Config
-from mixtea.measure.estimate import PROPAGATED, estimate, measure_speed, memory_mib, seconds_per_epoch, sizes
+from mixtea.measure.estimate import estimate, measure_speed, memory_mib, seconds_per_epoch, sizes
 from mixtea.teach.loop import Trainer
-from mixtea.vote.propagation import PART_DIM, RELATION_DIM
 
 CPU = torch.device("cpu")
 
@@ -28,7 +27,7 @@ def chain():
 def test_sizes_are_those_of_the_trainer(example):
     trainer = Trainer(example, Config(), CPU)
     entities, n, m, width = sizes(example, Config())
-    assert (n, m) == (len(trainer.unlabelled_source), len(trainer.unlabelled_target))
+    assert (n, m) == trainer.entities.shape
     assert (entities, width) == tuple(trainer.student().shape)
 
 
@@ -49,8 +48,13 @@ def test_a_long_training_gets_a_suggestion_that_shortens_it(chain, example):
     assert estimate(example, Config(), CPU, 1e9).suggestion == {}  # so small that it would only get longer
 
 
-def test_propagated_vectors_are_as_wide_as_estimated():
-    assert PROPAGATED == RELATION_DIM * PART_DIM
+def test_what_the_voters_say_they_cost_is_counted(chain):
+    small, large = (Config.preset("best", propagation_relation_dim=dim) for dim in (32, 128))
+    assert memory_mib(chain, large, CPU) - memory_mib(chain, small, CPU) == pytest.approx(
+        2 * 40_000 * 96 * 8 * 4 / 2**20
+    )
+    alone = Config.preset("best", voters=("forward", "backward"))
+    assert seconds_per_epoch(chain, alone, CPU, 1e9) < seconds_per_epoch(chain, large, CPU, 1e9)
 
 
 def test_the_machine_is_measured():

@@ -22,19 +22,20 @@ def links(*pairs):
 
 
 @pytest.fixture
-def alignment():
+def candidates():
     """Sources 1 to 4 with two candidates each."""
     source, target = make_graph([(0, 0, 1), (1, 0, 2), (2, 0, 3)], 5, "s"), make_graph([(0, 0, 1)], 6, "t")
     found = np.array([[1, 2], [3, 2], [3, 0], [0, 5]])
     probability = np.array([[0.9, 0.05], [0.55, 0.4], [0.45, 0.5], [0.0, 0.0]])
-    voters = np.array([[15, 0], [5, 0], [2, 8], [0, 0]])
-    return Candidates(source, target, np.arange(1, 5), found, probability, probability, voters, np.ones(4))
+    bits = np.array([[15, 0], [5, 0], [2, 8], [0, 0]])
+    voters, names = (bits[..., None] >> np.arange(4) & 1).astype(bool), Config.preset("best").voters
+    return Candidates(source, target, np.arange(1, 5), found, probability, probability, voters, np.ones(4), names)
 
 
-def test_mappings_are_checked_by_the_links_of_their_source(alignment):
-    rows, right = findings.check(alignment, links((1, 1), (2, 2), (2, 3), (3, 4), (0, 0)))
+def test_mappings_are_checked_by_the_links_of_their_source(candidates):
+    rows, right = findings.check(candidates, links((1, 1), (2, 2), (2, 3), (3, 4), (0, 0)))
     assert rows.tolist() == [0, 1, 2] and right.tolist() == [True, True, False]
-    assert [len(a) for a in findings.check(alignment, NOTHING)] == [0, 0]
+    assert [len(a) for a in findings.check(candidates, NOTHING)] == [0, 0]
 
 
 def test_test_links_are_the_truth_then_validation_links():
@@ -69,8 +70,8 @@ def test_examples_are_drawn_alike_for_a_seed_and_sorted_by_probability():
     assert findings.doubtful(np.array([0.1, 0.52, 0.9, 0.49, 0.3]), n=3).tolist() == [1, 3, 4]
 
 
-def test_an_example_in_words(alignment):
-    first, second, _, last = findings.examples(alignment, np.arange(4), links((1, 1), (2, 2), (2, 4)))
+def test_an_example_in_words(candidates):
+    first, second, _, last = findings.examples(candidates, np.arange(4), links((1, 1), (2, 2), (2, 4)))
     assert first == {
         "source": Name("s1"), "target": Name("t1"), "probability": 0.9, "runner_up": (Name("t2"), 0.05), "right": True,
         "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [Name("t1")],
@@ -85,7 +86,7 @@ def test_counts_settings_and_scores():
     task = Task("t", graph, make_graph([], 2), NOTHING, NOTHING, NOTHING)
     assert findings.graph_counts(task) == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
     (changed,) = findings.changed_settings(Config.preset("best", max_epochs=6), "best")
-    assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", 150, 6) and changed["why"]
+    assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", "150", "6") and changed["why"]
     (row,) = findings.score_rows({"valid_hits@1": 0.5, "valid_mrr": 0.6}, "validation", "valid_")
     assert (row["direction"], row["hits@1"], row["hits@5"], row["mrr"]) == ("source to target", 0.5, None, 0.6)
     assert findings.score_rows({}, "test") == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import SMALL_BEST, make_graph
+from conftest import SMALL_BEST, labelled, make_graph
 from playwright.sync_api import sync_playwright
 
 from mixtea import MixTEA, Task
@@ -117,7 +117,9 @@ def test_labels_are_shown_as_text_whatever_they_hold(tiny, opened):
     names = {str(label): hostile for label, hostile in zip(tiny.source.ids, HOSTILE, strict=True)}
     others = {str(label): hostile for label, hostile in zip(tiny.target.ids, HOSTILE, strict=True)}
     task = replace(
-        tiny, name=HOSTILE[0], source=replace(tiny.source, names=names), target=replace(tiny.target, names=others),
+        tiny, name=HOSTILE[0],
+        source=replace(tiny.source, labels=labelled(tiny.source, names)),
+        target=replace(tiny.target, labels=labelled(tiny.target, others)),
         warnings=HOSTILE, train=tiny.train[:1],
     )  # fmt: skip
     page = opened(make_report(MixTEA(**SHORT).fit(task)), 375)
@@ -159,7 +161,8 @@ def test_hostile_identifiers_are_text_and_only_addresses_are_links(tmp_path, ope
 
 
 def test_a_label_without_end_stays_in_its_table(tiny, opened):
-    task = replace(tiny, name="w" * 999, source=replace(tiny.source, names=dict.fromkeys("abcde", "w" * 999)))
+    labels = labelled(tiny.source, dict.fromkeys("abcde", "w" * 999))
+    task = replace(tiny, name="w" * 999, source=replace(tiny.source, labels=labels))
     assert opened(make_report(MixTEA(**SHORT).fit(task)), 375).evaluate(OVERFLOW) <= 0
 
 

@@ -8,14 +8,19 @@ import sys
 import pytest
 
 from mixtea import MixTEA, RunError, cli
+from mixtea.report import make_report
 
 SHORT = dict(preset="paper", max_epochs=2, device="cpu")
 
 
 @pytest.fixture
 def run(tiny, tmp_path):
-    MixTEA(**SHORT).fit(tiny).save(tmp_path / "run", report=True)
+    save(MixTEA(**SHORT).fit(tiny), tmp_path / "run")
     return tmp_path / "run"
+
+
+def save(aligner, out, **more):
+    aligner.save(out, pages={"report.html": make_report(aligner)}, **more)
 
 
 def test_the_report_is_written_when_asked_for(run, tiny, tmp_path):
@@ -30,8 +35,14 @@ def test_a_run_is_read_without_its_report_but_not_with_another(run):
     with pytest.raises(RunError, match=r"report\.html: 14 bytes"):
         MixTEA.load(run)
     (run / "report.html").unlink()
-    MixTEA.load(run).save(run, overwrite=True, report=True)
+    save(MixTEA.load(run), run, overwrite=True)
     assert MixTEA.load(run).n_epochs_ == 2 and (run / "report.html").exists()
+
+
+def test_only_pages_of_a_run_are_written(run, tmp_path):
+    with pytest.raises(RunError, match=r"notes\.html: no page of a run, which has report\.html and changes\.tsv"):
+        MixTEA.load(run).save(tmp_path / "other", pages={"notes.html": "x", "report.html": "y"})
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_report_that_fails_does_not_lose_the_run(folder, tmp_path, monkeypatch, capsys):

@@ -62,8 +62,14 @@ def test_a_task_with_an_empty_folder_of_folds_is_named(tmp_path):
 
 
 def test_rows_that_a_preset_cannot_do_are_left_out():
-    labels = [row.label for row in plan(only=("ablation",), presets=("best",)).rows["ablation"]]
-    assert labels == ["without relations", "without L_u", "without MDR", "complete"]
+    labels = [row.label for row in plan(only=("strategies",), presets=("best",)).rows["strategies"]]
+    assert labels == ["links alone", "mixture teaching"]
+
+
+def test_without_backward_a_preset_keeps_its_other_voters():
+    for preset, voters in (("paper", ("forward",)), ("best", ("forward", "propagation", "agreement"))):
+        rows = plan(only=("ablation",), presets=(preset,)).rows["ablation"]
+        assert [row.settings["voters"] for row in rows if "BDV" in row.label] == [voters, voters]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import labelled, write
 
-from mixtea import MixTEA, RunError
+from mixtea import MixTEA, RunError, load_task, train
+from mixtea.data.checksum import checksum
 from mixtea.runs.checks import weight_forms
 from mixtea.runs.folder import FORMAT, read_run, seal
-from mixtea.runs.untrusted import fingerprint
+from mixtea.runs.unfinished import Start, Unfinished
 
 SHORT = dict(max_epochs=3, propagation_rounds=1, entity_dim=8, relation_dim=4, device="cpu")
 TIMED = {"run.json", "report.html"}
@@ -37,10 +39,8 @@ def contents(folder):
 
 
 def test_the_same_task_settings_and_seed_give_the_same_bytes(tiny, run, tmp_path):
-    again = MixTEA(**SHORT).fit(tiny)
-    again.metrics_ = again.score()
-    again.save(tmp_path / "again", report=True)
-    assert contents(tmp_path / "again") == contents(run) and len(contents(run)) == 9
+    train(tiny, tmp_path / "again", **SHORT)
+    assert contents(tmp_path / "again") == contents(run) and len(contents(run)) == 11
     MixTEA.load(run).save(tmp_path / "copied")
     assert contents(tmp_path / "copied") == contents(run)
 
@@ -63,13 +63,57 @@ def test_what_a_program_hands_over_can_be_read_again(tiny, tmp_path):
 def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
     task = replace(tiny, name="caf\udce9\ud800")
     assert task.name == r"caf\udce9\ud800"
-    MixTEA(**SHORT).fit(task).save(tmp_path / "run", report=True)
+    train(task, tmp_path / "run", **SHORT)
+    assert (tmp_path / "run" / "report.html").exists()
     assert MixTEA.load(tmp_path / "run").task_.name == task.name
 
 
-def test_a_label_that_is_no_whole_text_is_named(tiny, tmp_path):
+def test_an_id_that_is_no_whole_text_is_named(tiny, tmp_path):
     source = replace(tiny.source, ids=np.array(["a\ud800", *tiny.source.ids[1:]], dtype=object))
-    with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the label"):
+    with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the text"):
+        MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def full(tmp_path):
+    """A task with everything that a run keeps: labels, attribute triples, rejected pairs."""
+    rdfs, e = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .", "@prefix : <http://e.org/> ."
+    files = {
+        "s.ttl": f'{rdfs} {e} :a :r :b ; rdfs:label "A"@en, "Ä"@de ; :size 3, "NA", "\\t" . :b :r :c . :c :r :a .',
+        "t.tsv": "A\tr\tB\nB\tr\tC\nC\tr\tA\n",
+        "l.sssom.tsv": "#curie_map:\n#  e: http://e.org/\nsubject_id\tpredicate_id\tobject_id\tpredicate_modifier\n"
+        + "".join(f"e:{x}\tskos:exactMatch\t{x.upper()}\t\n" for x in "abc")
+        + "e:a\tskos:exactMatch\tB\tNot\n",
+    }
+    write(tmp_path, files)
+    return load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.tsv", links=tmp_path / "l.sssom.tsv")
+
+
+def test_a_run_read_back_has_the_same_task(full, tmp_path):
+    aligner = MixTEA(**SHORT).fit(full)
+    aligner.save(tmp_path / "run")
+    task = MixTEA.load(tmp_path / "run").task_
+    assert checksum(task) == checksum(full) and task.rejected.tolist() == [[0, 1]]
+    assert task.source.labels_of(0) == full.source.labels_of(0) == [("A", "en"), ("Ä", "de")]
+    assert task.source.attributes_of(0) == full.source.attributes_of(0)
+    assert len(task.source.attributes) == 5 and len(task.target.labels) == 0
+    assert json.loads((tmp_path / "run" / "vocabulary.json").read_text())["target"].keys() == {
+        "ids", "relations", "prefixes",
+    }  # fmt: skip
+
+
+def test_an_unfinished_training_keeps_the_same_task(full, tmp_path):
+    work = Unfinished(tmp_path / "run")
+    with work.held():
+        work.begin(Start(full, "paper", {}))
+    task = work.start().task
+    assert checksum(task) == checksum(full) and task.source.labels_of(0) == full.source.labels_of(0)
+
+
+def test_a_label_of_half_a_character_is_named(tiny, tmp_path):
+    source = replace(tiny.source, labels=labelled(tiny.source, {"a": "x", "b": "y\ud800"}))
+    with pytest.raises(RunError, match=r"graphs\.safetensors: half a character in 'y\\ud800'.* Mend the text"):
         MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -90,22 +134,12 @@ def test_only_a_training_that_can_go_on_is_called_unfinished(tmp_path):
             read_run(folder)
 
 
-def as_format_2(run):
-    """As mixtea wrote it before: seconds in the history, no checksum in the manifest."""
-    about = json.loads((run / "run.json").read_text())
-    seconds = about.pop("epoch_seconds")
-    history = json.loads((run / "history.json").read_text())
-    text = json.dumps([record | {"seconds": s} for record, s in zip(history, seconds, strict=True)], indent=1) + "\n"
-    (run / "history.json").write_text(text)
-    del about["sha256"]
-    about["files"]["history.json"] = fingerprint(run / "history.json")
-    (run / "run.json").write_text(json.dumps(about | {"format": 2}, indent=1))
-
-
-def test_format_2_is_still_read(run, fitted_tiny):
-    as_format_2(run)
-    loaded = MixTEA.load(run)
-    assert loaded.history_.equals(fitted_tiny.history_) and loaded.score() == fitted_tiny.score()
+def test_an_older_run_gets_one_sentence(run, mixtea):
+    about = json.loads((run / "run.json").read_text()) | {"format": FORMAT - 1}
+    (run / "run.json").write_text(json.dumps(about | {"sha256": seal(about)}))
+    code, _, err = mixtea("export", run, "--out", run.parent / "m.tsv")
+    assert code == 2 and err.count("\n") == 1
+    assert "run.json: of an earlier mixtea (run format 3; this one reads 4). Train it again." in err
 
 
 def test_a_newer_run_says_who_wrote_it_and_what_to_do(run, mixtea):
@@ -113,7 +147,7 @@ def test_a_newer_run_says_who_wrote_it_and_what_to_do(run, mixtea):
     about |= {"format": FORMAT + 1, "versions": {"mixtea": "9.8"}, "files": "in another place"}
     (run / "run.json").write_text(json.dumps(about | {"sha256": seal(about)}))
     code, _, err = mixtea("score", run)
-    assert code == 2 and "run.json: written by mixtea 9.8 (run format 4), newer than this one" in err
+    assert code == 2 and "run.json: written by mixtea 9.8 (run format 5), newer than this one" in err
     assert "Update mixtea" in err and "Traceback" not in err
 
 

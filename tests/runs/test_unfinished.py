@@ -73,6 +73,17 @@ def test_an_interrupted_training_is_not_replaced_by_chance(work, start):
     assert not work.folder.exists()
 
 
+def test_how_to_go_on_is_a_command(work, tmp_path):
+    assert Unfinished(tmp_path / "other").how_to_go_on() == ""
+    command = f"mixtea fit --resume --out {tmp_path / 'run'}"
+    assert work.how_to_go_on() == f"No epoch was saved. Begin again with: {command}"
+    Checkpoints(work.folder).save(7, {})
+    assert work.how_to_go_on() == f"Saved: the state after epoch 7. Go on with: {command}"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert work.how_to_go_on().endswith(f"{command} --overwrite")
+
+
 def test_what_someone_laid_into_the_folder_stays(work):
     (work.folder / "notes.txt").write_text("x")
     (work.folder / ".next.safetensors.tmp-1").mkdir()

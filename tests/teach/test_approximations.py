@@ -10,9 +10,10 @@ from mixtea.compute import nearest as nearest_module
 from mixtea.compute.nearest import approximate, nearest
 from mixtea.compute.similarity import unit
 from mixtea.config import Config
-from mixtea.teach.fuse import bidirectional_votes
+from mixtea.teach.fuse import bidirectional_votes, fuse
 from mixtea.teach.loop import Trainer
 from mixtea.teach.pseudo_loss import cross_entropy, log_partition_by_moments
+from mixtea.vote.council import Council
 from mixtea.vote.directions import directions
 
 CPU = torch.device("cpu")
@@ -50,10 +51,11 @@ def test_a_sample_of_rows_is_unbiased(example):
     whole = Trainer(example, Config(dropout=0.0), CPU)
     part = Trainer(example, Config(dropout=0.0, loss_rows=1 / 3), CPU)
     with torch.no_grad():
-        vectors, votes = whole.student(), whole.vote(1)
-        exact = whole.pseudo_loss(vectors, votes).item()
-        part.unlabelled_source, part.unlabelled_target = whole.unlabelled_source, whole.unlabelled_target
-        sampled = torch.tensor([part.pseudo_loss(vectors, votes).item() for _ in range(60)])
+        vectors = whole.student()
+        part.votes = whole.votes = fuse(whole.council.cast(vectors, 1), whole.council.cast_weights)
+        exact = whole.pseudo_loss(vectors).item()
+        part.entities = whole.entities
+        sampled = torch.tensor([part.pseudo_loss(vectors).item() for _ in range(60)])
     assert abs(sampled.mean().item() / exact - 1) < 0.02
     assert sampled.std() > 0
 
@@ -67,8 +69,8 @@ def test_votes_of_some_rows():
 
 def test_votes_are_kept_between_two_refreshes(rings, monkeypatch):
     count = []
-    vote = Trainer.vote
-    monkeypatch.setattr(Trainer, "vote", lambda self, epoch: count.append(1) or vote(self, epoch))
+    cast = Council.cast
+    monkeypatch.setattr(Council, "cast", lambda self, *about: count.append(1) or cast(self, *about))
     MixTEA(preset="paper", max_epochs=7, votes_every=3, device="cpu").fit(rings)
     assert len(count) == 3
 

@@ -16,15 +16,14 @@ from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.lock import alone
 from mixtea.teach import loop
 from mixtea.teach.loop import Trainer
-from mixtea.teach.resume import restore, state_of
+from mixtea.teach.resume import LOWERED, restore, state_of
 from mixtea.teach.state import restore_threads
-from mixtea.teach.state_checks import LOWERED
 
 N_EPOCHS = 7
 SMALL = dict(max_epochs=N_EPOCHS, entity_dim=8, relation_dim=4, validate_every=2, device="cpu", valid_needed=1)
 KINDS = {
     "best": ("best", dict(propagation_every=2, votes_every=2, propagation_rounds=2)),
-    "best without propagation": ("best", dict(propagation=False)),
+    "best without propagation": ("best", dict(voters=("forward", "backward", "agreement"))),
     "paper": ("paper", {}),
     "paper in double precision": ("paper", dict(precision="float64", loss_rows=0.5, keep="last")),
     "text": ("text", {}),
@@ -63,7 +62,7 @@ def every_epoch(folder):
 def learned(aligner):
     """The bytes of everything that was learned."""
     last = [] if aligner._last is None else [aligner._last.source, aligner._last.target, *aligner._last.scores.values()]
-    arrays = [*(value.numpy() for value in aligner._student.state_dict().values()), *aligner.trace_.values(), *last]
+    arrays = [*(value.numpy() for value in aligner._student.state_dict().values()), *aligner._trace.values(), *last]
     return [array.tobytes() for array in arrays], aligner.history_.drop(columns="seconds").to_csv()
 
 
@@ -156,16 +155,15 @@ WRONG = {
     "moments of another size": (("optimiser", "0", "exp_avg"), lambda a: a[:3], "another shape"),
     "votes for nobody": (("votes", "target"), lambda a: a + 100, "rows outside"),
     "votes of different lengths": (("votes", "source"), lambda a: a[1:], "different lengths"),
-    "negatives of nobody": (("negatives",), lambda a: a + 100, "rows outside"),
-    "negatives that are no rows": (("negatives",), lambda a: a.astype(np.float32), "type float32"),
-    "proposals of nobody": (("proposed",), lambda a: np.full((1, 2), -1), "rows outside"),
-    "a trace of another form": (("trace", "open"), lambda a: a[:, :3], "a trace of another form"),
+    "negatives of nobody": (("negatives", "held"), lambda a: a + 100, "rows outside"),
+    "negatives that are no rows": (("negatives", "held"), lambda a: a.astype(np.float32), "type float32"),
+    "a trace of another form": (("trace", "open", "source"), lambda a: a[:1], "a trace of another form"),
     "opinions about nobody": (("council", "opinions", "key"), lambda a: a + 10**9, "rows outside"),
     "opinions of different lengths": (("council", "opinions", "belief"), lambda a: a[1:], "different lengths"),
-    "sure of nobody": (("council", "propagated"), lambda a: [np.full((1, 2), 99), a[1]], "rows outside"),
+    "sure of nobody": (("council", "voters", "propagation", "sure"), lambda a: np.full((1, 2), 99), "rows outside"),
     "no random state": (("generator",), lambda a: a[:4], "does not fit"),
-    "no weights": (("weights",), lambda _: None, "does not fit"),
-    "one weight": (("weights",), lambda a: a[:1], "1 numbers instead of 2"),
+    "no weights": (("council", "direction_weights"), lambda _: None, "does not fit"),
+    "one weight": (("council", "direction_weights"), lambda a: a[:1], "1 numbers instead of 2"),
     "no thread": (("threads",), lambda _: 0, "a number of threads"),
     "endless seconds": (("seconds",), lambda _: 10**400, "what should be a number"),
     "misses that are none": (("progress", "misses"), lambda _: float("inf"), "what should be a number"),
@@ -174,8 +172,8 @@ WRONG = {
     "a best student of another size": (("progress", "kept", "entity"), lambda a: a[:2], "the best student: entity"),
     "a history of numbers": (("history",), lambda _: [1, 2], "does not fit"),
     "a history of nothing": (("history",), lambda _: [{}], "does not fit"),
-    "a history of one epoch": (("history",), lambda h: [h[0]] * 3, "record 2 of the history"),
-    "a loss in words": (("history", 0, "loss_alignment"), lambda _: "small", "what should be a number"),
+    "a history of one epoch": (("history",), lambda h: [h[0]] * 3, "record 2 is not of this epoch"),
+    "a loss in words": (("history", 0, "loss_alignment"), lambda _: "small", "what is no number"),
     "counts in words": (("counts",), lambda _: {"votes": "many"}, "what should be a number"),
     "a rate lowered somehow": (("lowered",), lambda _: {"factor": 0.1}, "the learning rate"),
     "a rate lowered by words": (("lowered",), lambda _: dict.fromkeys(LOWERED, "x"), "what should be a number"),
@@ -185,9 +183,9 @@ WRONG = {
     "moments missing": (("optimiser", "0"), lambda a: {"step": a["step"]}, "of another form"),
     "votes in double precision": (("votes", "confidence"), lambda a: a.astype(np.float64), "scores that are none"),
     "votes about a larger world": (("votes", "shape"), lambda _: [10**15, 10**15], "about other entities"),
-    "votes of unknown voters": (("votes", "voters"), lambda a: a + 100, "votes of unknown voters"),
-    "flat negatives": (("negatives",), lambda a: a.reshape(-1, 2), "negatives of another form"),
-    "a trace out of this world": (("trace", "open"), lambda a: a + 1000, "that there are not"),
+    "votes of unknown voters": (("votes", "voters"), lambda a: a[:, :1], "votes of unknown voters"),
+    "flat negatives": (("negatives", "held"), lambda a: a.reshape(-1, 2), "negatives of another form"),
+    "a trace out of this world": (("trace", "open", "target"), lambda a: a + 1000, "that there are not"),
     "weights of strangers": (("council", "weights"), lambda _: {"names": 1.0}, "opinions of unknown voters"),
     "weights in words": (("council", "weights"), lambda _: {"vectors": "much"}, "what should be a number"),
     "scores of strangers": (("council", "opinions", "scores"), lambda a: {"x": a["vectors"]}, "of unknown voters"),

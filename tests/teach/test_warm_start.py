@@ -18,9 +18,7 @@ SMALL = dict(preset="paper", entity_dim=4, relation_dim=2, max_epochs=2, device=
 
 
 def labelled(graph: Graph, entities: str, relations: str) -> Graph:
-    return replace(
-        graph, ids=np.array(list(entities), dtype=object), relations=np.array(list(relations), dtype=object)
-    )
+    return replace(graph, ids=np.array(list(entities), dtype=object), relations=np.array(list(relations), dtype=object))
 
 
 def task(source: Graph, target: Graph) -> Task:

@@ -190,7 +190,8 @@ def test_an_interruption_says_how_to_go_on(tune, tmp_path, monkeypatch):
         (("--range", "n_layers=1.5..3"), "n_layers must be a whole number, not 1.5"),
         (("--range", "n_layers=3..1"), "n_layers=3..1: the first number of a range must be below the second"),
         (("--range", "momentum=0.5..1"), "momentum must be at least 0 and below 1, not 1.0"),
-        (("--range", "voting=both..forward"), "voting has no numbers to range over"),
+        (("--range", "negatives=random..hard"), "negatives has no numbers to range over"),
+        (("--range", "voters=forward,backward"), "voters cannot be tuned: a list of names is no single value"),
         (("--range", "rectify=false..true"), "rectify has no numbers to range over"),
         (("--range", "seed=1,2"), "seed cannot be tuned"),
         (("--range", "decoder=nearest,csls"), "decoder cannot be tuned: it is used after training only"),
@@ -278,8 +279,13 @@ def test_without_optuna_the_extra_is_named(tune, monkeypatch, tmp_path):
 
 
 def test_ranges_are_read_as_they_are_written():
-    found = parse_ranges(["rectify=true,false", "margin=1..20", "entity_dim=8..64", "voting=both"], "paper", {})
-    assert [str(one) for one in found] == ["entity_dim=8..64", "margin=1.0..20.0", "voting=both", "rectify=true,false"]
+    found = parse_ranges(["rectify=true,false", "margin=1..20", "entity_dim=8..64", "negatives=hard"], "paper", {})
+    assert [str(one) for one in found] == [
+        "entity_dim=8..64",
+        "margin=1.0..20.0",
+        "negatives=hard",
+        "rectify=true,false",
+    ]
     assert [one.log for one in found] == [False, True, False, False]
     drawn = found[0].distribution(), found[1].distribution()
     assert (drawn[0].low, drawn[0].high, drawn[1].log) == (8, 64, True)

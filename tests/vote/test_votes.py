@@ -6,6 +6,7 @@ import oracle
 import pytest
 import torch
 
+from mixtea.compute.pairs import pairs_of_keys
 from mixtea.compute.similarity import unit
 from mixtea.teach.fuse import bidirectional_votes, fuse, vote_weights
 from mixtea.teach.rectify import rectify
@@ -27,7 +28,8 @@ def test_figure_2_fused_and_rectified():
     fused = fuse([votes_of(FORWARD), votes_of(BACKWARD)], vote_weights((0.6, 0.4)))
     expected = torch.tensor([[1.0, 0, 0], [0.6, 0.4, 0.4], [0, 0, 0.6]], dtype=torch.float64)
     torch.testing.assert_close(fused.to_dense(), expected)
-    assert fused.voters.tolist() == [3, 1, 2, 2, 1]  # who voted: both, forward, backward, backward, forward
+    both, forward, backward = [True, True], [True, False], [False, True]
+    assert fused.voters.tolist() == [both, forward, backward, backward, forward]  # who voted
     # (0,0): 1 / (1 + 1.6 - 1) = .625; (1,0): .6 / (1.4 + 1.6 - .6) = .25; (1,1): .4 / (1.4 + .4 - .4) = .286;
     # (1,2): .4 / (1.4 + 1 - .4) = .2; (2,2): .6 / (.6 + 1 - .6) = .6
     expected = torch.tensor([[0.625, 0, 0], [0.25, 0.4 / 1.4, 0.2], [0, 0, 0.6]], dtype=torch.float64)
@@ -67,6 +69,25 @@ def test_all_twins_can_get_the_vote():
     forward, backward = directions(source, unit(target), tied_votes="all")
     assert sorted(zip(forward.source.tolist(), forward.target.tolist(), strict=True)) == [(0, 2), (1, 1), (1, 3)]
     assert len(backward) == 4
+
+
+def test_a_rejected_pair_gets_no_vote_and_the_next_best_does():
+    source = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    target = unit(torch.tensor([[1.0, 0.1], [1.0, 0.5], [0.1, 1.0]]))
+    rejected = pairs_of_keys(torch.tensor([0, 5]), (2, 3))  # (0, 0) and (1, 2)
+    forward, backward = directions(source, target, rejected=rejected)
+    assert forward.target.tolist() == [1, 1]
+    assert list(zip(backward.source.tolist(), backward.target.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 0)]
+    twins = directions(source, target[[0, 0, 2]], tied_votes="all", rejected=rejected)[0]
+    assert (0, 0) not in zip(twins.source.tolist(), twins.target.tolist(), strict=True)
+
+
+def test_votes_among_the_first_rows_and_of_some():
+    votes = fuse([votes_of(FORWARD), votes_of(BACKWARD)], [0.5, 0.5])
+    few = votes.among_first(2, 2)
+    assert few.shape == (2, 2) and few.to_dense().tolist() == votes.to_dense()[:2, :2].tolist()
+    assert votes.among_first(3, 3) is votes
+    assert votes.of_rows(torch.tensor([2, 0])).to_dense().tolist() == votes.to_dense()[[2, 0]].tolist()
 
 
 def test_nobody_right_gives_equal_weights():

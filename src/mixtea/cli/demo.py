@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -14,11 +13,11 @@ from rich.table import Table
 
 from mixtea.cli import options
 from mixtea.cli.tables import text
-from mixtea.cli.training import train_and_save
+from mixtea.cli.training import Shown
 from mixtea.compute.torchrun import is_first
-from mixtea.runs.resume import begun
-from mixtea.runs.unfinished import Start, Unfinished
+from mixtea.example import load_example
 from mixtea.text import visible
+from mixtea.train import train
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -36,13 +35,8 @@ def demo(
 
     Example: mixtea demo --out runs/demo
     """
-    from mixtea.example import load_example
-
-    settings = {"seed": seed} | ({"device": device} if device else {})
-    work = Unfinished(out)
-    with work.held() if is_first() else nullcontext():
-        start = begun(work, lambda: Start(load_example(), preset, settings), overwrite=True)
-        aligner = train_and_save(start, work, overwrite=True)
+    settings: dict[str, Any] = {"seed": seed} | ({"device": device} if device else {})
+    aligner = train(load_example, out, preset=preset, overwrite=True, watch=Shown(), **settings)
     if not is_first():
         return
     Console().print(examples(aligner, seed))
@@ -52,16 +46,16 @@ def demo(
 
 def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
     """A random ten of the test links: what was predicted, among all targets, and whether it is right."""
-    task, alignment = aligner.task_, aligner.predict(k=1)
-    predicted = dict(zip(alignment.source_index.tolist(), range(len(alignment)), strict=True))
+    task, candidates = aligner.task_, aligner.predict(k=1)
+    predicted = dict(zip(candidates.source_index.tolist(), range(len(candidates)), strict=True))
     table = Table(title="Ten mappings of test entities, drawn at random", title_justify="left")
     for heading in ("source", "predicted target", "probability", "right?"):
         table.add_column(heading, justify="right" if heading == "probability" else "left")
     drawn = np.random.default_rng(seed).choice(len(task.test), size=min(n, len(task.test)), replace=False)
     for source, truth in task.test[drawn].tolist():
         row = predicted[source]
-        target = int(alignment.target_index[row, 0])
+        target = int(candidates.target_index[row, 0])
         verdict = "yes" if target == truth else f"no: {task.target.display(truth)}"
         names = (task.source.display(source), task.target.display(target))
-        table.add_row(*map(text, names), f"{alignment.probability[row, 0]:.2f}", text(verdict))
+        table.add_row(*map(text, names), f"{candidates.probability[row, 0]:.2f}", text(verdict))
     return table

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from mixtea.cli import options
+from mixtea.cli.answering import answering
+from mixtea.runs.stored import StoredRun
 from mixtea.text import visible
 
 FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet"
@@ -52,12 +54,12 @@ def export(
         set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
         with_unmapped=with_unmapped,
     )  # fmt: skip
-    from mixtea.aligner import MixTEA
-
-    aligner = MixTEA.load(run, device=device)
-    mapping = aligner.map(
-        one_to_many=one_to_many, abstain=not every, with_given=with_given, decoder=decoder, voters=voters
-    )
+    aligner = answering(run, {"decoder": decoder, "voters": voters, "one-to-many": one_to_many}, device)
+    how = {"abstain": not every, "with_given": with_given}
+    if isinstance(aligner, StoredRun):
+        mapping = aligner.map(**how)
+    else:
+        mapping = aligner.map(**how, one_to_many=one_to_many, decoder=decoder, voters=voters)
     mapping = mapping.above(min_probability)
     n = write_mapping(mapping, out, about)
     left = int(mapping.frame["target"].isna().sum())

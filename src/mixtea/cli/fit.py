@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.training import train_and_save
-from mixtea.compute.torchrun import is_first
-from mixtea.config import Config, parse_setting, read_settings
+from mixtea.cli.training import Shown
+from mixtea.config import parse_setting
+from mixtea.data.formats.settings import read_settings
 from mixtea.data.task import load_task
 from mixtea.errors import ConfigError
-from mixtea.runs.resume import begun, resumed
-from mixtea.runs.unfinished import Start, Unfinished
-from mixtea.text import visible
+from mixtea.train import train
 
 RESUMED = {  # options that go with --resume alone; of settings, those that it began with
     "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config",
@@ -79,8 +76,6 @@ def fit(
     there too.
     """
     chosen = chosen_settings(config, settings, seed, device)
-    if tensorboard and tensorboard.resolve().is_relative_to(out.resolve()):
-        raise ConfigError(f"{tensorboard}: inside the run folder {out}, which is written whole. Name another.")
     own: dict[str, Any] = dict(
         source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
     )
@@ -90,28 +85,21 @@ def fit(
         reading=options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language),
         limits=options.limits(limit),
     )
-
-    def read() -> Start:
-        read_task = load_task(task, fold, **own, **wanted)
-        if warm_start is None:
-            return Start(read_task, preset, chosen)
-        return Start(read_task, preset, warm_settings(preset, chosen), str(warm_start.resolve()))
-
-    names_task = bool(task or any(own.values()))
-    if resume and not names_task:
+    goes_on = resume and not (task or any(own.values()))
+    if goes_on:
         check_only_resumed(context)
-    else:
-        Config.preset(preset, **chosen)  # which says what is wrong with them, before any file is read
-    work = Unfinished(out)
-    with work.held() if is_first() else nullcontext():
-        if resume:
-            start = resumed(work, read if names_task else None, chosen, overwrite)
-        else:
-            start = begun(work, read, overwrite)
-        if start is None:
-            typer.echo(f"{visible(out)}: finished already", err=True)
-        else:
-            train_and_save(start, work, overwrite=overwrite, every=checkpoint_every, tensorboard=tensorboard)
+    train(
+        None if goes_on else lambda: load_task(task, fold, **own, **wanted),
+        out,
+        preset=None if goes_on else preset,
+        resume=resume,
+        overwrite=overwrite,
+        warm_start=warm_start,
+        checkpoint_every=checkpoint_every,
+        tensorboard=tensorboard,
+        watch=Shown(),
+        **chosen,
+    )
 
 
 def check_only_resumed(context: typer.Context) -> None:
@@ -129,9 +117,3 @@ def chosen_settings(toml: Path | None, assignments: list[str], seed: int | None,
     chosen |= dict(parse_setting(text) for text in assignments)
     chosen |= {name: value for name, value in (("seed", seed), ("device", device)) if value is not None}
     return chosen
-
-
-def warm_settings(preset: str, chosen: dict[str, Any]) -> dict[str, Any]:
-    """For a warm start: a third of the epochs, and votes that count from the first one on, unless chosen otherwise."""
-    third = -(-Config.preset(preset, **chosen).max_epochs // 3)
-    return {"max_epochs": third, "ramp_up_epochs": 0} | chosen

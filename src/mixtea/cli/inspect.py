@@ -53,12 +53,13 @@ def inspect(
     console = Console()
     for table in (file_table(found), count_table(read), relation_table(found)):
         console.print(table)
-    typer.echo("links: " + ", ".join(f"{n:,} {split}" for split, n in found["links"].items()))
+    rejected = f"; rejected pairs: {found['rejected']:,}" if found["rejected"] else ""
+    typer.echo("links: " + ", ".join(f"{n:,} {split}" for split, n in found["links"].items()) + rejected)
     for side in ("source", "target"):
         degree = found[side]["degree"]
         typer.echo(
             f"neighbours in the {side} graph: median {degree['median']:g}, mean {degree['mean']:.1f}, "
-            f"most {degree['max']:,}; entities with a name: {found[side]['label_coverage']:.0%}"
+            f"most {degree['max']:,}; entities with a label: {found[side]['label_coverage']:.0%}"
         )
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
@@ -68,7 +69,7 @@ def inspect(
 
 def estimates(task: Task, device_name: str) -> dict[str, Any]:
     """For each preset what it will take on the device."""
-    from mixtea.aligner import choose_device, describe_device
+    from mixtea.compute.device import choose_device, describe_device
     from mixtea.measure.estimate import estimate, measure_speed
 
     device = choose_device(device_name)

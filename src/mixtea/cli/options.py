@@ -22,11 +22,18 @@ Source = Annotated[
 ]
 Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]
 Links = Annotated[
-    Path | None,
-    typer.Option(help="Known links, 20 % of which validate: .tsv .csv .parquet .sssom.tsv, or RDF (owl:sameAs ...)."),
+    list[Path] | None,
+    typer.Option(
+        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .parquet .sssom.tsv, or RDF "
+        "(owl:sameAs ...)."
+    ),
 ]
-ValidLinks = Annotated[Path | None, typer.Option(help="Links for validation; then all of --links train.")]
-TestLinks = Annotated[Path | None, typer.Option(help="Links that are only scored, never learned from.")]
+ValidLinks = Annotated[
+    list[Path] | None, typer.Option(help="Links for validation; then all of --links train. Repeatable.")
+]
+TestLinks = Annotated[
+    list[Path] | None, typer.Option(help="Links that are only scored, never learned from. Repeatable.")
+]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
 OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
 Words = list[str] | None
@@ -37,7 +44,7 @@ KeepPredicates = Annotated[
 DropPredicates = Annotated[Words, typer.Option(metavar="IRI", help="Drop triples of this predicate; repeatable.")]
 Namespaces = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities that start so only; repeatable.")]
 Language = Annotated[
-    Words, typer.Option(metavar="TAG", help="Language of the names shown, best first; repeatable (en, then none).")
+    Words, typer.Option(metavar="TAG", help="Language of the labels shown, best first; repeatable (en, then none).")
 ]
 Limit = Annotated[
     Words,
@@ -48,7 +55,13 @@ Limit = Annotated[
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Decoder = Annotated[str | None, typer.Option(help="nearest, csls, sinkhorn or one_to_one; else the run's own.")]
-Voters = Annotated[str | None, typer.Option(help="Decode the scores of student, agreement or all; else the run's own.")]
+Voters = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,NAME,...",
+        help="Decode the scores of these voters (forward,backward is the student); else the run's own.",
+    ),
+]
 Every = Annotated[bool, typer.Option("--every", help="Do not abstain: as far as targets go round, map every source.")]
 SharedTargets = Annotated[bool, typer.Option("--one-to-many", help="Let several sources have the same target.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]

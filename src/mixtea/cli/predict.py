@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from mixtea.cli import options
+from mixtea.cli.answering import answering
 from mixtea.errors import ConfigError
+from mixtea.match.answers import STORED
+from mixtea.runs.stored import StoredRun
 from mixtea.text import visible
 
 OTHER_FORMATS = {".csv", ".json", ".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}
@@ -35,11 +38,15 @@ def predict(
     """
     if out.suffix.lower() in OTHER_FORMATS:
         raise ConfigError(f"{out}: candidates are tab-separated text. Name a file that ends in .tsv.")
-    from mixtea.aligner import MixTEA
     from mixtea.export.tsv import write_candidates
 
-    aligner = MixTEA.load(run, device=device)
-    mapping = aligner.map(one_to_many=one_to_many, abstain=not every, decoder=decoder, voters=voters)
-    n = write_candidates(aligner.predict(k, decoder=decoder, voters=voters), mapping, out)
+    asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many, "k": k > STORED}
+    aligner = answering(run, asked, device)
+    if isinstance(aligner, StoredRun):
+        mapping, candidates = aligner.map(abstain=not every), aligner.predict(k)
+    else:
+        mapping = aligner.map(one_to_many=one_to_many, abstain=not every, decoder=decoder, voters=voters)
+        candidates = aligner.predict(k, decoder=decoder, voters=voters)
+    n = write_candidates(candidates, mapping, out)
     mapped = f"{len(mapping.pairs()):,} of {len(mapping):,} sources without a given link mapped"
     typer.echo(f"{visible(out)}: {n:,} candidates; {mapped}", err=True)

@@ -24,7 +24,7 @@ class TrainingProgress:
             TextColumn("at most"), TimeRemainingColumn(), TextColumn("left"), console=console, disable=not self.live,
         )  # fmt: skip
         self.bar = self.progress.add_task("", total=max_epochs)
-        self.seconds, self.epoch, self.n_epochs = 0.0, 0, 0
+        self.seconds, self.n_epochs = 0.0, 0
 
     def __enter__(self) -> TrainingProgress:
         self.progress.start()
@@ -44,7 +44,7 @@ class TrainingProgress:
 
     def __call__(self, record: dict[str, Any]) -> None:
         self.seconds += record["seconds"]
-        self.epoch, self.n_epochs = record["epoch"], self.n_epochs + 1
+        self.n_epochs += 1
         losses = f"L_a {record['loss_alignment']:.0f}"
         if "loss_pseudo" in record:
             losses += f"  L_u {record['loss_pseudo']:.0f}"

@@ -77,7 +77,7 @@ def _places(device: str | None, jobs: int) -> tuple[list[str], int]:
     """The devices to use in turn, and how many trainings at a time."""
     import torch
 
-    from mixtea.aligner import choose_device
+    from mixtea.compute.device import choose_device
 
     place = choose_device(device or "auto")
     if place.type == "cpu":

@@ -6,15 +6,19 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 
 from mixtea.cli import options
+from mixtea.cli.answering import answering
 from mixtea.cli.tables import score_table
 from mixtea.data.links import check_links, read_links
 from mixtea.data.safe.limits import applied, in_force
+from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.curve import write_curve
+from mixtea.runs.stored import StoredRun
 
 
 def score(
@@ -39,27 +43,27 @@ def score(
 
     mixtea score runs/en_de --links more_links.tsv --json
 
-    mixtea score runs/en_de --decoder nearest --voters student --complete --curve curve.png
+    mixtea score runs/en_de --decoder nearest --voters forward,backward --complete --curve curve.png
     """
     if curve is not None and curve.suffix.lower() not in (".csv", ".png"):
         raise ConfigError(f"{curve}: the curve is a table or a picture. Name a file that ends in .csv or .png.")
-    from mixtea.aligner import MixTEA
-
-    aligner = MixTEA.load(run, device=device)
-    changed = {"candidates": candidates, "decoder": decoder, "decode_voters": voters}
-    aligner.config = aligner.config.replace(**{name: value for name, value in changed.items() if value is not None})
+    changed = {"candidates": candidates, "decoder": decoder, "voters": voters}
+    aligner = answering(run, changed | {"links": links}, device)
     task = aligner.task_
     scored, title = task.test, "Test links"
     if links is not None:
-        with applied(options.limits(limit)):
-            problems = Problems(in_force().max_problems)
-            read = read_links(links, "given", task.source, task.target, problems)
-        splits, _ = check_links([read], task.source, task.target, problems, one_to_many=True)
-        problems.raise_if_any()
-        scored, title = splits["given"], links.name
+        scored, title = _read(links, task, limit), links.name
     if not len(scored):
         raise DataError(f"{run}: the run has no test links. Name some with --links FILE.")
-    found = aligner.score(scored) | aligner.score_mapping(scored, complete=complete)
+    if isinstance(aligner, StoredRun) and not aligner.metrics_:
+        aligner = answering(run, {"scores": True}, device)
+    if isinstance(aligner, StoredRun):
+        found = aligner.metrics_
+    else:
+        own = {"candidates": candidates, "decoder": decoder, "decode_voters": voters and tuple(voters.split(","))}
+        aligner.config = aligner.config.replace(**{name: value for name, value in own.items() if value})
+        found = aligner.score(scored)
+    found = found | aligner.score_mapping(scored, complete=complete)
     if curve is not None:
         write_curve(aligner.threshold_curve(scored, complete=complete), curve)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
@@ -69,3 +73,13 @@ def score(
         typer.echo(json.dumps(found | {"links": len(scored), "trained_on": learned}, indent=1))
     else:
         Console().print(score_table(found, len(scored), title, aligner.config))
+
+
+def _read(links: Path, task: Task, limit: options.Words) -> np.ndarray:
+    """The links of a file, each as it is."""
+    with applied(options.limits(limit)):
+        problems = Problems(in_force().max_problems)
+        read = read_links(links, "given", task.source, task.target, problems)
+    splits, _ = check_links([read], task.source, task.target, problems, one_to_many=True)
+    problems.raise_if_any()
+    return splits["given"]

@@ -12,7 +12,8 @@ from rich.text import Text
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
-from mixtea.text import DECODED, LONGEST_LABEL, METRICS, visible
+from mixtea.fields import assignments
+from mixtea.text import LONGEST_LABEL, METRICS, decoded_by, visible
 
 SIDES = ("source", "target")
 LONGEST_TEXT = 4096  # characters, of titles and of paths
@@ -25,15 +26,15 @@ def text(value: object, longest: int = LONGEST_TEXT) -> Text:
 
 def approximate_label(config: Config) -> str:
     """`votes_every=2, normaliser=moments` and the like; empty for an exact run."""
-    return ", ".join(f"{name}={value}" for name, value in config.approximations().items())
+    return ", ".join(assignments(config.approximations()))
 
 
 def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config) -> Table:
-    plain = (config.decoder, config.decode_voters) == ("nearest", "student")
-    pool = "their own ends" if config.candidates == "given" else f"all {'' if plain else 'unlinked '}entities"
+    unlinked = "" if config.only_student_decodes else "unlinked "
+    pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
-    decoder = f"{config.decoder.replace('_', '-')}, {DECODED[config.decode_voters]}"
+    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(config.deciding_voters)}"
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
     table = Table(title=text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
     table.add_column("direction")
@@ -101,7 +102,7 @@ def estimate_table(estimates: Mapping[str, Any]) -> Table:
         table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
     for preset in PRESETS:
         row = estimates[preset]
-        changes = " ".join(f"--set {name}={value}" for name, value in row["suggestion"].items())
+        changes = " ".join(f"--set {one}" for one in assignments(row["suggestion"]))
         advice = f"{changes}: {_duration(row['seconds_with_suggestion'])}" if changes else "none needed"
         times = (_duration(row["seconds_per_epoch"]), str(row["epochs"]), _duration(row["seconds"]))
         table.add_row(preset, f"{row['mib']:,} MiB", *times, advice)

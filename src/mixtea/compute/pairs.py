@@ -102,6 +102,11 @@ def pairs_of_keys(key: Tensor, shape: tuple[int, int]) -> Pairs:
     return Pairs(key // shape[1], key % shape[1], shape)
 
 
+def without(pairs: Pairs, others: Pairs | None) -> Pairs:
+    """The pairs that are not among others between the same rows."""
+    return pairs if others is None or not len(others) else pairs.where(~others.find(pairs.source, pairs.target)[1])
+
+
 def union(parts: Sequence[Pairs]) -> Pairs:
     return parts[0] if len(parts) == 1 else pairs_of_keys(torch.cat([part.key for part in parts]), parts[0].shape)
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
+
 from mixtea.data.task import Task
 
 
 def checksum(task: Task) -> str:
-    """Of everything that training sees: both graphs, training and validation links."""
+    """Of everything that training sees: both graphs with their texts, training and validation links, rejected pairs."""
     found = hashlib.sha256()
     for graph in (task.source, task.target):
         found.update("\n".join((*graph.ids, "", *graph.relations)).encode("utf-8", "surrogatepass"))
-        found.update(graph.triples.tobytes())
-    for links in (task.train, task.valid):
-        found.update(len(links).to_bytes(8, "big") + links.tobytes())
+        arrays = [graph.triples, *graph.attributes.arrays().values(), *graph.labels.arrays().values()]
+        _add(found, arrays)
+    _add(found, [task.train, task.valid, task.rejected])
     return found.hexdigest()[:16]
+
+
+def _add(found: hashlib._Hash, arrays: list[np.ndarray]) -> None:
+    """Each with its length, so that none runs into the next."""
+    for array in arrays:
+        found.update(len(array).to_bytes(8, "big"))
+        found.update(np.ascontiguousarray(array).data if array.size else b"")

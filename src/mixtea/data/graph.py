@@ -1,4 +1,4 @@
-"""A knowledge graph as arrays: labels once, triples as indices into them."""
+"""A knowledge graph as arrays: ids once, triples as numbers of them, texts in columns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data import prefixes as prefixing
+from mixtea.data.entity_table import Attributes
+from mixtea.data.labels import Labels
 from mixtea.data.part import FileRead
 
 
@@ -15,16 +17,17 @@ from mixtea.data.part import FileRead
 class Graph:
     """One side of a task.
 
-    `entities` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) as in the file,
-    repetitions included. `names` gives some entities a readable name and `prefixes` shorten IRIs, both for display;
-    they never reach the learning. `left_out` are the labels of entities that the user did not want.
+    `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) as in the file,
+    repetitions included. `attributes` are the triples whose object is a literal, and `labels` all that people call the
+    entities; each of them counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of entities that the
+    user did not want.
     """
 
     ids: np.ndarray
     relations: np.ndarray
     triples: np.ndarray
-    n_attribute_triples: int = 0
-    names: dict[str, str] = field(default_factory=dict, repr=False)
+    attributes: Attributes = field(default_factory=Attributes.none, repr=False)
+    labels: Labels = field(default_factory=Labels.none, repr=False)
     prefixes: dict[str, str] = field(default_factory=dict, repr=False)
     files: tuple[FileRead, ...] = ()
     left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
@@ -41,6 +44,10 @@ class Graph:
     def n_triples(self) -> int:
         return len(self.triples)
 
+    @property
+    def n_attribute_triples(self) -> int:
+        return len(self.attributes)
+
     def triple_counts(self) -> np.ndarray:
         """[n_entities]: the relation triples that each entity is an end of."""
         return np.bincount(self.triples[:, [0, 2]].ravel(), minlength=self.n_entities)
@@ -51,15 +58,28 @@ class Graph:
         alone[self.triples[:, [0, 2]].ravel()] = False
         return alone
 
-    def find(self, labels: np.ndarray) -> np.ndarray:
-        """The index of each label among the entities, -1 where it is unknown."""
-        entities = pd.Index(self.ids, dtype=object)  # else all labels would be copied into a table of Arrow
-        return entities.get_indexer(pd.Index(labels, dtype=object)).astype(np.int64)
+    def find(self, ids: np.ndarray) -> np.ndarray:
+        """The index of each id among the entities, -1 where it is unknown."""
+        known = pd.Index(self.ids, dtype=object)  # else all ids would be copied into a table of Arrow
+        return known.get_indexer(pd.Index(ids, dtype=object)).astype(np.int64)
+
+    def attributes_of(self, index: int) -> list[tuple[str, str, str, str]]:
+        """(predicate, value, language, datatype) of each attribute triple of an entity."""
+        of = self.attributes
+        return [(of.predicate[i], of.value[i], of.language[i], of.datatype[i]) for i in of.rows_of(index)]
+
+    def labels_of(self, index: int) -> list[tuple[str, str]]:
+        """(text, language) of all labels of an entity, the one to show first; the language is "" where none is said."""
+        return [(self.labels.text[row], self.labels.language[row]) for row in self.labels.rows_of(index)]
+
+    def label(self, index: int) -> str | None:
+        """The label that people are shown; None if the entity has none."""
+        rows = self.labels.rows_of(index)
+        return self.labels.text[rows[0]] if rows else None
 
     def display(self, index: int) -> str:
-        """The entity for a person: its name, else its IRI with a prefix, else its label."""
-        label = str(self.ids[index])
-        return self.names.get(label) or self.shorten(label)
+        """The entity for a person: its label, else its IRI with a prefix, else its id."""
+        return self.label(index) or self.shorten(str(self.ids[index]))
 
-    def shorten(self, label: str) -> str:
-        return prefixing.shorten(label, self.prefixes)
+    def shorten(self, iri: str) -> str:
+        return prefixing.shorten(iri, self.prefixes)

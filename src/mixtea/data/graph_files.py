@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from mixtea.data import prefixes
 from mixtea.data.formats.endings import RDF_FORMATS, format_of
@@ -14,6 +16,7 @@ from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.tables import read_columns
 from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
+from mixtea.data.labels import Labels
 from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined, triple_part
 from mixtea.data.reading import Reading
 from mixtea.data.safe.problems import UnreadableError, collected
@@ -26,14 +29,15 @@ def read_graph(
     problems: Problems,
     *,
     attributes: Path | None = None,
-    names: Path | None = None,
+    labels: Path | None = None,
     also: np.ndarray | None = None,
     selection: Selection | None = None,
 ) -> Graph:
     """Read a graph: entities in the order of the files, then of the attribute triples, then `also`, sorted.
 
-    `also` are the entities that a benchmark names in its links alone. Their order must not tell which link they come
-    from, hence the sorting. A file that cannot be read is a problem, and then the graph is empty.
+    `labels` is a table of ids and labels. `also` are the entities that a benchmark names in its links alone. Their
+    order must not tell which link they come from, hence the sorting. A file that cannot be read is a problem, and then
+    the graph is empty.
     """
     paths = [triples] if isinstance(triples, Path) else list(triples)
     selection = selection or Selection(Reading())
@@ -41,7 +45,7 @@ def read_graph(
     for number, path in enumerate(paths, 1):
         with collected(problems):
             kind = format_of(path)
-            parts.append(_part(path, kind, number, selection.reading.languages, problems))
+            parts.append(_part(path, kind, number, problems))
             files.append(FileRead(path, kind, len(parts[-1].triples), len(parts[-1].attributes)))
     if attributes is not None:
         with collected(problems):
@@ -52,13 +56,13 @@ def read_graph(
         return Graph(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
     if also is not None:
         parts.append(entity_part(np.sort(also)))
-    return _graph(joined(parts), files, _names(names, problems), selection, problems)
+    return _graph(_labelled(joined(parts), labels, problems), files, selection, problems)
 
 
-def _part(path: Path, kind: str, number: int, languages: Sequence[str], problems: Problems) -> Part:
+def _part(path: Path, kind: str, number: int, problems: Problems) -> Part:
     """What one file says; the number tells the blank nodes of several files apart."""
     if kind in RDF_FORMATS:
-        part = rdf_part(path, kind, problems, languages=languages, file_number=number)
+        part = rdf_part(path, kind, problems, file_number=number)
         if not len(part.ids) and not any(problem.file == path for problem in problems.found):
             raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
         return part
@@ -72,7 +76,7 @@ def _part(path: Path, kind: str, number: int, languages: Sequence[str], problems
     return triple_part(table)
 
 
-def _graph(part: Part, files: list[FileRead], names: dict[str, str], selection: Selection, problems: Problems) -> Graph:
+def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:
     """The part as a graph, with the relations that its triples have."""
     known = prefixes.joined([part.prefixes])
     kept, left_out = selection(part, known)
@@ -84,14 +88,17 @@ def _graph(part: Part, files: list[FileRead], names: dict[str, str], selection: 
     if not used.all():
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
-    names = names or {label: candidate[-1] for label, candidate in kept.names.items()}
-    return Graph(
-        kept.ids, kept.predicates[used], triples, len(kept.attributes), names, known, tuple(files), left_out
-    )
+    attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
+    return Graph(kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
 
 
-def _names(path: Path | None, problems: Problems) -> dict[str, str]:
+def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:
+    """The part with the labels of a table too, as far as they are of its entities."""
     if path is None:
-        return {}
-    table = read_table(path, 2, problems, may_be_empty=True)
-    return dict(zip(*(column.tolist() for column in table.columns), strict=True))
+        return part
+    with collected(problems):
+        ids, texts = read_table(path, 2, problems, may_be_empty=True).columns
+        place = pd.Index(part.ids, dtype=object).get_indexer(pd.Index(ids, dtype=object))
+        more = Labels.of_entities(place[place >= 0], texts[place >= 0])
+        return replace(part, labels=Labels.joined([part.labels, more]))
+    return part

@@ -1,4 +1,4 @@
-"""What a user wants of a graph: a part of its triples, and names in some languages."""
+"""What a user wants of a graph: a part of its triples, and labels in some languages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields
 class Reading:
     """Which part of the graphs to keep, for both sides; IRIs in full or with a prefix.
 
-    Predicates come first: a triple with another predicate counts as not there, though types and names are read.
+    Predicates come first: a triple with another predicate counts as not there, though types and labels are read.
     Then an entity stays if it has one of `keep_types` and starts with one of `namespaces`, and a triple stays if both
     of its ends do. What is empty asks for nothing, and a graph without any type is not asked for types.
-    `languages` are those of the names, the best first, "" for text without a language; without any of these in a
-    graph, another serves.
+    `languages` are those of the labels that are shown, the best first, "" for text without a language; an entity
+    without a label in any of these is shown by another.
     """
 
     keep_types: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import numpy as np
 from mixtea.data.part import Part
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.reading import Reading
+from mixtea.data.text_column import TextColumn
 
 TYPE = frozenset({expand("rdf:type", BUILT_IN), "rdf:type"})
 
@@ -26,26 +27,21 @@ class Selection:
         }
 
     def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
-        """What is kept of the part, and the labels of the entities that are not."""
+        """What is kept of the part, and the ids of the entities that are not."""
         if self.reading.keeps_all:
             return part, np.empty(0, dtype=object)
         allowed = self._predicates(part, prefixes)
         triples = part.triples[allowed[part.triples[:, 1]]]
-        attributes = part.attributes[allowed[part.attributes[:, 1]]]
+        attributes = part.attributes.take(_of(part.attributes.predicate, set(part.predicates[allowed])))
         stays = np.zeros(len(part.ids), dtype=bool)
-        stays[np.concatenate([triples[:, [0, 2]].ravel(), attributes[:, 0]])] = True
+        stays[np.concatenate([triples[:, [0, 2]].ravel(), attributes.entity])] = True
         stays &= self._typed(part, prefixes) & self._in_namespaces(part, prefixes)
         triples = triples[stays[triples[:, [0, 2]]].all(axis=1)]
-        attributes = attributes[stays[attributes[:, 0]]]
         place = np.cumsum(stays) - 1
         triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
-        attributes = np.stack([place[attributes[:, 0]], attributes[:, 1]], axis=1)
-        kept = set(part.ids[stays])
-        names = {label: name for label, name in part.names.items() if label in kept}
-        left_out = part.ids[~stays]
-        return replace(
-            part, ids=part.ids[stays], triples=triples, attributes=attributes, names=names
-        ), left_out
+        attributes, labels = attributes.kept(stays), part.labels.kept(stays)
+        ids, left_out = part.ids[stays], part.ids[~stays]
+        return replace(part, ids=ids, triples=triples, attributes=attributes, labels=labels), left_out
 
     def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
         allowed = np.ones(len(part.predicates), dtype=bool)
@@ -76,18 +72,18 @@ class Selection:
         inside = np.zeros(len(part.ids), dtype=bool)
         for word in self.reading.namespaces:
             starts = (word, expand(word, prefixes))
-            here = np.array([label.startswith(starts) for label in part.ids], dtype=bool)
+            here = np.array([name.startswith(starts) for name in part.ids], dtype=bool)
             self._met("namespaces", word, here)
             inside |= here
         return inside
 
     def _are(
-        self, option: str, labels: np.ndarray, prefixes: dict[str, str], among: np.ndarray | None = None
+        self, option: str, iris: np.ndarray, prefixes: dict[str, str], among: np.ndarray | None = None
     ) -> np.ndarray:
-        """bool: the labels that are one of the option's words, as written or in full."""
-        found = np.zeros(len(labels), dtype=bool)
+        """bool: those that are one of the option's words, as written or in full."""
+        found = np.zeros(len(iris), dtype=bool)
         for word in getattr(self.reading, option):
-            here = (labels == word) | (labels == expand(word, prefixes))
+            here = (iris == word) | (iris == expand(word, prefixes))
             if among is not None:
                 here &= among
             self._met(option, word, here)
@@ -104,3 +100,8 @@ class Selection:
             yield f"--keep-types: {which} no rdf:type at all and stay{'s' if self.untyped == 1 else ''} whole"
         for option, word in sorted(self.unmet):
             yield f"--{option.replace('_', '-')} {word}: neither graph has it"
+
+
+def _of(column: TextColumn, words: set[str]) -> np.ndarray:
+    """bool: the rows of the column that hold one of the words."""
+    return np.array([text in words for text in column.texts()], dtype=bool)[column.codes]

@@ -15,7 +15,7 @@ from mixtea.errors import shorten
 
 FEW_LINKS = 100
 NEEDED_FOR_DOUBT = 30  # validation links, below which every source is taken to have a counterpart
-TOP_RELATIONS = 5
+TOP_RELATIONS, TOP_LANGUAGES = 5, 20
 
 
 def summary(task: Task) -> dict[str, Any]:
@@ -26,6 +26,7 @@ def summary(task: Task) -> dict[str, Any]:
         "source": _graph(task.source),
         "target": _graph(task.target),
         "links": {split: len(getattr(task, split)) for split in SPLITS},
+        "rejected": len(task.rejected),
         "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
         "warnings": [*task.warnings, *doubts(task)],
     }
@@ -40,7 +41,9 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "attribute_triples": graph.n_attribute_triples,
         "isolated_entities": int(graph.isolated().sum()),
         "blank_nodes": n_blank_nodes(graph),
-        "label_coverage": len(graph.names.keys() & set(graph.ids)) / max(graph.n_entities, 1),
+        "labels": len(graph.labels),
+        "label_coverage": len(np.unique(graph.labels.entity)) / max(graph.n_entities, 1),
+        "languages": languages(graph),
         "files": [_file(file) for file in graph.files],
         "top_relations": top_relations(graph),
         "degree": {"median": float(np.median(degree)), "mean": float(degree.mean()), "max": int(degree.max())},
@@ -65,7 +68,14 @@ def degrees(graph: Graph) -> np.ndarray:
 
 
 def n_blank_nodes(graph: Graph) -> int:
-    return sum(label.startswith("_:") for label in graph.ids)
+    return sum(name.startswith("_:") for name in graph.ids)
+
+
+def languages(graph: Graph) -> dict[str, int]:
+    """How many labels there are in each language, the most frequent ones first; "" is none."""
+    column = graph.labels.language
+    counts = np.bincount(column.codes, minlength=column.n_texts).tolist()
+    return dict(Counter(dict(zip(column.texts(), counts, strict=True))).most_common(TOP_LANGUAGES))
 
 
 def top_relations(graph: Graph, n: int = TOP_RELATIONS) -> list[dict[str, Any]]:
@@ -87,19 +97,19 @@ def _graph_doubts(side: str, graph: Graph) -> Iterator[str]:
     elif graph.isolated().any():
         n = int(graph.isolated().sum())
         yield f"{n:,} {side} entities have no relation triple: structure cannot map them"
-    for what, labels in (("entities", graph.ids), ("relations", graph.relations)):
-        alike = _alike_but_for_spaces(labels)
+    for what, ids in (("entities", graph.ids), ("relations", graph.relations)):
+        alike = _alike_but_for_spaces(ids)
         if alike:
             yield f"{len(alike):,} {side} {what} differ from others by spaces alone, such as {shorten(alike[0])}"
 
 
-def _alike_but_for_spaces(labels: np.ndarray) -> list[str]:
-    """The labels with spaces around them that would be another label without."""
-    spaced = [label for label in labels if label != label.strip()]
+def _alike_but_for_spaces(ids: np.ndarray) -> list[str]:
+    """The ids with spaces around them that would be another id without."""
+    spaced = [one for one in ids if one != one.strip()]
     if not spaced:
         return []
-    bare = Counter(label.strip() for label in labels)
-    return [label for label in spaced if bare[label.strip()] > 1]
+    bare = Counter(one.strip() for one in ids)
+    return [one for one in spaced if bare[one.strip()] > 1]
 
 
 def _link_doubts(task: Task) -> Iterator[str]:

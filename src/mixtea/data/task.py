@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from mixtea.data import prefixes
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
-from mixtea.data.links import LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.selection import Selection
@@ -33,7 +33,8 @@ Paths = PathOrStr | Iterable[PathOrStr]
 class Task:
     """Two graphs and int64 [p, 2] arrays of links (source index, target index).
 
-    A name that is no whole text, as of a file whose name is not UTF-8, has escapes for what is not.
+    `rejected` are pairs of which somebody has said that they are not the same; none of them is a link. A name that is
+    no whole text, as of a file whose name is not UTF-8, has escapes for what is not.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Task:
     test: np.ndarray
     fold: int | None = None
     warnings: tuple[str, ...] = ()
+    rejected: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
@@ -66,7 +68,8 @@ class Task:
         )
         links = ", ".join(f"{len(getattr(self, s)):,} {s}" for s in SPLITS)
         fold = f", fold {self.fold}" if self.fold is not None else ""
-        return f"Task({visible(self.name, LONGEST_NAME)}{fold}: {sides}; links: {links})"
+        rejected = f"; {len(self.rejected):,} rejected" if len(self.rejected) else ""
+        return f"Task({visible(self.name, LONGEST_NAME)}{fold}: {sides}; links: {links}{rejected})"
 
 
 def load_task(
@@ -75,9 +78,9 @@ def load_task(
     *,
     source: Paths | None = None,
     target: Paths | None = None,
-    links: PathOrStr | None = None,
-    valid_links: PathOrStr | None = None,
-    test_links: PathOrStr | None = None,
+    links: Paths | None = None,
+    valid_links: Paths | None = None,
+    test_links: Paths | None = None,
     one_to_many: bool = False,
     seed: int = 1,
     reading: Reading | None = None,
@@ -89,24 +92,24 @@ def load_task(
     in one folder `split*`; without validation links there, a seeded third of the training links takes their place.
     A user's `source` and `target` are each a file or several, in the formats of docs/formats.md; `reading` keeps a part
     of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
-    A file that exceeds `limits` is refused.
+    Each of the three may be several files, and each may also say which pairs are not the same (SSSOM can): these are
+    `rejected`. A file that exceeds `limits` is refused.
     """
     sides = {"source": _paths(source), "target": _paths(target)}
-    own = {**sides, "links": links}
+    files = {"train": _paths(links), "valid": _paths(valid_links), "test": _paths(test_links)}
+    own = {**sides, "links": files["train"]}
     if folder is not None:
-        if any(v for v in (*own.values(), valid_links, test_links)):
+        if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         with applied(limits):
             return _load_folder(Path(folder), fold, one_to_many, seed)
     missing = [name for name, value in own.items() if not value]
-    if missing or links is None:
+    if missing:
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
-    extra = {"valid": valid_links, "test": test_links}
-    files = {"train": Path(links)} | {k: Path(v) for k, v in extra.items() if v is not None}
     with applied(limits):
         return _load_own(sides, files, one_to_many, seed, Selection(reading or Reading()))
 
@@ -128,7 +131,7 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
         read_graph(
             folder / f"rel_triples_{side}", problems,
             attributes=_if_there(folder / f"attr_triples_{side}"),
-            names=_if_there(folder / f"ent_names_{side}"),
+            labels=_if_there(folder / f"ent_names_{side}"),
             also=all_links.columns[side - 1],
         )
         for side in (1, 2)
@@ -145,16 +148,19 @@ def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -
     if "valid" not in splits:
         splits["train"], splits["valid"] = split_off(splits["train"], 1 / 3, seed)
     name, said = folder.resolve().name, _logged([*more, *warnings])
-    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], fold, said)
+    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], fold, said, splits[REJECTED])
 
 
 def _load_own(
-    sides: dict[str, list[Path]], files: dict[str, Path], one_to_many: bool, seed: int, selection: Selection
+    sides: dict[str, list[Path]], files: dict[str, list[Path]], one_to_many: bool, seed: int, selection: Selection
 ) -> Task:
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
-    read = [read_links(path, split, source, target, problems) for split, path in files.items()]
+    read = [read_links(path, split, source, target, problems) for split in SPLITS for path in files[split]]
     splits, warnings = _checked(read, source, target, problems, one_to_many)
+    if not len(splits["train"]):
+        problems.add(files["train"][0], None, "", "no link, only rejected pairs", "Learning needs links: add some.")
+        problems.raise_if_any()
     if "valid" not in splits:
         splits["train"], splits["valid"] = split_off(splits["train"], 0.2, seed)
     splits.setdefault("test", np.empty((0, 2), dtype=np.int64))
@@ -163,7 +169,7 @@ def _load_own(
         for graph in (source, target)
     )
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *warnings])
-    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, said)
+    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, said, splits[REJECTED])
 
 
 def _name(paths: list[Path]) -> str:

@@ -16,6 +16,7 @@ from torch import Tensor
 from mixtea.compute.memory import CHUNK_BYTES, sweep
 from mixtea.config import Config
 from mixtea.data.graph import Graph
+from mixtea.data.joint import joint_triples
 
 # torch says once that its compressed rows are in beta, and that it trusts our indices as we ask it to
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
@@ -79,27 +80,6 @@ def build_structure(source: Graph, target: Graph, config: Config) -> Structure:
     means = (_mean(entity, relation, n, n_relations, config.relation_mean) for entity in (head, tail))
     neighbours = _adjacency(head, tail, n, config.self_connection)
     return Structure(source.n_entities, target.n_entities, n_relations, neighbours, *means)
-
-
-def joint_triples(source: Graph, target: Graph, *, shared_relations: bool) -> tuple[np.ndarray, int]:
-    """[3, t]: head, relation, tail of all triples in one numbering, source first; and the number of relations."""
-    relation_of, n_relations = relation_numbers(source, target, shared_relations)
-    parts = [
-        np.stack([g.triples[:, 0] + shift, relation_of[side][g.triples[:, 1]], g.triples[:, 2] + shift])
-        for side, (g, shift) in enumerate(((source, 0), (target, source.n_entities)))
-    ]
-    return np.concatenate(parts, axis=1), n_relations
-
-
-def relation_numbers(source: Graph, target: Graph, shared: bool) -> tuple[tuple[np.ndarray, np.ndarray], int]:
-    """For each graph, the joint number of each of its relations; the same name shares a number if `shared`."""
-    first = np.arange(source.n_relations)
-    if not shared:
-        second = source.n_relations + np.arange(target.n_relations)
-    else:
-        number = {name: i for i, name in enumerate(source.relations)}
-        second = np.array([number.setdefault(name, len(number)) for name in target.relations], dtype=np.int64)
-    return (first, second), int(max(first.max(initial=-1), second.max(initial=-1))) + 1
 
 
 def _adjacency(head: np.ndarray, tail: np.ndarray, n: int, self_connection: bool) -> Adjacency:

@@ -1,4 +1,4 @@
-"""The IRIs of entities: labels that are IRIs stay as they are, plain labels get one in the mapping set's namespace."""
+"""The IRIs of entities: ids that are IRIs stay as they are, plain ids get one in the mapping set's namespace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from pyoxigraph import NamedNode
 
@@ -23,60 +24,66 @@ _MEANT_AS_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:.")
 _NOT_IN_IRI = re.compile('[\x00-\x20<>"{}|\\\\^`\x7f-\x9f\ufff0-\uffff]')
 
 
-def is_blank(label: str) -> bool:
-    """Whether the label is that of a blank node, which has a name inside its own file only."""
-    return label.startswith("_:") and len(label) > 2
+def is_blank(name: str) -> bool:
+    """Whether the id is that of a blank node, which has a name inside its own file only."""
+    return name.startswith("_:") and len(name) > 2
 
 
-def _is_absolute(label: str) -> bool:
-    return not label.endswith(":") and is_iri(label)
+def _is_absolute(name: str) -> bool:
+    return not name.endswith(":") and is_iri(name)
 
 
 class Naming:
-    """The IRIs of one side's entities; `problems` gathers the labels that have none.
+    """The IRIs of one side's entities; `problems` gathers the ids that have none.
 
-    A label with `scheme://` or `urn:` in front is meant as an IRI. In a graph whose labels are all absolute IRIs, as
-    in any RDF graph, all of them are. The others are plain text.
+    An id with `scheme://` or `urn:` in front is meant as an IRI. In a graph whose ids are all absolute IRIs, as in any
+    RDF graph, all of them are. The others are plain text.
     """
 
     def __init__(self, graph: Graph, side: str, set_id: str) -> None:
         self.side, self.set_id = side, set_id
-        self.only_iris = all(is_blank(label) or _is_absolute(label) for label in graph.ids)
+        self.only_iris = all(is_blank(name) or _is_absolute(name) for name in graph.ids)
         self.problems: dict[str, str] = {}
 
-    def __call__(self, label: str | None) -> str | None:
+    def __call__(self, name: str | None) -> str | None:
         """The IRI of an entity; None for none, for a blank node, and where there is a problem."""
-        if label is None or is_blank(label):
+        if name is None or is_blank(name):
             return None
-        what = self._problem(label)
+        what = self._problem(name)
         if what:
-            self.problems[label] = what
+            self.problems[name] = what
             return None
-        if decode_label(label) is None and (_MEANT_AS_IRI.match(label) or (self.only_iris and _is_absolute(label))):
-            return label
-        return encode_label(label, self.set_id, self.side)
+        if decode_label(name) is None and (_MEANT_AS_IRI.match(name) or (self.only_iris and _is_absolute(name))):
+            return name
+        return encode_label(name, self.set_id, self.side)
 
-    def _problem(self, label: str) -> str:
-        half = HALF.search(label)
+    def _problem(self, name: str) -> str:
+        half = HALF.search(name)
         if half:
             return half_character(half[0])
-        if not label:
-            return "has no label, so it has no identifier. .parquet can take it, or give it a label."
-        if not _MEANT_AS_IRI.match(label):
+        if not name:
+            return "has an empty id, which no IRI can hold. .parquet can take it, or give it another id."
+        if not _MEANT_AS_IRI.match(name):
             return ""
-        bad = _NOT_IN_IRI.search(label)
+        bad = _NOT_IN_IRI.search(name)
         if bad:
             return holds(bad[0], "which an IRI must not hold")
         try:
-            NamedNode(label)
+            NamedNode(name)
         except ValueError as error:
-            return f"is not a valid IRI ({error}). .parquet can take it, or mend the label."
+            return f"is not a valid IRI ({error}). .parquet can take it, or mend the id."
         return ""
 
 
 def text_of(column: pd.Series) -> list[str | None]:
-    """The labels of a column, None where there is none."""
+    """The texts of a column, None where there is none."""
     return [value if isinstance(value, str) else None for value in column.tolist()]
+
+
+def labels_of(ids: list[str | None], graph: Graph) -> list[str | None]:
+    """The label that people read of each entity, None where there is none."""
+    places = graph.find(np.array([*ids, None], dtype=object)[:-1]).tolist()
+    return [graph.label(place) if place >= 0 else None for place in places]
 
 
 def rows_of(mapping: Mapping, about: About) -> pd.DataFrame:
@@ -100,13 +107,13 @@ def with_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, about: About) ->
     Blank nodes cannot be named in another file: their rows are left out, and the log says how many.
     """
     source, target = (Naming(getattr(mapping, side), side, about.set_id) for side in SIDES)
-    labels = {name: text_of(rows[name]) for name in ("source", "target", "runner_up")}
+    ids = {name: text_of(rows[name]) for name in ("source", "target", "runner_up")}
     iris = {
-        f"{name}_iri": pd.Series([naming(label) for label in labels[name]], index=rows.index, dtype=object)
+        f"{name}_iri": pd.Series([naming(one) for one in ids[name]], index=rows.index, dtype=object)
         for name, naming in (("source", source), ("target", target), ("runner_up", target))
     }
     refuse(path, source.problems | target.problems)
-    ends = zip(labels["source"], labels["target"], strict=True)
+    ends = zip(ids["source"], ids["target"], strict=True)
     blank = pd.Series([any(is_blank(e) for e in pair if e) for pair in ends], index=rows.index, dtype=bool)
     if blank.any():
         logger.warning(

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mixtea.export.about import About
-from mixtea.export.identifiers import rows_of, text_of
-from mixtea.export.refusal import half_characters, half_names, refuse
+from mixtea.export.identifiers import labels_of, rows_of, text_of
+from mixtea.export.refusal import half_characters, half_labels, refuse
 from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
 
@@ -18,14 +18,14 @@ _KINDS = {"probability": pa.float64(), "runner_up_probability": pa.float64(), "g
 
 
 def write_parquet(mapping: Mapping, path: Path, about: About) -> int:
-    """The columns of the mapping, and source_label and target_label: the names of the entities that have one."""
+    """The columns of the mapping, and source_label and target_label of the entities that have one."""
     rows = rows_of(mapping, about)
     problems: dict[str, str] = {}
     for side, graph in (("source", mapping.source), ("target", mapping.target)):
-        entities = text_of(rows[side])
-        problems |= half_names(entities, graph.names) | half_characters(entities)
-        names = [graph.names.get(entity or "") for entity in entities]
-        rows.insert(rows.columns.get_loc(side) + 1, f"{side}_label", pd.Series(names, dtype=object))
+        ids = text_of(rows[side])
+        labels = labels_of(ids, graph)
+        problems |= half_labels(ids, labels) | half_characters(ids)
+        rows.insert(rows.columns.get_loc(side) + 1, f"{side}_label", pd.Series(labels, dtype=object))
     texts = {name: text_of(rows[name]) for name in rows.columns if name not in _KINDS}
     refuse(path, problems | half_characters(texts["runner_up"]))
     columns = {

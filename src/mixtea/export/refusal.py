@@ -8,16 +8,16 @@ from pathlib import Path
 
 from mixtea.errors import RunError, shorten
 
-INSTEAD = ".parquet can take it, or mend the label."
+INSTEAD = ".parquet can take it, or mend the id."
 HALF = re.compile("[\ud800-\udfff]")
 
 
 def refuse(path: Path, problems: dict[str, str]) -> None:
     """Raise an error that names the first of `problems`: an entity, what is wrong with it, and what to do."""
     if problems:
-        label, what = next(iter(problems.items()))
+        entity, what = next(iter(problems.items()))
         more = f" {len(problems) - 1:,} more cannot be written either." if len(problems) > 1 else ""
-        raise RunError(f"{path}: the entity {shorten(label)} {what}{more}")
+        raise RunError(f"{path}: the entity {shorten(entity)} {what}{more}")
 
 
 def holds(character: str, why: str, instead: str = INSTEAD) -> str:
@@ -25,18 +25,18 @@ def holds(character: str, why: str, instead: str = INSTEAD) -> str:
     return f"holds {character!r} (U+{ord(character):04X}), {why}. {instead}"
 
 
-def half_characters(labels: Iterable[str | None]) -> dict[str, str]:
-    """The labels with half a surrogate pair, which no encoding of text can hold."""
-    found = ((label, HALF.search(label)) for label in labels if label)
-    return {label: half_character(half[0]) for label, half in found if half}
+def half_characters(texts: Iterable[str | None]) -> dict[str, str]:
+    """The texts with half a surrogate pair, which no encoding can hold."""
+    found = ((text, HALF.search(text)) for text in texts if text)
+    return {text: half_character(half[0]) for text, half in found if half}
 
 
-def half_names(entities: Iterable[str | None], names: dict[str, str]) -> dict[str, str]:
-    """The entities whose names for people are like that."""
-    found = {entity: names[entity] for entity in entities if entity in names}
+def half_labels(ids: Iterable[str | None], labels: Iterable[str | None]) -> dict[str, str]:
+    """The entities whose labels are like that."""
+    found = {one: label for one, label in zip(ids, labels, strict=True) if one is not None and label is not None}
     broken = half_characters(found.values())
-    return {entity: f"has a name that {broken[name]}" for entity, name in found.items() if name in broken}
+    return {one: f"has a label that {broken[label]}" for one, label in found.items() if label in broken}
 
 
 def half_character(character: str) -> str:
-    return holds(character, "which is half a character", "No format can take it: mend the label.")
+    return holds(character, "which is half a character", "No format can take it: mend the text.")

@@ -16,9 +16,9 @@ from mixtea.data.graph import Graph
 from mixtea.data.id_iris import decode_label
 from mixtea.export.about import About
 from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.identifiers import rows_of, text_of, with_iris
+from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
-from mixtea.export.refusal import half_names, holds, refuse
+from mixtea.export.refusal import half_labels, holds, refuse
 from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
 
@@ -50,9 +50,12 @@ _NEEDED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
 
 
 def _check(rows: pd.DataFrame, mapping: Mapping, path: Path) -> None:
-    """Refuse names that are no text, and IRIs whose last character readers strip."""
+    """Refuse labels that are no text, and IRIs whose last character readers strip."""
     graphs = {"source": mapping.source, "target": mapping.target}
-    problems = {e: what for s, g in graphs.items() for e, what in half_names(text_of(rows[s]), g.names).items()}
+    problems: dict[str, str] = {}
+    for side, graph in graphs.items():
+        ids = text_of(rows[side])
+        problems |= half_labels(ids, labels_of(ids, graph))
     for column in ("source_iri", "target_iri", "runner_up_iri"):
         ends = (iri for iri in text_of(rows[column]) if iri and iri[-1].isspace())
         problems |= {iri: holds(iri[-1], "which readers of SSSOM strip from its end") for iri in ends}
@@ -84,10 +87,10 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
     }  # fmt: skip
 
 
-def _labels(entities: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
-    """What people read, in one line: the entity's name if it has one, else the label of an entity that is no IRI."""
-    both = zip(entities, iris, strict=True)
-    return [plain_line(graph.names.get(entity or "") or decode_label(iri or "") or "") for entity, iri in both]
+def _labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
+    """What people read, in one line: the entity's label if it has one, else its id if that is no IRI."""
+    both = zip(labels_of(ids, graph), iris, strict=True)
+    return [plain_line(label or decode_label(iri or "") or "") for label, iri in both]
 
 
 def _numbers(column: pd.Series) -> list[str]:

@@ -21,17 +21,17 @@ _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": 
 _SEPARATORS = re.compile("[\t\n\r]")
 
 
-def write_candidates(alignment: Candidates, mapping: Mapping, path: Path) -> int:
+def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> int:
     """All ranked candidates with a header: source, target, rank, score, probability, voters, decision.
 
     The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
     not among the k best; else at the first candidate "no counterpart", or "given" where a link was. Returns how many
     candidates there are.
     """
-    frame = _decided(alignment.to_frame(), mapping)
+    frame = _decided(candidates.to_frame(), mapping)
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
     frame["probability"] = frame["probability"].map("{:.6f}".format)
-    _check(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the label.")
+    _check(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the id.")
     with atomic_file(path) as temporary:
         frame.to_csv(temporary, **_FORMAT)
     return len(frame)

@@ -1,28 +1,36 @@
-"""After training: from the student's vectors and the council's last opinions to a ranking of candidates."""
+"""After training: from the student's vectors and the voters' last opinions to a ranking of candidates."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places
+from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places, without
 from mixtea.compute.similarity import fast_products, unit
 from mixtea.config import Config
 from mixtea.data.task import Task
-from mixtea.encode.structure import joint_triples
+from mixtea.errors import ConfigError
 from mixtea.match.decoders import decide
-from mixtea.vote.agreement import AgreementVoter
-from mixtea.vote.council import ROUNDS_ALONE, Opinions, believed, favourites, settle, total_score
+from mixtea.vote.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
+from mixtea.vote.open_entities import EntityPairs, OpenEntities, open_entities
+from mixtea.vote.opinions import Opinions, believed, favourites, scales, settle, speaking, total_score
+from mixtea.vote.vectors import OPINION
+from mixtea.vote.voter import AFTER, Belief, Voter, VotingState
+
+MIXTURE = {"teaching": "mixture", "search": "exact", "metric": "cosine"}
 
 
 @dataclass(frozen=True, eq=False)
-class LastOpinions:
+class StoredOpinions:
     """What the voters beside the student thought last, as arrays that a run folder keeps.
 
-    `source`, `target` are entities by their own graph's numbers; `scores` maps a voter to its score of each pair.
+    `source`, `target` are entities by their own graph's numbers; `scores` maps an opinion to its score of each pair,
+    NaN for none. `packages` tells where voters come from that are not our own.
     """
 
     source: np.ndarray
@@ -31,41 +39,50 @@ class LastOpinions:
     weights: dict[str, float]
 
 
-def last_opinions(opinions: Opinions, rows: tuple[Tensor, Tensor], n_source: int) -> LastOpinions:
+def stored_opinions(opinions: Opinions, entities: OpenEntities) -> StoredOpinions:
     """A council's opinions in the graphs' own numbers, without the student's, which its vectors tell."""
-    pairs = opinions.pairs
-    source, target = rows[0][pairs.source], rows[1][pairs.target] - n_source
+    pairs, own = opinions.pairs, entities.own
+    source, target = own[0][pairs.source], own[1][pairs.target]
     order = torch.argsort(source * (int(target.max()) + 1 if len(target) else 1) + target)
     arrays = [a[order].cpu().numpy() for a in (source.int(), target.int())]
-    others = {name: s[order].cpu().numpy() for name, s in opinions.scores.items() if name != "vectors"}
-    return LastOpinions(arrays[0], arrays[1], others, opinions.weights)
+    others = {name: s[order].cpu().numpy() for name, s in opinions.scores.items() if name != OPINION}
+    return StoredOpinions(arrays[0], arrays[1], others, opinions.weights)
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """Candidates of the unlabelled entities with a ranking, a belief, and the bits of the voters that favour each.
+    """Candidates of the open entities with a ranking, a belief, and the voters that favour each.
 
-    `rows` are the entities of both sides by their own graph's numbers, in random order, since ties go to the first.
+    The entities of both sides are in random order, since ties go to the first.
     """
 
-    rows: tuple[Tensor, Tensor]
+    entities: OpenEntities
     opinions: Opinions
+    voters: list[Voter]
     config: Config
 
-    def places(self, side: int, entities: Tensor, n: int) -> Tensor:
-        """Where each of the entities stands in the rows of its side, -1 for those that do not."""
-        return places(self.rows[side], n)[entities]
+    def with_decoder(self, decoder: str) -> Decoded:
+        """The same opinions, decided in another way."""
+        return self if decoder == self.config.decoder else replace(self, config=self.config.replace(decoder=decoder))
 
+    def places(self, side: int, entities: Tensor) -> Tensor:
+        """Where each of the entities, by their own graph's numbers, stands in the rows of its side, -1 if nowhere."""
+        return self.entities.place_of[entities + side * self.entities.sizes[0]]
+
+    @cached_property
     def ranking(self) -> Tensor:
         opinions = self.opinions
         return decide(opinions.pairs, opinions.total, opinions.belief, self.config.decoder)
 
-    def voters(self) -> Tensor:
-        return favourites(self.opinions.pairs, self.opinions.scores)
+    @cached_property
+    def named(self) -> Tensor:
+        """bool [candidates, voters]: who favours each."""
+        return favourites(self.opinions.pairs, self.opinions.scores, self.voters)
 
-    @property
-    def n_voters(self) -> int:
-        return 1 + len(self.opinions.scores)
+    @cached_property
+    def n_speaking(self) -> Tensor:
+        """[candidates]: how many voters have an opinion on each."""
+        return speaking(self.opinions.scores, self.voters)
 
     def among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
         """Candidates and their ranking among some rows alone, which become rows 0, 1, 2, ... in their given order."""
@@ -80,43 +97,74 @@ class Decoded:
 
 
 @torch.no_grad()
-def decode(vectors: Tensor, task: Task, config: Config, last: LastOpinions | None) -> Decoded:
-    """Ranked candidates by the settings `decoder` and `decode_voters`."""
+def decode(
+    vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None, packages: Mapping[str, str] | None = None
+) -> Decoded:
+    """Ranked candidates by the settings `decoder` and `decode_voters`.
+
+    From the stored opinions where others than the student and its listeners decide; `packages` tells where voters come
+    from that may not be here.
+    """
     if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
-        usual = {"teaching": "mixture", "voting": "both", "search": "exact", "metric": "cosine"}
-        config = config.replace(vote_normaliser="sinkhorn", **usual)
-    n_source = task.source.n_entities
+        config = config.replace(vote_normaliser="sinkhorn", **MIXTURE)
+    voters = voters_of(task, config, config.deciding_voters, packages)
     generator = torch.Generator().manual_seed(config.seed)
-    rows = tuple(torch.from_numpy(e)[torch.randperm(len(e), generator=generator)] for e in task.unlabelled())
-    rows = (rows[0].to(vectors.device), rows[1].to(vectors.device))
-    source, target = unit(vectors[rows[0]]), unit(vectors[n_source + rows[1]])
-    if config.decode_voters == "all" and last is not None:
-        return Decoded(rows, _remembered(source, target, rows, task, config, last), config)
-    with fast_products(config.fast_products):
-        pairs = nearest_pairs(source, target, config.vote_candidates, mib=config.block_mib)
-    scores = {"vectors": cosines(source, target, pairs)}
-    agreement = None
-    if config.decode_voters != "student":
-        triples, n_relations = joint_triples(task.source, task.target, shared_relations=config.shared_relations)
-        links = torch.from_numpy(task.train + np.array([0, n_source])).to(vectors.device)
-        joint = (rows[0], rows[1] + n_source)
-        head, relation, tail = torch.from_numpy(triples).to(vectors.device)
-        agreement = AgreementVoter(head, relation, tail, n_relations, links, joint, n_source, len(vectors))
-    return Decoded(rows, settle(pairs, scores, {}, agreement, config, None, ROUNDS_ALONE), config)
+    entities = open_entities(task, generator, vectors.device, without_triples=know_all(voters))
+    units = (unit(vectors[entities.rows[0]]), unit(vectors[entities.rows[1]]))
+    stored = {} if last is None else last.scores
+    wanted = {voter.opinion for voter in voters}
+    others = {voter.opinion for voter in voters if not voter.listens} - {OPINION}
+    if missing := others - stored.keys() - set(config.voters if last is None else ()):  # nothing was left to vote on
+        raise ConfigError(
+            f"{', '.join(sorted(missing))} did not vote in this training, so there is nothing to decode. "
+            "Name voters of the run, or train with them: --set voters=..."
+        )
+    if last is not None and (others or wanted == {OPINION, *stored}):
+        return Decoded(entities, _remembered(units, entities, task, voters, config, last), voters, config)
+    return Decoded(entities, _anew(units, entities, task, voters, config), voters, config)
 
 
 def _remembered(
-    source: Tensor, target: Tensor, rows: tuple[Tensor, Tensor], task: Task, config: Config, last: LastOpinions
-) -> Opinions:
+    units: tuple[Tensor, Tensor], entities: OpenEntities, task: Task, voters: list[Voter], config: Config,
+    last: StoredOpinions,
+) -> Opinions:  # fmt: skip
     """The council's last opinions, about the same entities in another order."""
-    place = [places(row, graph.n_entities) for row, graph in zip(rows, (task.source, task.target), strict=True)]
 
     def tensor(array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(source.device)
+        return torch.from_numpy(array).to(units[0].device)
 
-    key = place[0][tensor(last.source).long()] * len(rows[1]) + place[1][tensor(last.target).long()]
-    pairs = pairs_of_keys(key, (len(rows[0]), len(rows[1])))
+    ends = [
+        entities.place_of[tensor(side).long() + s] for side, s in ((last.source, 0), (last.target, entities.sizes[0]))
+    ]
+    open_ends = (ends[0] >= 0) & (ends[1] >= 0)
+    key = (ends[0] * entities.shape[1] + ends[1])[open_ends]
+    pairs = pairs_of_keys(key, entities.shape)
     order = torch.argsort(key)
-    scores = {"vectors": cosines(source, target, pairs)} | {n: tensor(s)[order] for n, s in last.scores.items()}
-    total = total_score(scores, last.weights, config)
+    wanted = {voter.opinion for voter in voters}
+    scores = {OPINION: _student(units, pairs, entities)} if OPINION in wanted else {}
+    scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in wanted}
+    pairs, scores = spoken_of(pairs, scores)
+    total = total_score(scores, scales(voters, last.weights))
     return Opinions(pairs, scores, believed(pairs, total, config), total, last.weights)
+
+
+def _student(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
+    found, unknown = cosines(*units, pairs), entities.untaught(pairs)
+    return found if unknown is None else found.masked_fill_(unknown, float("nan"))
+
+
+def _anew(
+    units: tuple[Tensor, Tensor], entities: OpenEntities, task: Task, voters: list[Voter], config: Config
+) -> Opinions:
+    """The student's nearest, judged by the student and by those who listen to what is believed."""
+    with fast_products(config.fast_products):
+        pairs = nearest_pairs(*units, config.vote_candidates, mib=config.block_mib)
+    pairs = without(pairs, rejected_pairs(task, entities))
+    state = VotingState(task, config, entities, torch.Generator(units[0].device), epoch=AFTER)
+
+    def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
+        state.belief = belief
+        return voter.score(asked, state)
+
+    scores = {OPINION: cosines(*units, pairs)}
+    return settle(pairs, entities, scores, {}, voters, ask, config, None, ROUNDS_ALONE)

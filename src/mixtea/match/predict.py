@@ -2,93 +2,120 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Table
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
+from mixtea.compute.memory import CHUNK_BYTES
 from mixtea.compute.nearest import nearest
-from mixtea.compute.pairs import Pairs, cosines, pairs_of_keys, places
-from mixtea.compute.similarity import unit
+from mixtea.compute.pairs import Pairs, pairs_of_keys, places
+from mixtea.compute.similarity import products_at, unit
 from mixtea.config import Config
 from mixtea.data.task import Task
+from mixtea.match.answers import STORED, Answers, Ranked, decided_mapping
 from mixtea.match.calibration import Calibration, features, trust
-from mixtea.match.candidates import BACKWARD, FORWARD, VOTERS, Candidates
+from mixtea.match.candidates import Candidates
 from mixtea.match.counterpart import counterparts
-from mixtea.match.decode import Decoded, LastOpinions, decode
+from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
 from mixtea.match.mapping import Mapping
 from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
 
+ONCE = "one_to_one"  # the decoder that gives each target once
 
-class Ranked(NamedTuple):
-    """For p sources their k best targets: targets, what ranks them, the belief, bits of voters, each [p, k].
 
-    `chosen` is true where no other source has a greater belief in the target; `silent` where structure says nothing.
-    """
+class Found(NamedTuple):
+    """For p sources some of their targets [p, k], what ranks them, the belief, and who favours them [p, k, v]."""
 
-    target: np.ndarray
-    score: np.ndarray
-    belief: np.ndarray
-    voters: np.ndarray
-    chosen: np.ndarray
-    silent: np.ndarray
+    target: Tensor
+    score: Tensor
+    belief: Tensor
+    named: Tensor
 
 
 class Predictor:
     """Answers about one task by one student's vectors [n, d], the settings `decoder` and `decode_voters`."""
 
-    def __init__(self, vectors: Tensor, task: Task, config: Config, last: LastOpinions | None) -> None:
-        self.vectors, self.task, self.config, self.last = vectors, task, config, last
-        self.plain = (config.decoder, config.decode_voters) == ("nearest", "student")
+    def __init__(
+        self, vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None,
+        packages: Table[str, str] | None = None, decoded: Decoded | None = None,
+    ) -> None:  # fmt: skip
+        self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
         self.rows = torch.from_numpy(self.free).to(vectors.device)
+        if decoded is not None:
+            self.decoded = decoded
 
     @cached_property
     def decoded(self) -> Decoded:
-        return decode(self.vectors, self.task, self.config, self.last)
+        return decode(self.vectors, self.task, self.config, self.last, self.packages)
 
-    def alignment(self, k: int) -> Candidates:
+    def with_decoder(self, decoder: str) -> Predictor:
+        """Another way to decide about the same opinions."""
+        if decoder == self.config.decoder:
+            return self
+        config, decoded = self.config.replace(decoder=decoder), self.decoded.with_decoder(decoder)
+        return Predictor(self.vectors, self.task, config, self.last, self.packages, decoded)
+
+    def answers(self) -> Answers:
+        """What a run keeps: the best candidates by its decoder, and a mapping that gives each target once."""
+        found = self._ranked(min(STORED, self.task.target.n_entities))
+        decided, is_free = self.with_decoder(ONCE)._decided(once=True)
+        held = self.decoded.opinions.scores
+        scores = {name: self._looked_up(found.target, s, np.nan).cpu().numpy() for name, s in held.items()}
+        names = self.config.deciding_voters
+        return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free)
+
+    def candidates(self, k: int) -> Candidates:
         """The k best of all targets for every source without a training link."""
-        return self._with_probabilities(self._complete(*self._ranked(k)))
-
-    def _with_probabilities(self, found: Ranked, *, bounded: bool = True) -> Candidates:
-        probability, counterpart = self._probabilities(found, bounded=bounded)
-        graphs = (self.task.source, self.task.target)
-        return Candidates(*graphs, self.free, found.target, found.score, probability, found.voters, counterpart)
+        found = self._complete(self._ranked(k))
+        parts = (found.target, found.score, found.probability(k), found.named, found.counterpart)
+        return Candidates(self.task.source, self.task.target, self.free, *parts, self.config.deciding_voters)
 
     def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
         """A decision about every source without a given link; `once` gives a target to one source only."""
-        task = self.task
-        found, free_target = self._choices(once)
-        alignment = self._with_probabilities(found, bounded=once)
-        frame, counterpart = alignment.decisions(), alignment.counterpart
-        silent, best = found.silent[:, 0], alignment.probability[:, 0]
-        asked = ~np.isin(self.free, task.valid[:, 0])
-        if once and self.config.decoder != "one_to_one":  # an assignment has given each target once
-            order = np.flatnonzero(asked)[np.argsort(-best[asked], kind="stable")]
-            free_target[order] &= ~frame["target"].iloc[order].duplicated().to_numpy()
-        doubted = (1 - counterpart > best) if abstain else np.zeros(len(frame), dtype=bool)
-        lost = silent | ~free_target
-        frame["probability"] = np.select([silent, lost, doubted], [np.nan, 1 - best, 1 - counterpart], best)
-        frame.loc[lost | doubted, "target"] = None
-        frame.loc[lost | doubted, "voters"] = ""
-        frame = frame[asked]
-        if with_given:
-            frame = pd.concat([self._given(), frame])
-        return Mapping(task.source, task.target, frame.reset_index(drop=True))
+        found, is_free = self._decided(once)
+        names = self.config.deciding_voters
+        return decided_mapping(self.task, names, self.free, found, is_free, abstain=abstain, with_given=with_given)
 
-    def _given(self) -> pd.DataFrame:
-        """The training and validation links as rows of a mapping."""
-        links = np.concatenate([self.task.train, self.task.valid])
-        names = {"source": self.task.source.ids[links[:, 0]], "target": self.task.target.ids[links[:, 1]]}
-        others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
-        return pd.DataFrame(names).assign(**others).astype({"runner_up": object})
+    def scores(self, links: np.ndarray, first: Candidates | None = None) -> dict[str, float]:
+        """Hit@k and MRR of links [p, 2] both ways, and how far the probabilities of their mappings can be trusted.
 
-    def _choices(self, once: bool) -> tuple[Ranked, np.ndarray]:
+        `first` are the candidates of these settings, where they are known already.
+        """
+        n_source = self.task.source.n_entities
+        joint = torch.from_numpy(links + np.array([0, n_source])).to(self.vectors.device)
+        if self.config.only_student_decodes:
+            everything = n_source if self.config.candidates == "all" else None
+            found = both_directions(self.vectors, joint, everything, mib=self.config.block_mib)
+        else:
+            found = self._decoded_scores(joint)
+        candidates = first or self.candidates(1)
+        asked = np.isin(self.free, links[:, 0])
+        if not asked.any():
+            return found
+        right = self._among(links, self.free[asked], candidates.target_index[asked, 0])
+        return found | dict(trust(candidates.probability[asked, 0], right))
+
+    def _decided(self, once: bool) -> tuple[Ranked, np.ndarray]:
+        """The two best of each source, and whether the first is free for it; `once` gives a target to one source."""
+        found, is_free = self._choices(once)
+        complete = self._complete(found, bounded=once)
+        if once and self.config.decoder != ONCE:  # an assignment has given each target once
+            asked = np.flatnonzero(~np.isin(self.free, self.task.valid[:, 0]))
+            best = complete.probability(complete.target.shape[1])[asked, 0]
+            order = asked[np.argsort(-best, kind="stable")]
+            first = np.unique(complete.target[order, 0], return_index=True)[1]
+            repeated = np.ones(len(order), dtype=bool)
+            repeated[first] = False
+            is_free[order[repeated]] = False
+        return complete, is_free
+
+    def _choices(self, once: bool) -> tuple[Found, np.ndarray]:
         """The two best of each source where validation links are given, so that their ends are taken if `once`.
 
         And whether the first one is free: some source's, and not another one's by the assignment. Sources of validation
@@ -97,16 +124,17 @@ class Predictor:
         decoded, task = self.decoded, self.task
         taken = (task.valid[:, 0], task.valid[: None if once else 0, 1])
         given = [torch.from_numpy(np.unique(side)).to(self.rows.device) for side in taken]
-        kept = [(~torch.isin(decoded.rows[side], given[side])).nonzero().flatten() for side in (0, 1)]
-        target = self._ranked(min(2, task.target.n_entities))[0]
+        own = decoded.entities.own
+        kept = [(~torch.isin(own[side], given[side])).nonzero().flatten() for side in (0, 1)]
+        target = self._ranked(min(2, task.target.n_entities)).target
         opinions = decoded.opinions
-        self._put_best(target, opinions.pairs, decoded.ranking(), decoded.rows)
+        self._put_best(target, opinions.pairs, decoded.ranking, own)
         pairs, ranking = decoded.among(*kept)
-        row, first = self._put_best(target, pairs, ranking, (decoded.rows[0][kept[0]], decoded.rows[1][kept[1]]))
+        row, first = self._put_best(target, pairs, ranking, (own[0][kept[0]], own[1][kept[1]]))
         free = torch.zeros(len(self.rows), dtype=torch.bool, device=self.rows.device)
-        free[row] = first > ASSIGNED / 2 if self.config.decoder == "one_to_one" else True
-        belief, bits = (self._looked_up(target, values) for values in (opinions.belief, decoded.voters()))
-        return self._complete(target, belief.double(), belief, bits), free.cpu().numpy()
+        free[row] = first > ASSIGNED / 2 if self.config.decoder == ONCE else True
+        belief = self._looked_up(target, opinions.belief)
+        return Found(target, belief.double(), belief, self._looked_up(target, decoded.named)), free.cpu().numpy()
 
     def _put_best(
         self, target: Tensor, pairs: Pairs, ranking: Tensor, ends: tuple[Tensor, Tensor]
@@ -127,47 +155,41 @@ class Predictor:
         target[row] = named[:, : target.shape[1]]
         return row, ranking[best[:, 0]]
 
-    def scores(self, links: np.ndarray) -> dict[str, float]:
-        """Hit@k and MRR of links [p, 2] both ways, and how far the probabilities of their mappings can be trusted."""
-        n_source = self.task.source.n_entities
-        joint = torch.from_numpy(links + np.array([0, n_source])).to(self.vectors.device)
-        if self.plain:
-            everything = n_source if self.config.candidates == "all" else None
-            found = both_directions(self.vectors, joint, everything, mib=self.config.block_mib)
-        else:
-            found = self._decoded_scores(joint)
-        alignment = self.alignment(1)
-        asked = np.isin(self.free, links[:, 0])
-        if not asked.any():
-            return found
-        right = self._among(links, self.free[asked], alignment.target_index[asked, 0])
-        return found | dict(trust(alignment.probability[asked, 0], right))
-
-    def _ranked(self, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(targets, score, belief, voters) [p, k]: the k best by the decoder."""
-        score, found, bits = self._nearest(k)
-        if self.plain:
-            return found, score, self._looked_up(found, self.decoded.opinions.belief), bits
-        return self._of_decoder(found, k)
-
-    def _complete(self, found: Tensor, score: Tensor, belief: Tensor, bits: Tensor) -> Ranked:
-        """With what else is known of the candidates."""
-        alone = [torch.from_numpy(g.isolated()).to(self.rows.device) for g in (self.task.source, self.task.target)]
-        silent = alone[0][self.rows][:, None] | alone[1][found]  # structure says nothing of entities without triples
-        pairs, held = self.decoded.opinions.pairs, self.decoded.opinions.belief
-        chosen = self._looked_up(found, pairs.best_of_columns(held).to(held.dtype)) > 0
-        parts = (found, score, belief, bits.masked_fill(silent, 0), chosen, silent)
-        return Ranked(*(part.cpu().numpy() for part in parts))
+    def _ranked(self, k: int) -> Found:
+        """The k best by the decoder."""
+        score, target, named = self._nearest(k)
+        if self.config.only_student_decodes:
+            return Found(target, score, self._looked_up(target, self.decoded.opinions.belief), named)
+        return self._of_decoder(target, k)
 
     def _nearest(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        """(nearness, targets, voters) [p, k]: the student's nearest of all targets (Eq. 1)."""
-        config = self.config
+        """(nearness, targets, voters) [p, k]: the student's nearest of all targets (Eq. 1) that were not rejected."""
+        config, names = self.config, self.config.deciding_voters
         sources, targets = self.vectors.index_select(0, self.rows), self.vectors[self.task.source.n_entities :]
         engine = "auto" if config.search == "exact" else config.search
-        score, found = nearest(sources, targets, k, config.metric, engine=engine, mib=config.block_mib)
-        bits = self._favourites(sources, targets, found, engine).long() * BACKWARD
-        bits[:, 0] += FORWARD
-        return score, found, bits
+        wider = min(k + self._most_rejected, len(targets))
+        score, found = nearest(sources, targets, wider, config.metric, engine=engine, mib=config.block_mib)
+        score, found = self._without_rejected(score, found, k)
+        named = torch.zeros(*found.shape, len(names), dtype=torch.bool, device=found.device)
+        if "backward" in names:
+            named[..., names.index("backward")] = self._favourites(sources, targets, found, engine)
+        if "forward" in names:
+            named[:, :1, names.index("forward")] = True
+        return score, found, named
+
+    @cached_property
+    def _most_rejected(self) -> int:
+        """Of the targets of one source."""
+        return int(np.bincount(self.task.rejected[:, 0]).max(initial=0)) if len(self.task.rejected) else 0
+
+    def _without_rejected(self, score: Tensor, found: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """The first k of each row that were not rejected; there are more than k where some were."""
+        if not self._most_rejected:
+            return score, found
+        m = self.task.target.n_entities
+        rejected = torch.from_numpy(self.task.rejected[:, 0] * m + self.task.rejected[:, 1]).to(found.device)
+        last = torch.isin(self.rows[:, None] * m + found, rejected).int().argsort(dim=1, stable=True)[:, :k]
+        return score.gather(1, last), found.gather(1, last)
 
     def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
         """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
@@ -179,73 +201,99 @@ class Predictor:
         _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
         return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
 
-    def _looked_up(self, found: Tensor, values: Tensor) -> Tensor:
-        """[p, k]: the values of candidates that the decoder has considered, 0 for others."""
-        source = self.decoded.places(0, self.rows, self.task.source.n_entities)[:, None].expand_as(found)
-        target = self.decoded.places(1, found, self.task.target.n_entities)
+    def _looked_up(self, target: Tensor, values: Tensor, otherwise: float = 0) -> Tensor:
+        """[p, k, ...]: the values of candidates that the decoder has considered, `otherwise` for others."""
+        place, there = self._considered(target)
         if not len(values):
-            return values.new_zeros(found.shape)
-        place, there = self.decoded.opinions.pairs.find(source.clamp(min=0), target.clamp(min=0))
-        return values[place].where(there & (source >= 0) & (target >= 0), 0)
+            return values.new_full((*target.shape, *values.shape[1:]), otherwise)
+        there = there.view(*there.shape, *[1] * (values.ndim - 1))
+        return values[place].where(there, torch.tensor(otherwise, dtype=values.dtype, device=values.device))
 
-    def _of_decoder(self, found: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(targets, score, belief, voters) [p, k]: the decoder's candidates, then the nearest of what is left."""
+    def _considered(self, target: Tensor) -> tuple[Tensor, Tensor]:
+        """The place of each candidate [p, k] among the decoder's, and whether it is there."""
+        source = self.decoded.places(0, self.rows)[:, None].expand_as(target)
+        column = self.decoded.places(1, target)
+        place, there = self.decoded.opinions.pairs.find(source.clamp(min=0), column.clamp(min=0))
+        return place, there & (source >= 0) & (column >= 0)
+
+    def _of_decoder(self, found: Tensor, k: int) -> Found:
+        """The decoder's candidates, then the nearest of what is left."""
         decoded, rows = self.decoded, self.rows
         pairs, m = decoded.opinions.pairs, self.task.target.n_entities
-        place = places(rows, self.task.source.n_entities)[decoded.rows[0][pairs.source]]
-        own = place * m + decoded.rows[1][pairs.target]
+        ends = decoded.entities.own
+        own = places(rows, self.task.source.n_entities)[ends[0][pairs.source]] * m + ends[1][pairs.target]
         filler = (torch.arange(len(rows), device=rows.device)[:, None] * m + found).flatten()
         both = pairs_of_keys(torch.cat([own, filler]), (len(rows), m))
         ranking, belief = (decoded.opinions.belief.new_full((len(both),), value) for value in (-1e9, 0.0))
         where = both.find(own // m, own % m)[0]
         after = torch.arange(found.shape[1], device=rows.device).expand_as(found).flatten()
         ranking[both.find(filler // m, filler % m)[0]] -= after.to(ranking.dtype) * 1e3
-        ranking[where], belief[where] = decoded.ranking(), decoded.opinions.belief
-        shown = belief if decoded.config.decoder in ("sinkhorn", "one_to_one") else ranking.clamp(min=-10.0)
-        bits = torch.zeros_like(both.source)
-        bits[where] = decoded.voters()
+        ranking[where], belief[where] = decoded.ranking, decoded.opinions.belief
+        shown = belief if decoded.config.decoder in ("sinkhorn", ONCE) else ranking.clamp(min=-10.0)
+        named = torch.zeros(len(both), decoded.named.shape[1], dtype=torch.bool, device=rows.device)
+        named[where] = decoded.named
         best = ranked(both, ranking, min(k, m))
-        return both.target[best], shown[best].double(), belief[best], bits[best]
+        return Found(both.target[best], shown[best].double(), belief[best], named[best])
 
-    def _probabilities(self, found: Ranked, *, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
-        """([p, k], [p]): of each candidate, and of a counterpart at all; both learned from the validation links.
+    def _complete(self, found: Found, *, bounded: bool = True) -> Ranked:
+        """With what else is known of the candidates, and how likely they are; `bounded`: a target has one source."""
+        decoded = self.decoded
+        chosen = self._looked_up(found.target, decoded.opinions.pairs.best_of_columns(decoded.opinions.belief))
+        silent = self._silent(found.target)
+        named = found.named & ~silent[..., None]
+        target, score, belief, named_, chosen_, silent_ = (
+            part.cpu().numpy() for part in (found.target, found.score, found.belief, named, chosen, silent)
+        )
+        agreeing = named_.sum(axis=-1) / self._n_speaking(found.target)
+        likelihood, counterpart = self._likelihoods(target, belief, agreeing, chosen_, silent_, bounded=bounded)
+        return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart)
 
-        A candidate is right if there is a counterpart and, then, as often as such candidates of the validation links
-        are; a row's further candidates share what its first one leaves. `bounded`: a target has one source at most.
-        """
+    def _silent(self, target: Tensor) -> Tensor:
+        """bool [p, k]: nobody has an opinion: an end has no triples, and no voter speaks of the pair all the same."""
+        alone = [torch.from_numpy(g.isolated()).to(self.rows.device) for g in (self.task.source, self.task.target)]
+        return (alone[0][self.rows][:, None] | alone[1][target]) & ~self._considered(target)[1]
+
+    def _n_speaking(self, target: Tensor) -> np.ndarray:
+        """[p, k]: how many voters have an opinion on each candidate; all where the decoder has not considered it."""
+        n_voters = len(self.decoded.voters)
+        return self._looked_up(target, self.decoded.n_speaking, n_voters).clamp(min=1).cpu().numpy()
+
+    def _likelihoods(
+        self, target: np.ndarray, belief: np.ndarray, agreeing: np.ndarray, chosen: np.ndarray, silent: np.ndarray, *,
+        bounded: bool,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """([p, k], [p]): how often such candidates of validation links are right, and how likely a counterpart is."""
         task, free = self.task, self.free
-        agreeing = np.stack([(found.voters >> bit) & 1 for bit in range(len(VOTERS))]).sum(0) / self.decoded.n_voters
-        k = found.target.shape[1]
-        counts = (task.source.triple_counts()[free].repeat(k), task.target.triple_counts()[found.target].ravel())
-        belief = found.belief.astype(np.float64).ravel()
-        seen = features(belief, agreeing.ravel(), self._cosines(found.target), counts)
-        seen = seen.reshape(*found.belief.shape, seen.shape[1])
-        speaks = ~found.silent[:, 0]
+        counts = (
+            task.source.triple_counts()[free].repeat(target.shape[1]),
+            task.target.triple_counts()[target].ravel(),
+        )
+        seen = features(belief.astype(np.float64).ravel(), agreeing.ravel(), self._cosines(target), counts)
+        seen = seen.reshape(*belief.shape, seen.shape[1])
+        speaks = ~silent[:, 0]
         known = np.isin(free, task.valid[:, 0]) & speaks
-        calibration = Calibration(seen[known, 0], self._among(task.valid, free[known], found.target[known, 0]))
-        probability = np.where(found.silent, 0.0, calibration(seen))
-        counterpart = np.zeros(len(free))
+        calibration = Calibration(seen[known, 0], self._among(task.valid, free[known], target[known, 0]))
+        likelihood, counterpart = np.where(silent, 0.0, calibration(seen)), np.zeros(len(free))
         if speaks.any():
-            first = np.column_stack([seen[:, 0, 1:], found.chosen[:, 0]])[speaks]
-            at_most = len(task.unlabelled()[1]) / speaks.sum() if bounded and self._links_are_single() else 1.0
-            counterpart[speaks] = counterparts(first, known[speaks], probability[speaks, 0], at_most)
-        probability *= counterpart[:, None]
-        left, others = counterpart[:, None] - probability[:, :1], probability[:, 1:]
-        others *= np.minimum(1.0, left / np.maximum(others.sum(axis=1, keepdims=True), 1e-12))
-        return probability, counterpart
+            first = np.column_stack([seen[:, 0, 1:], chosen[:, 0]])[speaks]
+            n_targets = len(self.decoded.entities.rows[1])
+            at_most = n_targets / speaks.sum() if bounded and self._links_are_single() else 1.0
+            counterpart[speaks] = counterparts(first, known[speaks], likelihood[speaks, 0], at_most)
+        return likelihood, counterpart
 
     def _links_are_single(self) -> bool:
         """Whether no target has two given links: then none is expected to have."""
         links = np.concatenate([self.task.train, self.task.valid])
         return len(np.unique(links[:, 1])) == len(links)
 
-    def _cosines(self, found: np.ndarray) -> np.ndarray:
-        """[p * k]: the student's cosine of every source and its candidates."""
+    def _cosines(self, target: np.ndarray) -> np.ndarray:
+        """[p * k]: the student's cosine of every source and its candidates, the same however many are asked for."""
         vectors = self.vectors
-        source, target = unit(vectors[self.rows]), unit(vectors[self.task.source.n_entities :])
-        rows = torch.arange(len(self.free), device=vectors.device).repeat_interleave(found.shape[1])
-        columns = torch.from_numpy(found.ravel()).to(vectors.device)
-        return cosines(source, target, Pairs(rows, columns, (len(source), len(target)))).double().cpu().numpy()
+        sources, targets = unit(vectors[self.rows]), unit(vectors[self.task.source.n_entities :])
+        rows = torch.arange(len(self.free), device=vectors.device).repeat_interleave(target.shape[1])
+        columns = torch.from_numpy(target.ravel()).to(vectors.device)
+        chunk = CHUNK_BYTES[vectors.device.type]
+        return products_at(sources, targets, rows, columns, chunk).double().cpu().numpy()
 
     def _among(self, links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """bool: whether each pair is one of the links."""
@@ -254,13 +302,11 @@ class Predictor:
 
     def _decoded_scores(self, joint: Tensor) -> dict[str, float]:
         """The metrics of a decoder's ranking. A training link is given, so it is right; others of its ends are not."""
-        decoded, n_source, n_target = self.decoded, self.task.source.n_entities, self.task.target.n_entities
-        stand = torch.stack(
-            [decoded.places(0, joint[:, 0], n_source), decoded.places(1, joint[:, 1] - n_source, n_target)], dim=1
-        )
+        decoded, n_source = self.decoded, self.task.source.n_entities
+        stand = decoded.entities.place_of[joint]
         both = (stand >= 0).all(1)
         if decoded.config.candidates == "all":
-            kept = [torch.arange(len(side), device=joint.device) for side in decoded.rows]
+            kept = [torch.arange(n, device=joint.device) for n in decoded.entities.shape]
         else:
             kept = [torch.unique(stand[both, side]) for side in (0, 1)]
         given = {tuple(pair) for pair in self.task.train.tolist()}

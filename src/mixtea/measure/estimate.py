@@ -17,13 +17,13 @@ from mixtea.compute.nearest import has_faiss
 from mixtea.compute.similarity import fast_products
 from mixtea.config import MOMENTS_TEMPERATURE, Config
 from mixtea.data.task import Task
+from mixtea.vote.council import voters_of
 
 TYPICAL_EPOCHS = 100  # after which most trainings that may stop early do so
 LONG, VERY_LONG = 600.0, 3600.0  # seconds of a training for which an approximation is suggested
 ENCODER_FLOP = {"cpu": 1.3e4, "cuda": 1.2e5}  # for each number of all vectors, an epoch's encodings, as fast products
 OVERHEAD = {"cpu": 1.1, "cuda": 1.8}  # of the sweeps over their matrix products
-PROPAGATED = 1024  # numbers in a propagated vector
-COUNCIL_PRODUCTS = 8.0  # of a vote of all voters: two sweeps with the best of each row, and what candidates take
+CANDIDATES = 2.0  # products' worth of time that the candidates of a vote take, beside what the voters say
 LEAST_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # of an epoch: the start of many small operations
 
 
@@ -85,13 +85,13 @@ def memory_mib(task: Task, config: Config, device: torch.device) -> float:
     layers = entities * config.entity_dim * ((5 + 3 * config.n_layers) * item + config.n_layers)
     vectors = (2 * entities * config.relation_dim + 2 * entities * width + 2 * (n + m) * width) * item
     block = (config.block_mib or block_mib(m * item, device)) if config.normaliser == "exact" else 0
-    return (layers + vectors + _council_bytes(n, m, config, item)) / 2**20 + min(block, n * m * item / 2**20)
+    return (layers + vectors) / 2**20 + _voters_mib(task, n + m, config) + min(block, n * m * item / 2**20)
 
 
-def _council_bytes(n: int, m: int, config: Config, item: int) -> float:
-    """The propagated vectors of both views, and about a dozen numbers a candidate."""
-    views = (2 if config.cross_fit else 1) * (n + m) * PROPAGATED * item if config.propagation else 0
-    return views + (100 * 1.5 * (n + m) * config.vote_candidates if config.has_council else 0)
+def _voters_mib(task: Task, n: int, config: Config) -> float:
+    """What the voters say they hold, and about a dozen numbers a candidate of n open entities."""
+    own = sum(voter.cost().mib for voter in voters_of(task, config, config.voters))
+    return own + (0 if config.only_vectors_vote else 100 * 1.5 * n * config.vote_candidates / 2**20)
 
 
 def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: float) -> float:
@@ -99,11 +99,19 @@ def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: f
     entities, n, m, width = sizes(task, config)
     kind = device.type
     product = 2 * n * m * width * OVERHEAD[kind]
-    search = COUNCIL_PRODUCTS if config.has_council else 1.0 if config.search == "exact" else 0.5
+    search = _vote_products(task, config)
     votes = product * search / config.votes_every
     loss = 3 * product * config.loss_rows if config.normaliser == "exact" else 6 * (n + m) * width**2
     sweeps = votes + loss if config.pseudo_weight > 0 else 0.0
     return max((sweeps + ENCODER_FLOP[kind] * entities * width) / speed, LEAST_SECONDS[kind])
+
+
+def _vote_products(task: Task, config: Config) -> float:
+    """What a vote takes, counted in products of all pairs of vectors: what the voters say, each opinion once."""
+    if config.only_vectors_vote:
+        return 1.0 if config.search == "exact" else 0.5
+    costs = {voter.opinion: voter.cost().products for voter in voters_of(task, config, config.voters)}
+    return sum(costs.values()) + CANDIDATES
 
 
 def _suggestion(
@@ -113,7 +121,7 @@ def _suggestion(
     if seconds * epochs(config) <= LONG:
         return {}, None
     changes: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}
-    if config.temperature < MOMENTS_TEMPERATURE or config.has_council:
+    if config.temperature < MOMENTS_TEMPERATURE or not config.only_vectors_vote:
         changes = {"loss_rows": 0.25}
     elif seconds_per_epoch(task, config.replace(**changes), device, speed) * epochs(config) > VERY_LONG:
         changes["votes_every"] = 10

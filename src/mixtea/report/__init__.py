@@ -10,22 +10,23 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from mixtea.aligner import MixTEA, describe_device, versions
+from mixtea.aligner import MixTEA, versions
+from mixtea.compute.device import describe_device
 from mixtea.config import Config
 from mixtea.data.summary import doubts
 from mixtea.data.task import SPLITS, Task
 from mixtea.match.calibration import trust
 from mixtea.match.candidates import Candidates
 from mixtea.report import figures, findings
-from mixtea.text import DECODED, METRICS
+from mixtea.text import METRICS, decoded_by
 
 
 def make_report(aligner: MixTEA) -> str:
     """The page of a fitted aligner as HTML. The same aligner gives the same page."""
     history, task = aligner.history_, aligner.task_
-    alignment = aligner.predict(k=2)
+    candidates = aligner.predict(k=2)
     split, links = findings.truth_of(task)
-    rows, right = findings.check(alignment, links)
+    rows, right = findings.check(candidates, links)
     page = {
         "task": task,
         "aligner": aligner,
@@ -38,12 +39,12 @@ def make_report(aligner: MixTEA) -> str:
         "metrics": METRICS,
         "scores": _scores(aligner, history),
         "ranked": _ranked(aligner.config) if aligner.metrics_ and len(task.test) else "",
-        "trust": _trust(alignment, rows, right),
+        "trust": _trust(candidates, rows, right),
         "truth": findings.SPLIT_NAMES[split] if len(rows) else "",
-        "n_mappings": len(alignment),
+        "n_mappings": len(candidates),
         "training": figures.training_figures(history),
-        "probabilities": figures.probability_figures(task, alignment, rows, right),
-        "examples": _examples(task, alignment, rows, right, aligner.config.seed),
+        "probabilities": figures.probability_figures(task, candidates, rows, right),
+        "examples": _examples(task, candidates, rows, right, aligner.config.seed),
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = findings.shown
@@ -63,25 +64,24 @@ def _scores(aligner: MixTEA, history: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _ranked(config: Config) -> str:
     """Among what, and by what, the test links were ranked."""
-    plain = (config.decoder, config.decode_voters) == ("nearest", "student")
-    everything = "all entities" if plain else "all entities without a training link"
+    everything = "all entities" if config.only_student_decodes else "all entities without a training link"
     pool = "the ends of the test links" if config.candidates == "given" else everything
-    decoder = f"decoder {config.decoder.replace('_', '-')}, {DECODED[config.decode_voters]}"
+    decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(config.deciding_voters)}"
     return f"The test ranks among {pool} ({decoder}); ties count in expectation."
 
 
-def _trust(alignment: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[str, float]:
+def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[str, float]:
     """What `score` says of the probabilities, how many mappings were checked, and the share that is right."""
     if not len(rows):
         return {}
-    return {"n": len(rows), "right": float(right.mean())} | dict(trust(alignment.probability[rows, 0], right))
+    return {"n": len(rows), "right": float(right.mean())} | dict(trust(candidates.probability[rows, 0], right))
 
 
-def _examples(task: Task, alignment: Candidates, rows: np.ndarray, right: np.ndarray, seed: int) -> dict[str, Any]:
-    known, probability = np.concatenate([task.valid, task.test]), alignment.probability[:, 0]
+def _examples(task: Task, candidates: Candidates, rows: np.ndarray, right: np.ndarray, seed: int) -> dict[str, Any]:
+    known, probability = np.concatenate([task.valid, task.test]), candidates.probability[:, 0]
     chosen = {
         "right": findings.drawn(rows[right], probability, seed),
         "wrong": findings.drawn(rows[~right], probability, seed),
         "doubtful": findings.doubtful(probability),
     }
-    return {name: findings.examples(alignment, which, known) for name, which in chosen.items()}
+    return {name: findings.examples(candidates, which, known) for name, which in chosen.items()}

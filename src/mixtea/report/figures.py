@@ -11,10 +11,11 @@ from markupsafe import Markup
 
 from mixtea.data.task import Task
 from mixtea.match.calibration import reliability
-from mixtea.match.candidates import VOTERS, Candidates
+from mixtea.match.candidates import Candidates
 from mixtea.report import findings, plots
 
 HISTOGRAM_BINS = 20
+NOT_VOTERS = ("agreed", "of_")  # what other counts of votes are called
 LOSSES = {"loss_alignment": "links (L_a)", "loss_pseudo": "votes (L_u)"}
 VALIDATION = {"valid_hits@1": "source to target", "valid_backward_hits@1": "target to source"}
 
@@ -40,7 +41,7 @@ def training_figures(history: pd.DataFrame) -> list[Shown]:
 
 def _by_epoch(history: pd.DataFrame) -> list[tuple[str, Any, dict[str, str], tuple[Any, ...], str]]:
     """(title, how to draw it, its columns with their labels, further arguments, caption) of each figure."""
-    voters = {f"votes_{name}": name for name in VOTERS}
+    voters = {name: words for name, words in _named(history, "votes_").items() if not words.startswith(NOT_VOTERS)}
     blocks = {name: words.replace("_", " ") for name, words in _named(history, "concat_").items()}
     numbers = _named(history, "votes_of_")
     agreeing = {name: f"{k} of {len(numbers)} voters" for name, k in numbers.items()}
@@ -66,11 +67,11 @@ def _named(history: pd.DataFrame, prefix: str) -> dict[str, str]:
     return {name: findings.shown(name.removeprefix(prefix)).replace("$", r"\$") for name in names}
 
 
-def probability_figures(task: Task, alignment: Candidates, rows: np.ndarray, right: np.ndarray) -> list[Shown]:
+def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> list[Shown]:
     """All probabilities; for the mappings `rows` also whether they can be trusted, and how often which are right."""
-    if not len(alignment):
+    if not len(candidates):
         return []
-    probability = alignment.probability[:, 0]
+    probability = candidates.probability[:, 0]
     found = [
         _shown("All mappings", plots.histogram(findings.bin_counts(probability, HISTOGRAM_BINS), "mappings (number)"),
                "How many of all predicted mappings have which probability: the farther right, the surer; entities "
@@ -79,7 +80,7 @@ def probability_figures(task: Task, alignment: Candidates, rows: np.ndarray, rig
     if not len(rows):
         return found
     points, counts = reliability(probability[rows], right), findings.bin_counts(probability[rows])
-    degrees = findings.by_degree(task.source.triple_counts()[alignment.source_index[rows]], right)
+    degrees = findings.by_degree(task.source.triple_counts()[candidates.source_index[rows]], right)
     return [
         *found,
         _shown("Calibration", plots.reliability_diagram(points, counts),

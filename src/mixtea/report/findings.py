@@ -14,8 +14,9 @@ import pandas as pd
 from mixtea.config import FIELDS, Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
+from mixtea.fields import written
 from mixtea.match.calibration import BINS
-from mixtea.match.candidates import VOTERS, Candidates
+from mixtea.match.candidates import Candidates
 from mixtea.text import LONGEST_LABEL, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
@@ -58,7 +59,12 @@ def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:
     """A row a setting that is not as the preset has it: its name, both values, what it does."""
     usual, here = Config.preset(preset).to_dict(), config.to_dict()
     return [
-        {"field": name, "preset": usual[name], "here": here[name], "why": FIELDS[name].metadata["why"]}
+        {
+            "field": name,
+            "preset": written(usual[name]),
+            "here": written(here[name]),
+            "why": FIELDS[name].metadata["why"],
+        }
         for name in here
         if here[name] != usual[name]
     ]
@@ -98,11 +104,11 @@ def truth_of(task: Task) -> tuple[str, np.ndarray]:
     return "", np.empty((0, 2), dtype=np.int64)
 
 
-def check(alignment: Candidates, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows, right): the mappings whose source has a link, and whether each leads to a target it is linked to."""
-    rows = np.flatnonzero(np.isin(alignment.source_index, links[:, 0]))
-    m = alignment.target.n_entities
-    found = alignment.source_index[rows] * m + alignment.target_index[rows, 0]
+    rows = np.flatnonzero(np.isin(candidates.source_index, links[:, 0]))
+    m = candidates.target.n_entities
+    found = candidates.source_index[rows] * m + candidates.target_index[rows, 0]
     return rows, np.isin(found, links[:, 0] * m + links[:, 1])
 
 
@@ -135,20 +141,20 @@ def doubtful(probability: np.ndarray, n: int = 10) -> np.ndarray:
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
-def examples(alignment: Candidates, rows: np.ndarray, links: np.ndarray) -> list[dict[str, Any]]:
-    """Rows of an alignment in words: labels, probability, who voted, the runner-up, and the targets that are right."""
-    return [_example(alignment, int(row), links) for row in rows]
+def examples(candidates: Candidates, rows: np.ndarray, links: np.ndarray) -> list[dict[str, Any]]:
+    """Rows of candidates in words: labels, probability, who voted, the runner-up, and the targets that are right."""
+    return [_example(candidates, int(row), links) for row in rows]
 
 
-def _example(alignment: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
-    source, found = int(alignment.source_index[row]), alignment.target_index[row].tolist()
-    right, probability = links[links[:, 0] == source, 1].tolist(), alignment.probability[row].tolist()
-    label = partial(name_of, alignment.target)
+def _example(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
+    source, found = int(candidates.source_index[row]), candidates.target_index[row].tolist()
+    right, probability = links[links[:, 0] == source, 1].tolist(), candidates.probability[row].tolist()
+    label = partial(name_of, candidates.target)
     return {
-        "source": name_of(alignment.source, source),
+        "source": name_of(candidates.source, source),
         "target": label(found[0]),
         "probability": probability[0],
-        "voters": [name for bit, name in enumerate(VOTERS) if int(alignment.voters[row, 0]) >> bit & 1],
+        "voters": candidates.names_of(row),
         "runner_up": (label(found[1]), probability[1]) if len(found) > 1 else None,
         "right": found[0] in right if right else None,
         "right_targets": [label(target) for target in right[:3]],

@@ -38,13 +38,24 @@ class Experiment:
 
     def of_preset(self, preset: str) -> Iterator[Variant]:
         """The rows of one preset; settings that it refuses are left out."""
-        for label, settings in self.variants:
+        for label, changed in self.variants:
+            settings = _of_preset(preset, changed)
             try:
                 Config.preset(preset, **settings)
             except ConfigError:
                 continue
             for share in self.shares or (None,):
                 yield Variant(label, preset, settings, share, self.observed, frozenset(settings))
+
+
+NO_BACKWARD = "all of the preset's voters but backward"
+
+
+def _of_preset(preset: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they are, and voters that depend on the preset by name."""
+    if settings.get("voters") is not NO_BACKWARD:
+        return dict(settings)
+    return {**settings, "voters": tuple(name for name in Config.preset(preset).voters if name != "backward")}
 
 
 EXPERIMENTS = {
@@ -62,9 +73,9 @@ EXPERIMENTS = {
         [
             ("without relations", {"use_relations": False}),
             ("without L_u", {"pseudo_weight": 0.0}),
-            ("without BDV", {"voting": "forward"}),
+            ("without BDV", {"voters": NO_BACKWARD}),
             ("without MDR", {"rectify": False}),
-            ("without BDV and MDR", {"voting": "forward", "rectify": False}),
+            ("without BDV and MDR", {"voters": NO_BACKWARD, "rectify": False}),
             ("complete", {}),
         ],
     ),

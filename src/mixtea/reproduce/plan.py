@@ -11,6 +11,7 @@ from typing import Any
 
 from mixtea.config import Config
 from mixtea.errors import ConfigError, DataError
+from mixtea.fields import assignments
 from mixtea.reproduce.experiments import CURVE, EXPERIMENTS, Variant
 from mixtea.reproduce.published import TASKS
 
@@ -34,7 +35,7 @@ class Job:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
-        changed = " ".join(f"{name}={value}" for name, value in self.settings)
+        changed = " ".join(assignments(dict(self.settings)))
         share = "" if self.share is None else f" {self.share:.0%} of the links"
         fold = "" if self.fold is None else f" fold {self.fold}"
         return f"{self.task}{fold} {self.preset}{share}{' ' + changed if changed else ''}"

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from mixtea.aligner import MixTEA, choose_device, describe_device, versions
+from mixtea.aligner import MixTEA, versions
+from mixtea.compute.device import choose_device, describe_device
 from mixtea.data.task import Task, load_task
 from mixtea.errors import DataError
 from mixtea.measure.metrics import both_directions, ranking_metrics
@@ -66,7 +67,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     student = both_directions(aligner.vectors_, joint, everything, mib=aligner.config.block_mib)
     started = time.perf_counter()
     scores = {"student": student}
-    if not observed and aligner.config.has_council:
+    if not observed and not aligner.config.only_vectors_vote:
         decoders = dict.fromkeys((aligner.config.decoder, "one_to_one"))
         scores |= {decoder: aligner.score(task.test, decoder=decoder) for decoder in decoders}
     decoded = scores.get(aligner.config.decoder, {})

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from mixtea.compute.torchrun import is_first
+from mixtea.config import Config
+from mixtea.data.checksum import checksum
+from mixtea.data.task import PathOrStr, Task
 from mixtea.errors import RunError, StoppedError
 from mixtea.runs.atomic import clear_errors, clear_leftovers
 from mixtea.runs.lock import alone
@@ -19,7 +27,7 @@ from mixtea.runs.state_file import read_state_file, write_state_file
 from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
-KIND = "mixtea checkpoint 1"
+KIND = "mixtea checkpoint 2"
 NAME = re.compile(r"checkpoint-(\d{6,9})\.safetensors")
 KEPT = 2
 SHARE = 20  # saving may take one part in so many of the time
@@ -119,6 +127,33 @@ class Checkpoints:
         if found.get("key") != self.key:
             raise RunError(f"{path}: of other data or other settings. Call it as before, or name another folder.")
         return found["epoch"], found["state"]
+
+
+@contextmanager
+def kept_in(
+    checkpoints: Checkpoints | PathOrStr | None, task: Task, config: Config,
+    start: tuple[Task, Mapping[str, np.ndarray]] | None,
+) -> Iterator[Checkpoints | None]:  # fmt: skip
+    """The checkpoints of a training, which fit no other. A folder that is named is held while the block runs.
+
+    `start` are the task and the parameters that the training begins with, if it is warm. Who gives checkpoints ready
+    made holds their folder, and knows what the training began with.
+    """
+    if checkpoints is None:
+        yield None
+        return
+    kept = checkpoints if isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
+    kept.key = f"{checksum(task)} {json.dumps(config.training_settings())}"
+    if kept is checkpoints:
+        yield kept
+        return
+    if start is not None:
+        digest = hashlib.sha256(checksum(start[0]).encode())
+        for name, value in start[1].items():
+            digest.update(name.encode() + value.tobytes())
+        kept.key += f" after {digest.hexdigest()}"
+    with kept.held() if is_first() else nullcontext():
+        yield kept
 
 
 def epoch_of(path: Path) -> int:

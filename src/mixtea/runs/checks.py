@@ -6,7 +6,6 @@ says what is wrong; who calls it names the file. Nothing here needs torch.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,34 +13,26 @@ from typing import Any
 import numpy as np
 
 from mixtea.config import PRESETS, Config
+from mixtea.data.checks import Arrays, check_finite, check_history, check_lengths, check_within, is_number, is_numbers
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
-from mixtea.match.candidates import JUDGES, VOTERS
+from mixtea.runs.text_checks import check_texts, text_forms
 from mixtea.runs.untrusted import PLAIN_NAME, Form
+from mixtea.vote.trace import COLUMNS
 
 SIDES = ("source", "target")
 MOST_EPOCHS = 1_000_000
 LARGEST = 1e6  # of a score or weight; those that training makes are below 100
-TRACE = ("source", "target", "voters", "first_epoch", "last_epoch")
 _DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-Arrays = Mapping[str, np.ndarray]
 
 
 def is_count(value: Any, most: int = 2**53) -> bool:
     return type(value) is int and 0 <= value <= most
 
 
-def is_number(value: Any, most: float = math.inf) -> bool:
-    return type(value) in (int, float) and abs(value) <= most and math.isfinite(float(value))
-
-
 def is_words(value: Any) -> bool:
     return isinstance(value, dict) and all(type(word) is str for word in value.values())
-
-
-def is_numbers(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(is_number, value.values()))
 
 
 _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whether a field is needed, and its check
@@ -52,6 +43,8 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "stopped_because": (True, lambda value: type(value) is str),
     "seconds": (True, lambda value: is_number(value) and value >= 0),
     "voter_weights": (True, lambda value: are_weights(value)),
+    "voter_packages": (True, is_words),
+    "epoch_seconds": (True, lambda value: isinstance(value, list) and all(map(is_number, value))),
     "files": (True, lambda value: isinstance(value, dict) and all(map(is_entry, value.items()))),
     "preset": (False, lambda value: type(value) is str and value in PRESETS),
     "seed": (False, is_count),
@@ -60,7 +53,6 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "approximations": (False, lambda value: isinstance(value, dict)),
     "learning_rate_lowered": (False, lambda value: is_numbers(value)),
     "versions": (False, is_words),
-    "epoch_seconds": (False, lambda value: isinstance(value, list) and all(map(is_number, value))),
 }
 
 
@@ -92,7 +84,7 @@ def is_entry(item: tuple[str, Any]) -> bool:
 
 
 def are_weights(value: Any) -> bool:
-    known = isinstance(value, dict) and all(name in JUDGES for name in value)
+    known = isinstance(value, dict) and all(type(name) is str and name.isidentifier() for name in value)
     return known and all(is_number(weight, LARGEST) and weight >= 0 for weight in value.values())
 
 
@@ -109,52 +101,46 @@ def check_config(settings: Any) -> Config:
 
 
 def check_vocabulary(vocabulary: Any) -> dict[str, dict[str, Any]]:
-    """vocabulary.json: of both sides the labels, each once, and what people call them."""
+    """vocabulary.json: of both sides the ids and the relations, each once, and the prefixes."""
     for side in SIDES:
         words = vocabulary[side]
-        for name in ("entities", "relations"):
-            labels = words[name]
-            if not isinstance(labels, list) or not all(type(label) is str for label in labels):
-                raise TypeError(f"the {name} of the {side} are no list of labels")
-            if len(set(labels)) != len(labels):
-                raise ValueError(f"the {name} of the {side} repeat a label")
-        if not is_words(words["names"]) or not is_words(words.get("prefixes", {})):
-            raise TypeError(f"the names or prefixes of the {side} are no words")
-        if not is_count(words["n_attribute_triples"]):
-            raise TypeError(f"the number of attribute triples of the {side} is no count")
+        for name in ("ids", "relations"):
+            found = words[name]
+            if not isinstance(found, list) or not all(type(word) is str for word in found):
+                raise TypeError(f"the {name} of the {side} are no list of words")
+            if len(set(found)) != len(found):
+                raise ValueError(f"the {name} of the {side} repeat a word")
+        if not is_words(words.get("prefixes", {})):
+            raise TypeError(f"the prefixes of the {side} are no words")
     return vocabulary
 
 
+PAIRS = (*SPLITS, "rejected")
 GRAPH_FORMS: dict[str, Form] = {
     **{f"{side}_triples": ("I64", (None, 3)) for side in SIDES},
-    **dict.fromkeys(SPLITS, ("I64", (None, 2))),
+    **dict.fromkeys(PAIRS, ("I64", (None, 2))),
+    **{name: form for side in SIDES for name, form in text_forms(side).items()},
 }
 
 
 def check_task(about: Mapping[str, Any], vocabulary: dict[str, dict[str, Any]], arrays: Arrays) -> Task:
-    """graphs.safetensors: triples and links between entities and relations that there are."""
-    source, target = (_graph(vocabulary[side], arrays[f"{side}_triples"], side) for side in SIDES)
-    for split in SPLITS:
-        check_within(arrays[split][:, 0], source.n_entities, f"a {split} link's source")
-        check_within(arrays[split][:, 1], target.n_entities, f"a {split} link's target")
+    """graphs.safetensors: triples, texts and links of entities and relations that there are."""
+    source, target = (_graph(vocabulary[side], arrays, side) for side in SIDES)
+    for name in PAIRS:
+        check_within(arrays[name][:, 0], source.n_entities, f"a {name} pair's source")
+        check_within(arrays[name][:, 1], target.n_entities, f"a {name} pair's target")
     if not len(arrays["train"]):
         raise ValueError("there is no training link")
     train, valid, test = (arrays[split] for split in SPLITS)
-    return Task(about["task"], source, target, train, valid, test, about["fold"])
+    return Task(about["task"], source, target, train, valid, test, about["fold"], rejected=arrays["rejected"])
 
 
-def _graph(words: dict[str, Any], triples: np.ndarray, side: str) -> Graph:
-    entities, relations = (np.array(words[name], dtype=object) for name in ("entities", "relations"))
-    for column, known in enumerate((entities, relations, entities)):
+def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
+    ids, relations = (np.array(words[name], dtype=object) for name in ("ids", "relations"))
+    triples = arrays[f"{side}_triples"]
+    for column, known in enumerate((ids, relations, ids)):
         check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
-    more = (words["n_attribute_triples"], words["names"], words.get("prefixes", {}))
-    return Graph(entities, relations, triples, *more)
-
-
-def check_within(numbers: np.ndarray, end: int, what: str, begin: int = 0) -> None:
-    """All numbers from `begin` to below `end`."""
-    if numbers.size and not begin <= numbers.min() <= numbers.max() < end:
-        raise ValueError(f"{what} is not among {begin} to {end - 1}")
+    return Graph(ids, relations, triples, *check_texts(arrays, side, len(ids)), words.get("prefixes", {}))
 
 
 def weight_forms(task: Task, config: Config) -> dict[str, Form]:
@@ -176,32 +162,16 @@ def real(config: Config) -> str:
     return "F32" if config.precision == "float32" else "F64"
 
 
-def check_finite(arrays: Arrays, most: float = math.inf) -> None:
-    for name, values in arrays.items():
-        if values.dtype.kind == "f" and not (np.isfinite(values).all() and (np.abs(values) <= most).all()):
-            raise ValueError(f"{name} holds what is no number, or too large a one")
-
-
-TRACE_FORMS: dict[str, Form] = dict.fromkeys(TRACE, ("I32", (None,)))
-
-
-def check_trace(trace: Arrays, task: Task, n_epochs: int) -> None:
-    """votes.safetensors: intervals of epochs in which known voters favour entities that there are."""
-    check_lengths(trace)
-    check_within(trace["source"], task.source.n_entities, "a vote's source")
-    check_within(trace["target"], task.target.n_entities, "a vote's target")
-    check_within(trace["voters"], 1 << len(VOTERS), "a vote's voters")
-    check_within(trace["first_epoch"], n_epochs + 1, "a vote's first epoch", 1)
-    check_within(trace["last_epoch"], n_epochs + 1, "a vote's last epoch", 1)
-    if (trace["first_epoch"] > trace["last_epoch"]).any():
-        raise ValueError("a vote ends before it begins")
+def trace_forms(n_voters: int) -> dict[str, Form]:
+    """The arrays of votes.safetensors."""
+    return dict.fromkeys(COLUMNS, ("I32", (None,))) | {"voters": ("U8", (None, -(-n_voters // 8)))}
 
 
 def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
-    """The arrays of opinions: none at all, or pairs and what some of the known voters think of them."""
+    """The arrays of opinions: none at all, or pairs and what some of the run's voters think of them."""
     if not names:
         return {}
-    voters = [f"score.{name}" for name in JUDGES[1:] if f"score.{name}" in names]
+    voters = [f"score.{name}" for name in config.voters if f"score.{name}" in names]
     forms: dict[str, Form] = dict.fromkeys(SIDES, ("I32", (None,)))
     return forms | {name: (real(config), (None,)) for name in voters}
 
@@ -209,36 +179,22 @@ def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
 def check_opinions(opinions: Arrays, task: Task) -> None:
     """opinions.safetensors: each pair once, of entities that could be mapped, with scores that are numbers."""
     check_lengths(opinions)
-    check_finite(opinions, LARGEST)
     if not opinions:
         return
+    for name in opinions.keys() - {*SIDES}:
+        check_finite(name, opinions[name], LARGEST, or_nan=True)
     ends = [opinions[side] for side in SIDES]
-    if not all(np.isin(end, free).all() for end, free in zip(ends, task.unlabelled(), strict=True)):
-        raise ValueError("the opinions are about entities that are linked or not there")
+    for side, (end, graph) in enumerate(zip(ends, (task.source, task.target), strict=True)):
+        check_within(end, graph.n_entities, "an entity of an opinion")
+        if np.isin(end, task.train[:, side]).any():
+            raise ValueError("the opinions are about entities that are linked")
     if len(np.unique(np.stack(ends), axis=1).T) != len(ends[0]):
         raise ValueError("the opinions repeat a pair")
 
 
-def check_lengths(arrays: Arrays) -> None:
-    if len({len(values) for values in arrays.values()}) > 1:
-        raise ValueError("its arrays differ in length")
-
-
-def check_history(history: Any, n_epochs: int, seconds: list[float] | None) -> list[dict[str, Any]]:
+def timed_history(history: Any, n_epochs: int, seconds: list[float]) -> list[dict[str, Any]]:
     """history.json: a record an epoch, of numbers; its seconds are put back from where they are kept."""
-    if not isinstance(history, list) or len(history) != n_epochs or len(seconds or history) != n_epochs:
+    check_history(history, n_epochs)
+    if len(seconds) != n_epochs:
         raise ValueError(f"it does not have a record for each of {n_epochs} epochs")
-    for epoch, record in enumerate(history, 1):
-        check_numbers(record)
-        if record.get("epoch") != epoch:
-            raise ValueError(f"record {epoch} is not of this epoch")
-    if seconds is None:
-        return history
     return [record | {"seconds": float(taken)} for record, taken in zip(history, seconds, strict=True)]
-
-
-def check_numbers(record: Any) -> dict[str, float]:
-    """metrics.json, or a record of the history: names with numbers."""
-    if not is_numbers(record):
-        raise TypeError("a record holds what is no number")
-    return record

@@ -21,24 +21,29 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from mixtea.config import Config
-from mixtea.data.task import SPLITS, Task
+from mixtea.data.checks import check_finite, is_numbers
+from mixtea.data.task import Task
 from mixtea.errors import RunError, shorten
-from mixtea.runs import checks as checks
+from mixtea.match.answers import Answers
+from mixtea.runs import checks
+from mixtea.runs.answers import candidate_arrays, candidate_forms, check_answers, mapping_arrays, mapping_forms
 from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
+from mixtea.runs.text_checks import text_arrays
 from mixtea.runs.untrusted import (
     AGAIN,
     MIB,
     array_forms,
     check_file,
+    check_size,
     fingerprint,
     named,
     read_arrays,
     read_json,
 )
 from mixtea.text import visible
+from mixtea.vote.trace import check_trace
 
-FORMAT = 3
-READABLE = (2, FORMAT)  # format 2 had the seconds of each epoch in history.json, and no checksum in run.json
+FORMAT = 4
 MANIFEST = "run.json"
 SEAL = "sha256"
 PAGES = ("report.html", "changes.tsv")  # for people to read; a run is whole without
@@ -62,6 +67,7 @@ class Run:
     history: list[dict[str, Any]]
     trace: Mapping[str, np.ndarray]
     opinions: Mapping[str, np.ndarray]
+    answers: Answers
     metrics: dict[str, float] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +75,8 @@ class Run:
 
 def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
     """Write all files of a run into a new folder, which appears whole or not at all."""
+    for name in sorted(run.pages.keys() - PAGES):
+        raise RunError(f"{folder / name}: no page of a run, which has {' and '.join(PAGES)}.")
     with atomic_folder(folder, overwrite=overwrite) as temporary:
         _write_json(temporary / "config.json", run.config.to_dict())
         _write_json(temporary / "vocabulary.json", vocabulary(run.task), indent=None)
@@ -78,6 +86,8 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
         save_file(graph_arrays(run.task), temporary / "graphs.safetensors")
         save_file(dict(run.trace), temporary / "votes.safetensors")
         save_file(dict(run.opinions), temporary / "opinions.safetensors")
+        save_file(candidate_arrays(run.answers), temporary / "candidates.safetensors")
+        save_file(mapping_arrays(run.answers), temporary / "mapping.safetensors")
         for path in temporary.glob("*.safetensors"):  # which are made for their owner alone
             path.chmod((temporary / "config.json").stat().st_mode)
         _draw(run, temporary / "curves.png")
@@ -92,33 +102,85 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
 def read_run(folder: Path) -> Run:
     """Read a run folder; a file that is missing, damaged or not to be trusted is named. Pages may be missing."""
     about = _manifest(folder)
-    largest = LARGEST | {"history.json": MIB + LARGEST_RECORD * about["n_epochs"]}
-    for name, expected in about["files"].items():
+    for name in about["files"]:
         if name not in PAGES or (folder / name).is_symlink() or (folder / name).exists():
-            check_file(folder / name, expected, largest.get(name))
-    with named(folder / "config.json"):
-        config = checks.check_config(read_json(folder / "config.json"))
-    with named(folder / "vocabulary.json"):
-        words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
-    with named(folder / "graphs.safetensors"):
-        arrays = read_arrays(folder / "graphs.safetensors", checks.GRAPH_FORMS)
-        task = checks.check_task(about, words, arrays)
+            _check_file(folder, about, name)
+    found = _conclusions(folder, about)
+    task, config = found.task, found.config
     with named(folder / "weights.safetensors"):
         weights = read_arrays(folder / "weights.safetensors", checks.weight_forms(task, config))
-        checks.check_finite(weights)
+        for name, values in weights.items():
+            check_finite(name, values)
     with named(folder / "votes.safetensors"):
-        trace = read_arrays(folder / "votes.safetensors", checks.TRACE_FORMS)
-        checks.check_trace(trace, task, about["n_epochs"])
+        trace = read_arrays(folder / "votes.safetensors", checks.trace_forms(len(config.voters)))
+        check_trace(trace, (task.source.n_entities, task.target.n_entities), len(config.voters), about["n_epochs"])
     with named(folder / "opinions.safetensors"):
         path = folder / "opinions.safetensors"
         opinions = read_arrays(path, checks.opinion_forms(list(array_forms(path)), config))
         checks.check_opinions(opinions, task)
     with named(folder / "history.json"):
-        seconds = about.get("epoch_seconds")
-        history = checks.check_history(read_json(folder / "history.json"), about["n_epochs"], seconds)
+        history = checks.timed_history(read_json(folder / "history.json"), about["n_epochs"], about["epoch_seconds"])
+    return Run(task, config, weights, history, trace, opinions, found.answers, found.metrics, about)
+
+
+@dataclass(frozen=True, eq=False)
+class Conclusions:
+    """What a run has come to, without how: enough to predict, map, score and explain as it was decided."""
+
+    task: Task
+    config: Config
+    answers: Answers
+    metrics: dict[str, float]
+    about: dict[str, Any]
+
+
+CONCLUDED = (
+    "config.json", "vocabulary.json", "graphs.safetensors", "candidates.safetensors", "mapping.safetensors",
+    "metrics.json",
+)  # fmt: skip
+
+
+def read_conclusions(folder: Path) -> Conclusions:
+    """Read what a run has concluded; a file that is damaged or not to be trusted is named.
+
+    Of the files that are not needed for it, no more is looked at than their lengths.
+    """
+    about = _manifest(folder)
+    for name in sorted(about["files"].keys() - {*PAGES, *CONCLUDED}):
+        check_size(folder / name, about["files"][name])
+    for name in CONCLUDED:
+        _check_file(folder, about, name)
+    return _conclusions(folder, about)
+
+
+def _check_file(folder: Path, about: dict[str, Any], name: str) -> None:
+    largest = LARGEST | {"history.json": MIB + LARGEST_RECORD * about["n_epochs"]}
+    check_file(folder / name, about["files"][name], largest.get(name))
+
+
+def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
+    with named(folder / "config.json"):
+        config = checks.check_config(read_json(folder / "config.json"))
+    with named(folder / MANIFEST):
+        if not about["voter_weights"].keys() <= {"vectors", *config.voters}:
+            raise ValueError("weights of unknown voters")
+    with named(folder / "vocabulary.json"):
+        words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
+    with named(folder / "graphs.safetensors"):
+        arrays = read_arrays(folder / "graphs.safetensors", checks.GRAPH_FORMS)
+        task = checks.check_task(about, words, arrays)
+    n_voters, real = len(config.deciding_voters), checks.real(config)
+    with named(folder / "mapping.safetensors"):
+        mapping = read_arrays(folder / "mapping.safetensors", mapping_forms(real, n_voters, task))
+    path = folder / "candidates.safetensors"
+    with named(path):
+        candidates = read_arrays(path, candidate_forms(list(array_forms(path)), config, real))
+        answers = check_answers(candidates, mapping, task, config)
     with named(folder / "metrics.json"):
-        metrics = checks.check_numbers(read_json(folder / "metrics.json"))
-    return Run(task, config, weights, history, trace, opinions, metrics, about)
+        metrics = read_json(folder / "metrics.json")
+        if not is_numbers(metrics):
+            raise ValueError("a metric is no number")
+    return Conclusions(task, config, answers, metrics, about)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -134,9 +196,9 @@ def _manifest(folder: Path) -> dict[str, Any]:
         about = read_json(path, LARGEST[MANIFEST])
         _check_format(path, about)
         checks.check_about(about)
-        if SEAL not in about and about["format"] == FORMAT:
+        if SEAL not in about:
             raise KeyError(f"without {SEAL}")
-        if SEAL in about and about[SEAL] != seal(about):
+        if about[SEAL] != seal(about):
             raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
         if not about["files"].keys() >= _NEEDED or MANIFEST in about["files"]:
             raise ValueError("its list of files")
@@ -159,8 +221,10 @@ _NEEDED = RUN_FILES.keys() - {MANIFEST, *PAGES}
 def _check_format(path: Path, about: Any) -> None:
     """Say who can read a run of a later version, and refuse what never was a format."""
     found = about["format"]
-    if type(found) is not int or (found not in READABLE and found <= FORMAT):
+    if type(found) is not int or found < 1:
         raise ValueError(f"format {found!r}")
+    if found < FORMAT:
+        raise RunError(f"{path}: of an earlier mixtea (run format {found}; this one reads {FORMAT}). Train it again.")
     if found > FORMAT:
         versions = about.get("versions")
         by = versions.get("mixtea") if isinstance(versions, dict) else None
@@ -184,20 +248,17 @@ def _untimed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def vocabulary(task: Task) -> dict[str, Any]:
     return {
-        side: {
-            "entities": graph.ids.tolist(),
-            "relations": graph.relations.tolist(),
-            "names": graph.names,
-            "prefixes": graph.prefixes,
-            "n_attribute_triples": graph.n_attribute_triples,
-        }
+        side: {"ids": graph.ids.tolist(), "relations": graph.relations.tolist(), "prefixes": graph.prefixes}
         for side, graph in (("source", task.source), ("target", task.target))
     }
 
 
 def graph_arrays(task: Task) -> dict[str, np.ndarray]:
-    arrays = {"source_triples": task.source.triples, "target_triples": task.target.triples}
-    return {k: np.ascontiguousarray(v, np.int64) for k, v in (arrays | {s: getattr(task, s) for s in SPLITS}).items()}
+    """Triples, links and rejected pairs as int64, and the arrays of the texts."""
+    numbers = {"source_triples": task.source.triples, "target_triples": task.target.triples}
+    numbers |= {name: getattr(task, name) for name in checks.PAIRS}
+    texts = {**text_arrays(task.source, "source"), **text_arrays(task.target, "target")}
+    return {name: np.ascontiguousarray(array, np.int64) for name, array in numbers.items()} | texts
 
 
 def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
@@ -206,7 +267,7 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
         path.write_text(text, encoding="utf-8")
     except UnicodeEncodeError as error:
         around = shorten(text[max(error.start - 20, 0) : error.end + 20])
-        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the label.") from None
+        raise RunError(f"{path.name}: half a character in {around}, which no file can hold. Mend the text.") from None
 
 
 def _draw(run: Run, path: Path) -> None:

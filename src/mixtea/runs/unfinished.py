@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,9 +23,10 @@ from mixtea.runs.checks import GRAPH_FORMS, check_config, check_task, check_voca
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.lock import alone
 from mixtea.runs.state_file import read_state_file, write_state_file
-from mixtea.runs.untrusted import fingerprint, named
+from mixtea.runs.text_checks import KINDS
+from mixtea.runs.untrusted import check_forms, fingerprint, named
 
-KIND = "mixtea start 2"
+KIND = "mixtea start 3"
 OWN = re.compile(rf"{NAME.pattern}|next\.safetensors")
 
 
@@ -96,6 +98,15 @@ class Unfinished:
         """The epoch of the newest checkpoint, None if there is none."""
         return next(map(epoch_of, Checkpoints(self.folder).files()), None)
 
+    def how_to_go_on(self) -> str:
+        """What is saved of the training, and the command that goes on with it; "" if it has not begun."""
+        epoch = self.epoch()
+        words = ["mixtea", "fit", "--resume", "--out", str(self.out)]
+        words += ["--overwrite"] if (self.out / "run.json").exists() else []
+        if epoch is None:
+            return f"No epoch was saved. Begin again with: {shlex.join(words)}" if self.path.exists() else ""
+        return f"Saved: the state after epoch {epoch}. Go on with: {shlex.join(words)}"
+
     def check_free(self, *, overwrite: bool) -> None:
         """Refuse to begin where a training could go on instead, unless told to."""
         check_free(self.out, overwrite=overwrite)
@@ -130,9 +141,8 @@ class Unfinished:
             return None
         held = read_state_file(self.path, KIND)
         with named(self.path):
-            for name, (_, shape) in GRAPH_FORMS.items():
-                if held["arrays"][name].dtype != np.int64 or held["arrays"][name].shape[1:] != shape[1:]:
-                    raise ValueError(f"{name} is of another form")
+            kinds = {name: (KINDS.get(str(a.dtype), ""), a.shape) for name, a in held["arrays"].items()}
+            check_forms(kinds, GRAPH_FORMS)
             task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
             task = replace(task, warnings=tuple(map(str, held["warnings"])))
             others = {name: held[name] for name in ("warm_start", "warm_checksum", "replaces")}

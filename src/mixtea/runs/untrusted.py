@@ -106,13 +106,19 @@ def fingerprint(path: Path) -> dict[str, Any]:
         return {"bytes": size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
-def check_file(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
-    """Refuse a file that is not the one that was written, or too large to have been."""
+def check_size(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
+    """Refuse a file that is missing, or not as long as the one that was written."""
     with named(path):
         check_plain(path, largest)
         size = path.lstat().st_size
         if size != expected["bytes"]:
             raise RunError(f"{path}: {size:,} bytes instead of {expected['bytes']:,}. {AGAIN}")
+
+
+def check_file(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
+    """Refuse a file that is not the one that was written, or too large to have been."""
+    with named(path):
+        check_size(path, expected, largest)
         if fingerprint(path)["sha256"] != expected["sha256"]:
             raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
 
@@ -145,7 +151,12 @@ def _finite(word: str) -> float:
 
 def read_arrays(path: Path, forms: Mapping[str, Form]) -> dict[str, np.ndarray]:
     """Arrays of these names and forms, no more and no fewer; looked at before memory is taken for them."""
-    found = array_forms(path)
+    check_forms(array_forms(path), forms)
+    return load_file(path)
+
+
+def check_forms(found: Mapping[str, tuple[str, tuple[int, ...]]], forms: Mapping[str, Form]) -> None:
+    """Refuse arrays of other names or forms."""
     if found.keys() != forms.keys():
         strange = sorted(found.keys() ^ forms.keys())
         raise ValueError(f"it has the arrays {', '.join(sorted(found)) or 'none'}; in question: {', '.join(strange)}")
@@ -156,7 +167,6 @@ def read_arrays(path: Path, forms: Mapping[str, Form]) -> dict[str, np.ndarray]:
         if kind != found[name][0] or not fits:
             wanted = "x".join("n" if n is None else str(n) for n in shape)
             raise ValueError(f"{name} is {found[name][0]} {list(found[name][1])}, not {kind} {wanted}")
-    return load_file(path)
 
 
 def array_forms(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:

@@ -10,31 +10,38 @@ from torch import Tensor
 from mixtea.compute.similarity import unit
 from mixtea.vote.directions import directions
 from mixtea.vote.votes import Votes, no_votes
-
-
-def vote_weights(hits: Sequence[float]) -> list[float]:
-    """beta_k = hit_k / sum of hits (Eq. 11, for any number of voters); equal weights when nobody was ever right."""
-    total = sum(hits)
-    return [hit / total for hit in hits] if total > 0 else [1 / len(hits)] * len(hits)
+from mixtea.vote.weights import vote_weights
 
 
 def fuse(votes: Sequence[Votes], weights: Sequence[float]) -> Votes:
-    """P = sum_k beta_k g_k (Eq. 10): pairs that several voters propose add up. A voter of weight 0 is not heard."""
-    heard = [(bit, v, w) for bit, (v, w) in enumerate(zip(votes, weights, strict=True)) if w > 0 and len(v)]
+    """P = sum_k beta_k g_k (Eq. 10): pairs that several voters propose add up. A voter of weight 0 is not heard.
+
+    Votes that do not say who cast them are the k-th voter's own.
+    """
+    heard = [(k, v, w) for k, (v, w) in enumerate(zip(votes, weights, strict=True)) if w > 0 and len(v)]
     if not heard:
-        return no_votes(votes[0].shape, votes[0].confidence)
+        n_voters = len(votes) if votes[0].voters is None else votes[0].voters.shape[1]
+        return no_votes(votes[0].shape, votes[0].confidence, n_voters)
     n, m = votes[0].shape
     pairs = torch.cat([v.source * m + v.target for _, v, _ in heard])
     confidence = torch.cat([w * v.confidence for _, v, w in heard])
-    bits = torch.cat([torch.full_like(v.source, 1 << bit) for bit, v, _ in heard])
+    voters = torch.cat([_voters(v, k, len(votes)) for k, v, _ in heard])
     pair, place = torch.unique(pairs, return_inverse=True)
     return Votes(
         pair // m,
         pair % m,
         confidence.new_zeros(len(pair)).index_add_(0, place, confidence),
         (n, m),
-        torch.zeros_like(pair).index_add_(0, place, bits),
+        voters.new_zeros(len(pair), voters.shape[1], dtype=torch.int32).index_add_(0, place, voters.int()) > 0,
     )
+
+
+def _voters(votes: Votes, k: int, n: int) -> Tensor:
+    if votes.voters is not None:
+        return votes.voters
+    own = torch.zeros(len(votes), n, dtype=torch.bool, device=votes.source.device)
+    own[:, k] = True
+    return own
 
 
 def bidirectional_votes(

@@ -4,13 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
+from mixtea.compute.arrays import State, as_array, checked_rows
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.similarity import top_k, unit
+from mixtea.config import Config
+from mixtea.data.task import Task
+from mixtea.encode.structure import Structure
+from mixtea.teach.alignment_loss import alignment_loss
 
 Draw = Callable[[Tensor, Tensor, int, int], Tensor]  # partners [p], own [p], first entity and size of own's graph
+
+
+class Negatives:
+    """The negatives of a training: drawn anew from time to time, and the pairs that a person rejected, always."""
+
+    def __init__(self, task: Task, config: Config, structure: Structure, generator: torch.Generator) -> None:
+        self.config, self.structure, self.generator = config, structure, generator
+        device = generator.device
+        self.held = torch.empty(0, 0, 2, dtype=torch.int64, device=device)
+        shift = np.array([0, task.source.n_entities])
+        links, rejected = _sharing_an_end(task.train + shift, task.rejected + shift)
+        self.links, self.rejected = torch.from_numpy(links).to(device), torch.from_numpy(rejected).to(device)
+
+    def drawn(self, epoch: int, links: Tensor, vectors: Tensor) -> Tensor:
+        """[p, k or 2k, 2]: the negatives of links [p, 2]; new ones every negatives_every epochs, and for new links."""
+        config = self.config
+        if (epoch - 1) % config.negatives_every == 0 or len(self.held) != len(links):
+            n_source, n_target = self.structure.n_source, self.structure.n_target
+            k, replace, generator = config.n_negatives, config.negatives_replace, self.generator
+            if config.negatives == "random":
+                self.held = random_negatives(links, n_source, n_target, k, generator, replace)
+            else:
+                self.held = hard_negatives(links, vectors, n_source, k, generator, replace, config.block_mib)
+        return self.held
+
+    def forget(self) -> None:
+        """Draw anew at the next epoch."""
+        self.held = self.held[:0]
+
+    def of_rejected(self, vectors: Tensor) -> Tensor | float:
+        """L_a of the rejected pairs as further negatives of the links that they share an end with."""
+        if not len(self.links):
+            return 0.0
+        return alignment_loss(vectors, self.links, self.rejected[:, None], self.config.margin)
+
+    def state_dict(self) -> State:
+        return {"held": as_array(self.held)}
+
+    def load_state_dict(self, state: State) -> None:
+        held = state["held"]
+        if held.ndim != 3 or held.shape[2] != 2:
+            raise ValueError("negatives of another form")
+        checked_rows(held.reshape(-1), self.structure.n_entities, self.held)
+        self.held = torch.from_numpy(held).to(self.held.device)
+
+
+def _sharing_an_end(links: np.ndarray, rejected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """([q, 2], [q, 2]): every link with every rejected pair that has its source or its target."""
+    ends = [
+        pd.DataFrame({"end": pairs.ravel(), "pair": np.arange(len(pairs)).repeat(2)}) for pairs in (links, rejected)
+    ]
+    both = ends[0].merge(ends[1], on="end", suffixes=("_link", "_rejected"))
+    return links[both["pair_link"].to_numpy()], rejected[both["pair_rejected"].to_numpy()]
 
 
 @enough_memory("Use fewer n_negatives.")

@@ -7,11 +7,13 @@ from typing import Any
 
 from torch import Tensor
 
+from mixtea.compute.arrays import State, as_arrays, as_tensors
 from mixtea.config import Config
+from mixtea.data.checks import check_numbers, check_same_form
 from mixtea.encode.encoder import Encoder
 from mixtea.errors import ProcessLostError
-from mixtea.teach.state import State, as_arrays, as_tensors
-from mixtea.vote.council import Opinions
+from mixtea.vote.open_entities import OpenEntities
+from mixtea.vote.opinions import Opinions
 from mixtea.vote.trace import Trace
 
 Record = dict[str, Any]
@@ -21,14 +23,14 @@ Record = dict[str, Any]
 class Trained:
     """What the loop learned: the kept student, the history of all epochs, and why it stopped.
 
-    `trace` says who voted for what; `opinions` is what the council thought last, about the entities `rows`. `seconds`
+    `trace` says who voted for what; `opinions` is what the council thought last, about the open `entities`. `seconds`
     counts those of all sittings, where the training was stopped and resumed. `lowered` says how much lower the
     learning rate was than the settings say, and since when; it is empty if all went well.
     """
 
     student: Encoder
     trace: Trace
-    rows: tuple[Tensor, Tensor]
+    entities: OpenEntities
     opinions: Opinions | None = None
     history: list[Record] = field(default_factory=list)
     stopped_because: str = ""
@@ -60,10 +62,17 @@ class Progress:
             return f"no better validation Hit@1 in {self.misses} validations since epoch {self.best_epoch}"
         return f"max_epochs = {self.config.max_epochs} reached"
 
-    def state(self) -> State:
+    def state_dict(self) -> State:
         kept = None if self.kept is None else as_arrays(self.kept)
         return {"best": self.best, "misses": self.misses, "best_epoch": self.best_epoch, "kept": kept}
 
-    def restore(self, state: State, student: Encoder) -> None:
-        self.best, self.misses, self.best_epoch = float(state["best"]), int(state["misses"]), state["best_epoch"]
-        self.kept = None if state["kept"] is None else as_tensors(state["kept"], student.entity.device)
+    def load_state_dict(self, state: State, student: Encoder, n_epochs: int) -> None:
+        """Go on from a state after so many epochs of a training of this student."""
+        check_numbers([state["best"], state["misses"]])
+        best_epoch = state["best_epoch"]
+        if best_epoch is not None and not (type(best_epoch) is int and 0 < best_epoch <= n_epochs):
+            raise ValueError("its best epoch is not among those there were")
+        if state["kept"] is not None:
+            check_same_form(state["kept"], as_arrays(student.state_dict()), "the best student")
+            self.kept = as_tensors(state["kept"], student.entity.device)
+        self.best, self.misses, self.best_epoch = float(state["best"]), int(state["misses"]), best_epoch

@@ -2,57 +2,40 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from typing import Protocol
 
 import torch
 
 from mixtea.compute import distributed
+from mixtea.compute.arrays import State
 from mixtea.config import Config
-from mixtea.data.checksum import checksum
-from mixtea.data.task import PathOrStr, Task
+from mixtea.data.task import Task
 from mixtea.errors import DivergedError, RunError, TrainingError
-from mixtea.runs.checkpoints import Checkpoints
 from mixtea.teach.loop import Observer, OnEpoch, Start, Trainer
 from mixtea.teach.progress import Trained
 from mixtea.teach.resume import restore
-from mixtea.teach.state import as_array
 from mixtea.vote.council import OnRound
 
 logger = logging.getLogger(__name__)
 SLOWER = 0.1  # times the learning rate, after it diverged
 
 
-@contextmanager
-def kept_in(
-    checkpoints: Checkpoints | PathOrStr | None, task: Task, config: Config, start: Start | None
-) -> Iterator[Checkpoints | None]:
-    """The checkpoints of a training, which fit no other. A folder that is named is held while the block runs.
+class Kept(Protocol):
+    """Where states are saved and found again, as runs/checkpoints.py does it."""
 
-    Who gives checkpoints ready made holds their folder, and knows what the training began with.
-    """
-    if checkpoints is None:
-        yield None
-        return
-    kept = checkpoints if isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
-    kept.key = f"{checksum(task)} {json.dumps(config.training_settings())}"
-    if kept is checkpoints:
-        yield kept
-        return
-    if start is not None:
-        digest = hashlib.sha256(checksum(start[0]).encode())
-        for name, value in start[1].items():
-            digest.update(name.encode() + as_array(value).tobytes())
-        kept.key += f" after {digest.hexdigest()}"
-    with kept.held() if distributed.is_first() else nullcontext():
-        yield kept
+    def keep(self, epoch: int, state: Callable[[], State]) -> None:
+        """Save the state after an epoch, if it is due."""
+        ...
+
+    def load(self) -> tuple[int, State] | None:
+        """The epoch and state of the newest one, None if there is none."""
+        ...
 
 
 def trained_with(
-    task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Checkpoints | None,
+    task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Kept | None,
     on_epoch: OnEpoch | None, on_round: OnRound | None, observer: Observer | None,
 ) -> Trained:  # fmt: skip
     """Train from the last checkpoint if there is one, else from the beginning, and save checkpoints on the way.
@@ -79,9 +62,7 @@ def trained_with(
             del trainer
 
 
-def _begun(
-    task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Checkpoints | None
-) -> Trainer:
+def _begun(task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Kept | None) -> Trainer:
     found = checkpoints.load() if checkpoints is not None else None
     trainer = Trainer(task, config, device, start if found is None else None)
     if found is not None:

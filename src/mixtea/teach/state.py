@@ -1,62 +1,20 @@
-"""The state of a training as plain arrays and numbers, and back: what a checkpoint holds."""
+"""The optimiser, everyone's random numbers and the threads as plain arrays and numbers, and back."""
 
 from __future__ import annotations
 
 import logging
 import os
 import random
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from mixtea.vote.votes import Votes
+from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors
 
-State = dict[str, Any]
 logger = logging.getLogger(__name__)
-
-
-def as_array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().contiguous().numpy()
-
-
-def as_arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    return {name: as_array(value) for name, value in tensors.items()}
-
-
-def as_tensors(arrays: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
-
-
-def checked_rows(array: Any, n: int, like: Tensor, width: int | None = None) -> Tensor:
-    """Whole numbers below n, [p] or [p, width], on the device of `like`; ValueError if they are not."""
-    if array.dtype != np.int64 or array.shape[1:] != (() if width is None else (width,)):
-        raise ValueError(f"rows of shape {array.shape}, type {array.dtype}")
-    if array.size and not (array.min() >= 0 and array.max() < n):
-        raise ValueError(f"rows outside 0..{n - 1}")
-    return torch.from_numpy(array).to(like.device)
-
-
-def votes_state(votes: Votes | None) -> State | None:
-    if votes is None:
-        return None
-    voters = None if votes.voters is None else as_array(votes.voters)
-    parts = {"source": votes.source, "target": votes.target, "confidence": votes.confidence}
-    return as_arrays(parts) | {"shape": list(votes.shape), "voters": voters}
-
-
-def restored_votes(state: State | None, like: Tensor) -> Votes | None:
-    if state is None:
-        return None
-    n, m = state["shape"]
-    source, target = checked_rows(state["source"], n, like), checked_rows(state["target"], m, like)
-    confidence = torch.from_numpy(state["confidence"]).to(like.device)
-    voters = None if state["voters"] is None else checked_rows(state["voters"], 1 << 62, like)
-    if any(len(part) != len(source) for part in (target, confidence, voters) if part is not None):
-        raise ValueError("votes of different lengths")
-    return Votes(source, target, confidence, (n, m), voters)
+MOMENTS = {"step", "exp_avg", "exp_avg_sq"}
+MOST_THREADS = 1 << 16
+POSITIONS = 624  # of NumPy's shared generator, whose code would read past them
 
 
 def optimiser_state(optimiser: torch.optim.Optimizer) -> State:
@@ -65,6 +23,9 @@ def optimiser_state(optimiser: torch.optim.Optimizer) -> State:
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, state: State) -> None:
+    for parts in state.values():
+        if parts.keys() != MOMENTS or parts["step"].shape != () or not parts["step"] >= 0:
+            raise ValueError("the optimiser's state is of another form")
     held = {int(number): as_tensors(parts, torch.device("cpu")) for number, parts in state.items()}
     for group in optimiser.param_groups:
         for number, parameter in enumerate(group["params"]):
@@ -87,6 +48,9 @@ def random_states() -> State:
 
 
 def restore_random_states(state: State) -> None:
+    shared = state["numpy"]["state"]
+    if shared["key"].shape != (POSITIONS,) or not 0 <= shared["pos"] <= POSITIONS:
+        raise ValueError("a random state of another form")
     kind, numbers, gauss = state["python"]
     random.setstate((kind, tuple(numbers.tolist()), gauss))
     np.random.set_state(state["numpy"])
@@ -97,6 +61,8 @@ def restore_random_states(state: State) -> None:
 
 def restore_threads(n: int) -> None:
     """As many as before, for their number decides how products and sums round."""
+    if type(n) is not int or not 0 < n <= MOST_THREADS:
+        raise ValueError("a number of threads that cannot be")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n == torch.get_num_threads():
         return

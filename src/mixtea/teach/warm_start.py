@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.data.joint import relation_numbers
 from mixtea.data.task import Task
 from mixtea.encode.encoder import Encoder
-from mixtea.encode.structure import relation_numbers
 from mixtea.errors import ConfigError
 
 ROUNDS = 3  # in which vectors reach entities that are new among new ones

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PAPER = ("n_layers=1,2,3,4", "entity_dim=128,256", "margin=1,2,3", "n_negatives=10,20,30", "momentum=0.9,0.99,0.999")
 _AFTER = "it is used after training only, so every value has the same validation Hit@1"
 NOT_TUNED = dict.fromkeys(("metric", "decoder", "decode_voters", "candidates", "keep"), _AFTER) | {
+    "voters": "a list of names is no single value. Fix it with --set voters=..., and search once for each",
     "seed": "the best of several seeds is luck. Give one with --seed",
     "device": "it changes the speed only. Give one with --device",
 }

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-import mixtea
+from mixtea import __version__
 from mixtea.config import Config
 from mixtea.data.checksum import checksum
 from mixtea.data.task import Task
@@ -81,14 +81,15 @@ class Study:
         self.config = Config.preset(preset, **self.settings)
         fixed = {name: value for name, value in self.settings.items() if name not in ("device", "seed")}
         self.about: dict[str, Any] = {
-            "task": task.name, "fold": task.fold, "checksum": checksum(task), "preset": preset, "settings": fixed,
+            "task": task.name, "fold": task.fold, "checksum": checksum(task), "preset": preset,
+            "settings": json.loads(json.dumps(fixed)),  # as they are read again: lists of names are tuples here
             "ranges": [str(one) for one in ranges], "seed": self.config.seed,
         }  # fmt: skip
         self.trials = self._read()
 
     def run(self, n_trials: int, watch: Watch | None = None) -> None:
         """Go on until `n_trials` have ended in all; then every file is there."""
-        from mixtea.aligner import choose_device
+        from mixtea.compute.device import choose_device
 
         optuna, watch = _optuna(), watch or Watch()
         choose_device(self.config.device)
@@ -151,7 +152,7 @@ class Study:
     def _next(self, optuna: Any, watch: Watch) -> Trial:
         """The next trial; settings that were tried before have the same value again and are not trained twice."""
         asked = self._study(optuna).ask(self._distributions())
-        trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, mixtea.__version__)
+        trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, __version__)
         watch.begins(trial.number, trial.settings)
         for known in self.trials:
             if known.settings == trial.settings and known.state != "failed":

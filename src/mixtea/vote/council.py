@@ -3,242 +3,311 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from mixtea.compute import distributed
-from mixtea.compute.pairs import Pairs, pairs_of_keys, places, union
-from mixtea.compute.similarity import fast_products, unit_rows
+from mixtea.compute.arrays import State
+from mixtea.compute.pairs import Pairs, pairs_of_keys, union, without
+from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
+from mixtea.data.checks import check_numbers
 from mixtea.data.task import Task
-from mixtea.encode.structure import joint_triples
-from mixtea.match.candidates import VOTERS
-from mixtea.teach.fuse import fuse, vote_weights
-from mixtea.teach.state import State, as_array, as_arrays, as_tensors, checked_rows
-from mixtea.vote import Voter
-from mixtea.vote.agreement import AgreementVoter, Belief
-from mixtea.vote.normalise import csls, sinkhorn
-from mixtea.vote.propagation import Propagation, PropagationVoter
-from mixtea.vote.vectors import VectorVoter
+from mixtea.errors import VoterError
+from mixtea.vote.directions import directions
+from mixtea.vote.open_entities import EntityPairs, OpenEntities
+from mixtea.vote.opinions import Opinions, favourites, opinions_of_state, settle
+from mixtea.vote.registry import voter_named
+from mixtea.vote.voter import AFTER, BEFORE, Belief, Voter, VotingState
 from mixtea.vote.votes import Votes
+from mixtea.vote.weights import shares_right, vote_weights
 
 OnRound = Callable[[int, int], None]
-ROUNDS_ALONE = 4  # in which belief and agreement settle before and after training; while training, one a vote
+ROUNDS_ALONE = 4  # in which belief and listeners settle before and after training; while training, one a vote
+DIRECTIONS = ("forward", "backward")
 SETTLED = 1.0025  # sure pairs that grow by less a round: more rounds do not help
 
 
-@dataclass(frozen=True, eq=False)
-class Opinions:
-    """What the council thinks: candidates in rows of the unlabelled entities, each voter's scores of them, the belief.
+def voters_of(
+    task: Task, config: Config, names: Sequence[str], packages: Mapping[str, str] | None = None
+) -> list[Voter]:
+    """The voters of these names, bound to the task; `packages` tells where those come from that are not here."""
+    kinds = [voter_named(name, (packages or {}).get(name, "")) for name in names]
+    return [kind().bind(task, config) for kind in kinds]
 
-    `total` are the scores added up by the voters' weights.
-    """
 
-    pairs: Pairs
-    scores: dict[str, Tensor]
-    belief: Tensor
-    total: Tensor
-    weights: dict[str, float]
+def know_all(voters: Sequence[Voter]) -> bool:
+    """Whether some voter knows entities without triples."""
+    return any(not {"triples", "vectors"} & set(voter.needs) for voter in voters)
 
 
 class Council:
-    """Voters beside the vectors, the belief they came to, and how much each one's word weighs.
+    """The voters, the belief they came to, and how much each one's word weighs.
 
-    `rows` are the unlabelled entities of both sides in joint numbers; votes and beliefs are about places in them.
+    Votes and beliefs are about places among the open `entities`. `weights` are those of opinions by the validation
+    links, `direction_weights` those of the two directions (beta and 1 - beta of Eq. 10).
     """
 
     def __init__(
-        self, task: Task, config: Config, links: Tensor, rows: tuple[Tensor, Tensor], generator: torch.Generator
+        self, task: Task, config: Config, voters: Sequence[Voter], entities: OpenEntities, generator: torch.Generator
     ) -> None:
-        self.config, self.rows, self.generator = config, rows, generator
-        triples, n_relations = joint_triples(task.source, task.target, shared_relations=config.shared_relations)
-        head, relation, tail = torch.from_numpy(triples).to(links.device)
-        n_source, n = task.source.n_entities, task.source.n_entities + task.target.n_entities
-        self.agreement = self.propagation = None
-        if config.agreement:
-            self.agreement = AgreementVoter(head, relation, tail, n_relations, links, rows, n_source, n)
-        if config.propagation:
-            graph = Propagation(head, relation, tail, n, n_relations, getattr(torch, config.precision))
-            folds = 2 if config.cross_fit else 1
-            k = 2 * config.vote_candidates
-            self.propagation = PropagationVoter(graph, links, rows, k, folds, config.block_mib)
-        self.place_of = torch.maximum(places(rows[0], n), places(rows[1], n))
+        self.task, self.config, self.voters = task, config, list(voters)
+        self.entities, self.generator = entities, generator
+        self.rejected = rejected_pairs(task, entities)
         self.opinions: Opinions | None = None
-        self._propagated: tuple[Tensor, Tensor] | None = None
+        self.learned = False
         self.weights: dict[str, float] = {}
+        self.direction_weights = [config.first_beta, 1 - config.first_beta]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(voter.name for voter in self.voters)
+
+    @property
+    def _directions(self) -> list[int]:
+        """Which of forward (0) and backward (1) cast votes: those among the voters, both where neither is."""
+        return [place for place, name in enumerate(DIRECTIONS) if name in self.names] or [0, 1]
+
+    @property
+    def cast_weights(self) -> list[float]:
+        """What the votes that are cast weigh; a direction that votes alone has all the weight."""
+        return self.direction_weights if len(self._directions) == 2 else [1.0]
 
     @torch.no_grad()
     def prepare(self, on_round: OnRound | None = None) -> None:
-        """Before any training: propagate, believe, take up the sure pairs, and again until there are no more.
+        """Before any training: those who need none judge, take up the sure pairs, and again until there are no more.
 
         `on_round` is called after each round with its number and how many pairs are sure.
         """
-        if self.propagation is None:
+        untrained = [voter for voter in self.voters if "vectors" not in voter.needs]
+        if not any(voter.proposes for voter in untrained):
             return
         n_sure = 0
         for number in range(1, self.config.propagation_rounds + 1):
             self.opinions = None
-            self._judge([self.propagation], ROUNDS_ALONE)
-            sure = self.sure_pairs()
+            self._judge(untrained, None, BEFORE, ROUNDS_ALONE)
+            n_now = len(self.sure_pairs())
             if on_round is not None:
-                on_round(number, len(sure))
-            self._refresh(sure)
-            if len(sure) < SETTLED * n_sure:
+                on_round(number, n_now)
+            self._learn(BEFORE)
+            if n_now < SETTLED * n_sure:
                 break
-            n_sure = len(sure)
+            n_sure = n_now
 
     @torch.no_grad()
-    def vote(self, vectors: Tensor, epoch: int, direction_weights: Sequence[float]) -> Votes:
-        """Votes from vectors [n, d] of all entities and the other voters: the best of the belief both ways."""
+    def cast(self, vectors: Tensor, epoch: int) -> list[Votes]:
+        """What each direction votes for, from vectors [n, d] of all entities: the nearest (Eq. 9, 12) where vectors
+
+        vote alone; else the best of the belief that all voters come to.
+        """
+        if self.config.only_vectors_vote:
+            return self._nearest(vectors)
         every = self.config.propagation_every
-        if self.propagation is not None and epoch > 1 and (epoch - 1) % every < self.config.votes_every:
-            self._refresh(self.sure_pairs())
+        if epoch > 1 and (epoch - 1) % every < self.config.votes_every:
+            self._learn(epoch)
         if epoch > 1 or self.opinions is None:  # before it has learned, the others' belief speaks alone
-            self.judge(vectors)
-        return self.votes(direction_weights)
+            self.judge(vectors, epoch)
+        return self._best_of_belief()
 
-    @torch.no_grad()
-    def judge(self, vectors: Tensor, rounds: int = 1) -> None:
-        """Form the belief anew, from vectors [n, d] of all entities and the other voters."""
-        config = self.config
-        source, target = unit_rows(vectors, *self.rows)
+    def _nearest(self, vectors: Tensor) -> list[Votes]:
+        config, state = self.config, self._state(vectors, BEFORE)
         with fast_products(config.fast_products):
-            voters: list[Voter] = [VectorVoter("vectors", source, target, config.vote_candidates, config.block_mib)]
-            self._judge(voters + ([self.propagation] if self.propagation else []), rounds)
+            cast = directions(
+                *state.unit_vectors, tied_votes=config.tied_votes, search=config.search, rejected=self.rejected,
+                mib=config.block_mib,
+            )  # fmt: skip
+        return [self._by(DIRECTIONS[direction], cast[direction]) for direction in self._directions]
 
-    def _refresh(self, sure: Tensor) -> None:
-        """Propagate anew, remembering from what: that is little, what comes of it much."""
-        assert self.propagation is not None
-        self._propagated = (sure, self.generator.get_state())
-        self.propagation.refresh(sure, self.generator)
+    def _by(self, name: str, votes: Votes) -> Votes:
+        """Votes that one voter of all casts."""
+        named = torch.tensor([voter == name for voter in self.names], device=votes.source.device)
+        return replace(votes, voters=named.expand(len(votes), len(named)))
 
-    def state(self) -> State:
-        """What was thought last, and what propagation began with."""
-        found: State = {"weights": self.weights, "opinions": None, "propagated": None}
-        if self.opinions is not None:
-            held = self.opinions
-            tensors = as_arrays({"key": held.pairs.key, "belief": held.belief, "total": held.total})
-            found["opinions"] = tensors | {"scores": as_arrays(held.scores), "weights": held.weights}
-        if self._propagated is not None:
-            found["propagated"] = [as_array(part) for part in self._propagated]
-        return found
-
-    @torch.no_grad()
-    def restore(self, state: State) -> None:
-        """Go on from a state; propagation is done again, with the same random numbers."""
-        self.weights, shape = dict(state["weights"]), (len(self.rows[0]), len(self.rows[1]))
-        device = self.rows[0].device
-        if (held := state["opinions"]) is not None:
-            pairs = pairs_of_keys(checked_rows(held["key"], shape[0] * shape[1], self.rows[0]), shape)
-            scores = as_tensors(held["scores"], device)
-            belief, total = as_tensors({"belief": held["belief"], "total": held["total"]}, device).values()
-            if any(part.shape != (len(pairs),) for part in (belief, total, *scores.values())):
-                raise ValueError("opinions of different lengths")
-            self.opinions = Opinions(pairs, scores, belief, total, dict(held["weights"]))
-        if (begun := state["propagated"]) is not None and self.propagation is not None:
-            sure = checked_rows(begun[0], self.propagation.graph.n, self.rows[0], 2)
-            numbers = torch.from_numpy(begun[1])
-            self._propagated = (sure, numbers)
-            generator = torch.Generator(device)
-            generator.set_state(numbers)
-            self.propagation.refresh(sure, generator)
-
-    def _judge(self, voters: Sequence[Voter], rounds: int) -> None:
-        if self.propagation is not None and not self.propagation.views:
-            self._refresh(self.sure_pairs())
-        proposed = [found for voter in voters if (found := voter.pairs()) is not None]
-        pairs = pairs_of_keys(distributed.copied(union(proposed).key), proposed[0].shape)
-        scores = {voter.name: voter.scores(pairs) for voter in voters}
-        held = Belief(self.opinions.pairs, self.opinions.belief) if self.opinions is not None else None
-        self.opinions = settle(pairs, scores, self.weights, self.agreement, self.config, held, rounds)
-        distributed.from_first(self.opinions.belief)
-
-    def sure_pairs(self) -> Tensor:
-        """[p, 2] in joint numbers: each the best of the other, believed above the threshold."""
-        if self.opinions is None:
-            return self.rows[0].new_empty(0, 2)
-        pairs, p = self.opinions.pairs, self.opinions.belief
-        sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
-        return torch.stack([self.rows[0][pairs.source[sure]], self.rows[1][pairs.target[sure]]], dim=1)
-
-    def votes(self, direction_weights: Sequence[float]) -> Votes:
+    def _best_of_belief(self) -> list[Votes]:
         """The best target of each source and the best source of each target, and which voters favour them too."""
         assert self.opinions is not None
         pairs, p = self.opinions.pairs, self.opinions.belief
-        cast = []
-        for best in (pairs.best_of_rows(p), pairs.best_of_columns(p)):
-            chosen = pairs.where(best)
-            cast.append(Votes(chosen.source, chosen.target, p.new_ones(len(chosen)), pairs.shape))
-        votes = fuse(cast, direction_weights)
-        place, _ = pairs.find(votes.source, votes.target)
-        return replace(votes, voters=favourites(pairs, self.opinions.scores)[place])
+        named = favourites(pairs, self.opinions.scores, self.voters)
+        best = [(pairs.best_of_rows, pairs.best_of_columns)[direction](p) for direction in self._directions]
+        return [Votes(pairs.source[b], pairs.target[b], p.new_ones(int(b.sum())), pairs.shape, named[b]) for b in best]
 
     @torch.no_grad()
-    def weigh(self, links: Tensor) -> None:
-        """weight_k = hit_k / mean of the hits: Eq. 11 for several voters, scaled so that equal voters weigh 1.
+    def judge(self, vectors: Tensor, epoch: int = AFTER) -> None:
+        """Form the belief anew, from vectors [n, d] of all entities and the other voters."""
+        with fast_products(self.config.fast_products):
+            self._judge(self.voters, vectors, epoch, ROUNDS_ALONE if epoch == AFTER else 1)
 
-        hit_k is the share of the links [v, 2], in joint numbers, that are voter k's favourite for their source.
+    def _judge(self, voters: Sequence[Voter], vectors: Tensor | None, epoch: int, rounds: int) -> None:
+        if not self.learned:
+            self._learn(epoch)
+        state = self._state(vectors, epoch)
+        pairs = self._proposed(voters, state)
+        asked, scores = EntityPairs(pairs, self.entities), {}
+        for voter in voters:
+            if not voter.listens and voter.opinion not in scores:
+                scores[voter.opinion] = self._asked(voter, asked, state)
+        pairs, scores = spoken_of(pairs, scores)
+        before = self._belief()
+
+        def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
+            state.belief = belief
+            return self._asked(voter, asked, state)
+
+        self.opinions = settle(pairs, self.entities, scores, self.weights, voters, ask, self.config, before, rounds)
+        distributed.from_first(self.opinions.belief)
+
+    def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs:
+        """The candidates that the voters propose, each opinion once, without those that a person rejected."""
+        found, heard = [], set()
+        for voter in voters:
+            if voter.proposes and voter.opinion not in heard and (own := voter.propose(state)) is not None:
+                found.append(own if isinstance(own, Pairs) else self._as_pairs(voter, own))
+                heard.add(voter.opinion)
+        if not found:
+            raise VoterError(
+                f"None of the voters {', '.join(v.name for v in voters)} proposes a pair. Add one that does."
+            )
+        return without(pairs_of_keys(distributed.copied(union(found).key), found[0].shape), self.rejected)
+
+    def _as_pairs(self, voter: Voter, proposed: Any) -> Pairs:
+        """Pairs of entities by their own graph's numbers, as a voter gives them, as places among the open ones."""
+        ends = np.asarray(proposed)
+        sizes = np.array(self.entities.sizes)
+        if ends.size == 0:
+            ends = np.empty((0, 2), dtype=np.int64)
+        if (
+            ends.ndim != 2
+            or ends.shape[1] != 2
+            or ends.dtype.kind not in "iu"
+            or not ((ends >= 0) & (ends < sizes)).all()
+        ):
+            raise VoterError(
+                f"The voter {voter.name!r} proposed no pairs [p, 2] of source and target numbers, but {ends.dtype} "
+                f"{list(ends.shape)}, or numbers outside the graphs."
+            )
+        source, target = torch.from_numpy(ends.astype(np.int64).T.copy()).to(self.entities.rows[0].device)
+        return self.entities.pairs(source, target)
+
+    def _asked(self, voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
+        """A voter's scores as a tensor of the vectors' kind; an error names it where they are none."""
+        dtype, device = getattr(torch, self.config.precision), asked.rows.source.device
+        found = torch.as_tensor(voter.score(asked, state)).to(device, dtype)
+        if found.shape != (len(asked),) or found.isinf().any():
+            raise VoterError(
+                f"The voter {voter.name!r} must score each of {len(asked)} pairs with a finite number, or NaN for no "
+                f"opinion; it gave {list(found.shape)} numbers"
+                + (", infinity among them." if found.isinf().any() else ".")
+            )
+        return found
+
+    def _learn(self, epoch: int) -> None:
+        """All voters take up the sure pairs."""
+        state = self._state(None, epoch)
+        for voter in self.voters:
+            voter.learn(state)
+        self.learned = True
+
+    def _state(self, vectors: Tensor | None, epoch: int) -> VotingState:
+        return VotingState(
+            self.task, self.config, self.entities, self.generator, vectors=vectors, belief=self._belief(),
+            sure=self.sure_pairs(), epoch=epoch,
+        )  # fmt: skip
+
+    def _belief(self) -> Belief | None:
+        if self.opinions is None:
+            return None
+        return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief)
+
+    def sure_pairs(self) -> Tensor:
+        """[p, 2], by their own graph's numbers: each the best of the other, believed above the threshold."""
+        own = self.entities.own
+        if self.opinions is None:
+            return own[0].new_empty(0, 2)
+        pairs, p = self.opinions.pairs, self.opinions.belief
+        sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
+        return torch.stack([own[0][pairs.source[sure]], own[1][pairs.target[sure]]], dim=1)
+
+    @torch.no_grad()
+    def weigh(self, links: Tensor, hits: Sequence[float]) -> None:
+        """Weigh the directions by `hits`, and opinions by the links [v, 2], in joint numbers (Eq. 11).
+
+        weight_k = hit_k / mean of the hits: Eq. 11 for several voters, scaled so that equal voters weigh 1; hit_k is
+        the share of the links that are k's favourite for their source, among those on which it speaks.
         """
+        device = links.device
+        self.direction_weights = distributed.agreed(vote_weights(hits), device)
         if self.opinions is None:
             return
-        pairs, place_of = self.opinions.pairs, self.place_of
-        place, found = pairs.find(*(place_of[links[:, side]].clamp(min=0) for side in (0, 1)))
-        found &= (place_of[links] >= 0).all(1)
         names = list(self.opinions.scores)
-        hits = [(pairs.best_of_rows(self.opinions.scores[n])[place] & found).double().mean().item() for n in names]
-        hits = distributed.agreed(hits, links.device)
-        self.weights = dict(zip(names, (len(names) * w for w in vote_weights(hits)), strict=True))
+        counts = [self._right_and_spoken(links, self.opinions.scores[name]) for name in names]
+        shares = shares_right([right for right, _ in counts], [spoken for _, spoken in counts], len(links))
+        shares = distributed.agreed(shares, device)
+        self.weights = dict(zip(names, (len(names) * w for w in vote_weights(shares)), strict=True))
+
+    def _right_and_spoken(self, links: Tensor, scores: Tensor) -> tuple[int, int]:
+        """Of how many links an opinion's favourite is right, and on the sources of how many it speaks at all.
+
+        A link whose source nobody was asked about counts as spoken on: its candidates were missed.
+        """
+        assert self.opinions is not None
+        pairs, place_of = self.opinions.pairs, self.entities.place_of
+        rows = [place_of[links[:, side]] for side in (0, 1)]
+        is_open = (rows[0] >= 0) & (rows[1] >= 0)
+        place, found = pairs.find(*(row.clamp(min=0) for row in rows))
+        values = scores.nan_to_num(nan=-torch.inf)
+        right = pairs.best_of_rows(values)[place] & ~scores.isnan()[place] & found & is_open
+        asked, speaks = (
+            pairs.row_sum(part.to(scores.dtype)) > 0 for part in (torch.ones_like(scores), ~scores.isnan())
+        )
+        row = rows[0].clamp(min=0)
+        silent = asked[row] & ~speaks[row] & (rows[0] >= 0)
+        return int(right.sum()), int((~silent).sum())
+
+    def state_dict(self) -> State:
+        """What was thought last, the weights, and what each voter remembers."""
+        return {
+            "weights": self.weights,
+            "direction_weights": self.direction_weights,
+            "opinions": None if self.opinions is None else self.opinions.state_dict(),
+            "learned": self.learned,
+            "voters": {voter.name: voter.state_dict() for voter in self.voters},
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Go on from a state, which may be anyone's: ValueError if it cannot be."""
+        check_numbers(state["weights"].values())
+        check_numbers(state["direction_weights"], 2)
+        known = {voter.opinion for voter in self.voters}
+        if not set(state["weights"]) <= known:
+            raise ValueError("opinions of unknown voters")
+        self.weights, self.direction_weights = dict(state["weights"]), [float(w) for w in state["direction_weights"]]
+        self.learned = bool(state["learned"])
+        if state["opinions"] is not None:
+            held = state["opinions"]
+            if not {*held["scores"], *held["weights"]} <= known:
+                raise ValueError("opinions of unknown voters")
+            self.opinions = opinions_of_state(held, self.entities.shape, self.entities.rows[0], self.config.precision)
+        if state["voters"].keys() != set(self.names):
+            raise ValueError("what other voters remember")
+        for voter in self.voters:
+            voter.load_state_dict(state["voters"][voter.name])
 
 
-def settle(
-    pairs: Pairs, scores: dict[str, Tensor], weights: dict[str, float], agreement: AgreementVoter | None,
-    config: Config, belief: Belief | None, rounds: int,
-) -> Opinions:  # fmt: skip
-    """Add the voters' scores, normalise them to a belief, and let neighbours agree on it, `rounds` times.
-
-    Agreement judges by the belief before; without one, by the belief of the other voters.
-    """
-    scores = dict(scores)
-    total = total_score(scores, weights, config)
-    p = believed(pairs, total, config)
-    if agreement is not None:
-        agreement.belief = belief or Belief(pairs, p)
-        for _ in range(rounds):
-            scores[agreement.name] = agreement.scores(pairs)
-            total = total_score(scores, weights, config)
-            p = believed(pairs, total, config)
-            agreement.belief = Belief(pairs, p)
-    return Opinions(pairs, scores, p, total, weights)
+def rejected_pairs(task: Task, entities: OpenEntities) -> Pairs | None:
+    """The pairs of open entities that a person said are not the same."""
+    if not len(task.rejected):
+        return None
+    source, target = torch.from_numpy(task.rejected.T.copy()).to(entities.rows[0].device)
+    return entities.pairs(source, target)
 
 
-def total_score(scores: Mapping[str, Tensor], weights: Mapping[str, float], config: Config) -> Tensor:
-    """sum_k weight_k score_k, agreement's by agreement_weight too."""
-    scale = {name: weights.get(name, 1.0) for name in scores}
-    if "agreement" in scale:
-        scale["agreement"] *= config.agreement_weight
-    parts = [scale[name] * scores[name] for name in sorted(scores)]  # one order, so that sums round alike
-    return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
-
-
-def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
-    """The belief behind scores: p in [0, 1] a pair."""
-    if config.vote_normaliser == "sinkhorn":
-        return sinkhorn(pairs, scores, config.sinkhorn_temperature, config.sinkhorn_rounds)
-    scaled = (csls(pairs, scores) if config.vote_normaliser == "csls" else scores) / config.sinkhorn_temperature
-    exponent = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
-    return exponent / pairs.row_sum(exponent)[pairs.source]
-
-
-def favourites(pairs: Pairs, scores: dict[str, Tensor]) -> Tensor:
-    """int64 a candidate, bits as in VOTERS: the vectors' favourite forward and backward, the others' in either way."""
-    bits = torch.zeros_like(pairs.source)
-    for name, values in scores.items():
-        rows, columns = pairs.best_of_rows(values), pairs.best_of_columns(values)
-        says = values > 0 if name == "agreement" else torch.ones_like(rows)
-        if name == "vectors":
-            bits += rows.long() + 2 * columns.long()
-        else:
-            bits += ((rows | columns) & says).long() << VOTERS.index(name)
-    return bits
+def spoken_of(pairs: Pairs, scores: dict[str, Tensor]) -> tuple[Pairs, dict[str, Tensor]]:
+    """Without the pairs on which nobody has an opinion."""
+    spoken = torch.stack([~values.isnan() for values in scores.values()]).any(0)
+    if bool(spoken.all()):
+        return pairs, scores
+    return pairs.where(spoken), {name: values[spoken] for name, values in scores.items()}

@@ -1,173 +1,80 @@
-"""Label propagation: a voter that needs no training, in the manner of LightEA.
-
-Each known pair gets a random unit vector, the same at both ends. Two hops carry these labels to the neighbours and to
-the relations at them; a third hop weighs each neighbour by its relation. Entities reached by the same labels in the
-same way are alike.
-"""
+"""Label propagation votes: a voter that needs no training, only pairs to begin with."""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from mixtea.compute.memory import enough_memory, row_blocks, sweep
-from mixtea.compute.pairs import FEWER_PAIRS, Pairs, cosines, nearest_pairs, union
-from mixtea.compute.similarity import unit
-from mixtea.encode.structure import csr, product
+import numpy as np
 
-LABEL_DIM = 512  # of a label; two random ones are nearly orthogonal
-RELATION_DIM, PART_DIM = 128, 8  # the third hop: random weights of a relation, and numbers carried for each of them
-HOPS = 2
+from mixtea.vote.neighbours import matched_neighbours
+from mixtea.vote.voter import Cost, Evidence, Voter, VotingState
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-class Propagation:
-    """The graphs as propagation sees them: every triple walked both ways, a relation and its inverse being two."""
-
-    def __init__(
-        self, head: Tensor, relation: Tensor, tail: Tensor, n: int, n_relations: int, dtype: torch.dtype
-    ) -> None:
-        steps = torch.stack([torch.cat([head, tail]), torch.cat([tail, head])])
-        kinds = torch.cat([2 * relation, 2 * relation + 1])
-        to, at, kind = torch.cat([steps, kinds[None]]).unique(dim=1)
-        self.n, self.n_kinds, self.dtype = n, 2 * n_relations, dtype
-        everyone = torch.arange(n, device=to.device)
-        weight = 2 * torch.bincount(to, minlength=n).to(
-            dtype
-        )  # an entity remembers itself as strongly as its neighbours
-        ones = weight.new_ones(len(to))
-        self.neighbours = _matrix(
-            torch.cat([to, everyone]), torch.cat([at, everyone]), torch.cat([ones, weight]), (n, n)
-        )
-        self.at_kind = _binary(kind, to, (self.n_kinds, n), dtype)
-        self.of_kind = _binary(at, kind, (n, self.n_kinds), dtype)
-        self.edges, which = torch.stack([to, at]).unique(dim=1, return_inverse=True)
-        self.edge_start = torch.searchsorted(self.edges[0].contiguous(), torch.arange(n + 1, device=to.device))
-        self.edge_kinds = _matrix(which, kind, ones, (self.edges.shape[1], self.n_kinds))
-
-    @enough_memory()
-    def vectors(self, known: Tensor, generator: torch.Generator) -> Tensor:
-        """[n, RELATION_DIM * PART_DIM]: unit vectors of all entities, from pairs `known` [p, 2] in joint numbers."""
-
-        def random(*shape: int) -> Tensor:
-            return unit(torch.randn(*shape, generator=generator, device=generator.device, dtype=self.dtype))
-
-        entities, kinds = self.hops(known, random(len(known), LABEL_DIM))
-        wide = (HOPS + 1) * LABEL_DIM
-        weight = unit(torch.cat(kinds, 1)) @ random(wide, RELATION_DIM)
-        seen = _mixed(entities, random(wide, RELATION_DIM, PART_DIM).view(wide, -1))
-        del entities
-        return unit(self._third_hop(weight, seen))
-
-    def hops(self, known: Tensor, label: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Labels [p, d] of known pairs carried on, hop by hop: to the entities [n, d] and the relations [r, d]."""
-        entity, kind = label.new_zeros(self.n, label.shape[1]), label.new_zeros(self.n_kinds, label.shape[1])
-        for side in (0, 1):  # an entity with several links carries all their labels
-            entity.index_add_(0, known[:, side], label)
-        entities, kinds = [entity], [kind]
-        for _ in range(HOPS):
-            entity, kind = (
-                unit(product(self.neighbours, entity) + product(self.of_kind, kind)),
-                unit(product(self.at_kind, entity)),
-            )
-            entities.append(entity)
-            kinds.append(kind)
-        return entities, kinds
-
-    def _third_hop(self, weight: Tensor, seen: Tensor) -> Tensor:
-        """The weighted hop with the weights [r, k] of the relations, for as many k at a time as memory allows."""
-        out = torch.empty_like(seen)
-        column_bytes = max(1, self.edges.shape[1] * seen.element_size())
-
-        def run(mib: int) -> None:
-            at_once = max(1, (mib << 20) // column_bytes)
-            for first in range(0, RELATION_DIM, at_once):
-                of_edges = product(self.edge_kinds, weight[:, first : first + at_once].contiguous())
-                parts = slice(first * PART_DIM, (first + at_once) * PART_DIM)
-                self._weighted_hop(of_edges, seen[:, parts], out[:, parts])
-
-        sweep(run, column_bytes, seen.device, None)
-        return out
-
-    def _weighted_hop(self, weight: Tensor, seen: Tensor, out: Tensor | None = None) -> Tensor:
-        """Sum over the edges of weight[edge, k] * seen[neighbour, k-th part], for every k."""
-        out = torch.empty_like(seen) if out is None else out
-        for k in range(weight.shape[1]):
-            part = slice(k * PART_DIM, (k + 1) * PART_DIM)
-            matrix = csr(self.edge_start, self.edges[1], weight[:, k].contiguous(), (self.n, self.n))
-            out[:, part] = product(matrix, seen[:, part].contiguous())
-        return out
+    from mixtea.compute.pairs import Pairs
+    from mixtea.vote.open_entities import EntityPairs
+    from mixtea.vote.propagation_views import PropagationViews
 
 
-def _mixed(parts: list[Tensor], mixture: Tensor) -> Tensor:
-    """unit([parts along the columns]) @ mixture, some rows at a time."""
-    out = parts[0].new_empty(len(parts[0]), mixture.shape[1])
-    row_bytes = 2 * mixture.shape[0] * mixture.element_size()
+class Propagation(Voter):
+    """Cosines after propagation from the links and from the pairs that all are sure of.
 
-    def run(mib: int) -> None:
-        for rows in row_blocks(0, len(out), row_bytes, out.device, mib=mib):
-            torch.mm(unit(torch.cat([part[rows] for part in parts], 1)), mixture, out=out[rows])
-
-    sweep(run, row_bytes, out.device, None)
-    return out
-
-
-def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Compressed rows; values at the same place add up."""
-    key, place = torch.unique(row * shape[1] + column, return_inverse=True)
-    total = values.new_zeros(len(key)).index_add_(0, place, values)
-    start = torch.searchsorted(key, torch.arange(shape[0] + 1, device=key.device) * shape[1])
-    return csr(start, key % shape[1], total, shape)
-
-
-def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dtype) -> Tensor:
-    """Compressed rows with a 1 at every place named."""
-    key = torch.unique(row * shape[1] + column)
-    return _matrix(key // shape[1], key % shape[1], torch.ones(len(key), dtype=dtype, device=key.device), shape)
-
-
-class PropagationVoter:
-    """Cosines after propagation from the links and from the pairs that the council is sure of.
-
-    Cross-fitted: a pair taken up as known would speak for itself. So the sure pairs are dealt to `folds` hands, each
-    hand is left out once, and an entity is judged by the propagation that did not know its own pair.
+    It proposes the nearest of every entity, and has no opinion on entities that nothing known reaches.
     """
 
     name = "propagation"
+    needs = ("triples",)
+    _views: PropagationViews | None = None
+    _begun: tuple[np.ndarray, np.ndarray] | None = None  # the sure pairs and the random state of the last propagation
 
-    def __init__(
-        self, graph: Propagation, links: Tensor, rows: tuple[Tensor, Tensor], k: int, folds: int, mib: int | None = None
-    ) -> None:
-        self.graph, self.links, self.rows, self.k, self.folds, self.mib = graph, links, rows, k, folds, mib
-        self.views: list[tuple[Tensor, Tensor]] = []
+    def propose(self, state: VotingState) -> Pairs:
+        return self._seen(state).pairs
 
-    def refresh(self, sure: Tensor, generator: torch.Generator) -> None:
-        """Propagate anew from the links and the sure pairs [p, 2], in joint numbers."""
-        hand = torch.randint(self.folds, (len(sure),), generator=generator, device=sure.device)
-        folds = self.folds if len(sure) and self.folds > 1 else 1
-        self.views = []
-        for fold in range(folds):
-            known = torch.cat([self.links, sure[hand != fold] if folds > 1 else sure])
-            vectors = self.graph.vectors(known, generator)
-            self.views.append((vectors.index_select(0, self.rows[0]), vectors.index_select(0, self.rows[1])))
-            del vectors
-        self.hand = torch.full((self.graph.n,), -1, device=sure.device)
-        if folds > 1:
-            self.hand[sure[:, 0]], self.hand[sure[:, 1]] = hand, hand
-        each = -(-self.k // folds)
-        self._pairs = union([nearest_pairs(source, target, each, mib=self.mib) for source, target in self.views])
+    def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
+        return self._seen(state).scores(pairs.rows)
 
-    def pairs(self) -> Pairs:
-        return self._pairs
+    def learn(self, state: VotingState) -> None:
+        """Propagate anew from the links and the sure pairs, remembering from what: what comes of it is much more."""
+        self._begun = (state.sure.cpu().numpy(), state.generator.get_state().numpy())
+        self._new_views(state).refresh(state.sure, state.generator)
 
-    @enough_memory(FEWER_PAIRS)
-    def scores(self, pairs: Pairs) -> Tensor:
-        seen = torch.stack([cosines(source, target, pairs) for source, target in self.views])
-        if len(seen) == 1:
-            return seen[0]
-        everyone = seen.mean(0)
-        sides = [self.hand[rows[place]] for rows, place in zip(self.rows, (pairs.source, pairs.target), strict=True)]
-        fair = [
-            torch.where(hand >= 0, seen.gather(0, hand.clamp(min=0)[None])[0], everyone) for hand in sides
-        ]  # fmt: skip
-        both = (sides[0] >= 0) == (sides[1] >= 0)  # only one end was known: the propagation without it decides
-        return torch.where(both, (fair[0] + fair[1]) / 2, torch.where(sides[0] >= 0, fair[0], fair[1]))
+    def _new_views(self, state: VotingState) -> PropagationViews:
+        from mixtea.vote.propagation_views import PropagationViews
+
+        if self._views is None:
+            self._views = PropagationViews(self.task, self.config, state.entities)
+        return self._views
+
+    def _seen(self, state: VotingState) -> PropagationViews:
+        """The vectors; after an interruption they are made again, with the same random numbers."""
+        if self._views is None and self._begun is not None:
+            self._new_views(state).refresh_from(*self._begun)
+        if self._views is None:
+            raise ValueError("propagation is asked before it has learned")
+        return self._views
+
+    def explain(self, source: int, target: int) -> Sequence[Evidence]:
+        """Neighbours that are linked, or surely the same, and the relations through which they reach the pair."""
+        return matched_neighbours(self, source, target, above=self.config.sure_above)
+
+    def cost(self) -> Cost:
+        config, n = self.config, sum(graph.n_entities for graph in (self.task.source, self.task.target))
+        views, item = 1 + config.propagation_cross_fit, 8 if config.precision == "float64" else 4
+        width = config.propagation_relation_dim * config.propagation_part_dim
+        return Cost(mib=views * n * width * item / 2**20, products=2.0 * views)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {} if self._begun is None else {"sure": self._begun[0], "generator": self._begun[1]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if not state:
+            return
+        sure, generator = state["sure"], state["generator"]
+        ends = [self.task.source.n_entities, self.task.target.n_entities]
+        if sure.dtype != np.int64 or sure.shape[1:] != (2,) or not ((sure >= 0) & (sure < ends)).all():
+            raise ValueError("sure pairs of rows outside the graphs")
+        if generator.dtype != np.uint8 or generator.ndim != 1:
+            raise ValueError("a random state of another form")
+        self._begun, self._views = (sure, generator), None

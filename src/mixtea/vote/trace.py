@@ -2,47 +2,98 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping, Sequence
 
-from mixtea.vote.votes import Votes
+import numpy as np
+import pandas as pd
 
 COLUMNS = ("source", "target", "voters", "first_epoch", "last_epoch")
+Arrays = Mapping[str, np.ndarray]
 
 
 class Trace:
-    """Votes as intervals of epochs: (source entity, target entity, bits of the voters, first epoch, last epoch)."""
+    """Votes as intervals of epochs: (source entity, target entity, who agreed, first epoch, last epoch).
 
-    def __init__(self) -> None:
-        self._closed: list[np.ndarray] = []
-        self._open = np.empty((0, len(COLUMNS)), dtype=np.int32)
+    `n_voters` may be any number; who agreed is kept as packed bits, eight voters a byte.
+    """
 
-    def add(self, epoch: int, votes: Votes, sources: np.ndarray, targets: np.ndarray) -> None:
-        """The votes of an epoch, between rows that stand for these entities (their own graph's numbers)."""
-        bits = np.zeros(len(votes), dtype=np.int64) if votes.voters is None else votes.voters.cpu().numpy()
-        now = np.stack([sources[votes.source.cpu().numpy()], targets[votes.target.cpu().numpy()], bits], axis=1)
-        now = now[np.lexsort(now.T[::-1])].astype(np.int32)
-        before, after = (_key(table) for table in (self._open, now))
-        stays, known = np.isin(before, after, assume_unique=True), np.isin(after, before, assume_unique=True)
-        self._closed.append(self._open[~stays])
-        kept = self._open[stays]
-        kept[:, 4] = epoch
-        fresh = np.concatenate([now[~known], np.full(((~known).sum(), 2), epoch, dtype=np.int32)], axis=1)
-        self._open = np.concatenate([kept, fresh])
+    def __init__(self, n_voters: int) -> None:
+        self.n_voters = n_voters
+        self._closed: list[dict[str, np.ndarray]] = []
+        self._open = _no_rows(n_voters)
 
-    def state(self) -> dict[str, np.ndarray]:
-        return {"closed": np.concatenate([self._open[:0], *self._closed]), "open": self._open}
+    def add(self, epoch: int, source: np.ndarray, target: np.ndarray, voters: np.ndarray) -> None:
+        """The votes of an epoch: entities in their own graph's numbers, each pair once, and bool [votes, n_voters]."""
+        now: dict[str, np.ndarray] = {
+            "source": source.astype(np.int32), "target": target.astype(np.int32),
+            "voters": np.packbits(voters, axis=1), "first_epoch": np.full(len(source), epoch, dtype=np.int32),
+            "last_epoch": np.full(len(source), epoch, dtype=np.int32),
+        }  # fmt: skip
+        now = _of_rows(now, np.argsort(_pair(now)))
+        _, before, after = np.intersect1d(_pair(self._open), _pair(now), assume_unique=True, return_indices=True)
+        same = (self._open["voters"][before] == now["voters"][after]).all(axis=1)
+        stays = np.isin(np.arange(len(self._open["source"])), before[same])
+        self._closed.append(_of_rows(self._open, ~stays))
+        now["first_epoch"][after[same]] = self._open["first_epoch"][before[same]]
+        self._open = now
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        self._closed, self._open = [state["closed"]], state["open"]
+    def state_dict(self) -> dict[str, dict[str, np.ndarray]]:
+        return {"closed": _joined([_no_rows(self.n_voters), *self._closed]), "open": self._open}
+
+    def load_state_dict(self, state: Mapping[str, Arrays]) -> None:
+        self._closed, self._open = [dict(state["closed"])], dict(state["open"])
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """One int32 array a column, by first epoch, then source, then target."""
-        table = np.concatenate([*self._closed, self._open])
-        table = table[np.lexsort((table[:, 1], table[:, 0], table[:, 3]))]
-        return {name: np.ascontiguousarray(table[:, i]) for i, name in enumerate(COLUMNS)}
+        """An array a column, by first epoch, then source, then target; `voters` is uint8 [rows, bytes]."""
+        table = _joined([*self._closed, self._open])
+        return _of_rows(table, np.lexsort((table["target"], table["source"], table["first_epoch"])))
 
 
-def _key(table: np.ndarray) -> np.ndarray:
-    """int64 a row: source, target and voters in one number."""
-    source, target, bits = table[:, :3].astype(np.int64).T
-    return (source << 36) | (target << 4) | bits
+def check_trace(trace: Arrays, sizes: tuple[int, int], n_voters: int, n_epochs: int) -> None:
+    """ValueError unless these are intervals of epochs in which known voters favoured entities that there are."""
+    kinds = {name: (np.dtype(np.uint8), 2) if name == "voters" else (np.dtype(np.int32), 1) for name in COLUMNS}
+    if trace.keys() != kinds.keys() or any((trace[n].dtype, trace[n].ndim) != kinds[n] for n in kinds):
+        raise ValueError("a trace of another form")
+    n = len(trace["source"])
+    if any(len(column) != n for column in trace.values()) or trace["voters"].shape[1] != -(-n_voters // 8):
+        raise ValueError("a trace of another form")
+    ends = {"source": (0, sizes[0]), "target": (0, sizes[1])}
+    ends |= dict.fromkeys(("first_epoch", "last_epoch"), (1, n_epochs + 1))
+    inside = all(((trace[name] >= low) & (trace[name] < high)).all() for name, (low, high) in ends.items())
+    spare = np.unpackbits(trace["voters"], axis=1)[:, n_voters:]
+    if not inside or spare.any() or (trace["first_epoch"] > trace["last_epoch"]).any():
+        raise ValueError("a trace of entities, voters or epochs that there are not")
+
+
+def trace_frame(trace: Arrays, names: Sequence[str]) -> pd.DataFrame:
+    """A row a vote: entities by number, the voters' names joined by +, the epochs from which to which it stood."""
+    who = voter_texts(np.unpackbits(trace["voters"], axis=1, count=len(names)).astype(bool), names)
+    return pd.DataFrame({name: who if name == "voters" else trace[name] for name in COLUMNS})
+
+
+def voter_texts(voters: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """For bool [..., n_voters] the names of those who agree, joined by +, as an array [...] of text."""
+    packed = np.packbits(voters.reshape(-1, voters.shape[-1]), axis=1)
+    sets, place = np.unique(packed, axis=0, return_inverse=True)
+    who = np.unpackbits(sets, axis=1, count=len(names)).astype(bool)
+    texts = np.empty(len(sets), dtype=object)
+    texts[:] = ["+".join(name for name, there in zip(names, row, strict=True) if there) for row in who.tolist()]
+    return texts[place.reshape(voters.shape[:-1])]
+
+
+def _pair(table: Arrays) -> np.ndarray:
+    """int64 a row: source and target in one number."""
+    return (table["source"].astype(np.int64) << 32) | table["target"].astype(np.int64)
+
+
+def _no_rows(n_voters: int) -> dict[str, np.ndarray]:
+    empty = {name: np.empty(0, dtype=np.int32) for name in COLUMNS}
+    return empty | {"voters": np.empty((0, -(-n_voters // 8)), dtype=np.uint8)}
+
+
+def _of_rows(table: Arrays, rows: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: np.ascontiguousarray(column[rows]) for name, column in table.items()}
+
+
+def _joined(tables: Sequence[Arrays]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([table[name] for table in tables]) for name in COLUMNS}

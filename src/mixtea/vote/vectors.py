@@ -1,20 +1,66 @@
-"""The voter behind vectors, such as the teacher's or the student's: what is near is alike."""
+"""The teacher's two directions, after training the student's: what is near is alike. They share one cosine."""
 
 from __future__ import annotations
 
-from torch import Tensor
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs
+import numpy as np
+
+from mixtea.vote.voter import Cost, Evidence, Voter, VotingState
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mixtea.compute.pairs import Pairs
+    from mixtea.vote.open_entities import EntityPairs
+
+OPINION = "vectors"
 
 
-class VectorVoter:
-    """Cosines of unit vectors [n, d] and [m, d]; proposes the k nearest of every row, in both directions."""
+class _Direction(Voter):
+    """Cosines of the vectors; proposes the `vote_candidates` nearest of every entity, in both directions."""
 
-    def __init__(self, name: str, source: Tensor, target: Tensor, k: int, mib: int | None = None) -> None:
-        self.name, self.source, self.target, self.k, self.mib = name, source, target, k, mib
+    shares = OPINION
+    needs = ("triples", "vectors")
+    to: ClassVar[str]
 
-    def pairs(self) -> Pairs:
-        return nearest_pairs(self.source, self.target, self.k, mib=self.mib)
+    def propose(self, state: VotingState) -> Pairs:
+        from mixtea.compute.pairs import nearest_pairs
 
-    def scores(self, pairs: Pairs) -> Tensor:
-        return cosines(self.source, self.target, pairs)
+        return nearest_pairs(*state.unit_vectors, self.config.vote_candidates, mib=self.config.block_mib)
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
+        from mixtea.compute.pairs import cosines
+
+        found = cosines(*state.unit_vectors, pairs.rows)
+        unknown = state.entities.untaught(pairs.rows)
+        return found if unknown is None else found.masked_fill_(unknown, float("nan"))
+
+    def explain(self, source: int, target: int) -> Sequence[Evidence]:
+        """The cosine, and where the pair stands among the stored candidates of its source or of its target."""
+        if self.known is None or (cosine := self.known.score_of(OPINION, source, target)) is None:
+            return ()
+        own, end = (self.known.source, source) if self.to == "target" else (self.known.target, target)
+        others = self.known.scores[OPINION][own == end]
+        rank = 1 + int((others[~np.isnan(others)] > cosine).sum())
+        return [Evidence(f"the vectors' cosine, number {rank} among the {self.to}s that were looked at", cosine)]
+
+    def cost(self) -> Cost:
+        return Cost(products=2.0)
+
+
+class Forward(_Direction):
+    """From source to target: it favours the best target of each source."""
+
+    name = "forward"
+    favours = ("target",)
+    to = "target"
+
+
+class Backward(_Direction):
+    """From target to source: it favours the best source of each target."""
+
+    name = "backward"
+    favours = ("source",)
+    to = "source"

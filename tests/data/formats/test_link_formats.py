@@ -12,6 +12,7 @@ from sssom_pydantic import read as read_by_others
 from mixtea import DataError, load_task
 from mixtea.data.formats.sssom import curie_map
 from mixtea.data.id_iris import encode_label
+from mixtea.data.reading import Reading
 
 SOURCE = "".join(f"<{E}{a}> <{E}r> <{E}{b}> .\n" for a, b in ("ab", "bc", "cd"))
 TARGET = "".join(f"<http://t.org/{a}> <http://t.org/r> <http://t.org/{b}> .\n" for a, b in ("AB", "BC", "CD"))
@@ -93,11 +94,85 @@ def test_a_cell_of_an_alignment_is_told_with_its_line(tmp_path):
 
 def test_what_is_no_link_in_sssom_is_left_out_with_its_reason(tmp_path):
     rows = SSSOM.replace("justification\n", "justification\tpredicate_modifier\n").replace("Curation\n", "Curation\t\n")
-    rows += "e:d\tskos:broadMatch\tt:D\tx\t\ne:d\tskos:exactMatch\tt:C\tx\tNot\n"
-    task = task_of(tmp_path, "l.sssom.tsv", rows + "e:d\tskos:exactMatch\tsssom:NoTermFound\tx\t\n")
-    assert links_of(task) == LINKS
+    rows += "e:d\tskos:broadMatch\tt:D\tx\t\ne:d\tskos:broadMatch\tt:C\tx\tNot\n"
+    task = task_of(tmp_path, "l.sssom.tsv", rows + "e:d\tskos:exactMatch\tsssom:NoTermFound\tx\tNot\n")
+    assert links_of(task) == LINKS and len(task.rejected) == 0
     assert task.warnings[0].endswith(
-        "3 rows are left out, not saying that two are the same (1 skos:broadMatch, 1 Not skos:exactMatch, 1 no id)"
+        "3 rows are left out, not saying that two are the same (1 skos:broadMatch, 1 Not skos:broadMatch, 1 no id)"
+    )
+
+
+NEGATED = SSSOM.replace("justification\n", "justification\tpredicate_modifier\n").replace("Curation\n", "Curation\t\n")
+
+
+def rejected_of(task):
+    return [(task.source.ids[s], task.target.ids[t]) for s, t in task.rejected]
+
+
+def test_rows_with_not_are_rejected_pairs_and_no_links(tmp_path):
+    rows = "e:d\tskos:exactMatch\tt:C\tx\tNot\nt:A\towl:sameAs\te:b\tx\t NOT \ne:d\tskos:exactMatch\tt:C\tx\tNot\n"
+    task = task_of(tmp_path, "l.sssom.tsv", NEGATED + rows)
+    assert links_of(task) == LINKS
+    assert rejected_of(task) == [(E + "d", "http://t.org/C"), (E + "b", "http://t.org/A")]
+    assert task.rejected.dtype == "int64" and repr(task).endswith("0 test; 2 rejected)")
+    assert [warning.partition(": ")[2] for warning in task.warnings] == [
+        "1 pair turned round, to go from source to target"
+    ]
+
+
+def test_a_pair_that_is_linked_and_rejected_is_a_problem_with_its_place(tmp_path):
+    with pytest.raises(DataError) as caught:
+        task_of(tmp_path, "l.sssom.tsv", NEGATED + "e:a\tskos:exactMatch\tt:A\tx\tNot\n")
+    message = str(caught.value)
+    assert f"{tmp_path / 'l.sssom.tsv'}: 1 problem" in message
+    assert "line 10: rejected here, and a link in l.sssom.tsv, line 7: 'http://e.org/a\\thttp://t.org/A'" in message
+    assert "Two are the same or they are not; remove one of the rows." in message
+
+
+def test_a_link_that_another_file_rejects_is_a_problem_of_the_later_file(tmp_path):
+    head, _, _ = NEGATED.partition("e:a")
+    write(
+        tmp_path, {"no.sssom.tsv": head + "e:a\tskos:exactMatch\tt:A\tx\tNot\n", "test.tsv": f"{E}a\thttp://t.org/A\n"}
+    )
+    own = own_files(tmp_path)
+    with pytest.raises(
+        DataError, match=r"test\.tsv: 1 problem\n  line 1: a link here, and rejected in no\.sssom\.tsv, line 7"
+    ):
+        load_task(**own, links=[tmp_path / "l.tsv", tmp_path / "no.sssom.tsv"], test_links=tmp_path / "test.tsv")
+
+
+def own_files(folder):
+    """Two graphs, and the links of b and c."""
+    write(folder, {"s.nt": SOURCE, "t.nt": TARGET, "l.tsv": "".join(f"{s}\t{t}\n" for s, t in LINKS[1:])})
+    return {"source": folder / "s.nt", "target": folder / "t.nt"}
+
+
+def test_rejected_pairs_in_a_file_of_their_own(tmp_path):
+    head, _, _ = NEGATED.partition("e:a")
+    write(tmp_path, {"no.sssom.tsv": head + "e:a\tskos:exactMatch\tt:B\tx\tNot\n"})
+    own = own_files(tmp_path)
+    task = load_task(**own, links=[tmp_path / "l.tsv"], valid_links=[tmp_path / "no.sssom.tsv"])
+    assert rejected_of(task) == [(E + "a", "http://t.org/B")] and (len(task.train), len(task.valid)) == (2, 0)
+    with pytest.raises(DataError, match=r"no link, only rejected pairs\. Learning needs links"):
+        load_task(**own, links=tmp_path / "no.sssom.tsv")
+
+
+def test_a_rejected_pair_of_strangers_is_a_problem_as_a_link_is(tmp_path):
+    with pytest.raises(DataError, match=r"line 10: the source graph has no entity 'e:zz'\. Correct the id"):
+        task_of(tmp_path, "l.sssom.tsv", NEGATED + "e:zz\tskos:exactMatch\tt:A\tx\tNot\n")
+
+
+def test_rejected_pairs_of_what_is_left_out_are_left_out_too(tmp_path):
+    rows = NEGATED.partition("e:b")[0] + "e:d\tskos:exactMatch\tt:B\tx\tNot\n"
+    write(tmp_path, {"l.sssom.tsv": rows})
+    more = f"<{E}d> <{E}only> <{E}c> .\n"
+    write(tmp_path, {"s.nt": SOURCE.replace(f"<{E}c> <{E}r> <{E}d> .\n", more), "t.nt": TARGET})
+    reading = Reading(drop_predicates=[E + "only"])
+    task = load_task(
+        source=tmp_path / "s.nt", target=tmp_path / "t.nt", links=tmp_path / "l.sssom.tsv", reading=reading
+    )
+    assert len(task.rejected) == 0 and task.warnings[0].endswith(
+        "1 pair left out, of entities that the options leave out"
     )
 
 

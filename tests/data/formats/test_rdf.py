@@ -1,10 +1,10 @@
-"""What RDF becomes: relation triples, attributes, blank nodes, names, prefixes; and a handful of W3C's rules."""
+"""What RDF becomes: relation triples, attributes, blank nodes, labels, prefixes; and a handful of W3C's rules."""
 
 from __future__ import annotations
 
 import pytest
 from conftest import write
-from small_files import E, graph_of, triples_of
+from small_files import E, graph_of, shown, triples_of
 
 from mixtea.data import prefixes
 from mixtea.data.formats.rdf import Statements
@@ -60,18 +60,18 @@ NAMED = HEAD + ':a rdfs:label "Hund"@de, "dog"@en-GB, "chien"@fr ; skos:prefLabe
     "languages, name",
     [(("en", ""), "hound"), (("de",), "Hund"), (("xx",), "Hund"), (("fr", "de"), "chien"), (("EN-gb",), "dog")],
 )
-def test_names_by_language(languages, name, tmp_path):
+def test_labels_by_language(languages, name, tmp_path):
     graph = graph_of(tmp_path, {"g.ttl": NAMED}, selection=Selection(Reading(languages=languages)))
-    assert graph.names == {E + "a": name, E + "b": "B"} and graph.display(0) == name
+    assert shown(graph) == {E + "a": name, E + "b": "B"} and graph.display(0) == name
 
 
-def test_the_choice_of_a_name_does_not_depend_on_the_order(tmp_path):
+def test_the_choice_of_a_label_does_not_depend_on_the_order(tmp_path):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     lines = [f'<{E}a> {label} "{text}" .\n' for text in ("b", "a", "c")]
     for number in range(3):
         graph = graph_of(tmp_path, {f"{number}.nt": lines[number], "rest.nt": "".join(lines)})
-        assert graph.names == {E + "a": "a"}
-    assert graph_of(tmp_path, {"g.nt": f'<{E}a> {label} "  " .\n'}).names == {}
+        assert shown(graph) == {E + "a": "a"}
+    assert shown(graph_of(tmp_path, {"g.nt": f'<{E}a> {label} "  " .\n'})) == {}
 
 
 def test_display_shortens_by_the_longest_prefix(tmp_path):
@@ -157,3 +157,63 @@ def test_refusals_after_w3c(case, tmp_path):
     write(tmp_path, {"g": content})
     with pytest.raises(UnreadableError, match=f"line 1: not {kind}"):
         list(Statements(tmp_path / "g", kind))
+
+
+LITERALS = (
+    HEAD
+    + """@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:a :p "NA", "null", "1e5", "007", "a\\ttab", "\\"q\\"", "NA" ; :q "x"@en-GB, "x"@de, 7, "2020"^^xsd:gYear,
+    "s"^^xsd:string ."""
+)
+
+
+def test_literals_are_kept_with_language_and_datatype(tmp_path):
+    graph = graph_of(tmp_path, {"g.ttl": LITERALS})
+    xsd = "http://www.w3.org/2001/XMLSchema#"
+    plain = [(E + "p", value, "", "") for value in ("NA", "null", "1e5", "007", "a\ttab", '"q"')]
+    typed = [
+        ("x", "en-gb", ""),
+        ("x", "de", ""),
+        ("7", "", xsd + "integer"),
+        ("2020", "", xsd + "gYear"),
+        ("s", "", ""),
+    ]
+    assert graph.attributes_of(0) == plain + [(E + "q", *literal) for literal in typed]
+    assert graph.files[0].n_attribute_triples == 12 and graph.n_attribute_triples == 11
+
+
+ALTERNATIVES = (
+    HEAD
+    + """@prefix schema: <http://schema.org/> .
+@prefix sdo: <https://schema.org/> .
+@prefix obo: <http://www.geneontology.org/formats/oboInOwl#> .
+:a skos:altLabel "cur"@en ; schema:alternateName "tyke" ; sdo:alternateName "mutt" ; rdfs:label "Hund"@de, "Hund" ;
+   skos:prefLabel "Hund"@de ; obo:hasExactSynonym "dog"@en ; obo:hasSynonym "pooch" ; obo:hasRelatedSynonym "puppy" ;
+   :note "no label" . :b skos:altLabel "only"@fr . :c :note "x" ."""
+)
+
+
+def test_all_labels_are_kept_with_their_languages(tmp_path):
+    graph = graph_of(tmp_path, {"g.ttl": ALTERNATIVES})
+    assert graph.labels_of(0) == [
+        ("Hund", ""), ("Hund", "de"), ("cur", "en"), ("dog", "en"), ("tyke", ""), ("mutt", ""), ("pooch", ""),
+        ("puppy", ""),
+    ]  # fmt: skip
+    assert graph.labels_of(1) == [("only", "fr")] and graph.labels_of(2) == [] and graph.label(2) is None
+    assert [graph.display(i) for i in range(3)] == ["Hund", "only", ":c"]
+    assert graph.n_attribute_triples == 12  # labels are attribute triples too
+
+
+def test_labels_and_literals_of_several_files_are_one_set(tmp_path):
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    first = f'<{E}a> {label} "A"@en .\n<{E}b> <{E}p> "1" .\n'
+    second = f'<{E}b> <{E}p> "1" .\n<{E}b> {label} "B" .\n<{E}a> {label} "A"@en .\n<{E}b> <{E}p> <{E}a> .\n'
+    graph = graph_of(tmp_path, {"1.nt": first, "2.nt": second})
+    assert graph.labels_of(0) == [("A", "en")] and graph.labels_of(1) == [("B", "")]
+    assert [value for _, value, *_ in graph.attributes_of(1)] == ["1", "B"] and graph.n_attribute_triples == 3
+    assert triples_of(graph) == [(E + "b", E + "p", E + "a")]
+
+
+def test_relations_keep_their_order_where_an_earlier_file_has_one_for_literals(tmp_path):
+    files = {"1.nt": f'<{E}a> <{E}p> "1" .\n', "2.nt": f"<{E}a> <{E}q> <{E}b> .\n<{E}a> <{E}p> <{E}b> .\n"}
+    assert graph_of(tmp_path, files).relations.tolist() == [E + "p", E + "q"]

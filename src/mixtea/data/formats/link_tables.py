@@ -23,15 +23,17 @@ IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 
 @dataclass(frozen=True, eq=False)
 class LinkTable(Table):
-    """`in_full` are the labels that the columns stand for: without prefixes, and plain where an IRI holds a label.
+    """`in_full` are the ids that the columns stand for: without prefixes, and plain where an IRI holds a plain id.
 
-    With `either_way` a link may stand the other way round: the format says that two are the same, not whose is first.
+    `rejected` (bool) are the rows that say two are not the same; None if no row does. With `either_way` a link may
+    stand the other way round: the format says that two are the same, not whose is first.
     """
 
     in_full: tuple[np.ndarray, ...] | None = None
     either_way: bool = False
     warnings: tuple[str, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    rejected: np.ndarray | None = None
 
 
 def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
@@ -40,7 +42,7 @@ def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
 
 
 def in_full(columns: Sequence[np.ndarray], prefixes: Mapping[str, str]) -> tuple[np.ndarray, ...]:
-    """The labels that IRIs and CURIEs stand for."""
+    """The ids that IRIs and CURIEs stand for."""
     found = []
     for column in columns:
         full = np.empty(len(column), dtype=object)
@@ -63,18 +65,18 @@ def left_out_warning(
 
 
 def find_ends(table: LinkTable, source: Graph, target: Graph) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """(indices [2, p], the labels they are for, which links are turned): each link the way in which more ends fit."""
-    straight, labels = np.stack([_find(source, table, 0), _find(target, table, 1)]), list(table.columns)
+    """(indices [2, p], the ids they are for, which links are turned): each link the way in which more ends fit."""
+    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), list(table.columns)
     if not table.either_way or (straight != UNKNOWN).all():
-        return straight, labels, np.zeros(len(table), dtype=bool)
+        return straight, ids, np.zeros(len(table), dtype=bool)
     back = np.stack([_find(source, table, 1), _find(target, table, 0)])
     turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
-    labels = [np.where(turned, labels[1 - side], labels[side]) for side in range(2)]
-    return np.where(turned, back, straight), labels, turned
+    ids = [np.where(turned, ids[1 - side], ids[side]) for side in range(2)]
+    return np.where(turned, back, straight), ids, turned
 
 
 def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
-    """The index of each label, as written or else in full; UNKNOWN or LEFT_OUT where there is none."""
+    """The index of each id, as written or else in full; UNKNOWN or LEFT_OUT where there is none."""
     written = table.columns[column]
     full = written if table.in_full is None else table.in_full[column]
     found = graph.find(written)

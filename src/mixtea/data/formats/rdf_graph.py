@@ -1,31 +1,34 @@
-"""An RDF file as a part of a graph: IRIs and blank nodes are entities, literals are attributes and names."""
+"""An RDF file as a part of a graph: IRIs and blank nodes are entities, literals are attribute values and labels."""
 
 from __future__ import annotations
 
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixtea.data.entity_table import Attributes
 from mixtea.data.formats.rdf import Statements, find_line
-from mixtea.data.names import NAMING, Names
+from mixtea.data.labels import Labels
 from mixtea.data.part import Part
+from mixtea.data.prefixes import BUILT_IN, expand
+from mixtea.data.text_column import TextBuilder, TextColumn
 from mixtea.errors import Problems
 
 if TYPE_CHECKING:
-    from pyoxigraph import Quad
+    from pyoxigraph import Literal, Quad
 
+UNTYPED = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of text that says no type
 RANDOM = re.compile(r"[0-9a-f]{24,32}")  # a name that the parser gives to a blank node without one
 OURS = re.compile(r"(f|anon)\d+\.")
 ALL_NAMED = frozenset({"N-Triples", "N-Quads"})
 
 
-def rdf_part(path: Path, kind: str, problems: Problems, *, languages: Sequence[str], file_number: int = 1) -> Part:
+def rdf_part(path: Path, kind: str, problems: Problems, *, file_number: int = 1) -> Part:
     """Read a file: entities and predicates in the order in which they come.
 
     The loop is what takes the time of reading: each term's text is asked for once and numbered by a dictionary.
@@ -34,8 +37,8 @@ def rdf_part(path: Path, kind: str, problems: Problems, *, languages: Sequence[s
 
     entities: defaultdict[str, int] = defaultdict(count().__next__)
     predicates: defaultdict[str, int] = defaultdict(count().__next__)
-    triples, attributes = array("q"), array("q")
-    names, blank = Names(languages), BlankNodes(file_number, anonymous=kind not in ALL_NAMED)
+    triples, literals = array("q"), Literals()
+    blank = BlankNodes(file_number, anonymous=kind not in ALL_NAMED)
     strange = 0
     statements = Statements(path, kind)
     subject: Any
@@ -44,34 +47,58 @@ def rdf_part(path: Path, kind: str, problems: Problems, *, languages: Sequence[s
         subject, value = quad.subject, quad.object
         value_kind = type(value)
         if type(subject) is NamedNode:
-            label = subject.value
+            head = subject.value
         elif type(subject) is BlankNode:
-            label = blank(subject.value)
+            head = blank(subject.value)
         else:
             strange += 1
             continue
         word = quad.predicate.value
         if value_kind is NamedNode:
-            triples.append(entities[label])
+            triples.append(entities[head])
             triples.append(predicates[word])
             triples.append(entities[value.value])
         elif value_kind is Literal:
-            attributes.extend((entities[label], predicates[word]))
-            if word in NAMING:
-                names.offer(label, word, value.value, value.language or "")
+            literals.add(entities[head], predicates[word], value)
         elif value_kind is BlankNode:
-            triples.extend((entities[label], predicates[word], entities[blank(value.value)]))
+            triples.extend((entities[head], predicates[word], entities[blank(value.value)]))
         else:
             strange += 1
     if strange:
         _report_triple_terms(path, kind, strange, problems)
-    return Part(
-        _labels(entities), _labels(predicates), _rows(triples, 3), _rows(attributes, 2), names.best, statements.prefixes
-    )
+    attributes = literals.attributes(list(predicates))
+    labels = Labels.of_attributes(attributes)
+    return Part(_words(entities), _words(predicates), _rows(triples), attributes, labels, statements.prefixes)
+
+
+class Literals:
+    """Collects attribute triples in columns."""
+
+    def __init__(self) -> None:
+        self.entity, self.predicate, self.language, self.datatype = (array("i") for _ in range(4))
+        self.value = TextBuilder()
+        self.languages: defaultdict[str, int] = defaultdict(count().__next__)
+        self.datatypes: defaultdict[str, int] = defaultdict(count().__next__)
+
+    def add(self, entity: int, predicate: int, literal: Literal) -> None:
+        self.entity.append(entity)
+        self.predicate.append(predicate)
+        self.value.append(literal.value)
+        self.language.append(self.languages[literal.language or ""])
+        self.datatype.append(self.datatypes[literal.datatype.value])
+
+    def attributes(self, predicates: list[str]) -> Attributes:
+        """The table; text without a language or datatype has "" for both."""
+        datatypes = ["" if name in UNTYPED else name for name in self.datatypes]
+        return Attributes(
+            np.array(self.entity, dtype=np.int32), TextColumn.coded(predicates, np.array(self.predicate)),
+            self.value.column(), TextColumn.coded(list(self.languages), np.array(self.language)),
+            TextColumn.coded(datatypes, np.array(self.datatype)),
+        )  # fmt: skip
 
 
 class BlankNodes:
-    """Labels for the blank nodes of one file that no other file of the side has, the same at every reading.
+    """Ids for the blank nodes of one file that no other file of the side has, the same at every reading.
 
     A name stays in the first file and gets the file's number in the others. Without a name (`[]`) it is a number.
 
@@ -89,14 +116,14 @@ class BlankNodes:
         return f"_:{name}" if self.file_number == 1 and not OURS.match(name) else f"_:f{self.file_number}.{name}"
 
 
-def _labels(numbered: dict[str, int]) -> np.ndarray:
-    labels = np.empty(len(numbered), dtype=object)
-    labels[:] = list(numbered)
-    return labels
+def _words(numbered: dict[str, int]) -> np.ndarray:
+    words = np.empty(len(numbered), dtype=object)
+    words[:] = list(numbered)
+    return words
 
 
-def _rows(flat: array[int], columns: int) -> np.ndarray:
-    return np.frombuffer(flat, dtype=np.int64).reshape(-1, columns) if flat else np.empty((0, columns), dtype=np.int64)
+def _rows(flat: array[int]) -> np.ndarray:
+    return np.frombuffer(flat, dtype=np.int64).reshape(-1, 3) if flat else np.empty((0, 3), dtype=np.int64)
 
 
 def _report_triple_terms(path: Path, kind: str, n: int, problems: Problems) -> None:

@@ -29,13 +29,16 @@ INLINE_ENTRY = re.compile(
 
 
 def read_sssom(path: Path, problems: Problems) -> LinkTable:
-    """The rows that say two are the same; what else the file says is left out with a warning."""
+    """The rows that say two are the same or, by `predicate_modifier` Not, that they are not; others are left out.
+
+    A warning tells of those.
+    """
     comments, table = _apart(text_lines(path, problems))
     own = curie_map(comments)
     prefixes = joined([own])
     rows = csv_rows(path, table, problems, delimiter="\t", lines_before=len(comments))
     places = _places(path, next(rows, None) or (len(comments) + 1, []))
-    links, lines, reasons = [], [], Counter[str]()
+    links, lines, rejected, reasons = [], [], [], Counter[str]()
     for line, row in rows:
         if len(row) != places["columns"]:
             wanted = f"Write {places['columns']} columns separated by tabs."
@@ -47,11 +50,13 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         else:
             links.append((row[places["subject_id"]], row[places["object_id"]]))
             lines.append(line)
+            rejected.append(_is_negated(row, places))
     if not links:
         todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
         raise UnreadableError(path, None, "", f"no links among its {reasons.total():,} other rows", todo)
     columns, warnings = columns_of(links), left_out_warning(path, "row", reasons)
-    return LinkTable(path, columns, np.array(lines), in_full(columns, prefixes), True, warnings, own)
+    full = in_full(columns, prefixes)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, np.array(rejected, dtype=bool))
 
 
 def curie_map(comments: Sequence[str]) -> dict[str, str]:
@@ -102,12 +107,14 @@ def _places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
 
 
 def _why_not(row: list[str], places: dict[str, int], prefixes: dict[str, str]) -> str:
-    """Why the row is no link; empty if it is one."""
+    """Why the row says nothing about two being the same; empty if it does."""
     subject, predicate, value = (row[places[name]] for name in NEEDED)
-    if "predicate_modifier" in places and row[places["predicate_modifier"]].strip().lower() == "not":
-        return f"Not {predicate}"
     if expand(predicate, prefixes) not in IDENTITY:
-        return predicate or "no predicate"
+        return f"{'Not ' * _is_negated(row, places)}{predicate or 'no predicate'}"
     if not subject or not value or NO_TERM in (subject, value):
         return "no id"
     return ""
+
+
+def _is_negated(row: list[str], places: dict[str, int]) -> bool:
+    return "predicate_modifier" in places and row[places["predicate_modifier"]].strip().lower() == "not"

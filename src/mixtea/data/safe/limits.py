@@ -7,16 +7,14 @@ made to break their reader. They hold for whatever is read while they are in for
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any
 
-from mixtea.errors import ConfigError
+from mixtea.fields import Fields, assignments, setting
 
 MIB = 1 << 20
 FREE = 16 * MIB  # what any file may unpack to, however small it is
@@ -24,7 +22,7 @@ ENVIRONMENT = "MIXTEA_LIMITS"  # tells the processes of `mixtea reproduce`
 
 
 def _limit(default: float, why: str, low: float, high: float) -> Any:
-    return dataclasses.field(default=default, metadata={"why": why, "low": low, "high": high})
+    return setting(default, why, low=low, high=high, allowed=f"from {low:,} to {high:,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,47 +58,20 @@ class Limits:
         "MiB of the file and of what is made of it", 0.1, 86400.0)  # fmt: skip
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, _checked(field, getattr(self, field.name)))
+        _LIMITS.check(self)
 
     def bytes_for(self, packed: int) -> int:
         """To how many bytes so many may unpack."""
         return min(int(self.max_gib * 1024 * MIB), max(FREE, self.max_expansion * packed))
 
 
-def _checked(field: dataclasses.Field[Any], value: Any) -> Any:
-    whole = TYPES[field.name] is int
-    if isinstance(value, float) and whole and value.is_integer():
-        value = int(value)
-    kinds = int if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
-        raise ConfigError(f"{field.name} must be a {'whole ' * whole}number, not {value!r}: {field.metadata['why']}.")
-    low, high = field.metadata["low"], field.metadata["high"]
-    if not low <= value <= high:
-        raise ConfigError(f"{field.name} must be from {low:,} to {high:,}, not {value!r}: {field.metadata['why']}.")
-    return value if whole else float(value)
-
-
-def parsed(assignments: Iterable[str]) -> Limits:
+def parsed(texts: Iterable[str]) -> Limits:
     """`name=value` of the command line, several of them, as limits.
 
     >>> parsed(["max_rows=1e6"]).max_rows
     1000000
     """
-    given: dict[str, float] = {}
-    for assignment in assignments:
-        name, equals, text = (part.strip() for part in assignment.partition("="))
-        if not equals:
-            raise ConfigError(f"{assignment!r} is not of the form name=value, as --limit needs it.")
-        if name not in TYPES:
-            near = difflib.get_close_matches(name, TYPES, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(TYPES)}."
-            raise ConfigError(f"There is no limit {name!r}. {hint}")
-        try:
-            given[name] = int(text) if text.isdecimal() and len(text) < 20 else float(text)
-        except ValueError:
-            raise ConfigError(f"{name} must be a number, not {text!r}.") from None
-    return Limits(**given)  # type: ignore[arg-type]
+    return Limits(**dict(map(_LIMITS.parse, texts)))
 
 
 def way_out(name: str) -> str:
@@ -113,7 +84,8 @@ def way_out(name: str) -> str:
 
 def in_force() -> Limits:
     """The limits that hold here: those applied, else those of the process that started this one, else the defaults."""
-    return _applied.get() or parsed(os.environ.get(ENVIRONMENT, "").split())
+    told = os.environ.get(ENVIRONMENT, "")
+    return _applied.get() or (parsed(told.split()) if told else DEFAULT)
 
 
 @contextmanager
@@ -130,8 +102,7 @@ def applied(limits: Limits | None) -> Iterator[None]:
 def also_in_new_processes(limits: Limits) -> Iterator[None]:
     """In the block these limits hold, and in the processes that it starts."""
     before = os.environ.get(ENVIRONMENT)
-    changed = (f"{name}={getattr(limits, name)}" for name in FIELDS)
-    os.environ[ENVIRONMENT] = " ".join(changed)
+    os.environ[ENVIRONMENT] = " ".join(assignments(dataclasses.asdict(limits)))
     try:
         with applied(limits):
             yield
@@ -150,6 +121,7 @@ def describe() -> str:
     return "\n".join(rows)
 
 
-FIELDS = {field.name: field for field in dataclasses.fields(Limits)}
-TYPES = get_type_hints(Limits)
+_LIMITS = Fields(Limits, "limit", "name=value, as --limit needs it")
+FIELDS = _LIMITS.by_name
 _applied: ContextVar[Limits | None] = ContextVar("limits", default=None)
+DEFAULT = Limits()

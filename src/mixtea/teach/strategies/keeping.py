@@ -3,48 +3,55 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from mixtea.compute.arrays import State, as_array, checked_rows
+from mixtea.compute.pairs import Pairs
 from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
-from mixtea.teach.state import State, as_array, checked_rows
-from mixtea.teach.strategies import Rows
 from mixtea.vote.votes import Votes
 
-FORWARD, BOTH_WAYS = 1, 3  # the bits of the two directions
+BOTH_WAYS = ("forward", "backward")
 
 
 class KeepingStrategy(ABC):
-    """Every `teaching_every` epochs the student proposes pairs, which it then learns like links."""
+    """Every `teaching_every` epochs the student proposes pairs of the unlabelled `rows`, which it learns like links."""
 
-    asks, learned_as = "student", "links"
-    voters = BOTH_WAYS  # the bits of who agrees on a pair
+    named: tuple[str, ...] = BOTH_WAYS  # who agrees on a pair
 
-    def __init__(self, config: Config, rows: Rows) -> None:
-        self.config, self.rows = config, rows
+    def __init__(self, config: Config, rows: tuple[Tensor, Tensor], rejected: Pairs | None = None) -> None:
+        self.config, self.rows, self.rejected = config, rows, rejected
         self.held = rows[0].new_empty(2, 0)  # places in the rows of both sides
 
     def due(self, epoch: int) -> bool:
         return epoch > 1 and (epoch - 1) % self.config.teaching_every == 0
 
-    def state(self) -> State:
+    @property
+    def links(self) -> Tensor:
+        """[p, 2]: the pairs held, in joint numbers."""
+        return torch.stack([side[held] for side, held in zip(self.rows, self.held, strict=True)], dim=1)
+
+    def state_dict(self) -> State:
         return {"source": as_array(self.held[0]), "target": as_array(self.held[1])}
 
-    def restore(self, state: State) -> None:
+    def load_state_dict(self, state: State) -> None:
         sides = zip(("source", "target"), self.rows, strict=True)
         self.held = torch.stack([checked_rows(state[name], len(side), side) for name, side in sides])
 
     @torch.no_grad()
-    def votes(self, vectors: Tensor, epoch: int, weights: Sequence[float]) -> Votes:
+    def propose_anew(self, vectors: Tensor) -> Votes:
+        """Revise the pairs by the student's vectors [n, d] of all entities; they are votes of the two directions."""
         source, target = unit_rows(vectors, *self.rows)
         with fast_products(self.config.fast_products):
             self.held = self.revised(source, target)
-        bits = torch.full_like(self.held[0], self.voters)
+        if self.rejected is not None:
+            self.held = self.held[:, ~self.rejected.find(*self.held)[1]]
+        agrees = torch.tensor([name in self.named for name in self.config.voters], device=source.device)
         shape = (len(source), len(target))
-        return Votes(self.held[0], self.held[1], source.new_ones(len(bits)), shape, bits)
+        ones = source.new_ones(self.held.shape[1])
+        return Votes(self.held[0], self.held[1], ones, shape, agrees.expand(len(ones), len(agrees)))
 
     def revised(self, source: Tensor, target: Tensor) -> Tensor:
         """[2, p]: the pairs held before and the new ones, for unit vectors of all unlabelled rows."""

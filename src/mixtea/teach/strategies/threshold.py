@@ -5,13 +5,13 @@ from __future__ import annotations
 from torch import Tensor
 
 from mixtea.compute.similarity import best_both_ways
-from mixtea.teach.strategies.keeping import FORWARD, KeepingStrategy
+from mixtea.teach.strategies.keeping import KeepingStrategy
 
 
 class ThresholdSelfTraining(KeepingStrategy):
     """The nearest target of every source, where their cosine reaches `teaching_threshold`; two may share a target."""
 
-    voters = FORWARD
+    named = ("forward",)
 
     def propose(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         best = best_both_ways(source, target, mib=self.config.block_mib)

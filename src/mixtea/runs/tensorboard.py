@@ -7,10 +7,12 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from mixtea.compute.torchrun import is_first
 from mixtea.errors import MissingExtraError
 from mixtea.runs.atomic import clear_errors
 from mixtea.text import visible
@@ -50,14 +52,12 @@ class TensorBoard:
     Of several processes only the first writes.
     """
 
-    def __init__(self, folder: str | Path | None) -> None:
+    def __init__(self, folder: PathLike[str] | str | None) -> None:
         self.folder = folder
         self._writer: Any = None
         self._hook = threading.excepthook
 
     def __enter__(self) -> TensorBoard:
-        from mixtea.compute.distributed import is_first
-
         if self.folder is None:
             return self
         try:

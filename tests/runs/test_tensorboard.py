@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from mixtea import MixTEA, cli
 from mixtea.errors import MissingExtraError, RunError
-from mixtea.measure.tensorboard import TensorBoard, tag
+from mixtea.runs.tensorboard import TensorBoard, tag
 
 SHORT = dict(max_epochs=4, validate_every=2, entity_dim=16, relation_dim=8, propagation_rounds=1, device="cpu")
 
@@ -81,7 +81,8 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_only_the_first_process_writes(tmp_path, monkeypatch):
-    monkeypatch.setattr("mixtea.compute.distributed.is_first", lambda: False)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
     with TensorBoard(tmp_path / "none") as board:
         board({"epoch": 1, "loss": 2.0})
     assert not (tmp_path / "none").exists()

@@ -1,0 +1,29 @@
+"""Where to compute."""
+
+from __future__ import annotations
+
+import platform
+
+import torch
+
+from mixtea.compute import distributed
+from mixtea.errors import ConfigError
+
+
+def choose_device(name: str) -> torch.device:
+    """auto is CUDA where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(distributed.local_device() if name == "cuda" else name)
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError(f"{device.type} is not supported")
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        why = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} cannot be used here: {why}. Choose cpu or auto.") from None
+    return device
+
+
+def describe_device(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU ({platform.machine()})"

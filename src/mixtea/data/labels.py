@@ -1,0 +1,82 @@
+"""What people read in place of an entity's id: all its labels, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from mixtea.data.entity_table import Attributes, EntityTable
+from mixtea.data.prefixes import BUILT_IN, expand
+from mixtea.data.text_column import TextColumn
+
+OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
+NAMING = ("rdfs:label", "skos:prefLabel", "foaf:name", "schema:name", "sdo:name")
+ALTERNATIVE = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
+SYNONYMS = ("hasExactSynonym", "hasSynonym", "hasRelatedSynonym")
+RANKS = {  # of the predicates whose values are labels, the best first
+    iri: rank
+    for rank, iri in enumerate(
+        [*(expand(name, BUILT_IN) for name in NAMING + ALTERNATIVE), *(OBO_IN_OWL + name for name in SYNONYMS)]
+    )
+}
+LANGUAGES = ("en", "")
+
+
+@dataclass(frozen=True, eq=False)
+class Labels(EntityTable):
+    """`language` is a tag in small letters, "" for none; `rank` says how good the predicate is, 0 the best.
+
+    >>> found = Labels.from_columns([0, 0], ["Hund", "dog"], ["de", "en"]).as_set()
+    >>> found.text.tolist(), found.language.tolist()
+    (['dog', 'Hund'], ['en', 'de'])
+    """
+
+    KINDS: ClassVar = {"entity": np.int32, "text": TextColumn, "language": TextColumn, "rank": np.uint8}
+    text: TextColumn
+    language: TextColumn
+    rank: np.ndarray
+
+    @classmethod
+    def of_entities(cls, entity: Sequence[int] | np.ndarray, text: Sequence[str] | np.ndarray) -> Self:
+        """Labels without a language, the best there are; a blank text is no label."""
+        return cls.from_columns(entity, text)._that_can_be_read()
+
+    @classmethod
+    def of_attributes(cls, attributes: Attributes) -> Self:
+        """Those that attribute triples state; a blank text is no label."""
+        ranks = np.array([RANKS.get(word, -1) for word in attributes.predicate.texts()], dtype=np.int64)
+        rank = ranks[attributes.predicate.codes]
+        rows = np.flatnonzero(rank >= 0)
+        language = attributes.language.take(rows)
+        tags = TextColumn.from_texts(tag.lower() for tag in language.texts())
+        language = TextColumn(tags.data, tags.offsets, tags.codes[language.codes])
+        text = attributes.value.take(rows).compact()
+        return cls(attributes.entity[rows], text, language, rank[rows].astype(np.uint8))._that_can_be_read()
+
+    def _that_can_be_read(self) -> Self:
+        blank = np.array([not text.strip() for text in self.text.texts()], dtype=bool)
+        return self.take(~blank[self.text.codes]) if blank.any() else self
+
+    def as_set(self, languages: Sequence[str] = LANGUAGES) -> Self:
+        """Each label once, by entity, the one to show first: names before alternatives, then by language.
+
+        Then by its tag, by predicate and by the alphabet, so that it does not matter in which order they come.
+        """
+        tags = self.language.texts()
+        wanted = np.array([_place(tag, languages) for tag in tags], dtype=np.int64)
+        keys = (
+            self.text.ranks()[self.text.codes], self.rank, self.language.ranks()[self.language.codes],
+            wanted[self.language.codes], self.rank >= len(NAMING), self.entity,
+        )  # fmt: skip
+        return self.take(np.lexsort(keys)).once("entity", "text", "language")
+
+
+def _place(tag: str, languages: Sequence[str]) -> int:
+    """The place of a language among the wanted ones; `en` also wants `en-gb`, the empty one text without any."""
+    for place, wanted in enumerate(language.lower() for language in languages):
+        if tag == wanted or (wanted and tag.startswith(wanted + "-")):
+            return place
+    return len(languages)

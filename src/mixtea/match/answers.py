@@ -1,0 +1,161 @@
+"""What a run concludes: candidates of every source and one decision about it, as plain arrays. No torch.
+
+Computed once at the end of a training and stored in its run folder; everything that is asked later is read from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from mixtea.data.task import Task
+from mixtea.match.candidates import Candidates
+from mixtea.match.mapping import COLUMNS, Mapping
+from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+from mixtea.vote.known import KnownPairs
+from mixtea.vote.trace import voter_texts
+
+STORED = 20  # candidates of a source
+DECISIONS = ("", "mapped", "no counterpart", "given")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """For p sources their k best targets, each array [p, k]: targets, what ranks them, the belief.
+
+    `likelihood` is how often such a candidate is right if there is a counterpart, `counterpart` [p] how likely there is
+    one. `named` [p, k, v] says which voters favour it, `chosen` where no other source has a greater belief in the
+    target, `silent` where nobody has an opinion.
+    """
+
+    target: np.ndarray
+    score: np.ndarray
+    belief: np.ndarray
+    named: np.ndarray
+    chosen: np.ndarray
+    silent: np.ndarray
+    likelihood: np.ndarray
+    counterpart: np.ndarray
+
+    def probability(self, k: int) -> np.ndarray:
+        """[p, k], of the first k: right if there is a counterpart; further ones share what the first one leaves."""
+        found = self.likelihood[:, :k] * self.counterpart[:, None]
+        left, others = self.counterpart[:, None] - found[:, :1], found[:, 1:]
+        others *= np.minimum(1.0, left / np.maximum(others.sum(axis=1, keepdims=True), 1e-12))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The k best targets of each source in `free` (those without a training link), and the decision about it.
+
+    `ranked` are the candidates by the run's decoder. `decided` holds the two best of each where validation links are
+    given and each target is given once, `is_free` [p] whether the first of them is not another one's. `scores` are each
+    opinion's of the ranked candidates, NaN where it has none.
+    """
+
+    task: Task
+    voter_names: tuple[str, ...]
+    free: np.ndarray
+    ranked: Ranked
+    scores: dict[str, np.ndarray]
+    decided: Ranked
+    is_free: np.ndarray
+
+    def candidates(self, k: int) -> Candidates:
+        """The k best of each source; all that are stored if there are fewer."""
+        found, k = self.ranked, min(k, self.ranked.target.shape[1])
+        parts = (found.target[:, :k], found.score[:, :k], found.probability(k), found.named[:, :k], found.counterpart)
+        return Candidates(self.task.source, self.task.target, self.free, *parts, self.voter_names)
+
+    def mapping(self, *, abstain: bool = True, with_given: bool = False) -> Mapping:
+        """One decision for each source without a given link, every target given once."""
+        return decided_mapping(
+            self.task, self.voter_names, self.free, self.decided, self.is_free, abstain=abstain, with_given=with_given
+        )
+
+    @cached_property
+    def decisions(self) -> np.ndarray:
+        """uint8 [p, k], places in DECISIONS: at the target that the source is given, else at the first candidate."""
+        lost, doubted, given = _verdicts(self.task, self.free, self.decided, self.is_free, abstain=True)
+        found: np.ndarray = np.zeros(self.ranked.target.shape, dtype=np.uint8)
+        mapped = ~(lost | doubted | given)
+        found[(self.ranked.target == self.decided.target[:, :1]) & mapped[:, None]] = DECISIONS.index("mapped")
+        if found.shape[1]:
+            found[lost | doubted, 0] = DECISIONS.index("no counterpart")
+            found[given, 0] = DECISIONS.index("given")
+        return found
+
+    def mapping_scores(self, links: np.ndarray, *, complete: bool = False, abstain: bool = True) -> dict[str, float]:
+        """Precision, recall and F1 of the mapping on links [p, 2]; with `complete` nothing else has a counterpart."""
+        pairs, truth = self.mapping(abstain=abstain).pairs(), linked_ids(self.task, links)
+        return mapping_scores(pairs, truth, complete=complete)
+
+    def threshold_curve(self, links: np.ndarray, *, complete: bool = False) -> pd.DataFrame:
+        """The scores of the mapping by the least probability that is asked for, instead of what was decided."""
+        pairs, truth = self.mapping(abstain=False).pairs(), linked_ids(self.task, links)
+        return threshold_curve(pairs, truth, complete=complete)
+
+    def known(self) -> KnownPairs:
+        """What explanations are made of."""
+        k = self.ranked.target.shape[1]
+        scores = {name: values.ravel() for name, values in self.scores.items()}
+        return KnownPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
+
+
+def _verdicts(
+    task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """bool [p]: sources whose target nobody has an opinion on or is another's; that rather have none; with a link."""
+    best = found.probability(found.target.shape[1])[:, 0]
+    doubted = (1 - found.counterpart > best) if abstain else np.zeros(len(best), dtype=bool)
+    return found.silent[:, 0] | ~is_free, doubted, np.isin(free, task.valid[:, 0])
+
+
+def decided_mapping(
+    task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool,
+    with_given: bool,
+) -> Mapping:  # fmt: skip
+    """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`."""
+    lost, doubted, given = _verdicts(task, free, found, is_free, abstain=abstain)
+    probability, has_second = found.probability(found.target.shape[1]), found.target.shape[1] > 1
+    none, best = lost | doubted, probability[:, 0]
+    first = task.target.ids[found.target[:, 0]].astype(object)
+    voters = voter_texts(found.named[:, 0], names)
+    first[none], voters[none] = None, ""
+    frame = pd.DataFrame(
+        {
+            "source": task.source.ids[free],
+            "target": pd.Series(first, dtype=object),
+            "probability": np.select(
+                [found.silent[:, 0], lost, doubted], [np.nan, 1 - best, 1 - found.counterpart], best
+            ),
+            "runner_up": task.target.ids[found.target[:, 1]] if has_second else None,
+            "runner_up_probability": probability[:, 1] if has_second else 0.0,
+            "voters": voters,
+            "given": False,
+        },
+        columns=list(COLUMNS),
+    )
+    frame = frame[~given]
+    if with_given:
+        frame = pd.concat([given_links(task), frame])
+    return Mapping(task.source, task.target, frame.reset_index(drop=True))
+
+
+def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
+    """Links [p, 2] as ids, without those whose source has a given link: a mapping says nothing of it."""
+    given = np.concatenate([task.train, task.valid])
+    links = links[~np.isin(links[:, 0], given[:, 0])]
+    return pd.DataFrame({"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]})
+
+
+def given_links(task: Task) -> pd.DataFrame:
+    """The training and validation links as rows of a mapping."""
+    links = np.concatenate([task.train, task.valid])
+    names = {"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]}
+    others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
+    return pd.DataFrame(names).assign(**others).astype({"runner_up": object})

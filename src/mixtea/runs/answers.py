@@ -1,0 +1,125 @@
+"""What a run concludes, as arrays of its folder and back: candidates.safetensors and mapping.safetensors. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mixtea.config import Config
+from mixtea.data.checks import check_finite, check_lengths, check_within
+from mixtea.data.task import Task
+from mixtea.match.answers import DECISIONS, STORED, Answers, Ranked
+from mixtea.runs.untrusted import Form
+
+Arrays = Mapping[str, np.ndarray]
+PREFIX = "score."  # of an opinion's scores
+LARGEST = 1e10  # of a score: what nobody considered has a very low one
+
+
+def candidate_arrays(answers: Answers) -> dict[str, np.ndarray]:
+    """A row a candidate, source by source, best first."""
+    found, (p, k) = answers.ranked, answers.ranked.target.shape
+    columns = {
+        "source": answers.free.astype(np.int32).repeat(k),
+        "target": found.target.astype(np.int32).ravel(),
+        "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), p),
+        "score": found.score.ravel(),
+        "belief": found.belief.ravel(),
+        "likelihood": found.likelihood.ravel(),
+        "probability": found.probability(k).ravel(),
+        "decision": answers.decisions.ravel(),
+        **_bits(found, p * k),
+    }
+    columns |= {f"{PREFIX}{name}": values.ravel() for name, values in answers.scores.items()}
+    return {name: np.ascontiguousarray(column) for name, column in columns.items()}
+
+
+def mapping_arrays(answers: Answers) -> dict[str, np.ndarray]:
+    """A row a source: its two best targets where each is given once, and what decides about it."""
+    found, p = answers.decided, len(answers.free)
+    columns = {
+        "source": answers.free.astype(np.int32),
+        "target": found.target.astype(np.int32),
+        "likelihood": found.likelihood,
+        "counterpart": found.counterpart,
+        "counterpart_of_candidates": answers.ranked.counterpart,
+        "is_free": answers.is_free.astype(np.uint8),
+        "belief": found.belief,
+        **{name: bits.reshape(p, -1, bits.shape[1]) for name, bits in _bits(found, found.target.size).items()},
+    }
+    return {name: np.ascontiguousarray(column) for name, column in columns.items()}
+
+
+def _bits(found: Ranked, n: int) -> dict[str, np.ndarray]:
+    """What is true or not, eight to a byte: who favours a candidate, whether it is chosen and silent."""
+    return {
+        "voters": np.packbits(found.named.reshape(n, -1), axis=1),
+        "flags": np.packbits(np.stack([found.chosen.ravel(), found.silent.ravel()], axis=1), axis=1),
+    }
+
+
+def candidate_forms(names: Sequence[str], config: Config, real: str) -> dict[str, Form]:
+    """The arrays of candidates.safetensors, with the opinions that it names."""
+    n_voters = len(config.deciding_voters)
+    forms: dict[str, Form] = dict.fromkeys(("source", "target", "rank"), ("I32", (None,)))
+    forms |= dict.fromkeys(("likelihood", "probability"), ("F64", (None,)))
+    forms |= {"score": (real if config.only_student_decodes else "F64", (None,))}  # the student's nearness as it is
+    forms |= {"belief": (real, (None,)), "decision": ("U8", (None,))}
+    forms |= {"voters": ("U8", (None, -(-n_voters // 8))), "flags": ("U8", (None, 1))}
+    scores = (name for name in names if name.startswith(PREFIX) and name.removeprefix(PREFIX).isidentifier())
+    return forms | dict.fromkeys(scores, (real, (None,)))
+
+
+def mapping_forms(real: str, n_voters: int, task: Task) -> dict[str, Form]:
+    k = min(2, task.target.n_entities)
+    forms: dict[str, Form] = {
+        "source": ("I32", (None,)),
+        "target": ("I32", (None, k)),
+        "likelihood": ("F64", (None, k)),
+    }
+    forms |= dict.fromkeys(("counterpart", "counterpart_of_candidates"), ("F64", (None,)))
+    forms |= {"is_free": ("U8", (None,)), "belief": (real, (None, k))}
+    return forms | {"voters": ("U8", (None, k, -(-n_voters // 8))), "flags": ("U8", (None, k, 1))}
+
+
+def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Config) -> Answers:
+    """Answers from arrays of the right forms, whoever wrote them; ValueError if they are not about this task."""
+    check_lengths(candidates)
+    check_lengths(mapping)
+    free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
+    p, k = len(free), min(STORED, task.target.n_entities)
+    ranks = np.tile(np.arange(1, k + 1), p)
+    if not (np.array_equal(mapping["source"], free) and np.array_equal(candidates["source"], free.repeat(k))):
+        raise ValueError("the answers are not about the sources without a training link")
+    if not np.array_equal(candidates["rank"], ranks):
+        raise ValueError("the candidates are not ranked from 1 on")
+    for arrays in (candidates, mapping):
+        check_within(arrays["target"], task.target.n_entities, "a candidate's target")
+    check_within(candidates["decision"], len(DECISIONS), "a decision")
+    for arrays in (candidates, mapping):
+        for name, values in arrays.items():
+            if values.dtype.kind == "f":
+                check_finite(name, values, LARGEST, or_nan=name.startswith(PREFIX))
+    for arrays, names in ((candidates, ("likelihood", "probability")), (mapping, ("likelihood", "counterpart"))):
+        if any((arrays[name] < 0).any() or (arrays[name] > 1).any() for name in names):
+            raise ValueError("a probability is not between 0 and 1")
+    counterpart = mapping["counterpart_of_candidates"]
+    shape, voters = (p, k), config.deciding_voters
+    ranked = _ranked(candidates, shape, len(voters), candidates["score"].reshape(shape), counterpart)
+    decided = _ranked(
+        mapping, mapping["target"].shape, len(voters), mapping["belief"].astype(float), mapping["counterpart"]
+    )
+    scores = {n.removeprefix(PREFIX): v.reshape(shape) for n, v in candidates.items() if n.startswith(PREFIX)}
+    return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool))
+
+
+def _ranked(
+    arrays: Arrays, shape: tuple[int, ...], n_voters: int, score: np.ndarray, counterpart: np.ndarray
+) -> Ranked:
+    target, belief, likelihood = (arrays[name].reshape(shape) for name in ("target", "belief", "likelihood"))
+    flags = np.unpackbits(arrays["flags"].reshape(-1, 1), axis=1, count=2).astype(bool)
+    voters = arrays["voters"].reshape(-1, arrays["voters"].shape[-1])
+    named = np.unpackbits(voters, axis=1, count=n_voters).astype(bool).reshape(*shape, n_voters)
+    chosen, silent = (flags[:, i].reshape(shape) for i in (0, 1))
+    return Ranked(target.astype(np.int64), score, belief, named, chosen, silent, likelihood, counterpart)

@@ -1,0 +1,55 @@
+"""A run as it was decided: candidates, mapping, scores and explanations from its folder, at once and without torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mixtea.config import Config
+from mixtea.data.task import PathOrStr, Task
+from mixtea.match.answers import STORED, Answers
+from mixtea.match.candidates import Candidates
+from mixtea.match.explain import explained
+from mixtea.match.mapping import Mapping
+from mixtea.runs.folder import read_conclusions
+
+
+class StoredRun:
+    """What a run folder has concluded. Whatever else is asked must be computed, by `MixTEA.load`.
+
+    `task_` and `config` are those of the training, `metrics_` the scores of its own test links, `answers_` all of it.
+    """
+
+    def __init__(self, folder: PathOrStr) -> None:
+        found = read_conclusions(Path(folder))
+        self.task_: Task = found.task
+        self.config: Config = found.config
+        self.answers_: Answers = found.answers
+        self.metrics_, self.about = found.metrics, found.about
+
+    @staticmethod
+    def holds(k: int) -> bool:
+        """Whether so many candidates of a source are stored."""
+        return k <= STORED
+
+    def predict(self, k: int = 10) -> Candidates:
+        """The k best candidates of every source without a training link, as many as are stored."""
+        return self.answers_.candidates(k)
+
+    def map(self, *, abstain: bool = True, with_given: bool = False) -> Mapping:
+        """The decision about every source without a given link, every target given once."""
+        return self.answers_.mapping(abstain=abstain, with_given=with_given)
+
+    def score_mapping(self, links: np.ndarray, *, complete: bool = False) -> dict[str, float]:
+        """Precision, recall and F1 of the mapping on links [p, 2]."""
+        return self.answers_.mapping_scores(links, complete=complete)
+
+    def threshold_curve(self, links: np.ndarray, *, complete: bool = False) -> pd.DataFrame:
+        """The scores of the mapping by the least probability that is asked for."""
+        return self.answers_.threshold_curve(links, complete=complete)
+
+    def explain(self, source: int, target: int) -> pd.DataFrame:
+        """What each voter has to say for a pair, by numbers in their own graphs: voter, what, weight."""
+        return explained(self.answers_, self.config, self.about["voter_packages"], source, target)

@@ -1,0 +1,153 @@
+"""Which matched neighbours speak for a pair, from plain arrays: one local step of neighbour agreement. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mixtea.data.joint import joint_triples, relation_numbers
+from mixtea.data.task import Task
+from mixtea.vote.known import KnownPairs
+from mixtea.vote.voter import Evidence, Voter
+
+MANY = 200  # neighbours through one relation, from which on a single one says nothing
+FLOOR = 0.1  # a weaker belief is not listened to
+ALIKE = 0.02  # relations less alike than this do not speak
+AT_ONCE = 1_000_000  # pairs of triples held at a time
+SHOWN = 10  # neighbours that an explanation names
+
+
+class Speaking(NamedTuple):
+    """Triples (a, r, x) and (b, r', y) that speak for (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
+
+    source: np.ndarray
+    target: np.ndarray
+    kind: np.ndarray
+    other_kind: np.ndarray
+    weight: np.ndarray
+
+
+class Neighbourhood:
+    """The triples of both graphs walked both ways, the links, and what is believed of further pairs."""
+
+    def __init__(self, task: Task, known: KnownPairs, *, shared_relations: bool = True) -> None:
+        self.n_source = task.source.n_entities
+        (head, relation, tail), n_relations = joint_triples(
+            task.source, task.target, shared_relations=shared_relations
+        )  # fmt: skip
+        self.n, self.n_kinds = self.n_source + task.target.n_entities, 2 * n_relations
+        steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
+        steps = np.unique(steps, axis=0)
+        _, place, count = np.unique(steps[:, 0] * self.n_kinds + steps[:, 1], return_inverse=True, return_counts=True)
+        kept = count[place] <= MANY
+        self.near, self.kind, self.far = np.ascontiguousarray(steps[kept].T)
+        self.count = count[place][kept]
+        self.start = np.searchsorted(self.near, np.arange(self.n + 1))
+        strong = known.belief > FLOOR
+        self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
+        self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
+        self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
+
+    def score(self, source: int, target: int) -> float:
+        """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
+        return float(np.log1p(self.speaking(source, target).weight.sum()))
+
+    def speaking(self, source: int, target: int, above: float = FLOOR) -> Speaking:
+        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
+        ours, theirs = (np.flatnonzero(self.far == end) for end in (source, target + self.n_source))
+        believed = np.isin(self.source, self.near[ours]) & np.isin(self.target, self.near[theirs])
+        rows = [
+            (i, j, self.belief[pair])
+            for pair in np.flatnonzero(believed & (self.belief > above)).tolist()
+            for i in ours[self.near[ours] == self.source[pair]].tolist()
+            for j in theirs[self.near[theirs] == self.target[pair]].tolist()
+        ]
+        first, second = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
+        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
+        weight = np.array([row[2] for row in rows]) * meaning * few
+        kept = meaning > ALIKE
+        ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
+        return Speaking(*(part[kept] for part in ends))
+
+    def _meaning(self, key: np.ndarray) -> np.ndarray:
+        """How alike two relations are, by r * n_kinds + r'."""
+        keys, values = self._alike
+        if not len(keys):
+            return np.zeros(len(key))
+        place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where(keys[place] == key, values[place], 0.0)
+
+    @cached_property
+    def _alike(self) -> tuple[np.ndarray, np.ndarray]:
+        """The belief in triples of r that meet triples of r', over the geometric mean of what both could have met."""
+        pair = self.source * self.n + self.target
+        order = np.argsort(pair, kind="stable")
+        keys, totals = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+        for weight, first, second in self._steps():
+            wanted = self.far[first] * self.n + self.far[second]
+            place = np.minimum(np.searchsorted(pair[order], wanted), len(pair) - 1)
+            found = pair[order][place] == wanted
+            keys.append((self.kind[first] * self.n_kinds + self.kind[second])[found])
+            totals.append(weight[found] * self.belief[order][place[found]])
+        key, where = np.unique(np.concatenate(keys), return_inverse=True)
+        total = np.bincount(where, np.concatenate(totals), minlength=len(key))
+        matched = np.bincount(np.r_[self.source, self.target], np.r_[self.belief, self.belief], minlength=self.n)
+        could = np.minimum(matched, 1)[self.near] * np.minimum(matched, 1)[self.far]
+        ours = self.near < self.n_source
+        sides = [np.bincount(self.kind[part], could[part], minlength=self.n_kinds) for part in (ours, ~ours)]
+        most = (sides[0][key // self.n_kinds] + 1) * (sides[1][key % self.n_kinds] + 1)
+        return key, np.minimum(total / np.sqrt(most), 1)
+
+    def _steps(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """(belief, triple of the source graph, triple of the target graph) for all triples at believed pairs."""
+        n_first, n_second = (self.start[ends + 1] - self.start[ends] for ends in (self.source, self.target))
+        ends = np.cumsum(n_first * n_second)
+        for begin in range(0, int(ends[-1]) if len(ends) else 0, AT_ONCE):
+            step = np.arange(begin, min(begin + AT_ONCE, int(ends[-1])))
+            pair = np.searchsorted(ends, step, side="right")
+            step = step - (ends[pair] - (n_first * n_second)[pair])
+            wide = n_second[pair]
+            first, second = self.start[self.source[pair]] + step // wide, self.start[self.target[pair]] + step % wide
+            yield self.belief[pair], first, second
+
+
+def matched_neighbours(voter: Voter, source: int, target: int, above: float = FLOOR) -> list[Evidence]:
+    """What speaks for a pair in words, the strongest first: the neighbours, and the relations that lead to them."""
+    if voter.known is None:
+        return []
+    held = voter.__dict__.get("_neighbourhood")
+    if held is None or held[0] is not voter.known:
+        held = (voter.known, Neighbourhood(voter.task, voter.known, shared_relations=voter.config.shared_relations))
+        voter.__dict__["_neighbourhood"] = held
+    speaking = held[1].speaking(source, target, above)
+    names = _relation_names(voter.task, voter.config.shared_relations)
+    return [
+        Evidence(_words(voter.task, names, speaking, i), float(speaking.weight[i]))
+        for i in np.argsort(-speaking.weight, kind="stable")[:SHOWN].tolist()
+    ]
+
+
+def _words(task: Task, names: list[str], speaking: Speaking, i: int) -> str:
+    """`capital: Rome ~ capitale: Rome`, each seen from its end of the pair."""
+    ends = (task.source.display(int(speaking.source[i])), task.target.display(int(speaking.target[i])))
+    relations = (_relation(names, int(kind[i])) for kind in (speaking.kind, speaking.other_kind))
+    return " ~ ".join(f"{relation}: {end}" for end, relation in zip(ends, relations, strict=True))
+
+
+def _relation(names: list[str], kind: int) -> str:
+    """The relation by which the pair's end reaches the neighbour, which reaches it by `kind`."""
+    return names[kind // 2] if kind % 2 else f"inverse of {names[kind // 2]}"
+
+
+def _relation_names(task: Task, shared: bool) -> list[str]:
+    """The joint relations by number, as people read them."""
+    numbers, n = relation_numbers(task.source, task.target, shared)
+    names = [""] * n
+    for graph, of in zip((task.source, task.target), numbers, strict=True):
+        for label, number in zip(graph.relations.tolist(), of.tolist(), strict=True):
+            names[number] = names[number] or graph.shorten(str(label))
+    return names

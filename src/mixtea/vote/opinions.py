@@ -1,0 +1,129 @@
+"""Opinions about candidates: each voter's scores, what they add up to, the belief behind it, and whose favourites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mixtea.compute.arrays import State, as_arrays, as_tensors, checked_rows
+from mixtea.compute.pairs import LEAST, Pairs, pairs_of_keys
+from mixtea.config import Config
+from mixtea.data.checks import check_numbers, check_scores
+from mixtea.vote.normalise import csls, sinkhorn
+from mixtea.vote.open_entities import EntityPairs, OpenEntities
+from mixtea.vote.voter import Belief, Voter
+
+Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
+Ask = Callable[[Voter, EntityPairs, Belief | None], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What a council thinks: candidates among the open entities, the scores of each opinion, the belief.
+
+    `total` are the scores added up by the voters' weights.
+    """
+
+    pairs: Pairs
+    scores: Scores
+    belief: Tensor
+    total: Tensor
+    weights: dict[str, float]
+
+    def state_dict(self) -> State:
+        tensors = as_arrays({"key": self.pairs.key, "belief": self.belief, "total": self.total})
+        return tensors | {"scores": as_arrays(self.scores), "weights": self.weights}
+
+
+def opinions_of_state(state: State, shape: tuple[int, int], like: Tensor, precision: str) -> Opinions:
+    """Opinions from a `state_dict`; ValueError if they are not numbers about pairs of so many rows."""
+    check_numbers(state["weights"].values())
+    for name in ("belief", "total"):
+        check_scores(name, state[name], precision)
+    for name, scores in state["scores"].items():
+        check_scores(name, scores, precision, or_nan=True)
+    pairs = pairs_of_keys(checked_rows(state["key"], shape[0] * shape[1], like), shape)
+    scores = as_tensors(state["scores"], like.device)
+    belief, total = as_tensors({"belief": state["belief"], "total": state["total"]}, like.device).values()
+    if any(part.shape != (len(pairs),) for part in (belief, total, *scores.values())):
+        raise ValueError("opinions of different lengths")
+    return Opinions(pairs, scores, belief, total, dict(state["weights"]))
+
+
+def settle(
+    pairs: Pairs, entities: OpenEntities, scores: Scores, weights: dict[str, float], voters: Sequence[Voter], ask: Ask,
+    config: Config, before: Belief | None, rounds: int,
+) -> Opinions:  # fmt: skip
+    """Add the scores, normalise them to a belief, and let those voters who listen judge by it, `rounds` times.
+
+    At first they judge by the belief before; without one, by that of the other voters.
+    """
+    scores, asked = dict(scores), EntityPairs(pairs, entities)
+    scale = scales(voters, weights)
+    total = total_score(scores, scale)
+    belief = believed(pairs, total, config)
+    listeners = [voter for voter in voters if voter.listens]
+    held = before or Belief(asked, belief)
+    for _ in range(rounds if listeners else 0):
+        scores |= {voter.opinion: ask(voter, asked, held) for voter in listeners}
+        total = total_score(scores, scale)
+        belief = believed(pairs, total, config)
+        held = Belief(asked, belief)
+    return Opinions(pairs, scores, belief, total, weights)
+
+
+def scales(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, float]:
+    """What each opinion is multiplied by: the voter's weight by the validation links, times its own."""
+    return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.weight() for voter in voters}
+
+
+def total_score(scores: Mapping[str, Tensor], scale: Mapping[str, float]) -> Tensor:
+    """The weighted mean of the scores of those who speak, times the weight of all: sum_k w_k s_k where all speak.
+
+    Silence so changes nothing: a pair is judged by those who have an opinion. Somebody speaks about each pair.
+    """
+    names = sorted(scores)  # one order, so that sums round alike
+    parts = [scale[name] * scores[name] for name in names]
+    spoken = [~scores[name].isnan() for name in names]
+    total = torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+    if all(bool(speaks.all()) for speaks in spoken):
+        return total
+    total = torch.stack([part.nan_to_num(0.0) for part in parts]).sum(0)
+    heard = torch.stack([scale[n] * speaks.to(total.dtype) for n, speaks in zip(names, spoken, strict=True)]).sum(0)
+    everyone = heard.new_tensor(sum(scale[name] for name in names))
+    return torch.where(heard > 0, total * (everyone / heard.clamp(min=1e-12)), total)
+
+
+def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
+    """The belief behind scores: p in [0, 1] a pair."""
+    if config.vote_normaliser == "sinkhorn":
+        return sinkhorn(pairs, scores, config.sinkhorn_temperature, config.sinkhorn_rounds)
+    scaled = (csls(pairs, scores) if config.vote_normaliser == "csls" else scores) / config.sinkhorn_temperature
+    exponent = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
+    return exponent / pairs.row_sum(exponent)[pairs.source]
+
+
+def favourites(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
+    """bool [candidates, voters]: the pairs that a voter is named for.
+
+    It favours its best target of a source, its best source of a target, or both, as the voter says; and only where it
+    speaks for the pair, with a score above 0.
+    """
+    named = torch.zeros(len(pairs), len(voters), dtype=torch.bool, device=pairs.source.device)
+    for column, voter in enumerate(voters):
+        if voter.opinion not in scores:
+            continue
+        values = scores[voter.opinion].nan_to_num(nan=LEAST)
+        best = {"target": pairs.best_of_rows, "source": pairs.best_of_columns}
+        for end in voter.favours:
+            named[:, column] |= best[end](values)
+        named[:, column] &= values > 0
+    return named
+
+
+def speaking(scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
+    """[candidates]: how many voters have an opinion on each."""
+    return torch.stack([~scores[v.opinion].isnan() for v in voters if v.opinion in scores]).sum(0)

@@ -1,0 +1,139 @@
+"""The interface of a voter: everything that has an opinion on which source and target are the same. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from mixtea.compute.pairs import Pairs
+    from mixtea.config import Config
+    from mixtea.data.task import Task
+    from mixtea.vote.known import KnownPairs
+    from mixtea.vote.open_entities import EntityPairs, OpenEntities
+
+BEFORE, AFTER = 0, -1  # the epoch of a state before and after training
+
+
+class Evidence(NamedTuple):
+    """One thing that speaks for a pair, in words for people, and how much."""
+
+    what: str
+    weight: float
+
+
+class Cost(NamedTuple):
+    """What a voter needs: memory in MiB, and the work of one asking, counted in products of all pairs of vectors."""
+
+    mib: float = 0.0
+    products: float = 0.0
+
+
+class Voter:
+    """Subclass it, give it a `name` and a `score`, and `register` it; docs/voters.md has an example.
+
+    `needs` says what it cannot do without: "triples", "vectors" (the student's, so it is silent before training),
+    "labels" or "attributes"; an entity without triples is mapped only if some voter does without both of the first
+    two. Voters with the same `shares` have one opinion between them, which counts once. `favours` says whose
+    favourites it is named for: its best "target" of a source, its best "source" of a target. One that `listens` is
+    asked again whenever the belief has changed.
+    """
+
+    name: ClassVar[str] = ""
+    shares: ClassVar[str] = ""
+    favours: ClassVar[tuple[str, ...]] = ("target", "source")
+    needs: ClassVar[tuple[str, ...]] = ()
+    listens: ClassVar[bool] = False
+
+    task: Task
+    config: Config
+    known: KnownPairs | None = None
+
+    def bind(self, task: Task, config: Config) -> Voter:
+        """Remember the task and the settings; called once, before anything is asked."""
+        self.task, self.config = task, config
+        return self
+
+    def propose(self, state: VotingState) -> Pairs | Any | None:
+        """Candidates: an array [p, 2] of source and target numbers in their own graphs; None to judge others' alone."""
+        return None
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> Any:
+        """One number a pair, larger for likelier, above 0 where it speaks for the pair, NaN where it has no opinion.
+
+        Scores of all voters are added, so they should be comparable to cosines.
+        """
+        raise TypeError(f"the voter {self.name!r} has no score method")
+
+    def explain(self, source: int, target: int) -> Sequence[Evidence]:
+        """What speaks for a pair, by numbers in their own graphs, the most important first; `known` says what is known.
+
+        Asked after training, also of a run that was read from its folder: then nothing but the task, the settings and
+        the stored candidates is there.
+        """
+        return ()
+
+    def learn(self, state: VotingState) -> None:
+        """Take up the sure pairs; called before the first question, after each round before training, then at times."""
+
+    def weight(self) -> float:
+        """Times its score where scores are added, beside what the validation links say."""
+        return 1.0
+
+    def cost(self) -> Cost:
+        """What it takes on the task that it is bound to."""
+        return Cost()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it has to remember to go on after an interruption: numbers, text, lists, dicts and NumPy arrays."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a `state_dict`, which may be anyone's: ValueError if it cannot be."""
+
+    @property
+    def opinion(self) -> str:
+        """The name of its opinion among all: its own unless it is shared."""
+        return self.shares or self.name
+
+    @property
+    def proposes(self) -> bool:
+        return type(self).propose is not Voter.propose
+
+
+class VotingState:
+    """What voters may look at: the task, the settings, the vectors now, the belief before, the sure pairs, the epoch.
+
+    `vectors` [n_source + n_target, d] are the teacher's while training and the student's after it, None before;
+    `belief` holds pairs and how likely each is thought to be; `sure` [p, 2] are pairs of entities, by their own
+    graph's numbers, that everybody is sure of; `epoch` is 0 before training and -1 after it; `generator` is where
+    randomness comes from.
+    """
+
+    def __init__(
+        self, task: Task, config: Config, entities: OpenEntities, generator: torch.Generator, *,
+        vectors: Tensor | None = None, belief: Belief | None = None, sure: Tensor | None = None, epoch: int = BEFORE,
+    ) -> None:  # fmt: skip
+        self.task, self.config, self.entities, self.generator = task, config, entities, generator
+        self.vectors, self.belief, self.epoch = vectors, belief, epoch
+        self.sure = entities.rows[0].new_empty(0, 2) if sure is None else sure
+
+    @cached_property
+    def unit_vectors(self) -> tuple[Tensor, Tensor]:
+        """The vectors of the open entities, each divided by its length."""
+        from mixtea.compute.similarity import unit_rows
+
+        if self.vectors is None:
+            raise ValueError("there are no vectors before training")
+        return unit_rows(self.vectors, *self.entities.rows)
+
+
+class Belief(NamedTuple):
+    """How likely each of some pairs is thought to be: p in [0, 1]."""
+
+    pairs: EntityPairs
+    p: Tensor

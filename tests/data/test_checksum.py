@@ -1,0 +1,38 @@
+"""What makes two tasks different to a training."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from conftest import labelled
+
+from mixtea.data.checksum import checksum
+from mixtea.data.entity_table import Attributes
+
+
+def with_values(graph, *rows):
+    return replace(graph, attributes=Attributes.from_columns(*zip(*rows, strict=True)).as_set())
+
+
+CHANGES = {
+    "an id": lambda task: replace(task, source=replace(task.source, ids=task.source.ids[::-1])),
+    "a triple": lambda task: replace(task, target=replace(task.target, triples=task.target.triples[:-1])),
+    "a label": lambda task: replace(task, source=replace(task.source, labels=labelled(task.source, {"a": "A"}))),
+    "a value": lambda task: replace(task, source=with_values(task.source, (0, "p", "1"))),
+    "another value": lambda task: replace(task, source=with_values(task.source, (0, "p", "2"))),
+    "a language": lambda task: replace(task, source=with_values(task.source, (0, "p", "1", "en"))),
+    "a datatype": lambda task: replace(task, source=with_values(task.source, (0, "p", "1", "", "en"))),
+    "a link": lambda task: replace(task, train=task.train[:-1], valid=np.concatenate([task.train[-1:], task.valid])),
+    "a rejected pair": lambda task: replace(task, rejected=np.array([[0, 1]])),
+}
+
+
+def test_everything_that_training_sees_is_covered(tiny):
+    sums = [checksum(tiny), *(checksum(change(tiny)) for change in CHANGES.values())]
+    assert len(set(sums)) == len(CHANGES) + 1
+    assert [checksum(change(tiny)) for change in CHANGES.values()] == sums[1:]
+
+
+def test_test_links_are_not(tiny):
+    assert checksum(replace(tiny, test=tiny.test[:0])) == checksum(tiny)

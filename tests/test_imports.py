@@ -1,0 +1,132 @@
+"""The rooms import in one direction, and what reads, exports and explains starts without torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "src" / "mixtea"
+ORDER = (  # a room may import what stands before it; rooms side by side do not import each other
+    "text", "errors", "fields", "config", "compute data", "encode", "vote", "measure", "match", "teach", "runs",
+    "export", "aligner", "report", "review", "example train", "reproduce tune", "cli", "__main__",
+)  # fmt: skip
+RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
+READERS = ("checksum", "graph_files", "links", "selection", "summary", "task")  # of data: they use its formats
+
+
+def imports(node: ast.AST) -> Iterator[str]:
+    """Every module that is imported, wherever that stands, but for those that are needed for types alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            yield from _from(child)
+        yield from imports(child)
+
+
+def _from(found: ast.ImportFrom) -> Iterator[str]:
+    """`from mixtea.data import part` imports mixtea.data.part; a class from a module, that module; `.` a neighbour."""
+    assert found.level <= 1 and found.module is not None, "imports of other rooms name the whole path"
+    for alias in found.names if found.level == 0 else []:
+        whole = f"{found.module}.{alias.name}"
+        yield whole if is_module(whole) or found.module == "mixtea" else found.module
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.parent.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """The places of a module below the package: `mixtea.data.safe.open` is ("data", "safe", "open")."""
+    return tuple(name.split(".")[1:])
+
+
+ALL = {
+    path.relative_to(ROOT).as_posix(): sorted({one for one in imports(ast.parse(path.read_text())) if "mixtea" in one})
+    for path in sorted(ROOT.rglob("*.py"))
+    if path != ROOT / "__init__.py"  # which stands for all rooms, and imports each on use
+}
+
+
+def against_the_order(file: str, name: str) -> bool:
+    """The package itself is for its version alone, so that nobody reaches later rooms through it."""
+    if name == "mixtea.__version__":
+        return False
+    room, other = Path(file).parts[0].removesuffix(".py"), (parts(name) or ("mixtea",))[0]
+    return room != other and RANK[room] <= RANK.get(other, len(ORDER))
+
+
+def test_rooms_import_what_stands_before_them():
+    found = {(file, name) for file, names in ALL.items() for name in names if against_the_order(file, name)}
+    assert found == set()
+
+
+def test_every_room_has_its_place():
+    rooms = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert rooms - {"__init__"} <= RANK.keys()
+
+
+def test_opening_files_knows_no_formats_and_formats_know_no_tasks():
+    for file, names in ALL.items():
+        inside = [parts(name) for name in names if name.startswith("mixtea.data.")]
+        if file.startswith("data/safe/"):
+            assert all(one[1] == "safe" for one in inside), file
+        if file.startswith("data/safe/sandboxed/"):
+            assert not names, f"{file} runs in a process of its own, without the rest"
+        if file.startswith("data/formats/"):
+            assert all(one[1] not in READERS for one in inside), file
+
+
+@pytest.mark.parametrize(
+    "file, name, against",
+    [
+        ("vote/council.py", "mixtea.teach.fuse", True),
+        ("teach/loop.py", "mixtea.vote.council", False),
+        ("teach/loop.py", "mixtea.teach.fuse", False),
+        ("compute/pairs.py", "mixtea.data.graph", True),
+        ("aligner.py", "mixtea", True),
+        ("aligner.py", "mixtea.MixTEA", True),
+        ("aligner.py", "mixtea.__version__", False),
+        ("__main__.py", "mixtea.cli", False),
+    ],
+)
+def test_the_order_is_understood(file, name, against):
+    assert against_the_order(file, name) == against
+
+
+def test_imports_are_found_wherever_they_stand():
+    code = (
+        "from __future__ import annotations\nimport mixtea.text as t\nfrom mixtea.data import part, graph\n"
+        "from mixtea import __version__, load_task\nif TYPE_CHECKING:\n    from mixtea.cli import main\n"
+        "def f():\n    try:\n        from mixtea.config import Config\n    finally:\n        import json, mixtea\n"
+    )
+    assert [name for name in imports(ast.parse(code)) if "mixtea" in name] == [
+        "mixtea.text", "mixtea.data.part", "mixtea.data.graph", "mixtea.__version__", "mixtea.load_task",
+        "mixtea.config", "mixtea",
+    ]  # fmt: skip
+
+
+def test_reading_exporting_and_help_start_without_torch(folder):
+    """In a process of its own: every module of data and export, the run folder, and `python -m mixtea`."""
+    files = [file.removesuffix(".py") for file in ALL if file.startswith(("data/", "export/"))]
+    light = ", ".join(f"mixtea.{file.replace('/', '.').removesuffix('.__init__')}" for file in files)
+    program = (
+        f"import sys, {light}, mixtea.runs.folder, mixtea.train\n"
+        "from mixtea import load_task; from mixtea.cli import main\n"
+        "load_task(sys.argv[1]); sys.argv = ['mixtea', 'fit', '--help']\n"
+        "try: main()\n"
+        "except SystemExit as stop: assert not stop.code\n"
+        "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([sys.executable, "-m", "mixtea", "score", folder], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("error: ") and "run.json" in done.stderr

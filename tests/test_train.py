@@ -1,0 +1,162 @@
+"""What `mixtea fit` does, from Python: the same bytes, through interruptions, and nothing replaced by chance."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+import mixtea as package
+from mixtea import ConfigError, DataError, MixTEA, RunError
+from mixtea.errors import StoppedError
+from mixtea.runs.unfinished import Unfinished
+from mixtea.train import Watch, train
+
+SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
+FLAGS = [word for name, value in SHORT.items() if name != "preset" for word in ("--set", f"{name}={value}")]
+
+
+def files(run):
+    return {path.name: path.read_bytes() for path in run.iterdir() if path.name not in ("run.json", "report.html")}
+
+
+class Notes(Watch):
+    """Keeps what it is told, and asks the training to stop after the epoch `stop`, as Ctrl-C does."""
+
+    def __init__(self, stop: int = 0) -> None:
+        self.said, self.epochs, self.loaded_at, self.stop = [], [], None, stop
+
+    def says(self, text):
+        self.said.append(text)
+
+    def warns(self, text):
+        self.said.append(f"warning: {text}")
+
+    def loaded(self, epoch):
+        self.loaded_at = epoch
+
+    def epoch(self, record):
+        self.epochs.append(record["epoch"])
+        if record["epoch"] == self.stop:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_the_same_bytes_as_the_command(folder, tiny, tmp_path, mixtea):
+    assert mixtea("fit", folder, "--preset", "paper", *FLAGS, "--out", tmp_path / "command")[0] == 0
+    notes = Notes()
+    aligner = train(tiny, tmp_path / "run", watch=notes, **SHORT)
+    assert files(tmp_path / "run") == files(tmp_path / "command") and not (tmp_path / "run.unfinished").exists()
+    assert (tmp_path / "run" / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert aligner.metrics_ == aligner.score() == MixTEA.load(tmp_path / "run").metrics_ and notes.epochs == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert notes.said[0] == repr(tiny) and notes.said[-1] == (
+        f"run folder: {tmp_path / 'run'} (open {tmp_path / 'run' / 'report.html'})"
+    )
+
+
+@pytest.mark.parametrize("says_the_task", [True, False])
+def test_what_was_interrupted_goes_on_to_the_same_bytes(tiny, tmp_path, says_the_task):
+    out, whole = tmp_path / "run", train(tiny, tmp_path / "whole", **SHORT)
+    with pytest.raises(
+        StoppedError, match=r"Stopped after epoch 2\. Saved: the state after epoch 2\. Go on with"
+    ) as end:
+        train(tiny, out, watch=Notes(stop=2), **SHORT)
+    assert end.value.number == signal.SIGINT and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert not out.exists() and Unfinished(out).epoch() == 2
+    with pytest.raises(RunError, match="a training was interrupted there after epoch 2"):
+        train(tiny, out, **SHORT)
+    notes = Notes()
+    again = train(tiny, out, resume=True, watch=notes, **SHORT) if says_the_task else train(
+        None, out, resume=True, watch=notes, entity_dim=8
+    )  # fmt: skip
+    assert notes.loaded_at == 2 and notes.epochs == [3, 4] and again.metrics_ == whole.metrics_
+    assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
+
+
+def test_resuming_what_has_ended_loads_it_and_what_never_began_begins(tiny, tmp_path):
+    first = train(tiny, tmp_path / "run", resume=True, **SHORT)
+    before, notes = (tmp_path / "run" / "run.json").read_bytes(), Notes()
+    assert train(None, tmp_path / "run", resume=True, watch=notes).metrics_ == first.metrics_
+    assert notes.said == [f"{tmp_path / 'run'}: finished already"]
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+    with pytest.raises(RunError, match="no interrupted training is there"):
+        train(None, tmp_path / "other", resume=True)
+    assert not list(tmp_path.glob("other*"))
+
+
+def test_a_run_is_replaced_on_request_only(tiny, tmp_path):
+    train(tiny, tmp_path / "run", **SHORT)
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    read = []
+    with pytest.raises(RunError, match="a run is already there"):
+        train(lambda: read.append(1), tmp_path / "run", **SHORT)
+    assert (tmp_path / "run" / "run.json").read_bytes() == before and not read
+    other = train(lambda: tiny, tmp_path / "run", overwrite=True, **SHORT | {"max_epochs": 2})
+    assert MixTEA.load(tmp_path / "run").n_epochs_ == other.n_epochs_ == 2
+
+
+def test_a_warm_start_takes_a_third_of_the_epochs_and_says_what_changed(tiny, tmp_path):
+    train(tiny, tmp_path / "old", **SHORT)
+    notes, others = Notes(), {name: value for name, value in SHORT.items() if name != "max_epochs"}
+    new = train(tiny, tmp_path / "new", warm_start=tmp_path / "old", watch=notes, **others)
+    assert (new.config.max_epochs, new.config.ramp_up_epochs) == (100, 0)
+    assert "changes.tsv" in files(tmp_path / "new") and any("earlier mappings changed" in said for said in notes.said)
+
+
+def test_wrong_calls_are_refused_before_anything_is_written(tiny, tmp_path):
+    out = tmp_path / "run"
+    for error, message, call in (
+        (DataError, "train needs a task, unless it resumes", dict(task=None)),
+        (DataError, "train needs a task, not str", dict(task=lambda: "x")),
+        (ConfigError, "no setting 'epochs'", dict(task=tiny, epochs=3)),
+        (ConfigError, "preset 'worst' is unknown", dict(task=tiny, preset="worst")),
+        (ConfigError, "preset: a training goes on with what it began", dict(task=None, resume=True, preset="best")),
+        (ConfigError, "warm_start: a training goes on", dict(task=None, resume=True, warm_start="runs/old")),
+        (ConfigError, "inside the run folder", dict(task=tiny, tensorboard=out / "logs")),
+    ):
+        with pytest.raises(error, match=message):
+            train(out=out, **call)
+        assert not list(tmp_path.glob("run*"))
+
+
+def test_without_test_links_nothing_is_scored(tiny, tmp_path):
+    aligner = train(replace(tiny, test=tiny.test[:0]), tmp_path / "run", **SHORT)
+    assert aligner.metrics_ == {} and MixTEA.load(tmp_path / "run").metrics_ == {}
+
+
+def test_it_is_logged_unless_somebody_watches(tiny, tmp_path, caplog):
+    with caplog.at_level(logging.INFO, "mixtea.train"):
+        train(tiny, tmp_path / "run", **SHORT)
+    said = [record.getMessage() for record in caplog.records if record.name == "mixtea.train"]
+    assert said[0] == repr(tiny) and any(line.startswith("epoch 2: valid Hit@1") for line in said)
+    assert any(line.startswith("test links: Hit@1 ") for line in said) and said[-1].startswith("run folder: ")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from mixtea import train; from mixtea.train import train as function",
+        "from mixtea.train import train as function; from mixtea import train",
+        "import mixtea.train; from mixtea import train; function = mixtea.train.train",
+        "import mixtea; train = mixtea.train; from mixtea.train import train as function",
+    ],
+)
+def test_module_and_function_of_one_name_can_both_be_called(program):
+    check = "for one in (train, function):\n try: one('x', 'runs/none')\n except mixtea.DataError as e: print(e)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import mixtea\n{program}\n{check}"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["train needs a task, not str: load_task(...) makes one."] * 2
+
+
+def test_the_package_shows_its_public_names():
+    assert dir(package) == sorted([*package.__all__, "__version__"]) and "train" in dir(package)
+    assert all(getattr(package, name) is not None for name in dir(package))

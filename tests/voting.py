@@ -1,0 +1,24 @@
+"""Voters bound to two small graphs, and open entities in plain order, for tests of votes."""
+
+from __future__ import annotations
+
+import torch
+from conftest import make_graph
+
+from mixtea import Task
+from mixtea.config import Config
+from mixtea.vote.council import voters_of
+from mixtea.vote.open_entities import OpenEntities
+from mixtea.vote.voter import Voter
+
+
+def make_entities(n: int, m: int) -> OpenEntities:
+    """All of n and m entities open, in their own order."""
+    return OpenEntities((torch.arange(n), torch.arange(m) + n), (n, m), (n, m))
+
+
+def bind(*names: str, **settings: object) -> list[Voter]:
+    """Voters of the project by name, on graphs of two entities."""
+    graphs = [make_graph([(0, 0, 1)], 2, prefix) for prefix in "st"]
+    links = torch.empty(0, 2, dtype=torch.int64).numpy()
+    return voters_of(Task("two", *graphs, links, links, links), Config.preset("best", **settings), names)
