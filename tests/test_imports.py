@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import MIXTEA, run
 
 ROOT = Path(__file__).parent.parent / "src" / "mixtea"
 ORDER = (  # a room may import what stands before it; rooms side by side do not import each other
@@ -126,7 +126,7 @@ def test_reading_exporting_and_help_start_without_torch(folder):
         "except SystemExit as stop: assert not stop.code\n"
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True)
+    done = run([sys.executable, "-c", program, folder])
     assert done.returncode == 0, done.stderr
-    done = subprocess.run([sys.executable, "-m", "mixtea", "score", folder], capture_output=True, text=True)
+    done = run([*MIXTEA, "score", folder])
     assert done.returncode == 2 and done.stderr.startswith("error: ") and "run.json" in done.stderr

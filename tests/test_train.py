@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
+from processes import run
 
 import mixtea as package
 from mixtea import ConfigError, DataError, MixTEA, RunError
@@ -151,9 +151,8 @@ def test_it_is_logged_unless_somebody_watches(tiny, tmp_path, caplog):
 )
 def test_module_and_function_of_one_name_can_both_be_called(program):
     check = "for one in (train, function):\n try: one('x', 'runs/none')\n except mixtea.DataError as e: print(e)"
-    done = subprocess.run(
-        [sys.executable, "-c", f"import mixtea\n{program}\n{check}"], capture_output=True, text=True, check=True
-    )
+    done = run([sys.executable, "-c", f"import mixtea\n{program}\n{check}"])
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["train needs a task, not str: load_task(...) makes one."] * 2
 
 

@@ -17,7 +17,7 @@ from processes import MIXTEA, alive, children, command_of, wait_until
 
 from mixtea import RunError
 from mixtea.example import FOLDER as WORLD
-from mixtea.reproduce.runner import ROWS, Rows
+from mixtea.reproduce.runner import ROWS, Rows, _heard_later
 
 QUICK = ("--set", "max_epochs=5", "--set", "entity_dim=16", "--set", "propagation_rounds=1", "--device", "cpu")
 PARTS = ("--only", "main", "--only", "layers", "--folds", "1")
@@ -109,6 +109,18 @@ def test_its_processes_end_with_it(tmp_path, number, rings_folder):
     if number != signal.SIGKILL:  # else nobody is left to say anything
         assert "0 of 5 runs are kept in" in said(out) and "the same command goes on" in said(out)
         assert "Traceback" not in said(out)
+
+
+def test_a_signal_waits_until_the_processes_have_begun():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append("now"))
+    try:
+        with _heard_later():
+            signal.raise_signal(signal.SIGTERM)
+            assert heard == []
+        assert heard == ["now"]
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_process_that_dies_is_replaced(whole, tmp_path, rings_folder):

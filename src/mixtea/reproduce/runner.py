@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 from mixtea.errors import DAMAGE, FullMemoryError, MixTEAError, RunError, TrainingError
@@ -22,6 +22,7 @@ from mixtea.reproduce.tables import cost_frame
 from mixtea.runs.atomic import clear_errors
 from mixtea.runs.folder import SEAL, seal
 from mixtea.runs.lock import alone
+from mixtea.runs.signals import SIGNALS
 
 ROWS = "rows.jsonl"
 BREAKS = 3  # times that a process of the pool may die before it is given up
@@ -131,9 +132,10 @@ def _run_pool(
         places.put(devices[worker % len(devices)])
     threads = max(1, (os.cpu_count() or 1) // n_workers)
     with _stoppable(ProcessPoolExecutor(n_workers, context, _begin, (places, threads))) as pool:
-        running: dict[Future[Row | MixTEAError], Job] = {
-            pool.submit(_attempt, job, folders[job.task], None): job for job in jobs
-        }
+        with _heard_later():
+            running: dict[Future[Row | MixTEAError], Job] = {
+                pool.submit(_attempt, job, folders[job.task], None): job for job in jobs
+            }
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 ended(running.pop(future), future.result())
@@ -150,6 +152,23 @@ def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
             process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
         raise
+
+
+@contextlib.contextmanager
+def _heard_later() -> Iterator[None]:
+    """Signals that come meanwhile are heard at the end: the pool does not know a process that is half begun."""
+    heard: list[int] = []
+    handled = [number for number in SIGNALS if callable(signal.getsignal(number))]
+    if current_thread() is not main_thread():
+        handled = []  # there signals are nobody's business
+    before = {number: signal.signal(number, lambda number, frame: heard.append(number)) for number in handled}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in heard:
+        signal.raise_signal(number)
 
 
 def _begin(places: Any, threads: int) -> None:
