@@ -186,10 +186,14 @@ class Predictor:
         """The first k of each row that were not rejected; there are more than k where some were."""
         if not self._most_rejected:
             return score, found
-        m = self.task.target.n_entities
-        rejected = torch.from_numpy(self.task.rejected[:, 0] * m + self.task.rejected[:, 1]).to(found.device)
-        last = torch.isin(self.rows[:, None] * m + found, rejected).int().argsort(dim=1, stable=True)[:, :k]
+        last = self._rejected(found).int().argsort(dim=1, stable=True)[:, :k]
         return score.gather(1, last), found.gather(1, last)
+
+    def _rejected(self, target: Tensor) -> Tensor:
+        """bool [p, k]: candidates that a person has rejected."""
+        m = self.task.target.n_entities
+        rejected = torch.from_numpy(self.task.rejected[:, 0] * m + self.task.rejected[:, 1]).to(target.device)
+        return torch.isin(self.rows[:, None] * m + target, rejected)
 
     def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
         """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
@@ -249,9 +253,10 @@ class Predictor:
         return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart)
 
     def _silent(self, target: Tensor) -> Tensor:
-        """bool [p, k]: nobody has an opinion: an end has no triples, and no voter speaks of the pair all the same."""
+        """bool [p, k]: nothing speaks for the pair: it was rejected, or an end has no triples and no voter knows it."""
         alone = [torch.from_numpy(g.isolated()).to(self.rows.device) for g in (self.task.source, self.task.target)]
-        return (alone[0][self.rows][:, None] | alone[1][target]) & ~self._considered(target)[1]
+        unknown = (alone[0][self.rows][:, None] | alone[1][target]) & ~self._considered(target)[1]
+        return unknown | self._rejected(target)
 
     def _n_speaking(self, target: Tensor) -> np.ndarray:
         """[p, k]: how many voters have an opinion on each candidate; all where the decoder has not considered it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Propagation(Voter):
     """Cosines after propagation from the links and from the pairs that all are sure of.
 
-    It proposes the nearest of every entity. Where nothing known reaches an entity, nothing speaks for it: its scores are 0.
+    It proposes the nearest of every entity. Scores are 0 where nothing known reaches an entity: nothing speaks for it.
     """
 
     name = "propagation"
