@@ -127,8 +127,9 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
     statements = [f"<{E}{s}> <{SAME}> <http://t.org/{t}> .\n" for s, t in LINKS]
     rdf = {name: [text.encode(), *w3c_files(w3c, name)] for name, text in
            {"ntriples": NT, "nquads": NQ, "turtle": TTL, "trig": TRIG, "rdf-xml": XML}.items()}  # fmt: skip
+    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in Config().to_dict().items()}
     toml = "".join(f"{name} = {value!r}\n".replace("True", "true").replace("False", "false")
-                   for name, value in Config().to_dict().items())  # fmt: skip
+                   for name, value in plain.items())  # fmt: skip
     json = b'{"seed": 1, "dropout": 0.5, "device": "cpu", "rectify": true}'
     found = [
         Format("folder", [tsv[0]], "rel_triples_1", load_task, 3, folder_files()),

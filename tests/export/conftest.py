@@ -17,7 +17,7 @@ import sssom_pydantic
 from conftest import labelled
 
 from mixtea.data.graph import Graph
-from mixtea.data.id_iris import decode_label
+from mixtea.data.id_iris import decode_id
 from mixtea.export.quoting import plain_line
 from mixtea.match.mapping import COLUMNS, Mapping
 
@@ -58,7 +58,7 @@ def as_sssom(path: Path) -> Pairs:
         start = next(line for line in file if not line.startswith("#"))
         rows = csv.DictReader(file, start.rstrip("\n").split("\t"), delimiter="\t")
         shown = [(row.get("subject_label", ""), row.get("object_label", "")) for row in rows]
-    assert shown == [tuple(plain_line(decode_label(iri) or "") for iri in pair) for pair in pairs]
+    assert shown == [tuple(plain_line(decode_id(iri) or "") for iri in pair) for pair in pairs]
     return [_labels(*pair) for pair in pairs]
 
 
@@ -92,7 +92,7 @@ def as_parquet(path: Path) -> Pairs:
 
 
 def _labels(*iris: str) -> tuple[str, ...]:
-    decoded = (decode_label(iri) for iri in iris)
+    decoded = (decode_id(iri) for iri in iris)
     return tuple(iri if label is None else label for iri, label in zip(iris, decoded, strict=True))
 
 

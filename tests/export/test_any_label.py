@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from mixtea.data.id_iris import decode_label, encode_label
+from mixtea.data.id_iris import decode_id, encode_id
 from mixtea.errors import RunError, shorten
 from mixtea.export.about import About
 from mixtea.export.mapping import write_mapping
@@ -87,7 +87,7 @@ def unwritable(label: str, ending: str) -> bool:
         NamedNode(label)
     except ValueError:
         return True
-    return ending == ".sssom.tsv" and label[-1].isspace() and decode_label(label) is None
+    return ending == ".sssom.tsv" and label[-1].isspace() and decode_id(label) is None
 
 
 def write_what_can_be(rows, path, ending, make_mapping):
@@ -122,16 +122,16 @@ def test_ten_thousand_labels(ending, tmp_path, make_mapping, readers, wide_field
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from(["source", "target"]))
 def test_plain_labels_come_back_from_their_iris(label, side):
-    iri = encode_label(label, "https://example.org/set", side)
-    assert NamedNode(iri).value == iri and iri.isascii() and decode_label(iri) == label
+    iri = encode_id(label, "https://example.org/set", side)
+    assert NamedNode(iri).value == iri and iri.isascii() and decode_id(iri) == label
 
 
 @given(st.text())
-def test_only_what_encode_label_makes_is_decoded(text):
+def test_only_what_encode_id_makes_is_decoded(text):
     iri = f"https://example.org/set#mixtea/source/{text}"
-    label = decode_label(iri)
-    assert label is None or encode_label(label, "https://example.org/set", "source") == iri
-    assert decode_label(text) is None or "#mixtea/" in text
+    label = decode_id(iri)
+    assert label is None or encode_id(label, "https://example.org/set", "source") == iri
+    assert decode_id(text) is None or "#mixtea/" in text
 
 
 SPECIAL = st.sampled_from('\t\n\r"#\x1b\x85\u2028\u202e<>&\\\x0c')

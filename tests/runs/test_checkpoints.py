@@ -7,9 +7,10 @@ import time
 import numpy as np
 import pytest
 
+from mixtea import MixTEA
 from mixtea.errors import RunError, StoppedError, WriteError
 from mixtea.runs import checkpoints as module
-from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.checkpoints import Checkpoints, kept_in
 
 
 def state(n):
@@ -157,3 +158,22 @@ def test_asked_to_stop_it_saves_and_stops(tmp_path):
     with pytest.raises(StoppedError, match="Stopped after epoch 2") as caught:
         kept.keep(2, lambda: state(2))
     assert caught.value.exit_code == 143 and names(tmp_path) == ["checkpoint-000002.safetensors"]
+
+
+def test_a_folder_that_is_named_fits_one_training_and_one_beginning(rings, tmp_path):
+    """Of the same task, settings and warm start; the training goes on from it, and is held while it runs."""
+    settings = dict(preset="paper", entity_dim=8, relation_dim=4, device="cpu")
+    first = MixTEA(max_epochs=2, **settings).fit(rings)
+    other = MixTEA(max_epochs=3, **settings).fit(rings)
+    warm = MixTEA(max_epochs=4, **settings)
+    never = MixTEA(max_epochs=4, **settings).fit(rings, warm_start=first)
+    once = warm.fit(rings, warm_start=first, checkpoints=Checkpoints(tmp_path / "ready", every=0))
+    assert once.vectors_.equal(never.vectors_) and len(Checkpoints(tmp_path / "ready").files()) == 2
+    named = MixTEA(max_epochs=4, **settings).fit(rings, warm_start=first, checkpoints=tmp_path / "named")
+    assert named.vectors_.equal(never.vectors_)
+    kept = Checkpoints(tmp_path / "named")
+    with kept_in(tmp_path / "named", rings, warm.config, (rings, {"x": np.ones(1)})) as found:
+        assert " after " in found.key
+        found.save(1, {"of": "one beginning"})
+    with pytest.raises(RunError, match="of other data or other settings"):
+        MixTEA(max_epochs=4, **settings).fit(rings, warm_start=other, checkpoints=kept.folder)

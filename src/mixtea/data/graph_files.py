@@ -10,16 +10,14 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data import prefixes
-from mixtea.data.formats.endings import RDF_FORMATS, format_of
-from mixtea.data.formats.headers import TRIPLE_HEADERS, header_places
-from mixtea.data.formats.rdf_graph import rdf_part
-from mixtea.data.formats.tables import read_columns
+from mixtea.data.formats.endings import format_of
+from mixtea.data.formats.registry import read_part
 from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
 from mixtea.data.labels import Labels
-from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined, triple_part
+from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined
 from mixtea.data.reading import Reading
-from mixtea.data.safe.problems import UnreadableError, collected
+from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
 from mixtea.errors import Problems
 
@@ -45,7 +43,7 @@ def read_graph(
     for number, path in enumerate(paths, 1):
         with collected(problems):
             kind = format_of(path)
-            parts.append(_part(path, kind, number, problems))
+            parts.append(read_part(path, kind, number, problems))
             files.append(FileRead(path, kind, len(parts[-1].triples), len(parts[-1].attributes)))
     if attributes is not None:
         with collected(problems):
@@ -57,23 +55,6 @@ def read_graph(
     if also is not None:
         parts.append(entity_part(np.sort(also)))
     return _graph(_labelled(joined(parts), labels, problems), files, selection, problems)
-
-
-def _part(path: Path, kind: str, number: int, problems: Problems) -> Part:
-    """What one file says; the number tells the blank nodes of several files apart."""
-    if kind in RDF_FORMATS:
-        part = rdf_part(path, kind, problems, file_number=number)
-        if not len(part.ids) and not any(problem.file == path for problem in problems.found):
-            raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
-        return part
-    if kind == "SSSOM":
-        raise UnreadableError(path, None, "", "links (SSSOM), where a graph is needed", "Name a file of triples.")
-    table = read_columns(path, kind, TRIPLE_HEADERS, problems)
-    if kind == "TSV" and len(table):
-        first = [str(column[0]) for column in table.columns]
-        if header_places(first, TRIPLE_HEADERS) == [0, 1, 2]:
-            problems.add(path, int(table.lines[0]), "\t".join(first), "a header", "Remove the line.")
-    return triple_part(table)
 
 
 def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:

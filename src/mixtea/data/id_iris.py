@@ -1,6 +1,6 @@
-"""Plain labels as IRIs, and back: for files that hold IRIs only.
+"""Plain ids as IRIs, and back: for files that hold IRIs only.
 
-The label `territory/France` of the source graph becomes `SET#mixtea/source/territory%2FFrance`, where SET is the
+The id `territory/France` of the source graph becomes `SET#mixtea/source/territory%2FFrance`, where SET is the
 identifier of the mapping set: every byte of its UTF-8 but letters, digits and `_.-~` is percent-encoded.
 """
 
@@ -12,26 +12,26 @@ MARK = "#mixtea/"
 SIDES = ("source", "target")
 
 
-def label_namespace(set_id: str, side: str) -> str:
-    """Where the plain labels of a side live."""
+def id_namespace(set_id: str, side: str) -> str:
+    """Where the plain ids of a side live."""
     return f"{set_id}{MARK}{side}/"
 
 
-def encode_label(label: str, set_id: str, side: str) -> str:
-    """The IRI that stands for a plain label.
+def encode_id(id: str, set_id: str, side: str) -> str:
+    """The IRI that stands for a plain id.
 
-    >>> encode_label("100 % é", "https://example.org/set", "target")
+    >>> encode_id("100 % é", "https://example.org/set", "target")
     'https://example.org/set#mixtea/target/100%20%25%20%C3%A9'
     """
-    return label_namespace(set_id, side) + quote(label, safe="")
+    return id_namespace(set_id, side) + quote(id, safe="")
 
 
-def decode_label(iri: str) -> str | None:
-    """The plain label that an IRI stands for; None where it stands for itself.
+def decode_id(iri: str) -> str | None:
+    """The plain id that an IRI stands for; None where it stands for itself.
 
-    >>> decode_label("https://example.org/set#mixtea/target/100%20%25%20%C3%A9")
+    >>> decode_id("https://example.org/set#mixtea/target/100%20%25%20%C3%A9")
     '100 % é'
-    >>> decode_label("https://example.org/100%20%25") is None
+    >>> decode_id("https://example.org/100%20%25") is None
     True
     """
     _, _, rest = iri.partition(MARK)
@@ -39,7 +39,7 @@ def decode_label(iri: str) -> str | None:
     if side not in SIDES or not encoded:
         return None
     try:
-        label = unquote(encoded, errors="strict")
-        return label if quote(label, safe="") == encoded else None
+        id = unquote(encoded, errors="strict")
+        return id if quote(id, safe="") == encoded else None
     except UnicodeError:
         return None

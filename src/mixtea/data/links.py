@@ -12,12 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.endings import RDF_FORMATS, format_of
-from mixtea.data.formats.headers import LINK_HEADERS
+from mixtea.data.formats.endings import format_of
 from mixtea.data.formats.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
-from mixtea.data.formats.rdf_links import read_rdf_links
-from mixtea.data.formats.sssom import read_sssom
-from mixtea.data.formats.tables import read_columns
+from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
 from mixtea.data.safe.problems import collected, told
 from mixtea.errors import KEPT, Problems, shorten
@@ -48,12 +45,7 @@ def read_link_table(path: Path, problems: Problems) -> LinkTable:
     """The links as ids; none where the file cannot be read, which is a problem."""
     with collected(problems):
         kind = format_of(path)
-        if kind in RDF_FORMATS:
-            return read_rdf_links(path, kind, problems)
-        if kind == "SSSOM":
-            return read_sssom(path, problems)
-        table = read_columns(path, kind, LINK_HEADERS, problems)
-        return LinkTable(path, table.columns, table.lines)
+        return FORMATS[kind].read_links(path, kind, problems)
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 

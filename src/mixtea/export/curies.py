@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import count
 
-from mixtea.data.id_iris import MARK, SIDES, label_namespace
+from mixtea.data.id_iris import MARK, SIDES, id_namespace
 from mixtea.match.mapping import Mapping
 
 BUILT_IN = {
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 def known_prefixes(mapping: Mapping, set_id: str) -> dict[str, str]:
     """Prefix to namespace: SSSOM's own, those of the mapping set, then those of the graphs that do not contradict."""
-    own = {side: label_namespace(set_id, side) for side in SIDES} | {"mixtea": set_id + MARK}
+    own = {side: id_namespace(set_id, side) for side in SIDES} | {"mixtea": set_id + MARK}
     known: dict[str, str] = {}
     taken: set[str] = set()
     for prefixes in (BUILT_IN, own, *(getattr(graph, "prefixes", {}) for graph in (mapping.source, mapping.target))):

@@ -11,7 +11,7 @@ import pandas as pd
 from pyoxigraph import NamedNode
 
 from mixtea.data.graph import Graph
-from mixtea.data.id_iris import SIDES, decode_label, encode_label
+from mixtea.data.id_iris import SIDES, decode_id, encode_id
 from mixtea.errors import ConfigError
 from mixtea.export.about import About, is_iri
 from mixtea.export.refusal import HALF, half_character, holds, refuse
@@ -53,9 +53,9 @@ class Naming:
         if what:
             self.problems[name] = what
             return None
-        if decode_label(name) is None and (_MEANT_AS_IRI.match(name) or (self.only_iris and _is_absolute(name))):
+        if decode_id(name) is None and (_MEANT_AS_IRI.match(name) or (self.only_iris and _is_absolute(name))):
             return name
-        return encode_label(name, self.set_id, self.side)
+        return encode_id(name, self.set_id, self.side)
 
     def _problem(self, name: str) -> str:
         half = HALF.search(name)

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from mixtea.data.graph import Graph
-from mixtea.data.id_iris import decode_label
+from mixtea.data.id_iris import decode_id
 from mixtea.export.about import About
 from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
@@ -90,7 +90,7 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
 def _labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
     """What people read, in one line: the entity's label if it has one, else its id if that is no IRI."""
     both = zip(labels_of(ids, graph), iris, strict=True)
-    return [plain_line(label or decode_label(iri or "") or "") for label, iri in both]
+    return [plain_line(label or decode_id(iri or "") or "") for label, iri in both]
 
 
 def _numbers(column: pd.Series) -> list[str]:

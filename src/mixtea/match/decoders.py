@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from scipy.sparse import coo_matrix, csr_matrix
@@ -19,20 +21,40 @@ ASSIGNED_FROM, UNLIKELY = 20, -7.0  # candidates of a row that take part in an a
 
 @enough_memory(FEWER_PAIRS)
 def decide(pairs: Pairs, scores: Tensor, belief: Tensor, decoder: str) -> Tensor:
-    """A number a pair by which each row's candidates are ranked, greatest first.
+    """A number a pair by which each row's candidates are ranked, greatest first, by one of DECODERS.
 
-    nearest: the scores as they are; csls: normalised by both neighbourhoods; sinkhorn: the logarithm of the belief;
-    one_to_one: the same, after the pairs of the best assignment, in which every source and target occurs once. All are
-    rounded, so that twins tie whatever the order of the sums behind them.
+    All are rounded, so that twins tie whatever the order of the sums behind them.
     """
-    if decoder == "nearest":
-        return scores.round(decimals=6)
-    if decoder == "csls":
-        return csls(pairs, scores).round(decimals=6)
-    ranking = belief.log().clamp_(min=LEAST_LOG).round(decimals=4)
-    if decoder == "one_to_one":
-        ranking = ranking + ASSIGNED * assign(pairs, ranking)
-    return ranking
+    return DECODERS[decoder](pairs, scores, belief)
+
+
+def _nearest(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The scores as they are."""
+    return scores.round(decimals=6)
+
+
+def _csls(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The scores normalised by both neighbourhoods."""
+    return csls(pairs, scores).round(decimals=6)
+
+
+def _sinkhorn(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The logarithm of the belief."""
+    return belief.log().clamp_(min=LEAST_LOG).round(decimals=4)
+
+
+def _one_to_one(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The same, after the pairs of the best assignment, in which every source and target occurs once."""
+    ranking = _sinkhorn(pairs, scores, belief)
+    return ranking + ASSIGNED * assign(pairs, ranking)
+
+
+DECODERS: dict[str, Callable[[Pairs, Tensor, Tensor], Tensor]] = {
+    "nearest": _nearest,
+    "csls": _csls,
+    "sinkhorn": _sinkhorn,
+    "one_to_one": _one_to_one,
+}
 
 
 def assign(pairs: Pairs, logs: Tensor) -> Tensor:

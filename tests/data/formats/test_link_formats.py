@@ -11,7 +11,7 @@ from sssom_pydantic import read as read_by_others
 
 from mixtea import DataError, load_task
 from mixtea.data.formats.sssom import curie_map
-from mixtea.data.id_iris import encode_label
+from mixtea.data.id_iris import encode_id
 from mixtea.data.reading import Reading
 
 SOURCE = "".join(f"<{E}{a}> <{E}r> <{E}{b}> .\n" for a, b in ("ab", "bc", "cd"))
@@ -211,7 +211,7 @@ def test_ways_to_write_the_prefixes(lines):
 
 def test_plain_labels_that_stand_in_iris(tmp_path):
     """As `mixtea export` writes them."""
-    source, target = (encode_label(label, "http://set", side) for label, side in (("a b", "source"), ("Ä", "target")))
+    source, target = (encode_id(label, "http://set", side) for label, side in (("a b", "source"), ("Ä", "target")))
     task = task_of(tmp_path, "l.nt", f"<{source}> {SAME} <{target}> .\n", "a b\tr\tc\n", "Ä\tr\tC\n", "tsv")
     assert links_of(task) == [("a b", "Ä")]
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mixtea.data.formats.tsv import Table
 from mixtea.data.graph import Graph
-from mixtea.data.id_iris import decode_label
+from mixtea.data.id_iris import decode_id
 from mixtea.data.prefixes import BUILT_IN, expand
 
 IDENTITY_NAMES = ("owl:sameAs", "skos:exactMatch", "owl:equivalentClass", "owl:equivalentProperty")
@@ -46,7 +46,7 @@ def in_full(columns: Sequence[np.ndarray], prefixes: Mapping[str, str]) -> tuple
     found = []
     for column in columns:
         full = np.empty(len(column), dtype=object)
-        full[:] = [decode_label(iri) or iri for iri in (expand(text, prefixes) for text in column)]
+        full[:] = [decode_id(iri) or iri for iri in (expand(text, prefixes) for text in column)]
         found.append(full)
     return tuple(found)
 

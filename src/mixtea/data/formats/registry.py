@@ -1,0 +1,68 @@
+"""The formats by name, and what each can be read as: a graph, links, or both. endings.py says which a file has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from mixtea.data.formats.endings import RDF_FORMATS
+from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS, header_places
+from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.rdf_graph import rdf_part
+from mixtea.data.formats.rdf_links import read_rdf_links
+from mixtea.data.formats.sssom import read_sssom
+from mixtea.data.formats.tables import read_columns
+from mixtea.data.part import Part, triple_part
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.errors import Problems
+
+
+class Format(NamedTuple):
+    """How a file of a format is read; None for what it cannot hold. Readers get the path and the format's name.
+
+    Of a graph they also get the file's number among several, which tells the blank nodes of these apart.
+    """
+
+    read_graph: Callable[[Path, str, int, Problems], Part] | None
+    read_links: Callable[[Path, str, Problems], LinkTable]
+
+
+def _rdf_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
+    part = rdf_part(path, kind, problems, file_number=number)
+    if not len(part.ids) and not any(problem.file == path for problem in problems.found):
+        raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
+    return part
+
+
+def _table_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
+    table = read_columns(path, kind, TRIPLE_HEADERS, problems)
+    if kind == "TSV" and len(table):
+        first = [str(column[0]) for column in table.columns]
+        if header_places(first, TRIPLE_HEADERS) == [0, 1, 2]:
+            problems.add(path, int(table.lines[0]), "\t".join(first), "a header", "Remove the line.")
+    return triple_part(table)
+
+
+def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:
+    table = read_columns(path, kind, LINK_HEADERS, problems)
+    return LinkTable(path, table.columns, table.lines)
+
+
+def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
+    return read_sssom(path, problems)
+
+
+FORMATS = {
+    **{name: Format(_rdf_graph, read_rdf_links) for name in RDF_FORMATS},
+    **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
+    "SSSOM": Format(None, _sssom_links),
+}
+
+
+def read_part(path: Path, kind: str, number: int, problems: Problems) -> Part:
+    """What a file of the format `kind` says of a graph."""
+    reader = FORMATS[kind].read_graph
+    if reader is None:
+        raise UnreadableError(path, None, "", f"links ({kind}), where a graph is needed", "Name a file of triples.")
+    return reader(path, kind, number, problems)
