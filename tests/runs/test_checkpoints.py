@@ -163,7 +163,7 @@ def test_asked_to_stop_it_saves_and_stops(tmp_path):
 def test_a_folder_that_is_named_fits_one_training_and_one_beginning(rings, tmp_path):
     """Of the same task, settings and warm start; the training goes on from it, and is held while it runs."""
     settings = dict(preset="paper", entity_dim=8, relation_dim=4, device="cpu")
-    first = MixTEA(max_epochs=2, **settings).fit(rings)
+    first = MixTEA(max_epochs=2, **settings).fit(rings, checkpoints=tmp_path / "cold")
     other = MixTEA(max_epochs=3, **settings).fit(rings)
     warm = MixTEA(max_epochs=4, **settings)
     never = MixTEA(max_epochs=4, **settings).fit(rings, warm_start=first)
