@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from mixtea.errors import ConfigError, MissingVoterError, StoppedError
 from mixtea.report import make_report
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.stored import StoredRun
-from mixtea.vote import Voter, register
+from mixtea.vote import Voter, register, registry
 from mixtea.vote.registry import known_voters, package_of, voter_named
 
 ALL = ("forward", "backward", "propagation", "agreement", "numbers")
@@ -152,6 +153,21 @@ assert call("predict", run, "--out", out + "/c.tsv", "--decoder", "csls", "--vot
     assert done.returncode == 0, done.stderr
     named = "The voter 'numbers' is of the package number-voter 1.2, which is not here."
     assert named in done.stderr and named in done.stdout and (tmp_path / "m.tsv").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("nowhere_at_all:Voter", "'broken' cannot be loaded from nowhere_at_all:Voter: No module named"),
+        ("mixtea.vote:Nobody", "cannot be loaded from mixtea.vote:Nobody"),
+        ("mixtea.vote:register", "brings no Voter of that name"),
+        ("mixtea.vote:Voter", "brings no Voter of that name"),
+    ],
+)
+def test_a_package_that_brings_no_voter_is_named(value, message, monkeypatch):
+    monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("broken", value, group)])
+    with pytest.raises(ConfigError, match=message):
+        voter_named("broken")
 
 
 def test_what_cannot_be_a_voter_is_refused():

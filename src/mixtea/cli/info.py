@@ -9,12 +9,14 @@ from typing import Any
 import typer
 
 from mixtea.cli import options
+from mixtea.text import visible
+from mixtea.vote.registry import known_voters
 
 EXTRAS = {"faiss": "faiss", "optuna": "tune", "tensorboard": "tensorboard", "torch_geometric": "benchmarks"}
 
 
 def info(as_json: options.AsJson = False) -> None:
-    """Versions, the device that would be used, and which optional libraries are there.
+    """Versions, the device that would be used, voters that there are, and which optional libraries.
 
     Example: mixtea info --json
     """
@@ -30,6 +32,7 @@ def info(as_json: options.AsJson = False) -> None:
         "cuda": torch.cuda.is_available(),
         "threads": torch.get_num_threads(),
         "extras": extras,
+        "voters": known_voters(),
     }
     if as_json:
         typer.echo(json.dumps(found, indent=1))
@@ -37,5 +40,6 @@ def info(as_json: options.AsJson = False) -> None:
     for name, number in found["versions"].items():
         typer.echo(f"{name:12} {number}")
     typer.echo(f"{'device':12} {found['device']}, {found['threads']} threads")
+    typer.echo(f"{'voters':12} {', '.join(map(visible, found['voters']))}")
     for name, there in extras.items():
         typer.echo(f"{name:12} " + ("found" if there else f"not installed: pip install 'mixtea[{EXTRAS[name]}]'"))

@@ -50,9 +50,12 @@ def voter_named(name: str, package: str = "") -> type[Voter]:
     point = _entry_points().get(name)
     if point is None:
         raise MissingVoterError(_unknown(name, package))
-    found = point.load()
-    if not (isinstance(found, type) and issubclass(found, Voter)):
-        raise ConfigError(f"The package behind the voter {name!r} ({point.value}) brings no Voter.")
+    try:
+        found = point.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"The voter {name!r} cannot be loaded from {point.value}: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, Voter) and found.name == name):
+        raise ConfigError(f"The package behind the voter {name!r} ({point.value}) brings no Voter of that name.")
     return found
 
 
