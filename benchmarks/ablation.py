@@ -36,7 +36,7 @@ OFF: dict[str, dict[str, Any]] = {
 }
 DECODERS = [
     (decoder, voters)
-    for voters in ("student", "agreement", "all")
+    for voters in ("forward,backward", "forward,backward,agreement", "forward,backward,propagation,agreement")
     for decoder in ("nearest", "csls", "sinkhorn", "one_to_one")
 ]
 

@@ -14,20 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from mixtea import MixTEA, Task, load_task
 
 STYLES = {1: (":", "#999999"), 2: ("-.", "#b9770e"), 3: ("--", "#5d8aa8"), 4: ("-", "#1b4f72")}
 
 
-def precision_by_epoch(trace: dict[str, np.ndarray], task: Task) -> list[dict[str, Any]]:
+def precision_by_epoch(trace: pd.DataFrame, task: Task) -> list[dict[str, Any]]:
     """For each epoch that voted and each number of agreeing voters: votes of linked sources, and the share right."""
     truth = np.full(task.source.n_entities, -1)
     for links in (task.valid, task.test):
         truth[links[:, 0]] = links[:, 1]
     known = truth[trace["source"]] >= 0
     right = truth[trace["source"]] == trace["target"]
-    agreeing = np.stack([(trace["voters"] >> bit) & 1 for bit in range(4)]).sum(0)
+    agreeing = trace["voters"].map(lambda names: len(names.split("+")) if names else 0).to_numpy()
     rows = []
     for epoch in np.unique(trace["first_epoch"]):
         cast = known & (trace["first_epoch"] <= epoch) & (trace["last_epoch"] >= epoch)
