@@ -30,7 +30,7 @@ from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
 from mixtea.match.answers import STORED, Answers, linked_ids
 from mixtea.match.candidates import Candidates
-from mixtea.match.decode import StoredOpinions, stored_opinions
+from mixtea.match.decode import StoredOpinions, check_deciding, stored_opinions
 from mixtea.match.explain import explained
 from mixtea.match.mapping import Mapping
 from mixtea.match.predict import ONCE, Predictor
@@ -39,10 +39,11 @@ from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import Run, read_run, write_run
 from mixtea.teach.loop import Observer, OnEpoch
 from mixtea.teach.recovery import trained_with
-from mixtea.vote.council import OnRound
+from mixtea.vote.council import OnRound, voters_of
 from mixtea.vote.registry import package_of
 from mixtea.vote.trace import trace_frame
 
+DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
 Voters = str | Sequence[str] | None  # names, in a list or joined by commas
 T = TypeVar("T")
 
@@ -101,6 +102,7 @@ class MixTEA:
         settings = (self.settings if preset == self.preset else {}) | params
         self.config = Config.preset(preset, **settings)
         self.preset, self.settings = preset, settings
+        self.metrics_ = {}  # of other settings
         return self
 
     def fit(
@@ -118,7 +120,7 @@ class MixTEA:
         the first epoch and the pairs that are sure after it, `observer` after each epoch with its number and a function
         that gives the student's vectors: for curves of scores that training must not see. `warm_start` is an aligner
         that was fitted to an earlier state of these graphs: what it learned of entities and relations that are still
-        there, by label, is where this one begins. `checkpoints` is a folder to save the state of the training in from
+        there, by id, is where this one begins. `checkpoints` is a folder to save the state of the training in from
         time to time; if it holds one already, of the same task, settings and warm start, the training goes on from
         there, to the same end. If another process of the run is lost, what was learned so far is kept, and
         ProcessLostError is raised.
@@ -127,6 +129,7 @@ class MixTEA:
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
         if not len(task.train):
             raise DataError(f"{task.name}: no training link. Give at least a few.")
+        check_deciding(voters_of(task, self.config, self.config.deciding_voters), self.config)
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():
             start = None if warm_start is None else warm_start._learned()
@@ -136,7 +139,7 @@ class MixTEA:
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(), None
         self._answers: Answers | None = None
-        self._answers_by = self.config
+        self._answers_by = self._fitted = self.config
         if trained.opinions is not None:
             self._last = stored_opinions(trained.opinions, trained.entities)
         self._packages = {name: found for name in self.config.voters if (found := package_of(name))}
@@ -157,7 +160,7 @@ class MixTEA:
     def trace_(self) -> pd.DataFrame:
         """A row a vote: source and target by number, who voted, and from which epoch to which it stood."""
         self._check_fitted()
-        return trace_frame(self._trace, self.config.voters)
+        return trace_frame(self._trace, self._fitted.voters)
 
     @property
     def vectors_(self) -> Tensor:
@@ -172,10 +175,15 @@ class MixTEA:
     def answers_(self) -> Answers:
         """What the run concludes: candidates and decisions by its own decoder and voters, computed once."""
         self._check_fitted()
-        if self._answers is None or self._answers_by != self.config:
-            with _reproducible(self.config.deterministic):
-                self._answers, self._answers_by = self._predictor(self.config).answers(), self.config
+        config = self._trained_config()
+        if self._answers is None or self._answers_by != config:
+            with _reproducible(config.deterministic):
+                self._answers, self._answers_by = self._predictor(config).answers(), config
         return self._answers
+
+    def _trained_config(self) -> Config:
+        """The settings that it was fitted with, but for those that say how to decode, which may have changed since."""
+        return self._fitted.replace(**{name: getattr(self.config, name) for name in DECODING})
 
     @_reproducibly
     def predict(self, k: int = 10, *, decoder: str | None = None, voters: Voters = None) -> Candidates:
@@ -196,7 +204,7 @@ class MixTEA:
         if not isinstance(k, int | np.integer) or k < 1:
             raise ConfigError(f"k must be a whole number of at least 1, not {k!r}.")
         config = self._decoding(decoder, voters)
-        if config == self.config and k <= STORED:
+        if config == self._trained_config() and k <= STORED:
             return self.answers_.candidates(int(k))
         return self._predictor(config).candidates(int(k))
 
@@ -217,7 +225,7 @@ class MixTEA:
         given links in front.
         """
         config = self._decoding(decoder, voters)
-        if config == self.config and decoder is None and not one_to_many:
+        if config == self._trained_config() and decoder is None and not one_to_many:
             return self.answers_.mapping(abstain=abstain, with_given=with_given)
         predictor = self._predictor(config)
         if decoder is None and not one_to_many:
@@ -231,7 +239,7 @@ class MixTEA:
         """
         self._check_fitted()
         pair = self._indices(np.array([[source, target]], dtype=object))[0]
-        return explained(self.answers_, self.config, self._packages, int(pair[0]), int(pair[1]))
+        return explained(self.answers_, self._fitted, self._packages, int(pair[0]), int(pair[1]))
 
     def score_mapping(
         self, links: Any = None, *, complete: bool = False, one_to_many: bool = False, abstain: bool = True
@@ -257,20 +265,20 @@ class MixTEA:
     def score(self, links: Any = None, *, decoder: str | None = None, voters: Voters = None) -> dict[str, float]:
         """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
 
-        Links are pairs of indices, as in a task, or of labels. Ties count in expectation. Candidates are the links' own
+        Links are pairs of indices, as in a task, or of ids. Ties count in expectation. Candidates are the links' own
         targets, or all with candidates="all". Further: the calibration error of the probabilities that `predict` gives
         these mappings among all targets, and the share of them to accept at 95 % precision.
         """
         config = self._decoding(decoder, voters)
-        first = self.answers_.candidates(1) if config == self.config else None
+        first = self.answers_.candidates(1) if config == self._trained_config() else None
         return self._predictor(config).scores(self._links(links), first)
 
     def _links(self, links: Any) -> np.ndarray:
-        """Links to score as pairs of indices: the test links, or given ones, by index or by label."""
+        """Links to score as pairs of indices: the test links, or given ones, by index or by id."""
         self._check_fitted()
         links = np.asarray(self.task_.test if links is None else links)
         if links.ndim != 2 or links.shape[1] != 2 or not len(links) or links.dtype.kind not in "iuOU":
-            raise DataError("score needs links [p, 2], source and target as indices or labels, at least one.")
+            raise DataError("score needs links [p, 2], source and target as indices or ids, at least one.")
         if links.dtype.kind in "OU":
             links = self._indices(links)
         sizes = np.array([self.task_.source.n_entities, self.task_.target.n_entities])
@@ -283,13 +291,13 @@ class MixTEA:
         self._check_fitted()
         names = tuple(voters.split(",")) if isinstance(voters, str) else voters
         changed = {"decoder": decoder, "decode_voters": names}
-        return self.config.replace(**{name: value for name, value in changed.items() if value is not None})
+        return self._trained_config().replace(**{name: value for name, value in changed.items() if value is not None})
 
     def _predictor(self, config: Config) -> Predictor:
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages)
 
     def _indices(self, labels: np.ndarray) -> np.ndarray:
-        """Pairs of labels as pairs of indices."""
+        """Pairs of ids as pairs of indices."""
         found = [graph.find(labels[:, side]) for side, graph in enumerate((self.task_.source, self.task_.target))]
         for side, indices in zip(("source", "target"), found, strict=True):
             if (indices < 0).any():
@@ -312,22 +320,22 @@ class MixTEA:
         weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
         about = {
             "preset": self.preset,
-            "seed": self.config.seed,
+            "seed": self._fitted.seed,
             "device": describe_device(self.vectors_.device),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(self.seconds_, 3),
             "n_epochs": self.n_epochs_,
             "best_epoch": self.best_epoch_,
             "stopped_because": self.stopped_because_,
-            "approximations": self.config.approximations(),
+            "approximations": self._fitted.approximations(),
             "learning_rate_lowered": self.lowered_,
             "voter_weights": self._last.weights if self._last is not None else {},
             "voter_packages": self._packages,
             "versions": versions(),
         }
         run = Run(
-            self.task_, self.config, weights, self._records, self._trace, opinion_arrays(self._last), self.answers_,
-            self.metrics_, about, pages or {},
+            self.task_, self._trained_config(), weights, self._records, self._trace, opinion_arrays(self._last),
+            self.answers_, self.metrics_, about, pages or {},
         )  # fmt: skip
         write_run(run, Path(folder), overwrite=overwrite)
 
@@ -350,6 +358,7 @@ class MixTEA:
             raise RunError(f"{Path(folder) / 'weights.safetensors'}: damaged (it leads to vectors without end).")
         aligner._last = _opinions(run.opinions, run.about["voter_weights"])
         aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
+        aligner._fitted = run.config
         aligner._packages = run.about["voter_packages"]
         aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]

@@ -181,7 +181,7 @@ def test_the_candidates_of_a_row_share_one_probability(best):
 
 
 BROKEN = {
-    "a voter nobody knows": lambda a, w: a.update({"score.names": a["score.agreement"]}),
+    "a voter without a name": lambda a, w: a.update({"score.na mes": a["score.agreement"]}),
     "another length": lambda a, w: a.update({"score.agreement": a["score.agreement"][:-1]}),
     "an entity that is not there": lambda a, w: a["source"].__setitem__(0, 10**6),
     "a pair twice": lambda a, w: (

@@ -114,17 +114,33 @@ def test_without_json_it_is_damaged(tmp_path):
 
 
 def test_numbers_that_json_does_not_know_are_not_written(tmp_path):
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(RunError, match="not JSON compliant"):
         write_state_file(tmp_path / "unit", "test 1", {"loss": float("nan")})
     assert not list(tmp_path.iterdir())
 
 
 def test_json_is_readable_by_anyone(path):
     text = load_file(path)["json"].tobytes().decode("utf-8", "surrogatepass")
-    assert json.loads(text)["weights"]["entity"] == {"array": ".weights.entity"}
+    assert json.loads(text)["weights"]["entity"] == {"array": ".0"}
 
 
 def test_a_file_of_holes_is_refused_before_memory_is_taken(path):
     os.truncate(path, 1 << 40)
     with pytest.raises(RunError, match="nearly all of them holes"):
         read_state_file(path, "test 1")
+
+
+def test_what_a_voter_remembers_comes_back_whatever_it_is(tmp_path):
+    state = {
+        "array": np.arange(3), "plain": {"array": 1}, "a.b": np.ones(2), "a": {"b": np.zeros(2)}, "n": np.int64(3),
+        "turned": np.arange(3, dtype=">i4"), "nested": [{"array": {"plain": [np.float32(0.5)]}}],
+    }  # fmt: skip
+    write_state_file(tmp_path / "s", "a kind", state)
+    found = read_state_file(tmp_path / "s", "a kind")
+    assert found["array"].tolist() == [0, 1, 2] and found["plain"] == {"array": 1} and found["n"] == 3
+    assert found["a.b"].tolist() == [1, 1] and found["a"]["b"].tolist() == [0, 0]
+    assert found["turned"].tolist() == [0, 1, 2] and found["nested"] == [{"array": {"plain": [0.5]}}]
+    for wrong in (np.zeros(1, dtype=np.int16), np.array(["text"]), object()):
+        with pytest.raises(RunError, match="the state cannot be saved"):
+            write_state_file(tmp_path / "w", "a kind", {"held": wrong})
+    assert not (tmp_path / "w").exists()

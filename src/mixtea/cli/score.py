@@ -19,6 +19,9 @@ from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.curve import write_curve
 from mixtea.runs.stored import StoredRun
+from mixtea.text import METRICS
+
+NEEDED = {back + name for back in ("", "backward_") for name in METRICS}  # of stored scores, to be shown
 
 
 def score(
@@ -37,7 +40,7 @@ def score(
 ) -> None:
     """Hit@1/5/10 and MRR in both directions, ties in expectation, and how far the probabilities can be trusted.
 
-    Then precision, recall and F1 of the mapping that `mixtea export` writes.
+    Then precision, recall and F1 of the one-to-one mapping, which `mixtea export` writes unless told otherwise.
 
     Examples:
 
@@ -55,7 +58,7 @@ def score(
         scored, title = _read(links, task, limit), links.name
     if not len(scored):
         raise DataError(f"{run}: the run has no test links. Name some with --links FILE.")
-    if isinstance(aligner, StoredRun) and not aligner.metrics_:
+    if isinstance(aligner, StoredRun) and not aligner.metrics_.keys() >= NEEDED:
         aligner = answering(run, {"scores": True}, device)
     if isinstance(aligner, StoredRun):
         found = aligner.metrics_

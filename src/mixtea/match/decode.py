@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,9 +16,10 @@ from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.match.decoders import decide
+from mixtea.vote.asking import scores_of
 from mixtea.vote.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
 from mixtea.vote.open_entities import EntityPairs, OpenEntities, open_entities
-from mixtea.vote.opinions import Opinions, believed, favourites, scales, settle, speaking, total_score
+from mixtea.vote.opinions import Ask, Opinions, believed, favourites, scales, settle, speaking, total_score
 from mixtea.vote.vectors import OPINION
 from mixtea.vote.voter import AFTER, Belief, Voter, VotingState
 
@@ -30,7 +31,7 @@ class StoredOpinions:
     """What the voters beside the student thought last, as arrays that a run folder keeps.
 
     `source`, `target` are entities by their own graph's numbers; `scores` maps an opinion to its score of each pair,
-    NaN for none. `packages` tells where voters come from that are not our own.
+    NaN for none.
     """
 
     source: np.ndarray
@@ -96,6 +97,19 @@ class Decoded:
         return few, decide(few, total, believed(few, total, config), config.decoder)
 
 
+def check_deciding(voters: Sequence[Voter], config: Config) -> None:
+    """Refuse voters whose scores a training with these settings does not leave, before it begins."""
+    if all(voter.listens for voter in voters):
+        names = ", ".join(voter.name for voter in voters)
+        raise ConfigError(f"decode_voters: {names} only judges what others think. Name forward,backward too.")
+    others = [v.name for v in voters if not v.listens and v.opinion != OPINION and v.name not in config.voters]
+    if others:
+        raise ConfigError(
+            f"{', '.join(others)} did not vote in this training, so there is nothing to decode. "
+            "Name voters of the run, or train with them: --set voters=..."
+        )
+
+
 @torch.no_grad()
 def decode(
     vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None, packages: Mapping[str, str] | None = None
@@ -103,38 +117,35 @@ def decode(
     """Ranked candidates by the settings `decoder` and `decode_voters`.
 
     From the stored opinions where others than the student and its listeners decide; `packages` tells where voters come
-    from that may not be here.
+    from that may not be here. Where nothing was left to vote on, the student decides.
     """
     if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
         config = config.replace(vote_normaliser="sinkhorn", **MIXTURE)
     voters = voters_of(task, config, config.deciding_voters, packages)
+    check_deciding(voters, config)
     generator = torch.Generator().manual_seed(config.seed)
     entities = open_entities(task, generator, vectors.device, without_triples=know_all(voters))
     units = (unit(vectors[entities.rows[0]]), unit(vectors[entities.rows[1]]))
-    stored = {} if last is None else last.scores
+    state = VotingState(task, config, entities, torch.Generator(vectors.device), vectors=vectors, epoch=AFTER)
     wanted = {voter.opinion for voter in voters}
     others = {voter.opinion for voter in voters if not voter.listens} - {OPINION}
-    if missing := others - stored.keys() - set(config.voters if last is None else ()):  # nothing was left to vote on
-        raise ConfigError(
-            f"{', '.join(sorted(missing))} did not vote in this training, so there is nothing to decode. "
-            "Name voters of the run, or train with them: --set voters=..."
-        )
-    if last is not None and (others or wanted == {OPINION, *stored}):
-        return Decoded(entities, _remembered(units, entities, task, voters, config, last), voters, config)
-    return Decoded(entities, _anew(units, entities, task, voters, config), voters, config)
+    if last is not None and (others or wanted == {OPINION, *last.scores}):
+        return Decoded(entities, _remembered(units, state, voters, last), voters, config)
+    return Decoded(entities, _anew(units, state, voters), voters, config)
 
 
 def _remembered(
-    units: tuple[Tensor, Tensor], entities: OpenEntities, task: Task, voters: list[Voter], config: Config,
-    last: StoredOpinions,
-) -> Opinions:  # fmt: skip
-    """The council's last opinions, about the same entities in another order."""
+    units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter], last: StoredOpinions
+) -> Opinions:
+    """The council's last opinions, about the same entities in another order; listeners that had none are asked."""
+    entities = state.entities
 
     def tensor(array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(units[0].device)
 
+    shifts = (0, entities.sizes[0])
     ends = [
-        entities.place_of[tensor(side).long() + s] for side, s in ((last.source, 0), (last.target, entities.sizes[0]))
+        entities.place_of[tensor(side).long() + s] for side, s in zip((last.source, last.target), shifts, strict=True)
     ]
     open_ends = (ends[0] >= 0) & (ends[1] >= 0)
     key = (ends[0] * entities.shape[1] + ends[1])[open_ends]
@@ -144,26 +155,31 @@ def _remembered(
     scores = {OPINION: _student(units, pairs, entities)} if OPINION in wanted else {}
     scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in wanted}
     pairs, scores = spoken_of(pairs, scores)
+    if any(voter.listens and voter.opinion not in scores for voter in voters):
+        return settle(pairs, entities, scores, last.weights, voters, _asks(state), state.config, None, ROUNDS_ALONE)
     total = total_score(scores, scales(voters, last.weights))
-    return Opinions(pairs, scores, believed(pairs, total, config), total, last.weights)
+    return Opinions(pairs, scores, believed(pairs, total, state.config), total, last.weights)
 
 
 def _student(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
     return entities.without_untaught(pairs, cosines(*units, pairs))
 
 
-def _anew(
-    units: tuple[Tensor, Tensor], entities: OpenEntities, task: Task, voters: list[Voter], config: Config
-) -> Opinions:
+def _anew(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter]) -> Opinions:
     """The student's nearest, judged by the student and by those who listen to what is believed."""
+    config, entities = state.config, state.entities
     with fast_products(config.fast_products):
         pairs = nearest_pairs(*units, config.vote_candidates, mib=config.block_mib)
-    pairs = without(pairs, rejected_pairs(task, entities))
-    state = VotingState(task, config, entities, torch.Generator(units[0].device), epoch=AFTER)
+    pairs = without(pairs, rejected_pairs(state.task, entities))
+    pairs, scores = spoken_of(pairs, {OPINION: _student(units, pairs, entities)})
+    return settle(pairs, entities, scores, {}, voters, _asks(state), config, None, ROUNDS_ALONE)
+
+
+def _asks(state: VotingState) -> Ask:
+    """How listeners are asked under a belief."""
 
     def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
         state.belief = belief
-        return voter.score(asked, state)
+        return scores_of(voter, asked, state)
 
-    scores = {OPINION: cosines(*units, pairs)}
-    return settle(pairs, entities, scores, {}, voters, ask, config, None, ROUNDS_ALONE)
+    return ask

@@ -15,7 +15,7 @@ COLUMNS = ("source", "target", "probability", "runner_up", "runner_up_probabilit
 class Mapping:
     """Decisions about source entities, a row each (several where one-to-many was asked for).
 
-    `frame` has the columns of COLUMNS: `source` and `target` are labels as in the graphs, `target` None where no
+    `frame` has the columns of COLUMNS: `source` and `target` are ids as in the graphs, `target` None where no
     counterpart is likelier than any; `probability` is that of the decision; `runner_up` the next candidate, or None;
     `voters` as in Candidates; `given` is true for links that were given.
     """

@@ -191,9 +191,12 @@ class Predictor:
 
     def _rejected(self, target: Tensor) -> Tensor:
         """bool [p, k]: candidates that a person has rejected."""
+        return self._are_rejected(self.rows[:, None], target)
+
+    def _are_rejected(self, source: Tensor, target: Tensor) -> Tensor:
         m = self.task.target.n_entities
         rejected = torch.from_numpy(self.task.rejected[:, 0] * m + self.task.rejected[:, 1]).to(target.device)
-        return torch.isin(self.rows[:, None] * m + target, rejected)
+        return torch.isin(source * m + target, rejected)
 
     def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
         """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
@@ -202,8 +205,12 @@ class Predictor:
         chosen, place = torch.unique(found, return_inverse=True)
         chosen_vectors = targets.index_select(0, chosen)
         metric, mib = self.config.metric, self.config.block_mib
-        _, favourite = nearest(chosen_vectors, sources, 1, metric, engine=engine, mib=mib)
-        return favourite[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
+        most = int(np.bincount(self.task.rejected[:, 1]).max(initial=0)) if len(self.task.rejected) else 0
+        _, near = nearest(chosen_vectors, sources, min(1 + most, len(sources)), metric, engine=engine, mib=mib)
+        if most:  # the nearest that was not rejected
+            first = self._are_rejected(self.rows[near], chosen[:, None]).int().argsort(dim=1, stable=True)[:, :1]
+            near = near.gather(1, first)
+        return near[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
 
     def _looked_up(self, target: Tensor, values: Tensor, otherwise: float = 0) -> Tensor:
         """[p, k, ...]: the values of candidates that the decoder has considered, `otherwise` for others."""

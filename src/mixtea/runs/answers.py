@@ -29,7 +29,7 @@ def candidate_arrays(answers: Answers) -> dict[str, np.ndarray]:
         "likelihood": found.likelihood.ravel(),
         "probability": found.probability(k).ravel(),
         "decision": answers.decisions.ravel(),
-        **_bits(found, p * k),
+        **_bits(found),
     }
     columns |= {f"{PREFIX}{name}": values.ravel() for name, values in answers.scores.items()}
     return {name: np.ascontiguousarray(column) for name, column in columns.items()}
@@ -46,15 +46,15 @@ def mapping_arrays(answers: Answers) -> dict[str, np.ndarray]:
         "counterpart_of_candidates": answers.ranked.counterpart,
         "is_free": answers.is_free.astype(np.uint8),
         "belief": found.belief,
-        **{name: bits.reshape(p, -1, bits.shape[1]) for name, bits in _bits(found, found.target.size).items()},
+        **{name: bits.reshape(p, found.target.shape[1], bits.shape[1]) for name, bits in _bits(found).items()},
     }
     return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 
 
-def _bits(found: Ranked, n: int) -> dict[str, np.ndarray]:
+def _bits(found: Ranked) -> dict[str, np.ndarray]:
     """What is true or not, eight to a byte: who favours a candidate, whether it is chosen and silent."""
     return {
-        "voters": np.packbits(found.named.reshape(n, -1), axis=1),
+        "voters": np.packbits(found.named.reshape(found.target.size, found.named.shape[-1]), axis=1),
         "flags": np.packbits(np.stack([found.chosen.ravel(), found.silent.ravel()], axis=1), axis=1),
     }
 
@@ -101,7 +101,10 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
         for name, values in arrays.items():
             if values.dtype.kind == "f":
                 check_finite(name, values, LARGEST, or_nan=name.startswith(PREFIX))
-    for arrays, names in ((candidates, ("likelihood", "probability")), (mapping, ("likelihood", "counterpart"))):
+    for arrays, names in (
+        (candidates, ("likelihood", "probability")),
+        (mapping, ("likelihood", "counterpart", "counterpart_of_candidates")),
+    ):
         if any((arrays[name] < 0).any() or (arrays[name] > 1).any() for name in names):
             raise ValueError("a probability is not between 0 and 1")
     counterpart = mapping["counterpart_of_candidates"]

@@ -171,7 +171,7 @@ def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
     """The arrays of opinions: none at all, or pairs and what some of the run's voters think of them."""
     if not names:
         return {}
-    voters = [f"score.{name}" for name in config.voters if f"score.{name}" in names]
+    voters = [name for name in names if name.startswith("score.") and name.removeprefix("score.").isidentifier()]
     forms: dict[str, Form] = dict.fromkeys(SIDES, ("I32", (None,)))
     return forms | {name: (real(config), (None,)) for name in voters}
 

@@ -1,8 +1,8 @@
 """The run folder: everything a training leaves, in open formats, with a manifest that knows every byte.
 
-`RUN_FILES` in export/files.py says what each file holds. The same task, settings and seed give the same bytes in every
+`RUN_FILES` in atomic.py says what each file holds. The same task, settings and seed give the same bytes in every
 file but two: run.json and report.html say when and how fast it was. A run folder may come from anywhere, so reading
-believes nothing: see run_files.py and run_checks.py.
+believes nothing: see untrusted.py and checks.py.
 """
 
 from __future__ import annotations
@@ -161,9 +161,6 @@ def _check_file(folder: Path, about: dict[str, Any], name: str) -> None:
 def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
     with named(folder / "config.json"):
         config = checks.check_config(read_json(folder / "config.json"))
-    with named(folder / MANIFEST):
-        if not about["voter_weights"].keys() <= {"vectors", *config.voters}:
-            raise ValueError("weights of unknown voters")
     with named(folder / "vocabulary.json"):
         words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
     with named(folder / "graphs.safetensors"):

@@ -19,16 +19,22 @@ from safetensors.numpy import save_file
 from mixtea.errors import RunError
 from mixtea.runs.atomic import atomic_file
 from mixtea.runs.untrusted import AGAIN, check_plain
+from mixtea.text import visible
 
-JSON = "json"  # the name of the bytes of JSON; arrays have the path to their place, which begins with a dot
-ARRAY = "array"  # {"array": name} stands for one
-KINDS = {"BOOL", "U8", "U32", "I32", "I64", "F32", "F64"}  # of numbers, as safetensors calls them
+JSON = "json"  # the name of the bytes of JSON; arrays have a number, after a dot
+ARRAY, PLAIN = "array", "plain"  # {"array": name} stands for one, {"plain": {...}} for an object that looks like these
+KINDS = {  # of numbers, as NumPy and as safetensors call them
+    "bool": "BOOL", "uint8": "U8", "uint32": "U32", "int32": "I32", "int64": "I64", "float32": "F32", "float64": "F64",
+}  # fmt: skip
 
 
 def write_state_file(path: Path, kind: str, value: Any) -> None:
     """Write the value, which appears whole or not at all; `kind` says what it is, with the number of its format."""
     arrays: dict[str, np.ndarray] = {}
-    text = json.dumps(_without_arrays(value, "", arrays), ensure_ascii=False, allow_nan=False)
+    try:
+        text = json.dumps(_without_arrays(value, arrays), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RunError(f"{path}: the state cannot be saved ({visible(error, 200)}).") from error
     arrays[JSON] = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     with atomic_file(path, follow=False) as temporary:
         save_file(arrays, temporary, {"unit": f"{kind} {_checksum(arrays, kind)}"})  # two would come in any order
@@ -47,7 +53,7 @@ def read_state_file(path: Path, kind: str) -> Any:
             if found != kind:
                 raise RunError(f"{path}: holds {found or 'something else'!r}, while this version reads {kind!r}.")
             names = list(file.keys())
-            strange = {file.get_slice(name).get_dtype() for name in names} - KINDS
+            strange = {file.get_slice(name).get_dtype() for name in names} - {*KINDS.values()}
             if strange:
                 raise ValueError(f"it holds {', '.join(sorted(strange))}")
             arrays = {name: file.get_tensor(name) for name in names}
@@ -62,22 +68,29 @@ def read_state_file(path: Path, kind: str) -> Any:
         raise RunError(f"{path}: damaged ({why}). {AGAIN}") from None
 
 
-def _without_arrays(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
+def _without_arrays(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The value as JSON has it; what a voter remembers may hold numbers and arrays of any kind."""
     if isinstance(value, np.ndarray):
-        arrays[path] = value if value.flags.c_contiguous else value.copy()  # order C; a single number stays one
-        return {ARRAY: path}
+        if str(value.dtype.newbyteorder("=")) not in KINDS:
+            raise TypeError(f"an array of {value.dtype}")
+        whole = value.astype(value.dtype.newbyteorder("="), copy=False)
+        name = f".{len(arrays)}"
+        arrays[name] = whole if whole.flags.c_contiguous else whole.copy()  # order C; a single number stays one
+        return {ARRAY: name}
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, Mapping):
-        return {str(name): _without_arrays(part, f"{path}.{name}", arrays) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_arrays(part, f"{path}.{i}", arrays) for i, part in enumerate(value)]
-    return value
+        held = {str(name): _without_arrays(part, arrays) for name, part in value.items()}
+        return {PLAIN: held} if held.keys() in ({ARRAY}, {PLAIN}) else held
+    return [_without_arrays(part, arrays) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _with_arrays(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if isinstance(value, dict):
         if value.keys() == {ARRAY}:
             return arrays[value[ARRAY]]
-        return {name: _with_arrays(part, arrays) for name, part in value.items()}
+        held = value[PLAIN] if value.keys() == {PLAIN} else value
+        return {name: _with_arrays(part, arrays) for name, part in held.items()}
     return [_with_arrays(part, arrays) for part in value] if isinstance(value, list) else value
 
 

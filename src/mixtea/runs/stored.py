@@ -9,7 +9,7 @@ import pandas as pd
 
 from mixtea.config import Config
 from mixtea.data.task import PathOrStr, Task
-from mixtea.match.answers import STORED, Answers
+from mixtea.match.answers import Answers
 from mixtea.match.candidates import Candidates
 from mixtea.match.explain import explained
 from mixtea.match.mapping import Mapping
@@ -28,11 +28,6 @@ class StoredRun:
         self.config: Config = found.config
         self.answers_: Answers = found.answers
         self.metrics_, self.about = found.metrics, found.about
-
-    @staticmethod
-    def holds(k: int) -> bool:
-        """Whether so many candidates of a source are stored."""
-        return k <= STORED
 
     def predict(self, k: int = 10) -> Candidates:
         """The k best candidates of every source without a training link, as many as are stored."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +16,7 @@ from mixtea.config import Config
 from mixtea.data.checks import check_numbers
 from mixtea.data.task import Task
 from mixtea.errors import VoterError
+from mixtea.vote.asking import proposal_of, scores_of
 from mixtea.vote.directions import directions
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
 from mixtea.vote.opinions import Opinions, favourites, opinions_of_state, settle
@@ -84,12 +83,12 @@ class Council:
         `on_round` is called after each round with its number and how many pairs are sure.
         """
         untrained = [voter for voter in self.voters if "vectors" not in voter.needs]
-        if not any(voter.proposes for voter in untrained):
-            return
         n_sure = 0
-        for number in range(1, self.config.propagation_rounds + 1):
+        rounds = self.config.propagation_rounds if any(voter.proposes for voter in untrained) else 0
+        for number in range(1, rounds + 1):
             self.opinions = None
-            self._judge(untrained, None, BEFORE, ROUNDS_ALONE)
+            if not self._judge(untrained, None, BEFORE, ROUNDS_ALONE):
+                return
             n_now = len(self.sure_pairs())
             if on_round is not None:
                 on_round(number, n_now)
@@ -139,70 +138,39 @@ class Council:
     def judge(self, vectors: Tensor, epoch: int = AFTER) -> None:
         """Form the belief anew, from vectors [n, d] of all entities and the other voters."""
         with fast_products(self.config.fast_products):
-            self._judge(self.voters, vectors, epoch, ROUNDS_ALONE if epoch == AFTER else 1)
+            if not self._judge(self.voters, vectors, epoch, ROUNDS_ALONE if epoch == AFTER else 1):
+                who = ", ".join(self.names)
+                raise VoterError(
+                    f"None of the voters {who} proposes a pair and scores it by itself. Add one that does."
+                )
 
-    def _judge(self, voters: Sequence[Voter], vectors: Tensor | None, epoch: int, rounds: int) -> None:
+    def _judge(self, voters: Sequence[Voter], vectors: Tensor | None, epoch: int, rounds: int) -> bool:
+        """Whether there was something to judge: who only listens judges what others propose and think."""
         if not self.learned:
             self._learn(epoch)
         state = self._state(vectors, epoch)
         pairs = self._proposed(voters, state)
-        asked, scores = EntityPairs(pairs, self.entities), {}
-        for voter in voters:
-            if not voter.listens and voter.opinion not in scores:
-                scores[voter.opinion] = self._asked(voter, asked, state)
-        pairs, scores = spoken_of(pairs, scores)
-        before = self._belief()
+        first = {voter.opinion: voter for voter in reversed(voters) if not voter.listens}
+        if pairs is None or not first:
+            return False
+        asked, before = EntityPairs(pairs, self.entities), self._belief()
+        pairs, scores = spoken_of(pairs, {name: scores_of(voter, asked, state) for name, voter in first.items()})
 
         def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
             state.belief = belief
-            return self._asked(voter, asked, state)
+            return scores_of(voter, asked, state)
 
         self.opinions = settle(pairs, self.entities, scores, self.weights, voters, ask, self.config, before, rounds)
         distributed.from_first(self.opinions.belief)
+        return True
 
-    def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs:
+    def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs | None:
         """The candidates that the voters propose, each opinion once, without those that a person rejected."""
-        found, heard = [], set()
-        for voter in voters:
-            if voter.proposes and voter.opinion not in heard and (own := voter.propose(state)) is not None:
-                found.append(own if isinstance(own, Pairs) else self._as_pairs(voter, own))
-                heard.add(voter.opinion)
+        proposing = {voter.opinion: voter for voter in reversed(voters) if voter.proposes}
+        found = [own for voter in proposing.values() if (own := proposal_of(voter, state)) is not None]
         if not found:
-            raise VoterError(
-                f"None of the voters {', '.join(v.name for v in voters)} proposes a pair. Add one that does."
-            )
+            return None
         return without(pairs_of_keys(distributed.copied(union(found).key), found[0].shape), self.rejected)
-
-    def _as_pairs(self, voter: Voter, proposed: Any) -> Pairs:
-        """Pairs of entities by their own graph's numbers, as a voter gives them, as places among the open ones."""
-        ends = np.asarray(proposed)
-        sizes = np.array(self.entities.sizes)
-        if ends.size == 0:
-            ends = np.empty((0, 2), dtype=np.int64)
-        if (
-            ends.ndim != 2
-            or ends.shape[1] != 2
-            or ends.dtype.kind not in "iu"
-            or not ((ends >= 0) & (ends < sizes)).all()
-        ):
-            raise VoterError(
-                f"The voter {voter.name!r} proposed no pairs [p, 2] of source and target numbers, but {ends.dtype} "
-                f"{list(ends.shape)}, or numbers outside the graphs."
-            )
-        source, target = torch.from_numpy(ends.astype(np.int64).T.copy()).to(self.entities.rows[0].device)
-        return self.entities.pairs(source, target)
-
-    def _asked(self, voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
-        """A voter's scores as a tensor of the vectors' kind; an error names it where they are none."""
-        dtype, device = getattr(torch, self.config.precision), asked.rows.source.device
-        found = torch.as_tensor(voter.score(asked, state)).to(device, dtype)
-        if found.shape != (len(asked),) or found.isinf().any():
-            raise VoterError(
-                f"The voter {voter.name!r} must score each of {len(asked)} pairs with a finite number, or NaN for no "
-                f"opinion; it gave {list(found.shape)} numbers"
-                + (", infinity among them." if found.isinf().any() else ".")
-            )
-        return found
 
     def _learn(self, epoch: int) -> None:
         """All voters take up the sure pairs."""
@@ -240,7 +208,7 @@ class Council:
         """
         device = links.device
         self.direction_weights = distributed.agreed(vote_weights(hits), device)
-        if self.opinions is None:
+        if self.opinions is None or not len(self.opinions.pairs):
             return
         names = list(self.opinions.scores)
         counts = [self._right_and_spoken(links, self.opinions.scores[name]) for name in names]

@@ -81,20 +81,20 @@ def scales(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, f
 
 
 def total_score(scores: Mapping[str, Tensor], scale: Mapping[str, float]) -> Tensor:
-    """The weighted mean of the scores of those who speak, times the weight of all: sum_k w_k s_k where all speak.
+    """sum_k w_k s_k over those who speak about a pair, times mean(W) / W: a weighted mean, so that silence counts
 
-    Silence so changes nothing: a pair is judged by those who have an opinion. Somebody speaks about each pair.
+    neither for nor against. W is the weight of those who speak about the pair; where all do, it is the plain sum. Who
+    speaks about no pair is not there.
     """
-    names = sorted(scores)  # one order, so that sums round alike
-    parts = [scale[name] * scores[name] for name in names]
+    names = [name for name in sorted(scores) if not bool(scores[name].isnan().all())] or sorted(scores)[:1]
+    parts = [scale.get(name, 1.0) * scores[name] for name in names]  # in one order, so that sums round alike
     spoken = [~scores[name].isnan() for name in names]
-    total = torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
     if all(bool(speaks.all()) for speaks in spoken):
-        return total
+        return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
     total = torch.stack([part.nan_to_num(0.0) for part in parts]).sum(0)
-    heard = torch.stack([scale[n] * speaks.to(total.dtype) for n, speaks in zip(names, spoken, strict=True)]).sum(0)
-    everyone = heard.new_tensor(sum(scale[name] for name in names))
-    return torch.where(heard > 0, total * (everyone / heard.clamp(min=1e-12)), total)
+    weights = zip(names, spoken, strict=True)
+    heard = torch.stack([scale.get(name, 1.0) * speaks.to(total.dtype) for name, speaks in weights]).sum(0)
+    return torch.where(heard > 0, total * (heard.mean() / heard.clamp(min=1e-12)), total)
 
 
 def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:

@@ -16,6 +16,7 @@ BUILT_IN = {
     "propagation": "mixtea.vote.propagation:Propagation",
     "agreement": "mixtea.vote.agreement:Agreement",
 }
+TAKEN = ("vectors", "agreed")  # names that mean something else; in the history also votes_of_1, votes_of_2, ...
 _registered: dict[str, type[Voter]] = {}
 V = TypeVar("V", bound=type[Voter])
 
@@ -31,13 +32,11 @@ def register(voter: V) -> V:
     """
     if not (isinstance(voter, type) and issubclass(voter, Voter)):
         raise TypeError("register needs a class that is a Voter")
-    if not voter.name.isidentifier() or voter.name in BUILT_IN or voter.name in _OPINIONS:
+    taken = voter.name in BUILT_IN or voter.name in TAKEN or voter.name.startswith("of_")
+    if taken or not voter.name.isidentifier():
         raise ConfigError(f"{voter.name!r} is no name for a voter of one's own. Choose another word, of letters and _.")
     _registered[voter.name] = voter
     return voter
-
-
-_OPINIONS = ("vectors",)  # names that mean something else
 
 
 def voter_named(name: str, package: str = "") -> type[Voter]:
