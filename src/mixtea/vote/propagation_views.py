@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import FEWER_PAIRS, Pairs, cosines, nearest_pairs, union
+from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
 from mixtea.data.joint import joint_triples
 from mixtea.data.task import Task
@@ -48,8 +49,14 @@ class PropagationViews:
 
     @torch.no_grad()
     def refresh(self, sure: Tensor, generator: torch.Generator) -> None:
-        """Propagate from the links and the sure pairs [p, 2], by their own graph's numbers."""
-        sure = sure + self.shift
+        """Propagate from the links and the sure pairs [p, 2], by their own graph's numbers.
+
+        In full precision whoever asks, so that it comes to the same when it is done again.
+        """
+        with fast_products(False):
+            self._refresh(sure + self.shift, generator)
+
+    def _refresh(self, sure: Tensor, generator: torch.Generator) -> None:
         hand = torch.randint(self.folds, (len(sure),), generator=generator, device=sure.device)
         folds = self.folds if len(sure) and self.folds > 1 else 1
         self.views = []
