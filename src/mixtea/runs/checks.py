@@ -19,10 +19,10 @@ from mixtea.data.task import SPLITS, Task
 from mixtea.runs.text_checks import check_texts, text_forms
 from mixtea.runs.untrusted import PLAIN_NAME, Form
 from mixtea.vote.trace import COLUMNS
+from mixtea.vote.voter import LARGEST
 
 SIDES = ("source", "target")
 MOST_EPOCHS = 1_000_000
-LARGEST = 1e6  # of a score or weight; those that training makes are below 100
 _DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

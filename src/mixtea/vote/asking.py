@@ -11,9 +11,7 @@ from torch import Tensor
 from mixtea.compute.pairs import Pairs
 from mixtea.errors import VoterError
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
-from mixtea.vote.voter import Voter, VotingState
-
-LARGEST = 1e6  # of a score; those of our own voters are below 100
+from mixtea.vote.voter import LARGEST, Voter, VotingState
 
 
 def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:

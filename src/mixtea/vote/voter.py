@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mixtea.vote.known import KnownPairs
     from mixtea.vote.open_entities import EntityPairs, OpenEntities
 
+LARGEST = 1e6  # of a score, and of a voter's weight; those of our own are below 100
 BEFORE, AFTER = 0, -1  # the epoch of a state before and after training
 
 
