@@ -40,6 +40,7 @@ from mixtea.runs.folder import Run, read_run, write_run
 from mixtea.teach.loop import Observer, OnEpoch
 from mixtea.teach.recovery import trained_with
 from mixtea.vote.council import OnRound, voters_of
+from mixtea.vote.opinions import giving_log_odds
 from mixtea.vote.registry import package_of
 from mixtea.vote.trace import trace_frame
 
@@ -127,9 +128,10 @@ class MixTEA:
         """
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
-        if not len(task.train):
-            raise DataError(f"{task.name}: no training link. Give at least a few.")
-        check_deciding(voters_of(task, self.config, self.config.deciding_voters), self.config)
+        voters = voters_of(task, self.config, self.config.deciding_voters)
+        if not len(task.train) and not giving_log_odds(voters):
+            raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote.")
+        check_deciding(voters, self.config)
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():
             start = None if warm_start is None else warm_start._learned()

@@ -247,6 +247,7 @@ _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 SETTINGS = Fields(Config, "setting", "field=value")
 FIELDS, TYPES = SETTINGS.by_name, SETTINGS.types
 VECTORS = frozenset({"forward", "backward"})
+STRUCTURE = ("forward", "backward", "propagation", "agreement")  # voters that see nothing but triples and links
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {
         "entity_dim": 512,
@@ -255,7 +256,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "voters": ("forward", "backward", "propagation", "agreement"),
+        "voters": (*STRUCTURE, "names"),
         "votes_every": 5,
         "valid_needed": 100,
         "pseudo_weight": 0.3,

@@ -52,6 +52,12 @@ def check_within(numbers: np.ndarray, end: int, what: str, begin: int = 0) -> No
         raise ValueError(f"{what} is not among {begin} to {end - 1}")
 
 
+def check_pairs(pairs: np.ndarray, sizes: tuple[int, int]) -> None:
+    """int64 [p, 2] of entities of two graphs of these sizes."""
+    if pairs.dtype != np.int64 or pairs.shape[1:] != (2,) or not ((pairs >= 0) & (pairs < sizes)).all():
+        raise ValueError("pairs of entities outside the graphs")
+
+
 def check_lengths(arrays: Arrays) -> None:
     if len({len(values) for values in arrays.values()}) > 1:
         raise ValueError("its arrays differ in length")

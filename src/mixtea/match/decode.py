@@ -19,7 +19,17 @@ from mixtea.match.decoders import decide
 from mixtea.vote.asking import scores_of
 from mixtea.vote.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
 from mixtea.vote.open_entities import EntityPairs, OpenEntities, open_entities
-from mixtea.vote.opinions import Ask, Opinions, believed, favourites, scales, settle, speaking, total_score
+from mixtea.vote.opinions import (
+    Ask,
+    Opinions,
+    believed,
+    favourites,
+    giving_log_odds,
+    scales,
+    settle,
+    speaking,
+    total_score,
+)
 from mixtea.vote.vectors import OPINION
 from mixtea.vote.voter import AFTER, Belief, Voter, VotingState
 
@@ -157,7 +167,7 @@ def _remembered(
     pairs, scores = spoken_of(pairs, scores)
     if any(voter.listens and voter.opinion not in scores for voter in voters):
         return settle(pairs, entities, scores, last.weights, voters, _asks(state), state.config, None, ROUNDS_ALONE)
-    total = total_score(scores, scales(voters, last.weights))
+    total = total_score(scores, scales(voters, last.weights), giving_log_odds(voters))
     return Opinions(pairs, scores, believed(pairs, total, state.config), total, last.weights)
 
 

@@ -203,7 +203,12 @@ class Trainer:
         return self.learns_more and self.strategy is None and not self.config.only_vectors_vote
 
     def links_to_learn(self, epoch: int) -> Tensor:
-        """The given links, and those that a strategy other than mixture teaching proposes by itself."""
+        """The given links, and those that a strategy other than mixture teaching proposes by itself.
+
+        Without any, the pairs that the council is sure of.
+        """
+        if not len(self.links):
+            return self.council.sure_pairs() + self.links.new_tensor([0, self.task.source.n_entities])
         if self.strategy is None or not self.learns_more:
             return self.links
         if self.strategy.due(epoch):

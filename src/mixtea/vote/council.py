@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from mixtea.errors import VoterError
 from mixtea.vote.asking import proposal_of, scores_of
 from mixtea.vote.directions import directions
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
-from mixtea.vote.opinions import Opinions, favourites, opinions_of_state, settle
+from mixtea.vote.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, settle
 from mixtea.vote.registry import voter_named
 from mixtea.vote.voter import AFTER, BEFORE, Belief, Voter, VotingState
 from mixtea.vote.votes import Votes
@@ -191,12 +192,18 @@ class Council:
         return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief)
 
     def sure_pairs(self) -> Tensor:
-        """[p, 2], by their own graph's numbers: each the best of the other, believed above the threshold."""
+        """[p, 2], by their own graph's numbers: each the best of the other, believed above the threshold.
+
+        Where no links are given, a lone candidate may be as bad as any: the odds behind it must be as high too.
+        """
         own = self.entities.own
         if self.opinions is None:
             return own[0].new_empty(0, 2)
         pairs, p = self.opinions.pairs, self.opinions.belief
         sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
+        if not len(self.task.train):
+            odds = self.opinions.total / self.config.sinkhorn_temperature - math.log(max(pairs.shape[1], 1))
+            sure &= odds.sigmoid() > self.config.sure_above
         return torch.stack([own[0][pairs.source[sure]], own[1][pairs.target[sure]]], dim=1)
 
     @torch.no_grad()
@@ -210,7 +217,9 @@ class Council:
         self.direction_weights = distributed.agreed(vote_weights(hits), device)
         if self.opinions is None or not len(self.opinions.pairs):
             return
-        names = list(self.opinions.scores)
+        names = [name for name in self.opinions.scores if name not in giving_log_odds(self.voters)]
+        if not names:
+            return
         counts = [self._right_and_spoken(links, self.opinions.scores[name]) for name in names]
         shares = shares_right([right for right, _ in counts], [spoken for _, spoken in counts], len(links))
         shares = distributed.agreed(shares, device)

@@ -62,14 +62,14 @@ def settle(
     At first they judge by the belief before; without one, by that of the other voters.
     """
     scores, asked = dict(scores), EntityPairs(pairs, entities)
-    scale = scales(voters, weights)
-    total = total_score(scores, scale)
+    scale, sure_of_worth = scales(voters, weights), giving_log_odds(voters)
+    total = total_score(scores, scale, sure_of_worth)
     belief = believed(pairs, total, config)
     listeners = [voter for voter in voters if voter.listens]
     held = before or Belief(asked, belief)
     for _ in range(rounds if listeners else 0):
         scores |= {voter.opinion: ask(voter, asked, held) for voter in listeners}
-        total = total_score(scores, scale)
+        total = total_score(scores, scale, sure_of_worth)
         belief = believed(pairs, total, config)
         held = Belief(asked, belief)
     return Opinions(pairs, scores, belief, total, weights)
@@ -80,13 +80,27 @@ def scales(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, f
     return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.weight() for voter in voters}
 
 
-def total_score(scores: Mapping[str, Tensor], scale: Mapping[str, float]) -> Tensor:
+def giving_log_odds(voters: Sequence[Voter]) -> frozenset[str]:
+    """The opinions that know themselves what they are worth."""
+    return frozenset(voter.opinion for voter in voters if voter.log_odds)
+
+
+def total_score(
+    scores: Mapping[str, Tensor], scale: Mapping[str, float], log_odds: frozenset[str] = frozenset()
+) -> Tensor:
     """sum_k w_k s_k over those who speak about a pair, times mean(W) / W: a weighted mean, so that silence counts
 
     neither for nor against. W is the weight of those who speak about the pair; where all do, it is the plain sum. Who
-    speaks about no pair is not there.
+    speaks about no pair is not there. `log_odds` are added as they are, where there are any.
     """
-    names = [name for name in sorted(scores) if not bool(scores[name].isnan().all())] or sorted(scores)[:1]
+    heard = [name for name in sorted(scores) if not bool(scores[name].isnan().all())] or sorted(scores)[:1]
+    others = [name for name in heard if name not in log_odds]
+    parts = [_weighted_mean(scores, scale, others)] if others else []
+    parts += [scores[name].nan_to_num(0.0) for name in heard if name in log_odds]
+    return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+
+
+def _weighted_mean(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor:
     parts = [scale.get(name, 1.0) * scores[name] for name in names]  # in one order, so that sums round alike
     spoken = [~scores[name].isnan() for name in names]
     if all(bool(speaks.all()) for speaks in spoken):
@@ -94,7 +108,7 @@ def total_score(scores: Mapping[str, Tensor], scale: Mapping[str, float]) -> Ten
     total = torch.stack([part.nan_to_num(0.0) for part in parts]).sum(0)
     weights = zip(names, spoken, strict=True)
     heard = torch.stack([scale.get(name, 1.0) * speaks.to(total.dtype) for name, speaks in weights]).sum(0)
-    return torch.where(heard > 0, total * (heard.mean() / heard.clamp(min=1e-12)), total)
+    return torch.where(heard > 0, total * (heard[heard > 0].mean() / heard.clamp(min=1e-12)), total)
 
 
 def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:

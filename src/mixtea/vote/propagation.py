@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixtea.data.checks import check_pairs
 from mixtea.vote.neighbours import matched_neighbours
 from mixtea.vote.voter import Cost, Evidence, Voter, VotingState
 
@@ -72,9 +73,7 @@ class Propagation(Voter):
         if not state:
             return
         sure, generator = state["sure"], state["generator"]
-        ends = [self.task.source.n_entities, self.task.target.n_entities]
-        if sure.dtype != np.int64 or sure.shape[1:] != (2,) or not ((sure >= 0) & (sure < ends)).all():
-            raise ValueError("sure pairs of rows outside the graphs")
+        check_pairs(sure, (self.task.source.n_entities, self.task.target.n_entities))
         if generator.dtype != np.uint8 or generator.ndim != 1:
             raise ValueError("a random state of another form")
         self._begun, self._views = (sure, generator), None

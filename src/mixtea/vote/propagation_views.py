@@ -68,6 +68,9 @@ class PropagationViews:
         self.hand = torch.full((self.graph.n,), -1, device=sure.device)
         if folds > 1:
             self.hand[sure[:, 0]], self.hand[sure[:, 1]] = hand, hand
+        if not len(self.links) + len(sure):  # nothing to propagate from
+            self.pairs = Pairs(sure[:, 0], sure[:, 1], (len(self.rows[0]), len(self.rows[1])))
+            return
         each = -(-self.k // folds)
         self.pairs = union([nearest_pairs(source, target, each, mib=self.mib) for source, target in self.views])
 

@@ -41,7 +41,8 @@ class Voter:
     "labels" or "attributes"; an entity without triples is mapped only if some voter does without both of the first
     two. Voters with the same `shares` have one opinion between them, which counts once. `favours` says whose
     favourites it is named for: its best "target" of a source, its best "source" of a target. One that `listens` is
-    asked again whenever the belief has changed.
+    asked again whenever the belief has changed. One that gives `log_odds` knows what its word is worth: its scores are
+    added as they are, 0 where it has no opinion, and the validation links do not weigh it.
     """
 
     name: ClassVar[str] = ""
@@ -49,6 +50,7 @@ class Voter:
     favours: ClassVar[tuple[str, ...]] = ("target", "source")
     needs: ClassVar[tuple[str, ...]] = ()
     listens: ClassVar[bool] = False
+    log_odds: ClassVar[bool] = False
 
     task: Task
     config: Config
@@ -66,7 +68,8 @@ class Voter:
     def score(self, pairs: EntityPairs, state: VotingState) -> Any:
         """One number a pair, larger for likelier, above 0 where it speaks for the pair, NaN where it has no opinion.
 
-        Scores of all voters are added, so they should be comparable to cosines.
+        Scores of all voters are added, so they should be comparable to cosines; log-odds that the pair is a match,
+        against a pair of which nothing is known, are multiplied by the setting `sinkhorn_temperature`.
         """
         raise TypeError(f"the voter {self.name!r} has no score method")
 

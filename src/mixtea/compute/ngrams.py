@@ -1,0 +1,132 @@
+"""Texts as sparse rows of character n-grams and words, and the pairs of rows that are most alike. No torch.
+
+Nothing here holds a product of all with all: a row is looked up through its rarest n-grams.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix, diags
+
+LENGTHS = (2, 3, 4)  # of n-grams
+BUDGET = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
+LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e10  # a million rows are looked up through fewer
+AT_ONCE = 1 << 18  # pairs whose rows are multiplied at a time
+_MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
+
+
+def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[csr_matrix]:
+    """How often each n-gram, and each word, stands in each text: a matrix a side, with the same columns.
+
+    A text is padded with a space at both ends, so that beginnings and ends count. Columns are hashes of 64 bits.
+    """
+    parts = [_grams([f" {text} " for text in texts], lengths) for texts in sides]
+    _, column = np.unique(np.concatenate([keys for _, keys in parts]), return_inverse=True)
+    n_columns = int(column.max(initial=-1)) + 1
+    found, begin = [], 0
+    for texts, (rows, keys) in zip(sides, parts, strict=True):
+        end = begin + len(keys)
+        ones = np.ones(len(keys), dtype=np.float32)
+        found.append(csr_matrix((ones, (rows, column[begin:end])), shape=(len(texts), n_columns)))
+        begin = end
+    return found
+
+
+def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """(text number, key) of every n-gram and every word."""
+    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    row = np.repeat(np.arange(len(texts)), sizes)
+    left = np.cumsum(sizes)[row] - np.arange(len(letters))
+    parts = [_words(letters, row)]
+    for n in lengths:
+        size = max(len(letters) - n + 1, 0)
+        key: np.ndarray = np.full(size, n, dtype=np.uint64)
+        for shift in range(n):
+            key = _mixed(key + letters[shift : shift + size] * _MIX[1])
+        inside = left[:size] >= n
+        parts.append((row[:size][inside], key[inside]))
+    return np.concatenate([rows for rows, _ in parts]), np.concatenate([keys for _, keys in parts])
+
+
+def _words(letters: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(text number, key) of every word; texts begin and end with a space."""
+    space = letters == ord(" ")
+    word, start = np.cumsum(space), np.flatnonzero(space)
+    place = (np.arange(len(letters)) - start[word - 1]).astype(np.uint64) if len(start) else word.astype(np.uint64)
+    mixed = _mixed(letters * _MIX[0] + place * _MIX[2])[~space]
+    owner = word[~space]
+    first = np.flatnonzero(np.diff(owner, prepend=-1))
+    return row[~space][first], _mixed(np.add.reduceat(mixed, first) if len(first) else mixed)
+
+
+def _mixed(key: np.ndarray) -> np.ndarray:
+    key = (key ^ (key >> np.uint64(30))) * _MIX[1]
+    return (key ^ (key >> np.uint64(27))) * _MIX[0]
+
+
+def weighted(*sides: csr_matrix) -> list[csr_matrix]:
+    """TF-IDF, rows of length 1: (1 + log count) log(rows / rows with it), frequencies over both sides together."""
+    n = sum(side.shape[0] for side in sides)
+    held = sum(np.bincount(side.indices, minlength=side.shape[1]) for side in sides)
+    rarity = np.log(n / np.maximum(held, 1)).astype(np.float32)
+    return [
+        unit_rows(csr_matrix(((1 + np.log(side.data)) * rarity[side.indices], side.indices, side.indptr), side.shape))
+        for side in sides
+    ]
+
+
+def unit_rows(rows: csr_matrix) -> csr_matrix:
+    """Each row divided by its length."""
+    length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    return csr_matrix(diags(1 / np.maximum(length, 1e-12)) @ rows).astype(np.float32)
+
+
+def alike_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """(rows of the first, rows of the second): the k most alike of each row, both ways, each pair once."""
+    ahead = _most_alike(first, second, k)
+    back = _most_alike(second, first, k)
+    m = second.shape[0]
+    key = np.unique(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
+    return key // max(m, 1), key % max(m, 1)
+
+
+def _most_alike(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each row of the first and the rows of the second that are most alike, as far as rare n-grams lead to them."""
+    rare = _rarest(first, np.bincount(second.indices, minlength=second.shape[1]))
+    found = top_products(rare, csr_matrix(second.T), k)
+    return np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices.astype(np.int64)
+
+
+def top_products(first: csr_matrix, second: csr_matrix, k: int) -> csr_matrix:
+    """Of each row of first @ second the k largest that are above 0."""
+    from sparse_dot_topn import sp_matmul_topn
+
+    if not (first.nnz and second.nnz):
+        return csr_matrix((first.shape[0], second.shape[1]), dtype=np.float32)
+    return sp_matmul_topn(first, second, top_n=k, threshold=1e-6, n_threads=len(os.sched_getaffinity(0)))
+
+
+def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
+    """Of each row the columns that the fewest others hold, as many as lead to BUDGET of them; the rarest always."""
+    budget = min(BUDGET, max(LEAST_BUDGET, BUDGET_IN_ALL / max(rows.shape[0], 1)))
+    row, others = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), held[rows.indices]
+    order = np.lexsort((others, row))
+    led = np.cumsum(others[order])
+    before = np.concatenate([[0], led])[rows.indptr[:-1]][row[order]]
+    kept = np.zeros(len(others), dtype=bool)
+    kept[order] = (led - before <= budget) | (led - others[order] == before)
+    ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+    return csr_matrix((rows.data[kept], rows.indices[kept], ends), shape=rows.shape)
+
+
+def products_of_rows(first: csr_matrix, second: csr_matrix, row: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """float32: first[i] . second[j] of each pair."""
+    found = np.empty(len(row), dtype=np.float32)
+    for begin in range(0, len(row), AT_ONCE):
+        part = slice(begin, begin + AT_ONCE)
+        found[part] = np.asarray(first[row[part]].multiply(second[other[part]]).sum(axis=1)).ravel()
+    return found

@@ -1,0 +1,187 @@
+"""The names of both graphs, and which entities are called alike: sparse, linear in the names. No torch."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from anyascii import anyascii
+from scipy.sparse import csr_matrix
+
+from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
+from mixtea.data.graph import Graph
+from mixtea.data.names import entity_names, in_words, plain
+
+SHARED = 50  # entities of a side with one name, from which on it tells nothing
+NEAR = 20  # names of the other side that a name is compared with, and candidates of an entity
+_BRACKETS = re.compile(r"\(([^()]*)\)")
+
+
+class Likeness(NamedTuple):
+    """Pairs of entities by their own graphs' numbers, sorted, and how alike each is, in [0, 1]; 1 only where equal."""
+
+    source: np.ndarray
+    target: np.ndarray
+    value: np.ndarray
+
+
+class SideNames(NamedTuple):
+    """The names of a graph as they are compared: `entity` [r] and `name` [r] say who has which of `texts`.
+
+    `raw` are the texts as written, in small letters, `kinds` the words in brackets of each entity, `first` [n] the
+    first name of each entity, -1 for none.
+    """
+
+    entity: np.ndarray
+    name: np.ndarray
+    texts: list[str]
+    raw: list[str]
+    kinds: dict[int, frozenset[str]]
+    first: np.ndarray
+
+    @property
+    def has(self) -> np.ndarray:
+        """bool [n]: the entities that have a name."""
+        return self.first >= 0
+
+    def owners(self) -> csr_matrix:
+        """[texts, entities]: 1 where the entity is called so."""
+        ones = np.ones(len(self.entity), dtype=np.int8)
+        return csr_matrix((ones, (self.name, self.entity)), shape=(len(self.texts), len(self.has)))
+
+
+def side_names(graph: Graph) -> SideNames:
+    """All names of all entities, in Latin letters, and the words that stand in brackets behind them."""
+    entity, column = entity_names(graph)
+    texts = column.texts()
+    raws = [plain(text) for text in texts]
+    latin = [in_latin(raw) or raw for raw in raws]
+    number: dict[str, int] = {}
+    first: dict[int, str] = {}
+    code = np.empty(len(texts), dtype=np.int64)
+    for place, (text, raw) in enumerate(zip(latin, raws, strict=True)):
+        code[place] = number.setdefault(text, len(number)) if text else -1
+        first.setdefault(int(code[place]), raw)
+    name = code[column.codes]
+    kept = name >= 0
+    pairs = np.unique(np.stack([entity[kept].astype(np.int64), name[kept]], axis=1), axis=0)
+    shown = np.full(graph.n_entities, -1, dtype=np.int64)
+    shown[entity[kept][::-1]] = name[kept][::-1]
+    return SideNames(
+        pairs[:, 0], pairs[:, 1], list(number), [first[i] for i in range(len(number))],
+        _kinds(entity, column.codes, texts), shown,
+    )  # fmt: skip
+
+
+def in_latin(text: str) -> str:
+    """Small Latin letters and digits: without accents, other scripts as they sound.
+
+    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京")
+    ('creme brulee', 'moskva', 'beijing')
+    """
+    if text.isascii():
+        return text
+    bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    return in_words(anyascii(bare).lower())
+
+
+def _kinds(entity: np.ndarray, codes: np.ndarray, texts: Sequence[str]) -> dict[int, frozenset[str]]:
+    """The words in brackets of the entities that have some: `film` and `1953` of `Ulysses (1953 film)`."""
+    words = {place: set(in_words(" ".join(_BRACKETS.findall(text.casefold()))).split())
+             for place, text in enumerate(texts) if "(" in text}  # fmt: skip
+    found: dict[int, frozenset[str]] = {}
+    for owner, code in zip(entity.tolist(), codes.tolist(), strict=True):
+        if words.get(code):
+            found[owner] = found.get(owner, frozenset()) | words[code]
+    return found
+
+
+class NameIndex:
+    """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names."""
+
+    def __init__(self, source: Graph, target: Graph) -> None:
+        self.sides = (side_names(source), side_names(target))
+        self.shape = (source.n_entities, target.n_entities)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether both graphs have names."""
+        return bool(self.sides[0].texts and self.sides[1].texts)
+
+    @cached_property
+    def rows(self) -> tuple[csr_matrix, csr_matrix]:
+        """A row a text of each side."""
+        first, second = weighted(*gram_rows(self.sides[0].texts, self.sides[1].texts))
+        return first, second
+
+    @cached_property
+    def likeness(self) -> Likeness:
+        """The pairs of entities that are called most alike."""
+        if not self.speaks:
+            none = np.empty(0, dtype=np.int64)
+            return Likeness(none, none, np.empty(0, dtype=np.float32))
+        first, second = self.rows
+        a, b = alike_rows(first, second, NEAR)
+        return self.of_texts(a, b, products_of_rows(first, second, a, b))
+
+    @cached_property
+    def equal(self) -> np.ndarray:
+        """The place of each text of the source among those of the target, -1 where it is not there."""
+        places = {text: place for place, text in enumerate(self.sides[1].texts)}
+        return np.array([places.get(text, -1) for text in self.sides[0].texts], dtype=np.int64)
+
+    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
+        """Pairs of entities from pairs of texts and how alike these are; equal texts are all of it."""
+        value, same = np.clip(value, 0.0, 0.999), np.flatnonzero(self.equal >= 0)
+        value[self.equal[a] == b] = 1.0
+        ones = np.ones(len(same), dtype=value.dtype)
+        return self._of_entities(np.r_[a, same], np.r_[b, self.equal[same]], np.r_[value, ones])
+
+    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
+        """From pairs of texts to pairs of entities, each with the greatest value of its names."""
+        ours, theirs = (side.owners() for side in self.sides)
+        n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
+        few = (n_ours <= SHARED) & (n_theirs <= SHARED)
+        a, b, value, n_ours, n_theirs = (part[few] for part in (a, b, value, n_ours, n_theirs))
+        size = n_ours * n_theirs
+        place = np.repeat(np.arange(len(a)), size)
+        step = np.arange(len(place)) - np.repeat(np.cumsum(size) - size, size)
+        source = ours.indices[ours.indptr[a[place]] + step // np.maximum(n_theirs[place], 1)]
+        target = theirs.indices[theirs.indptr[b[place]] + step % np.maximum(n_theirs[place], 1)]
+        return best_of(source.astype(np.int64), target.astype(np.int64), value[place], self.shape)
+
+    def same_kind(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """int8 a pair: 2 where words in brackets are shared, 1 where both have some and none is, 0 where one has none.
+
+        A year and another year, or a film and an album, tell things of the same name apart.
+        """
+        ours, theirs = (side.kinds for side in self.sides)
+        found = np.zeros(len(source), dtype=np.int8)
+        both = np.isin(source, list(ours)) & np.isin(target, list(theirs))
+        for place in np.flatnonzero(both).tolist():
+            shared = ours[int(source[place])] & theirs[int(target[place])]
+            found[place] = 2 if shared else 1
+        return found
+
+
+def best_of(source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> Likeness:
+    """Each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
+    key = source * shape[1] + target
+    order = np.lexsort((-value, key))
+    first = order[np.diff(key[order], prepend=-1) > 0]
+    source, target, value = source[first], target[first], value[first]
+    kept = (rank_of(source, value) < NEAR) | (rank_of(target, value) < NEAR) | (value >= 1)
+    return Likeness(source[kept], target[kept], value[kept])
+
+
+def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The rank of each value among those of its line, 0 for the greatest."""
+    order = np.lexsort((-value, line))
+    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
+    rank = np.empty(len(line), dtype=np.int64)
+    rank[order] = np.arange(len(line)) - np.repeat(begins, np.diff(np.append(begins, len(line))))
+    return rank
