@@ -22,12 +22,15 @@ RANKS = {  # of the predicates whose values are labels, the best first
         [*(expand(name, BUILT_IN) for name in NAMING + ALTERNATIVE), *(OBO_IN_OWL + name for name in SYNONYMS)]
     )
 }
+TRANSLATED = 200  # the rank of a label that is a translation: shown only where there is no other
 LANGUAGES = ("en", "")
 
 
 @dataclass(frozen=True, eq=False)
 class Labels(EntityTable):
     """`language` is a tag in small letters, "" for none; `rank` says how good the predicate is, 0 the best.
+
+    A label with the rank `TRANSLATED` is a name of the entity in the language of the other graph, and none of its own.
 
     >>> found = Labels.from_columns([0, 0], ["Hund", "dog"], ["de", "en"]).as_set()
     >>> found.text.tolist(), found.language.tolist()
@@ -61,7 +64,7 @@ class Labels(EntityTable):
         return self.take(~blank[self.text.codes]) if blank.any() else self
 
     def as_set(self, languages: Sequence[str] = LANGUAGES) -> Self:
-        """Each label once, by entity, the one to show first: names before alternatives, then by language.
+        """Each label once, by entity, the one to show first: names, alternatives, translations, then by language.
 
         Then by its tag, by predicate and by the alphabet, so that it does not matter in which order they come.
         """
@@ -69,7 +72,7 @@ class Labels(EntityTable):
         wanted = np.array([_place(tag, languages) for tag in tags], dtype=np.int64)
         keys = (
             self.text.ranks()[self.text.codes], self.rank, self.language.ranks()[self.language.codes],
-            wanted[self.language.codes], self.rank >= len(NAMING), self.entity,
+            wanted[self.language.codes], self.rank >= len(NAMING), self.rank == TRANSLATED, self.entity,
         )  # fmt: skip
         return self.take(np.lexsort(keys)).once("entity", "text", "language")
 
