@@ -72,4 +72,4 @@ def text_lines(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"the voter {voter} could use {source[what]:,} source and {target[what]:,} target entities{shared}"
         else:
             sides = [side for side in ("source", "target") if not found[side][what]]
-            yield f"the voter {voter} could use nothing: none in the {' and in the '.join(sides)} graph"
+            yield f"the voter {voter} could use nothing: there is none in the {' and in the '.join(sides)} graph"
