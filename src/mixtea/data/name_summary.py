@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.data.equal_names import equal_names
+from mixtea.data.equal_names import equal_among
 from mixtea.data.graph import Graph
 from mixtea.data.labels import TRANSLATED
 from mixtea.data.names import entity_names
@@ -19,13 +19,14 @@ def text_summary(task: Task) -> dict[str, Any]:
 
     `judged` are the pairs of equal names of which an end has a training link, `right` those that are such a link.
     """
-    n_equal, pairs = equal_names(task.source, task.target)
+    source, target = entity_names(task.source), entity_names(task.target)
+    n_equal, pairs = equal_among(source, target)
     right = len(set(map(tuple, pairs.tolist())) & set(map(tuple, task.train.tolist())))
     judged = np.isin(pairs[:, 0], task.train[:, 0]) | np.isin(pairs[:, 1], task.train[:, 1])
     values = [set(graph.attributes.value.texts()) for graph in (task.source, task.target)]
     return {
-        "source": _side(task.source),
-        "target": _side(task.target),
+        "source": _side(task.source, source[0]),
+        "target": _side(task.target, target[0]),
         "equal_names": n_equal,
         "unique_pairs": len(pairs),
         "judged": int(judged.sum()),
@@ -36,15 +37,16 @@ def text_summary(task: Task) -> dict[str, Any]:
     }
 
 
-def _side(graph: Graph) -> dict[str, int]:
-    entity, _ = entity_names(graph)
-    own, _ = entity_names(graph, translated=False)
+def _side(graph: Graph, entity: np.ndarray) -> dict[str, int]:
+    """Of a graph, whose named entities are these."""
+    n_translations = int((graph.labels.rank == TRANSLATED).sum())
+    own = entity_names(graph, translated=False)[0] if n_translations else entity
     return {
         "entities": graph.n_entities,
         "named": len(np.unique(entity)),
         "named_by_themselves": len(np.unique(own)),
         "names": len(entity),
-        "translations": int((graph.labels.rank == TRANSLATED).sum()),
+        "translations": n_translations,
         "values": graph.attributes.value.n_texts,
         "with_values": len(np.unique(graph.attributes.entity)),
     }
