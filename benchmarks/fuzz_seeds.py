@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mixtea.config import Config
+from mixtea.data.equal_names import equal_names
 from mixtea.data.formats.endings import RDF_ENDINGS
 from mixtea.data.formats.settings import read_settings
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
 from mixtea.data.links import read_links
+from mixtea.data.name_files import NameFiles
 from mixtea.data.safe.limits import in_force
 from mixtea.data.task import load_task
 from mixtea.errors import Problems
@@ -27,6 +29,8 @@ E = "http://e.org/"
 SAME = "http://www.w3.org/2002/07/owl#sameAs"
 TRIPLES = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d"), ("a", "s", "d"), ("d", "r", "é x")]
 LINKS = [("a", "A"), ("b", "B"), ("c", "C")]
+NAMES = [("a", "Ang Lee (director)"), ("b", "東京站 é\u0301"), ("c", E + "resource/A_b%20c"), ("d", "")]
+WORDS = [("a", "one"), ("東京", "Tokyo"), ("http b", "two words")]
 XML = f"""<?xml version="1.0"?>
 <!DOCTYPE rdf:RDF [<!ENTITY e "{E}"><!ENTITY x "&e;x">]>
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="{E}" xml:base="{E}">
@@ -100,6 +104,22 @@ def links(path: Path) -> None:
     problems.raise_if_any()
 
 
+def entity_names(path: Path) -> None:
+    """A table of names, as names of a graph and as translations of them."""
+    _named(NameFiles(source=[path], translations=[path]))
+
+
+def dictionary(path: Path) -> None:
+    _named(NameFiles(dictionary=[path]))
+
+
+def _named(files: NameFiles) -> None:
+    problems = Problems(in_force().max_problems)
+    source, target, _ = files.added(_side(E, "abcd"), _side("http://t.org/", "ABCD"), problems)
+    problems.raise_if_any()
+    equal_names(source, target)
+
+
 def _side(base: str, labels: str) -> Graph:
     entities = np.array([*labels, *(base + label for label in labels)], dtype=object)
     return Graph(entities, np.array(["r"], dtype=object), np.array([[0, 0, 1]]))
@@ -138,6 +158,10 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
         Format("Parquet", tables, "g.parquet", graph, 2), Format("TSV links", [pairs], "l.tsv", links, 6),
         Format("CSV links", [b"source,target\n" + delimited(LINKS, ",")], "l.csv", links, 6),
         Format("Parquet links", [parquet(("source", "target"), LINKS)], "l.parquet", links, 1),
+        Format("TSV names", [delimited(NAMES, "\t")], "n.tsv", entity_names, 5),
+        Format("CSV names", [b"id,name\n" + delimited(NAMES, ",")], "n.csv", entity_names, 5),
+        Format("Parquet names", [parquet(("id", "name"), NAMES)], "n.parquet", entity_names, 1),
+        Format("dictionary", [delimited(WORDS, "\t")], "d.tsv", dictionary, 5),
         Format("SSSOM", [SSSOM.encode()], "l.sssom.tsv", links, 10),
         Format("N-Triples", rdf["ntriples"], "g.nt", graph, 9),
         Format("N-Quads", rdf["nquads"], "g.nq", graph, 7), Format("Turtle", rdf["turtle"], "g.ttl", graph, 6),

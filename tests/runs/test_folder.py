@@ -13,8 +13,9 @@ from conftest import labelled, write
 
 from mixtea import MixTEA, RunError, load_task, train
 from mixtea.data.checksum import checksum
-from mixtea.runs.checks import weight_forms
-from mixtea.runs.folder import FORMAT, read_run, seal
+from mixtea.data.labels import TRANSLATED
+from mixtea.runs.checks import check_task, weight_forms
+from mixtea.runs.folder import FORMAT, about_task, graph_arrays, read_run, seal, vocabulary
 from mixtea.runs.unfinished import Start, Unfinished
 
 SHORT = dict(max_epochs=3, propagation_rounds=1, entity_dim=8, relation_dim=4, device="cpu")
@@ -182,3 +183,26 @@ def test_the_forms_of_weights_are_those_of_the_encoder(settings, tiny):
     kinds = {"torch.float32": "F32", "torch.float64": "F64"}
     found = {name: (kinds[str(v.dtype)], tuple(v.shape)) for name, v in aligner._student.state_dict().items()}
     assert weight_forms(tiny, aligner.config) == found
+
+
+def test_a_run_knows_where_its_links_came_from(fitted_tiny, tmp_path):
+    fitted_tiny.task_ = replace(fitted_tiny.task_, links_from="names")
+    fitted_tiny.save(tmp_path / "run")
+    assert json.loads((tmp_path / "run/run.json").read_text())["links_from"] == "names"
+    assert read_run(tmp_path / "run").task.links_from == "names"
+
+
+def test_a_task_without_links_comes_back_with_its_names(folder, tmp_path):
+    write(tmp_path, {"names": "a\tAlpha\n", "translations": "a\tFirst\nb\tSecond\n"})
+    files = {"names_source": tmp_path / "names", "translations": tmp_path / "translations"}
+    write(folder, {"attr_triples_1": "a\tsize\t3\n"})
+    task = load_task(folder, **files, attributes=False, links_from="names")
+    again = check_task(about_task(task), vocabulary(task), graph_arrays(task))
+    assert repr(again) == repr(task) and again.links_from == "names" and again.train.shape == (0, 2)
+    assert again.source.labels.rank.tolist() == [0, TRANSLATED, TRANSLATED]
+    assert again.source.labels_of(0) == [("Alpha", ""), ("First", "")] and not again.source.n_attribute_triples
+    with pytest.raises(ValueError, match="there is no training link"):
+        check_task(about_task(task) | {"links_from": "given"}, vocabulary(task), graph_arrays(task))
+    older = {name: value for name, value in about_task(task).items() if name != "links_from"}
+    given = load_task(folder)
+    assert check_task(older, vocabulary(given), graph_arrays(given)).links_from == "given"

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from mixtea import Config
+from mixtea import Config, load_task
 from mixtea.errors import RunError
 from mixtea.runs import unfinished as module
 from mixtea.runs.checkpoints import Checkpoints
@@ -34,6 +34,17 @@ def test_what_a_training_began_with_is_remembered_in_full(work, start):
     assert repr(found.task) == repr(start.task) and found.task.warnings == start.task.warnings
     assert found.task.source.ids.tolist() == start.task.source.ids.tolist()
     assert found.config == Config(max_epochs=3)
+
+
+def test_a_task_without_links_is_remembered_as_such(folder, tmp_path):
+    task = load_task(folder, links_from="names")
+    work, start = Unfinished(tmp_path / "run"), Start(task, "paper", {})
+    with work.held():
+        work.begin(start)
+    found = work.start()
+    assert repr(found.task) == repr(task) and found.task.links_from == "names" and not found.differences(start)
+    given = module.replace(start, task=module.replace(task, links_from="given"))
+    assert found.differences(given) == ["the graphs or links are others"]
 
 
 def test_a_link_in_its_place_is_refused(work, tmp_path):
@@ -179,6 +190,10 @@ def of_a_strange_fold(parts):
     parts["about"]["fold"] = {"x": 1}
 
 
+def of_strange_links(parts):
+    parts["about"]["links_from"] = "elsewhere"
+
+
 def after_a_strange_run(parts):
     parts["warm_start"] = 5
 
@@ -198,6 +213,7 @@ def after_a_strange_run(parts):
         of_a_list,
         of_a_strange_name,
         of_a_strange_fold,
+        of_strange_links,
         after_a_strange_run,
     ],
 )

@@ -201,6 +201,8 @@ HOSTILE = {
     "a preset that is a list": (MANIFEST, about("preset")([])),
     "a task name that is a number": (MANIFEST, about("task")(5)),
     "a task name of half a character": (MANIFEST, about("task")("\ud800")),
+    "links from elsewhere": (MANIFEST, about("links_from")("elsewhere")),
+    "links from a list": (MANIFEST, about("links_from")(["given"])),
     "a fold that is a word": (MANIFEST, about("fold")("1")),
     "epochs without end": (MANIFEST, about("n_epochs")(10**400)),
     "a best epoch after the last": (MANIFEST, about("best_epoch")(3)),

@@ -16,7 +16,7 @@ from mixtea.errors import ConfigError
 from mixtea.train import train
 
 RESUMED = {  # options that go with --resume alone; of settings, those that it began with
-    "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config",
+    "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config", "voters",
 }  # fmt: skip
 
 
@@ -30,6 +30,12 @@ def fit(
     links: options.Links = None,
     valid_links: options.ValidLinks = None,
     test_links: options.TestLinks = None,
+    links_from: options.LinksFrom = "given",
+    names_source: options.NamesSource = None,
+    names_target: options.NamesTarget = None,
+    translations: options.Translations = None,
+    dictionary: options.Dictionary = None,
+    no_attributes: options.NoAttributes = False,
     one_to_many: options.OneToMany = False,
     keep_types: options.KeepTypes = None,
     keep_predicates: options.KeepPredicates = None,
@@ -39,6 +45,9 @@ def fit(
     limit: options.Limit = None,
     preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
+    voters: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME,...", help="Who votes, the same as --set voters=NAME,NAME,...")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
     device: options.Device = None,
@@ -69,13 +78,15 @@ def fit(
 
     mixtea fit --source a2.tsv --target b.tsv --links seeds.tsv --warm-start runs/mine --out runs/grown
 
+    mixtea fit --source a.tsv --target b.tsv --links-from names --names-source a_names.tsv --out runs/unlinked
+
     mixtea fit --resume --out runs/mine
 
     With --warm-start a third of the epochs is enough, and the default; changes.tsv in the run folder then says which
     earlier mappings changed, and why. Until it ends, a training keeps its state in RUN.unfinished; Ctrl-C saves it
     there too.
     """
-    chosen = chosen_settings(config, settings, seed, device)
+    chosen = chosen_settings(config, settings, seed, device, voters)
     own: dict[str, Any] = dict(
         source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
     )
@@ -84,6 +95,12 @@ def fit(
         seed=chosen.get("seed", 1),
         reading=options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language),
         limits=options.limits(limit),
+        names_source=names_source,
+        names_target=names_target,
+        translations=translations,
+        dictionary=dictionary,
+        attributes=not no_attributes,
+        links_from=links_from,
     )
     goes_on = resume and not (task or any(own.values()))
     if goes_on:
@@ -111,9 +128,14 @@ def check_only_resumed(context: typer.Context) -> None:
             raise ConfigError(f"{option}: a training goes on with what it began with. Leave it out.")
 
 
-def chosen_settings(toml: Path | None, assignments: list[str], seed: int | None, device: str | None) -> dict[str, Any]:
-    """Settings from the file, then --set, then --seed and --device."""
+def chosen_settings(
+    toml: Path | None, assignments: list[str], seed: int | None, device: str | None, voters: str | None = None
+) -> dict[str, Any]:
+    """Settings from the file, then --set and --voters, then --seed and --device."""
     chosen = read_settings(toml) if toml else {}
-    chosen |= dict(parse_setting(text) for text in assignments)
+    changed = dict(parse_setting(text) for text in assignments)
+    if voters is not None and "voters" in changed:
+        raise ConfigError("Voters are named twice, by --voters and by --set voters=...: leave one of them out.")
+    chosen |= changed | (dict([parse_setting(f"voters={voters}")]) if voters is not None else {})
     chosen |= {name: value for name, value in (("seed", seed), ("device", device)) if value is not None}
     return chosen

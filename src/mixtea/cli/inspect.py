@@ -10,6 +10,7 @@ from rich.console import Console
 from mixtea.cli import options
 from mixtea.cli.tables import count_table, estimate_table, file_table, relation_table
 from mixtea.config import PRESETS, Config
+from mixtea.data.name_summary import text_lines
 from mixtea.data.summary import doubts, summary
 from mixtea.data.task import Task, load_task
 from mixtea.text import json_text, visible
@@ -23,6 +24,12 @@ def inspect(
     links: options.Links = None,
     valid_links: options.ValidLinks = None,
     test_links: options.TestLinks = None,
+    links_from: options.LinksFrom = "given",
+    names_source: options.NamesSource = None,
+    names_target: options.NamesTarget = None,
+    translations: options.Translations = None,
+    dictionary: options.Dictionary = None,
+    no_attributes: options.NoAttributes = False,
     one_to_many: options.OneToMany = False,
     keep_types: options.KeepTypes = None,
     keep_predicates: options.KeepPredicates = None,
@@ -40,12 +47,18 @@ def inspect(
     mixtea inspect data/EN_DE_15K_V1 --json
 
     mixtea inspect --source a.ttl --source labels.nt.gz --target b.parquet --links seeds.sssom.tsv
+
+    mixtea inspect --source zh.nt --target en.nt --links-from names --translations zh_in_english.tsv
     """
     own: dict[str, Any] = dict(
         source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
     )
     kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language)
-    read = load_task(task, fold, **own, one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
+    texts: dict[str, Any] = dict(
+        names_source=names_source, names_target=names_target, translations=translations, dictionary=dictionary
+    )
+    wanted: dict[str, Any] = dict(one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
+    read = load_task(task, fold, **own, **texts, **wanted, attributes=not no_attributes, links_from=links_from)
     found = summary(read) | {"estimates": estimates(read, device or "auto")}
     if as_json:
         typer.echo(json_text(found))
@@ -61,6 +74,8 @@ def inspect(
             f"neighbours in the {side} graph: median {degree['median']:g}, mean {degree['mean']:.1f}, "
             f"most {degree['max']:,}; entities with a label: {found[side]['label_coverage']:.0%}"
         )
+    for line in text_lines(found["texts"]):
+        typer.echo(line)
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
     for doubt in doubts(read):  # warnings about the files are on standard error already

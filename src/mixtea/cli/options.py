@@ -34,6 +34,25 @@ ValidLinks = Annotated[
 TestLinks = Annotated[
     list[Path] | None, typer.Option(help="Links that are only scored, never learned from. Repeatable.")
 ]
+NamesSource = Annotated[
+    list[Path] | None,
+    typer.Option(help="More names of source entities: a table of ids and names (.tsv .csv .parquet). Repeatable."),
+]
+NamesTarget = Annotated[list[Path] | None, typer.Option(help="More names of target entities, likewise.")]
+Translations = Annotated[
+    list[Path] | None,
+    typer.Option(help="Names of source entities in the target's language: a table of ids and names. Repeatable."),
+]
+Dictionary = Annotated[
+    list[Path] | None,
+    typer.Option(help="Words of the source's language and their translations, by which names are put. Repeatable."),
+]
+NoAttributes = Annotated[
+    bool, typer.Option("--no-attributes", help="Leave literal values out; labels among them stay.")
+]
+LinksFrom = Annotated[
+    str, typer.Option(metavar="given|names", help="names: read no links to learn from, and find some by equal names.")
+]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
 OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
 Words = list[str] | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -43,9 +43,10 @@ class Labels(EntityTable):
     rank: np.ndarray
 
     @classmethod
-    def of_entities(cls, entity: Sequence[int] | np.ndarray, text: Sequence[str] | np.ndarray) -> Self:
-        """Labels without a language, the best there are; a blank text is no label."""
-        return cls.from_columns(entity, text)._that_can_be_read()
+    def of_entities(cls, entity: Sequence[int] | np.ndarray, text: Sequence[str] | np.ndarray, rank: int = 0) -> Self:
+        """Labels without a language, the best there are unless a rank is given; a blank text is no label."""
+        found = cls.from_columns(entity, text)
+        return replace(found, rank=np.full(len(found), rank, dtype=np.uint8))._that_can_be_read()
 
     @classmethod
     def of_attributes(cls, attributes: Attributes) -> Self:

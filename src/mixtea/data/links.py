@@ -88,6 +88,8 @@ def check_links(
     A link in two splits is a problem, and so is one that is rejected elsewhere; so is an entity with two different
     links, unless `one_to_many`.
     """
+    if not files:
+        return {}, []
     split_of = np.array([f.split for f in files], dtype=object)
     rows = pd.DataFrame(
         {

@@ -68,7 +68,12 @@ def plain(text: str) -> str:
     ('national front', 'abc strasse', '1965')
     """
     folded = unicodedata.normalize("NFKC", text[:LONGEST_NAME]).casefold()
-    return _words(_BRACKETS.sub(" ", folded)) or _words(folded)
+    return in_words(_BRACKETS.sub(" ", folded)) or in_words(folded)
+
+
+def in_words(text: str) -> str:
+    """Letters with their marks, and digits; a space for whatever else stands between them."""
+    return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text).split())
 
 
 def is_code(name: str) -> bool:
@@ -86,13 +91,14 @@ def is_code(name: str) -> bool:
     return numbered or any(_LETTERS_AND_CODE.fullmatch(word) or _changes(word) >= 4 for word in words)
 
 
-def entity_names(graph: Graph) -> tuple[np.ndarray, TextColumn]:
+def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, TextColumn]:
     """(int32 [r] entities, their names): all labels in words, or what the id says where there is no label of its own.
 
     Sorted by entity, each name of an entity once; an entity without any name has no row. A translation is a name, but
-    not one of its own. Ids that differ from many others by numbers alone (`item 17`) are no names.
+    not one of its own, and is left out unless `translated`. Ids that differ from many others by numbers alone
+    (`item 17`) are no names.
     """
-    labels = graph.labels
+    labels = graph.labels if translated else graph.labels.take(graph.labels.rank != TRANSLATED)
     words = [readable(text) for text in labels.text.texts()]
     said = np.array([bool(word) for word in words], dtype=bool)[labels.text.codes]
     has_own = np.zeros(graph.n_entities, dtype=bool)
@@ -156,8 +162,3 @@ def _is_spelled(word: str) -> bool:
 def _changes(word: str) -> int:
     """How often digits follow on letters in a word, or letters on digits."""
     return sum(a.isdigit() != b.isdigit() for a, b in pairwise(word))
-
-
-def _words(text: str) -> str:
-    """Letters with their marks, and digits."""
-    return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text).split())

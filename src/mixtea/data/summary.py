@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from mixtea.data.equal_names import equal_names
 from mixtea.data.graph import Graph
+from mixtea.data.labels import TRANSLATED, Labels
+from mixtea.data.name_summary import text_summary
 from mixtea.data.part import FileRead
 from mixtea.data.task import SPLITS, Task
 from mixtea.errors import shorten
@@ -26,6 +29,8 @@ def summary(task: Task) -> dict[str, Any]:
         "source": _graph(task.source),
         "target": _graph(task.target),
         "links": {split: len(getattr(task, split)) for split in SPLITS},
+        "links_from": task.links_from,
+        "texts": text_summary(task),
         "rejected": len(task.rejected),
         "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
         "warnings": [*task.warnings, *doubts(task)],
@@ -34,6 +39,7 @@ def summary(task: Task) -> dict[str, Any]:
 
 def _graph(graph: Graph) -> dict[str, Any]:
     degree = degrees(graph)
+    own = graph.labels.take(graph.labels.rank != TRANSLATED)
     return {
         "entities": graph.n_entities,
         "relations": graph.n_relations,
@@ -41,9 +47,9 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "attribute_triples": graph.n_attribute_triples,
         "isolated_entities": int(graph.isolated().sum()),
         "blank_nodes": n_blank_nodes(graph),
-        "labels": len(graph.labels),
-        "label_coverage": len(np.unique(graph.labels.entity)) / max(graph.n_entities, 1),
-        "languages": languages(graph),
+        "labels": len(own),
+        "label_coverage": len(np.unique(own.entity)) / max(graph.n_entities, 1),
+        "languages": languages(own),
         "files": [_file(file) for file in graph.files],
         "top_relations": top_relations(graph),
         "degree": {"median": float(np.median(degree)), "mean": float(degree.mean()), "max": int(degree.max())},
@@ -71,9 +77,9 @@ def n_blank_nodes(graph: Graph) -> int:
     return sum(name.startswith("_:") for name in graph.ids)
 
 
-def languages(graph: Graph) -> dict[str, int]:
+def languages(labels: Labels) -> dict[str, int]:
     """How many labels there are in each language, the most frequent ones first; "" is none."""
-    column = graph.labels.language
+    column = labels.language
     counts = np.bincount(column.codes, minlength=column.n_texts).tolist()
     return dict(Counter(dict(zip(column.texts(), counts, strict=True))).most_common(TOP_LANGUAGES))
 
@@ -121,6 +127,10 @@ def _link_doubts(task: Task) -> Iterator[str]:
         several = int((np.unique(links[:, column], return_counts=True)[1] > 1).sum())
         if several:
             yield f"{several:,} {side} entities have several links: a mapping names one"
+    if task.links_from == "names":
+        n = len(equal_names(task.source, task.target)[1])
+        yield f"no links are read: {n:,} pairs of equal names are what learning can begin with"
+        return
     if len(task.train) < FEW_LINKS:
         yield f"only {len(task.train)} train links: expect low accuracy"
     if not len(task.valid):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -12,10 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data import prefixes
+from mixtea.data.asked import Asked
+from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
 from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.name_files import NameFiles
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.selection import Selection
@@ -34,7 +36,8 @@ class Task:
     """Two graphs and int64 [p, 2] arrays of links (source index, target index).
 
     `rejected` are pairs of which somebody has said that they are not the same; none of them is a link. A name that is
-    no whole text, as of a file whose name is not UTF-8, has escapes for what is not.
+    no whole text, as of a file whose name is not UTF-8, has escapes for what is not. `links_from` says where the links
+    to learn from come from: they are "given", or found by "names", and then train and valid are empty.
     """
 
     name: str
@@ -45,7 +48,8 @@ class Task:
     test: np.ndarray
     fold: int | None = None
     warnings: tuple[str, ...] = ()
-    rejected: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    rejected: np.ndarray = field(default_factory=lambda: _no_links())
+    links_from: str = "given"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
@@ -69,7 +73,8 @@ class Task:
         links = ", ".join(f"{len(getattr(self, s)):,} {s}" for s in SPLITS)
         fold = f", fold {self.fold}" if self.fold is not None else ""
         rejected = f"; {len(self.rejected):,} rejected" if len(self.rejected) else ""
-        return f"Task({visible(self.name, LONGEST_NAME)}{fold}: {sides}; links: {links}{rejected})"
+        said = "links" if self.links_from == "given" else f"links from {self.links_from}"
+        return f"Task({visible(self.name, LONGEST_NAME)}{fold}: {sides}; {said}: {links}{rejected})"
 
 
 def load_task(
@@ -85,6 +90,12 @@ def load_task(
     seed: int = 1,
     reading: Reading | None = None,
     limits: Limits | None = None,
+    names_source: Paths | None = None,
+    names_target: Paths | None = None,
+    translations: Paths | None = None,
+    dictionary: Paths | None = None,
+    attributes: bool = True,
+    links_from: str = "given",
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
@@ -94,24 +105,34 @@ def load_task(
     of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
     Each of the three may be several files, and each may also say which pairs are not the same (SSSOM can): these are
     `rejected`. A file that exceeds `limits` is refused.
+
+    `names_source` and `names_target` are tables of ids and names, `translations` of ids and names of the source in the
+    target's language, and `dictionary` one of words and their translations: all of them become labels. Without
+    `attributes` literal values are not kept, though labels among them are. With `links_from="names"` no links are read
+    but those that are only scored.
     """
     sides = {"source": _paths(source), "target": _paths(target)}
     files = {"train": _paths(links), "valid": _paths(valid_links), "test": _paths(test_links)}
     own = {**sides, "links": files["train"]}
+    names = NameFiles(*map(_paths, (names_source, names_target, translations, dictionary)))
+    asked = Asked(one_to_many, seed, names, attributes, links_from)
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         with applied(limits):
-            return _load_folder(Path(folder), fold, one_to_many, seed)
-    missing = [name for name, value in own.items() if not value]
+            return _load_folder(Path(folder), fold, asked)
+    if not asked.reads_links and (files["train"] or files["valid"]):
+        raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
+    missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
     if missing:
-        raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.")
+        way_out = " Without known links: --links-from names." if missing == ["links"] else ""
+        raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.{way_out}")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
     with applied(limits):
-        return _load_own(sides, files, one_to_many, seed, Selection(reading or Reading()))
+        return _load_own(sides, files, asked, Selection(reading or Reading()))
 
 
 def _paths(given: Paths | None) -> list[Path]:
@@ -120,56 +141,56 @@ def _paths(given: Paths | None) -> list[Path]:
     return [Path(path) for path in given]
 
 
-def _load_folder(folder: Path, fold: int | None, one_to_many: bool, seed: int) -> Task:
+def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     if not folder.is_dir():
         what = "a file, where a folder is needed" if folder.exists() else "no such folder"
         raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
-    where, fold = _split_folder(folder, fold)
+    where, fold = split_folder(folder, fold)
     problems = Problems(in_force().max_problems)
     all_links = read_link_table(folder / "ent_links", problems)
-    source, target = (
-        read_graph(
-            folder / f"rel_triples_{side}", problems,
-            attributes=_if_there(folder / f"attr_triples_{side}"),
-            labels=_if_there(folder / f"ent_names_{side}"),
-            also=all_links.columns[side - 1],
-        )
-        for side in (1, 2)
-    )  # fmt: skip
+    source, target = folder_graphs(folder, all_links.columns, problems)
+    source, target, of_names = asked.completed(source, target, problems)
     everything = find_links(all_links, "all", source, target, problems)
     files = [
         read_links(path, split, source, target, problems)
-        for split in SPLITS
-        if split != "valid" or os.path.lexists(where / "valid_links")
+        for split in (SPLITS if asked.reads_links else ("test",))
+        if split != "valid" or if_there(where / "valid_links")
         for path in [where / f"{split}_links"]
     ]
-    _, more = check_links([everything], source, target, problems, one_to_many=one_to_many)
-    splits, warnings = _checked(files, source, target, problems, one_to_many)
-    if "valid" not in splits:
-        splits["train"], splits["valid"] = split_off(splits["train"], 1 / 3, seed)
-    name, said = folder.resolve().name, _logged([*more, *warnings])
-    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], fold, said, splits[REJECTED])
+    _, more = check_links([everything], source, target, problems, one_to_many=asked.one_to_many)
+    splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
+    name, said = folder.resolve().name, _logged([*of_names, *more, *warnings])
+    return _task(name, source, target, splits, said, asked, fold)
 
 
-def _load_own(
-    sides: dict[str, list[Path]], files: dict[str, list[Path]], one_to_many: bool, seed: int, selection: Selection
-) -> Task:
+def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked: Asked, selection: Selection) -> Task:
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
+    source, target, of_names = asked.completed(source, target, problems, selection.reading.languages)
     read = [read_links(path, split, source, target, problems) for split in SPLITS for path in files[split]]
-    splits, warnings = _checked(read, source, target, problems, one_to_many)
-    if not len(splits["train"]):
-        problems.add(files["train"][0], None, "", "no link, only rejected pairs", "Learning needs links: add some.")
+    splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
+    if asked.reads_links and not len(splits["train"]):
+        todo = "Learning needs links: add some, or find them by names (--links-from names)."
+        problems.add(files["train"][0], None, "", "no link, only rejected pairs", todo)
         problems.raise_if_any()
-    if "valid" not in splits:
-        splits["train"], splits["valid"] = split_off(splits["train"], 0.2, seed)
-    splits.setdefault("test", np.empty((0, 2), dtype=np.int64))
     source, target = (
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
-    name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *warnings])
-    return Task(name, source, target, splits["train"], splits["valid"], splits["test"], None, said, splits[REJECTED])
+    name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
+    return _task(name, source, target, splits, said, asked)
+
+
+def _task(
+    name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], said: tuple[str, ...], asked: Asked,
+    fold: int | None = None,
+) -> Task:  # fmt: skip
+    train, valid, test, rejected = (splits.get(split, _no_links()) for split in (*SPLITS, REJECTED))
+    return Task(name, source, target, train, valid, test, fold, said, rejected, asked.links_from)
+
+
+def _no_links() -> np.ndarray:
+    return np.empty((0, 2), dtype=np.int64)
 
 
 def _name(paths: list[Path]) -> str:
@@ -177,10 +198,13 @@ def _name(paths: list[Path]) -> str:
 
 
 def _checked(
-    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, one_to_many: bool
+    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, asked: Asked, *, valid_share: float
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    splits, warnings = check_links(files, source, target, problems, one_to_many=one_to_many)
+    """The links of each split, and warnings; without validation links, a share of those to train takes their place."""
+    splits, warnings = check_links(files, source, target, problems, one_to_many=asked.one_to_many)
     problems.raise_if_any()
+    if "train" in splits and "valid" not in splits:
+        splits["train"], splits["valid"] = split_off(splits["train"], valid_share, asked.seed)
     return splits, warnings
 
 
@@ -190,26 +214,3 @@ def _logged(warnings: list[str]) -> tuple[str, ...]:
     for warning in said:
         logger.warning("%s", warning)
     return said
-
-
-def _split_folder(folder: Path, fold: int | None) -> tuple[Path, int | None]:
-    """The folder that holds train_links and test_links, and the fold it is."""
-    folds = folder / "721_5fold"
-    if folds.is_dir():
-        fold = 1 if fold is None else fold
-        if not (folds / str(fold)).is_dir():
-            there = ", ".join(sorted(p.name for p in folds.iterdir() if p.is_dir()))
-            raise DataError(f"{folds}: there is no fold {fold}. Choose one of {there}.")
-        return folds / str(fold), fold
-    splits = sorted(p for p in folder.glob("split*") if p.is_dir())
-    if len(splits) != 1:
-        found = "more than one split folder" if splits else "no split: neither 721_5fold nor a folder split*"
-        raise DataError(f"{folder}: {found}. Lay train_links and test_links into one folder named split.")
-    if fold is not None:
-        raise DataError(f"{folder}: it has one split ({splits[0].name}) and no folds; leave the fold out.")
-    return splits[0], None
-
-
-def _if_there(path: Path) -> Path | None:
-    """The path, also of a link that leads nowhere: who opens it says so."""
-    return path if os.path.lexists(path) else None

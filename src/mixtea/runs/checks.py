@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mixtea.config import PRESETS, Config
+from mixtea.data.asked import LINKS_FROM
 from mixtea.data.checks import Arrays, check_finite, check_history, check_lengths, check_within, is_number, is_numbers
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
@@ -38,6 +39,7 @@ def is_words(value: Any) -> bool:
 _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whether a field is needed, and its check
     "task": (True, lambda value: type(value) is str),
     "fold": (True, lambda value: value is None or is_count(value)),
+    "links_from": (False, lambda value: value in LINKS_FROM),
     "n_epochs": (True, lambda value: is_count(value, MOST_EPOCHS)),
     "best_epoch": (True, lambda value: value is None or is_count(value, MOST_EPOCHS)),
     "stopped_because": (True, lambda value: type(value) is str),
@@ -129,10 +131,13 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, dict[str, Any]], 
     for name in PAIRS:
         check_within(arrays[name][:, 0], source.n_entities, f"a {name} pair's source")
         check_within(arrays[name][:, 1], target.n_entities, f"a {name} pair's target")
-    if not len(arrays["train"]):
+    links_from = about.get("links_from", "given")
+    if links_from not in LINKS_FROM:
+        raise ValueError("where its links come from")
+    if not len(arrays["train"]) and links_from == "given":
         raise ValueError("there is no training link")
-    train, valid, test = (arrays[split] for split in SPLITS)
-    return Task(about["task"], source, target, train, valid, test, about["fold"], rejected=arrays["rejected"])
+    train, valid, test, rejected = (arrays[name] for name in PAIRS)
+    return Task(about["task"], source, target, train, valid, test, about["fold"], (), rejected, links_from)
 
 
 def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:

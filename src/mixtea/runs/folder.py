@@ -94,7 +94,7 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
         for name, text in run.pages.items():
             (temporary / name).write_text(text, encoding="utf-8", newline="")
         files = {p.name: fingerprint(p) for p in sorted(temporary.iterdir())}
-        about = {"format": FORMAT, "task": run.task.name, "fold": run.task.fold, **run.about}
+        about = {"format": FORMAT, **about_task(run.task), **run.about}
         about |= {"epoch_seconds": [record.get("seconds", 0.0) for record in run.history], "files": files}
         _write_json(temporary / MANIFEST, about | {SEAL: seal(about)})
 
@@ -241,6 +241,11 @@ def seal(about: Mapping[str, Any]) -> str:
 def _untimed(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record of the history without what differs each time."""
     return {name: value for name, value in record.items() if name != "seconds"}
+
+
+def about_task(task: Task) -> dict[str, Any]:
+    """What a task is called, and where its links come from."""
+    return {"task": task.name, "fold": task.fold, "links_from": task.links_from}
 
 
 def vocabulary(task: Task) -> dict[str, Any]:

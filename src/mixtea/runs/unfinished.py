@@ -20,7 +20,7 @@ from mixtea.errors import RunError
 from mixtea.runs.atomic import check_free, clear_errors, clear_leftovers, rename, resolved
 from mixtea.runs.checkpoints import NAME, Checkpoints, epoch_of
 from mixtea.runs.checks import GRAPH_FORMS, check_config, check_task, check_vocabulary
-from mixtea.runs.folder import graph_arrays, vocabulary
+from mixtea.runs.folder import about_task, graph_arrays, vocabulary
 from mixtea.runs.lock import alone
 from mixtea.runs.state_file import read_state_file, write_state_file
 from mixtea.runs.text_checks import KINDS
@@ -56,6 +56,7 @@ class Start:
         if self.warm_start != other.warm_start:
             found.append(f"it began with {self.warm_start or 'no other run'}, not {other.warm_start or 'with none'}")
         same = checksum(self.task) == checksum(other.task) and np.array_equal(self.task.test, other.task.test)
+        same = same and self.task.links_from == other.task.links_from
         return found if same else ["the graphs or links are others", *found]
 
 
@@ -120,7 +121,7 @@ class Unfinished:
         """Remember what this training begins with, and forget what was there once that is written."""
         task = start.task
         parts = {
-            "about": {"task": task.name, "fold": task.fold},
+            "about": about_task(task),
             "warnings": task.warnings,
             "vocabulary": json.dumps(vocabulary(task)),  # as text, for any word may be a key in it
             "arrays": graph_arrays(task),

@@ -22,6 +22,17 @@ LINK_HEADERS: Headers = (
     ("left", "right"),
     ("entity1", "entity2"),
 )
+NAME_HEADERS: Headers = (
+    ("id", "text"),
+    ("id", "name"),
+    ("id", "label"),
+    ("entity", "text"),
+    ("entity", "name"),
+    ("entity", "label"),
+    ("id", "translation"),
+    ("entity", "translation"),
+)
+WORD_HEADERS: Headers = (("word", "translation"), ("source", "target"), ("from", "to"))
 
 
 def header_places(names: Sequence[str], headers: Headers) -> list[int] | None:

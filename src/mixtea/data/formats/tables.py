@@ -19,11 +19,14 @@ from mixtea.data.safe.problems import beyond
 from mixtea.errors import Problems
 
 
-def read_columns(path: Path, kind: str, headers: Headers, problems: Problems) -> Table:
+def read_columns(
+    path: Path, kind: str, headers: Headers, problems: Problems, *, last_may_be_empty: bool = False
+) -> Table:
     """The columns that one of the headers names; in a file without a header all, and there must be as many."""
-    if kind == "Parquet":
-        return _parquet(path, headers, problems)
-    return _csv(path, headers, problems) if kind == "CSV" else read_table(path, len(headers[0]), problems)
+    if kind == "TSV":
+        return read_table(path, len(headers[0]), problems, last_may_be_empty=last_may_be_empty)
+    table = _parquet(path, headers, problems) if kind == "Parquet" else _csv(path, headers, problems)
+    return without_empty_labels(table, problems, last_may_be_empty=last_may_be_empty)
 
 
 def csv_rows(
@@ -95,8 +98,7 @@ def _csv(path: Path, headers: Headers, problems: Problems) -> Table:
     if not lines and len(problems.found) == before:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {n} columns separated by commas.")
     flat = as_array(fields)
-    table = Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))
-    return without_empty_labels(table, problems)
+    return Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))
 
 
 def _parquet(path: Path, headers: Headers, problems: Problems) -> Table:
@@ -105,4 +107,4 @@ def _parquet(path: Path, headers: Headers, problems: Problems) -> Table:
     n = len(columns[0])
     if not n:
         problems.add(path, None, "", "the file is empty", f"It needs rows of {len(columns)} columns.")
-    return without_empty_labels(Table(path, columns, np.arange(1, n + 1)), problems)
+    return Table(path, columns, np.arange(1, n + 1))

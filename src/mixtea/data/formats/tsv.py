@@ -27,18 +27,19 @@ class Table:
 
 
 def read_table(
-    path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False
-) -> Table:
+    path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False,
+    last_may_be_empty: bool = False,
+) -> Table:  # fmt: skip
     """Read a tab-separated file without a header; whatever is wrong with it goes to `problems`.
 
-    With `rest_is_value` the last column is all that follows, tabs included (attribute values).
+    With `rest_is_value` the last column is all that follows, tabs included, or nothing (attribute values).
     """
     rows = Rows(path, n_columns, rest_is_value, problems)
     for block in text_blocks(path, problems):
         rows.add(*block)
     if not rows.any and not may_be_empty:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {n_columns} tab-separated columns.")
-    return without_empty_labels(rows.table(), problems, last_may_be_empty=rest_is_value)
+    return without_empty_labels(rows.table(), problems, last_may_be_empty=rest_is_value or last_may_be_empty)
 
 
 class Rows:

@@ -1,0 +1,40 @@
+"""What a user wants of a task, whatever it is read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mixtea.data.entity_table import Attributes
+from mixtea.data.graph import Graph
+from mixtea.data.labels import LANGUAGES
+from mixtea.data.name_files import NameFiles
+from mixtea.errors import DataError, Problems
+
+LINKS_FROM = ("given", "names")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The files of names, whether values are kept, where links come from, and how they are split."""
+
+    one_to_many: bool
+    seed: int
+    names: NameFiles
+    attributes: bool
+    links_from: str
+
+    def __post_init__(self) -> None:
+        if self.links_from not in LINKS_FROM:
+            raise DataError(f"links_from is {self.links_from!r}. Choose one of {', '.join(LINKS_FROM)}.")
+
+    @property
+    def reads_links(self) -> bool:
+        return self.links_from == "given"
+
+    def completed(
+        self, source: Graph, target: Graph, problems: Problems, languages: tuple[str, ...] = LANGUAGES
+    ) -> tuple[Graph, Graph, list[str]]:
+        """Both graphs with more names, and without values if they are not wanted; and warnings."""
+        if not self.attributes:
+            source, target = (replace(graph, attributes=Attributes.none()) for graph in (source, target))
+        return self.names.added(source, target, problems, languages)

@@ -1,0 +1,83 @@
+"""Names, values and links by names on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import SMALL_BEST, SOURCE, TARGET, benchmark_files, rings_files, write
+
+from mixtea.runs.folder import read_run
+
+
+@pytest.fixture
+def files(tmp_path):
+    return write(
+        tmp_path,
+        {
+            "s.tsv": SOURCE, "t.tsv": TARGET, "ns.tsv": "a\tAlpha\nb\tBeta\n", "nt.tsv": "A\tALPHA!\nB\tZwei\n",
+            "tr.tsv": "b\tZwei\n", "d.tsv": "c\tCe\n",
+        },
+    )  # fmt: skip
+
+
+def test_inspect_tells_of_names(files, mixtea):
+    graphs = ("--source", files / "s.tsv", "--target", files / "t.tsv", "--links-from", "names", "--device", "cpu")
+    names = ("--names-source", files / "ns.tsv", "--names-target", files / "nt.tsv")
+    more = ("--translations", files / "tr.tsv", "--dictionary", files / "d.tsv")
+    code, out, _ = mixtea("inspect", *graphs, *names, *more, "--json")
+    found = json.loads(out)
+    assert code == 0 and found["links_from"] == "names" and found["links"] == {"train": 0, "valid": 0, "test": 0}
+    assert found["texts"]["source"]["translations"] == 2 and found["texts"]["unique_pairs"] == 5
+    code, out, _ = mixtea("inspect", *graphs, *names, *more)
+    assert code == 0 and "names in the source graph: 7, of 5 of 5 entities, 2 of them translations" in out
+    assert "equal names: 5; pairs of entities that they single out: 5" in out
+    assert "warning: no links are read: 5 pairs of equal names are what learning can begin with" in out
+
+
+def test_inspect_without_values(tmp_path, mixtea):
+    folder = write(tmp_path / "f", benchmark_files() | {"attr_triples_1": "a\tsize\t3\n"})
+    for options, n in (((), 1), (("--no-attributes",), 0)):
+        found = json.loads(mixtea("inspect", folder, *options, "--json", "--device", "cpu")[1])
+        assert found["source"]["attribute_triples"] == found["texts"]["source"]["values"] == n
+
+
+def test_fit_keeps_names_and_the_voters_that_are_named(tmp_path, mixtea):
+    folder = write(tmp_path / "f", rings_files() | {"attr_triples_1": "s1\tsize\t3\n"})
+    write(tmp_path, {"n.tsv": "s0\tZero\n", "tr.tsv": "s1\tOne\n"})
+    options = ("--names-source", tmp_path / "n.tsv", "--translations", tmp_path / "tr.tsv", "--no-attributes")
+    settings = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
+    out = tmp_path / "run"
+    code, _, err = mixtea("fit", folder, *options, "--voters", "forward,backward,agreement", *settings, "--out", out)
+    assert code == 0, err
+    run = read_run(out)
+    assert run.config.voters == ("forward", "backward", "agreement")
+    assert run.task.source.labels.text.tolist() == ["Zero", "One"] and not run.task.source.n_attribute_triples
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--voters", "forward", "--set", "voters=backward"), "Voters are named twice, by --voters and by --set"),
+        (("--voters", ""), "voters"),
+        (("--links-from", "elsewhere"), "links_from is 'elsewhere'. Choose one of given, names."),
+        (("--names-source", "no such"), "no such: 1 problem"),
+    ],
+)
+def test_wrong_options(folder, tmp_path, mixtea, options, message):
+    code, _, err = mixtea("fit", folder, *options, "--out", tmp_path / "run")
+    assert code == 2 and message in err and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("option", [("--names-source", "n"), ("--links-from", "names"), ("--no-attributes",)])
+def test_a_training_that_goes_on_has_its_names(tmp_path, mixtea, option):
+    code, _, err = mixtea("fit", "--resume", "--out", tmp_path / "run", *option)
+    assert code == 2 and f"{option[0]}: a training goes on with what it began with" in err
+
+
+def test_links_and_names_exclude_each_other(files, mixtea):
+    given = ("--source", files / "s.tsv", "--target", files / "t.tsv")
+    code, _, err = mixtea("inspect", *given, "--links", files / "ns.tsv", "--links-from", "names")
+    assert code == 2 and "Links are given, or found by names" in err
+    code, _, err = mixtea("inspect", *given)
+    assert code == 2 and "Without known links: --links-from names." in err
