@@ -81,7 +81,8 @@ def _alike(kind: str, ours: Statements, theirs: Statements, near: Pairs, far: Pa
     less, more = np.minimum(within, around), np.maximum(within, around)
     equal, inverse = less >= BOTH * more, theirs.inverse[rows["second"]]
     words = np.select([equal & inverse, equal, within > around], ["inverse", "equal", "narrower"], "broader")
-    names = {"source": ours.names[rows["first"]], "target": theirs.names[rows["second"]]}
+    ends = {"source": ours.names[rows["first"]], "target": theirs.names[rows["second"]]}
+    names = {side: pd.Series(ids, rows.index, dtype=object) for side, ids in ends.items()}
     rows = rows.assign(kind=kind, **names, relation=words, inverse=inverse, score=np.where(equal, less, more))
     return _without_lesser(rows).sort_values(["score", "count"], ascending=False, kind="stable")[list(COLUMNS)]
 
