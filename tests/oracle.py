@@ -168,3 +168,24 @@ def propagated(triples: list[Step], known: Tensor, label: Tensor, n: int, n_rela
         entities.append(entity)
         kinds.append(kind)
     return torch.stack(entities), torch.stack(kinds)
+
+
+Belief = dict[tuple[int, int], float]
+
+
+def met(ours: set[Step], theirs: set[Step], near: Belief, far: Belief) -> dict[tuple[int, int], list[float]]:
+    """For relations r and q that meet: how much of r meets q, and could have; how much of q meets r, and could have."""
+    turned = [{(t, s): p for (s, t), p in belief.items()} for belief in (near, far)]
+    there, back = _within(ours, theirs, near, far), _within(theirs, ours, turned[0], turned[1])
+    return {(r, q): [*row, *back[q, r]] for (r, q), row in there.items() if row[0] > 0}
+
+
+def _within(own: set[Step], other: set[Step], near: Belief, far: Belief) -> dict[tuple[int, int], list[float]]:
+    found: dict[tuple[int, int], list[float]] = {}
+    for a, r, x in own:
+        first, last = (min(1.0, sum(p for (s, _), p in b.items() if s == e)) for b, e in ((near, a), (far, x)))
+        for kind in {q for _, q, _ in other}:
+            row = found.setdefault((r, kind), [0.0, 0.0])
+            row[0] += max(near.get((a, b), 0.0) * far.get((x, y), 0.0) for b, q, y in other if q == kind)
+            row[1] += first * last
+    return found

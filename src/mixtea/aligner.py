@@ -34,6 +34,7 @@ from mixtea.match.decode import StoredOpinions, check_deciding, stored_opinions
 from mixtea.match.explain import explained
 from mixtea.match.mapping import Mapping
 from mixtea.match.predict import ONCE, Predictor
+from mixtea.match.relations import MIN_SCORE, Relations, relations_of
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import Run, read_run, write_run
@@ -233,6 +234,19 @@ class MixTEA:
         if decoder is None and not one_to_many:
             predictor = predictor.with_decoder(ONCE)
         return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given)
+
+    def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
+        """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the entities.
+
+        Training and validation links count as 1, other mappings by their probabilities. Pairs that score less than
+        `min_score` are left out. See `Relations` for the columns, docs/relations.md for what they mean.
+
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.relations(min_score=0.5).to_frame().columns.tolist()[:6]
+        ['kind', 'source', 'target', 'relation', 'inverse', 'score']
+        """
+        return relations_of(self.map(with_given=True), min_score)
 
     def explain(self, source: str, target: str) -> pd.DataFrame:
         """Why two entities, by their ids, are or are not taken for the same: a row for each thing that speaks for them.

@@ -20,6 +20,7 @@ from rich.console import Console
 from mixtea import MixTEA, load_task
 from mixtea.cli.progress import TrainingProgress
 from mixtea.report import make_report
+from mixtea.runs.stored import StoredRun
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
 
@@ -143,6 +144,7 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         ["score", run],
         ["predict", run, "--out", tmp_path / "p.tsv"],
         ["export", run, "--out", tmp_path / "e.tsv"],
+        ["export", run, "--relations", tmp_path / "r.tsv"],
     )
     for verb in verbs:
         code, out, err = mixtea(*verb)
@@ -150,7 +152,7 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         assert str(run / name) in err and message in err and "Traceback" not in err
     assert not (tmp_path / "p.tsv").exists()
     (run / name).write_bytes(good)
-    assert [mixtea(*verb)[0] for verb in verbs] == [0, 0, 0]
+    assert [mixtea(*verb)[0] for verb in verbs] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -173,6 +175,9 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         (("score", "TINY/none"), "TINY/none: no such run folder"),
         (("score", "TINY/ent_links"), "TINY/ent_links: a file, where a run folder is needed"),
         (("export", "TINY", "--out", "m.xlsx"), "no format goes with the ending '.xlsx'"),
+        (("export", "TINY", "--relations", "r.rdf"), "no format goes with the ending '.rdf'"),
+        (("export", "TINY"), "Give a file"),
+        (("export", "TINY", "--out", "x.tsv", "--relations", "x.tsv"), "the same file"),
         (("predict", "TINY", "--out", "x", "--k", "0"), "k"),
         (("predict", "TINY", "--out", "x.csv"), "Name a file that ends in .tsv"),
         (("fly",), "No such command"),
@@ -223,6 +228,30 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
         mixtea("fit", *own[:4], "--links", tmp_path / "m.tsv", "--one-to-many", "--out", tmp_path / "again", *SHORT)[0]
         == 0
     )
+
+
+def relations_in(path):
+    frame = pd.read_csv(path, sep="\t")
+    return {(row.kind, row.source, row.target) for row in frame.itertuples()}
+
+
+def test_relations_go_into_a_file_of_their_own_or_beside_the_mapping(run, tmp_path, mixtea):
+    code, out, err = mixtea("export", run, "--relations", tmp_path / "r.tsv", "--every", "--min-score", "0")
+    assert code == 0 and out == "" and "pairs of relations, attribute predicates and classes" in err
+    found = relations_in(tmp_path / "r.tsv")
+    assert ("relation", "r", "r") in found and "mappings" not in err
+    assert StoredRun(run).relations(min_score=1).frame.empty
+    assert mixtea("export", run, "--out", tmp_path / "alone.tsv")[0] == 0
+    files = ("--out", tmp_path / "m.tsv", "--relations", tmp_path / "r.nt", "--set-id", "https://example.org/set")
+    code, _, err = mixtea("export", run, *files, "--min-score", "0")
+    assert code == 0 and "mappings" in err and "pairs of relations" in err
+    assert (tmp_path / "m.tsv").read_bytes() == (tmp_path / "alone.tsv").read_bytes()  # without the given links
+    assert "https://example.org/set/relations#mixtea/source/r>" in (tmp_path / "r.nt").read_text()
+    both = ("--out", tmp_path / "m.nt", "--relations", tmp_path / "r.ttl", "--min-score", "1", "--with-given")
+    assert mixtea("export", run, *both)[0] == 0 and (tmp_path / "r.ttl").read_text() == ""
+    anew = ("--decoder", "nearest", "--one-to-many", "--device", "cpu", "--every", "--min-score", "0")
+    code, _, err = mixtea("export", run, "--relations", tmp_path / "again.tsv", *anew)
+    assert code == 0 and "computed anew" in err and ("relation", "r", "r") in relations_in(tmp_path / "again.tsv")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")

@@ -14,7 +14,7 @@ from mixtea.compute.pairs import Pairs, pairs_of_keys
 from mixtea.compute.similarity import unit
 from mixtea.config import Config
 from mixtea.data.graph import Graph
-from mixtea.vote import agreement_steps, neighbours
+from mixtea.vote import agreement_steps, meetings
 from mixtea.vote.agreement import Agreement
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.neighbours import Neighbourhood
@@ -176,7 +176,7 @@ def test_agreement_equals_the_dense_twin_however_many_triples_are_held(at_once, 
 @pytest.mark.parametrize("at_once", [1, 1_000_000])
 def test_one_local_step_on_plain_arrays_is_agreement(at_once, monkeypatch):
     """Without torch, for one pair at a time, from what a run has stored."""
-    monkeypatch.setattr(neighbours, "AT_ONCE", at_once)
+    monkeypatch.setattr(meetings, "AT_ONCE", at_once)
     voter, asked, state = agreement_voter()
     belief = state.belief.p.numpy()
     near = Neighbourhood(voter.task, KnownPairs(asked.source, asked.target, belief, {}))

@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mixtea.cli import options
 from mixtea.cli.answering import answering
+from mixtea.match.relations import MIN_SCORE, relations_of
 from mixtea.runs.stored import StoredRun
 from mixtea.text import visible
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+    from mixtea.export.about import About
+    from mixtea.match.mapping import Mapping
 
 FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet"
 
 
 def export(
     run: options.RunFolder,
-    out: Annotated[Path, typer.Option(help=f"The file to write; its ending chooses the format: {FORMATS}.")],
+    out: Annotated[
+        Path | None, typer.Option(help=f"The file for the mapping; its ending chooses the format: {FORMATS}.")
+    ] = None,
+    relations: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file for relations, attribute predicates and classes that are alike: .tsv, .sssom.tsv, .nt, .ttl "
+            "or .parquet.",
+        ),
+    ] = None,
+    min_score: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave relations that are less alike out.")
+    ] = MIN_SCORE,
     with_given: Annotated[bool, typer.Option("--with-given", help="Add the given links.")] = False,
     with_unmapped: Annotated[
         bool, typer.Option("--with-unmapped", help="Add sources without a counterpart (.sssom.tsv, .parquet).")
@@ -28,7 +48,12 @@ def export(
     min_probability: Annotated[float, typer.Option(min=0, max=1, help="Leave less probable mappings out.")] = 0.0,
     predicate: Annotated[str, typer.Option(help="skos:exactMatch or owl:sameAs.")] = "skos:exactMatch",
     licence: Annotated[str | None, typer.Option(metavar="IRI", help="Of the mapping set.")] = None,
-    set_id: Annotated[str, typer.Option(metavar="IRI", help="Of the mapping set; else made from the mappings.")] = "",
+    set_id: Annotated[
+        str,
+        typer.Option(
+            metavar="IRI", help="Of the mapping set (relations beside it: IRI/relations); else made from the mappings."
+        ),
+    ] = "",
     title: Annotated[str, typer.Option(help="Of the mapping set.")] = "",
     date: Annotated[datetime.datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Of the mapping set.")] = None,
     decoder: options.Decoder = None,
@@ -40,28 +65,54 @@ def export(
     Every target is given once, and a source has no counterpart where that is likelier than its best target. A .tsv has
     two columns, source and target, and no header, like a file of links.
 
+    With --relations, instead or besides: which relations, attribute predicates and classes are equal, narrower,
+    broader or inverse, by that mapping and the given links.
+
     Examples:
 
     mixtea export runs/en_de --out mapping.tsv
 
     mixtea export runs/mine --out mapping.sssom.tsv --licence https://creativecommons.org/publicdomain/zero/1.0/
-    """
-    from mixtea.export.about import UNSPECIFIED, About
-    from mixtea.export.mapping import write_mapping, writer_for
 
-    writer_for(out)
+    mixtea export runs/mine --relations relations.tsv --min-score 0.5
+    """
+    from mixtea.export import mapping as mappings
+    from mixtea.export import relations as alike
+    from mixtea.export.about import UNSPECIFIED, About
+
+    if out is None and relations is None:
+        raise typer.BadParameter("Give a file: --out for the mapping, --relations for relations and classes.")
+    if out == relations:
+        raise typer.BadParameter("--out and --relations name the same file. Give each its own.")
+    for path, writers in ((out, mappings.WRITERS), (relations, alike.WRITERS)):
+        if path is not None:
+            mappings.writer_for(path, writers)
     about = About(
         set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
         with_unmapped=with_unmapped,
     )  # fmt: skip
-    aligner = answering(run, {"decoder": decoder, "voters": voters, "one-to-many": one_to_many}, device)
-    how = {"abstain": not every, "with_given": with_given}
+    asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many}
+    how = {"abstain": not every, "with_given": with_given or relations is not None}
+    mapping = _mapping(answering(run, asked, device), how, asked).above(min_probability)
+    if relations is not None:
+        found = relations_of(mapping, min_score)
+        n = alike.write_relations(found, relations, _beside(about) if out is not None else about)
+        typer.echo(f"{visible(relations)}: {n:,} pairs of relations, attribute predicates and classes", err=True)
+    if out is not None:
+        mapping = mapping if with_given else mapping.predicted()
+        n = mappings.write_mapping(mapping, out, about)
+        left = int(mapping.frame["target"].isna().sum())
+        rest = f"; {left:,} source entities without a counterpart" if left else ""
+        typer.echo(f"{visible(out)}: {n:,} mappings{rest}", err=True)
+
+
+def _mapping(aligner: StoredRun | MixTEA, how: dict[str, bool], asked: dict[str, Any]) -> Mapping:
+    """The mapping as it is stored, or as it is asked for."""
     if isinstance(aligner, StoredRun):
-        mapping = aligner.map(**how)
-    else:
-        mapping = aligner.map(**how, one_to_many=one_to_many, decoder=decoder, voters=voters)
-    mapping = mapping.above(min_probability)
-    n = write_mapping(mapping, out, about)
-    left = int(mapping.frame["target"].isna().sum())
-    rest = f"; {left:,} source entities without a counterpart" if left else ""
-    typer.echo(f"{visible(out)}: {n:,} mappings{rest}", err=True)
+        return aligner.map(**how)
+    return aligner.map(**how, **{name.replace("-", "_"): value for name, value in asked.items()})
+
+
+def _beside(about: About) -> About:
+    """The description of a second set: an identifier belongs to one only."""
+    return replace(about, set_id=f"{about.set_id.rstrip('/')}/relations") if about.set_id else about

@@ -8,6 +8,7 @@ from itertools import count
 
 from mixtea.data.id_iris import MARK, SIDES, id_namespace
 from mixtea.match.mapping import Mapping
+from mixtea.match.relations import Relations
 
 BUILT_IN = {
     "linkml": "https://w3id.org/linkml/",
@@ -22,7 +23,7 @@ BUILT_IN = {
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
-def known_prefixes(mapping: Mapping, set_id: str) -> dict[str, str]:
+def known_prefixes(mapping: Mapping | Relations, set_id: str) -> dict[str, str]:
     """Prefix to namespace: SSSOM's own, those of the mapping set, then those of the graphs that do not contradict."""
     own = {side: id_namespace(set_id, side) for side in SIDES} | {"mixtea": set_id + MARK}
     known: dict[str, str] = {}

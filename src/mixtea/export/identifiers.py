@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -34,15 +35,15 @@ def _is_absolute(name: str) -> bool:
 
 
 class Naming:
-    """The IRIs of one side's entities; `problems` gathers the ids that have none.
+    """The IRIs of one side's entities, relations or predicates; `problems` gathers the ids that have none.
 
-    An id with `scheme://` or `urn:` in front is meant as an IRI. In a graph whose ids are all absolute IRIs, as in any
-    RDF graph, all of them are. The others are plain text.
+    An id with `scheme://` or `urn:` in front is meant as an IRI. Where all ids are absolute IRIs, as in any RDF graph,
+    all of them are. The others are plain text.
     """
 
-    def __init__(self, graph: Graph, side: str, set_id: str) -> None:
+    def __init__(self, ids: Iterable[str], side: str, set_id: str) -> None:
         self.side, self.set_id = side, set_id
-        self.only_iris = all(is_blank(name) or _is_absolute(name) for name in graph.ids)
+        self.only_iris = all(is_blank(name) or _is_absolute(name) for name in ids)
         self.problems: dict[str, str] = {}
 
     def __call__(self, name: str | None) -> str | None:
@@ -102,22 +103,24 @@ def only_pairs(mapping: Mapping, path: Path, about: About) -> pd.DataFrame:
 
 
 def with_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, about: About) -> pd.DataFrame:
-    """The rows with the columns source_iri, target_iri and runner_up_iri.
-
-    Blank nodes cannot be named in another file: their rows are left out, and the log says how many.
-    """
-    source, target = (Naming(getattr(mapping, side), side, about.set_id) for side in SIDES)
+    """The rows with the columns source_iri, target_iri and runner_up_iri, without those of blank nodes."""
+    source, target = (Naming(getattr(mapping, side).ids, side, about.set_id) for side in SIDES)
     ids = {name: text_of(rows[name]) for name in ("source", "target", "runner_up")}
     iris = {
         f"{name}_iri": pd.Series([naming(one) for one in ids[name]], index=rows.index, dtype=object)
         for name, naming in (("source", source), ("target", target), ("runner_up", target))
     }
     refuse(path, source.problems | target.problems)
-    ends = zip(ids["source"], ids["target"], strict=True)
+    return without_blank(rows.assign(**iris), path)
+
+
+def without_blank(rows: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The rows without blank nodes, which cannot be named in another file; the log says how many are left out."""
+    ends = zip(text_of(rows["source"]), text_of(rows["target"]), strict=True)
     blank = pd.Series([any(is_blank(e) for e in pair if e) for pair in ends], index=rows.index, dtype=bool)
     if blank.any():
         logger.warning(
             "%s: %s of %s rows left out, for blank nodes have no name outside their file; .tsv and .parquet keep them",
             visible(path), f"{int(blank.sum()):,}", f"{len(rows):,}",
         )  # fmt: skip
-    return rows.assign(**iris)[~blank]
+    return rows[~blank]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Mapping as Table
 from pathlib import Path
+from typing import TypeVar
 
 from mixtea.errors import ConfigError
 from mixtea.export.about import About
@@ -14,6 +16,7 @@ from mixtea.export.sssom import write_sssom
 from mixtea.export.tsv import write_links
 from mixtea.match.mapping import Mapping
 
+W = TypeVar("W")
 Writer = Callable[[Mapping, Path, About], int]
 WRITERS: dict[str, Writer] = {
     ".sssom.tsv": write_sssom,  # before .tsv, with which it ends too
@@ -32,13 +35,13 @@ def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> i
     name, and nothing is written. Blank nodes are left out of the formats that name entities by IRIs, with a word in the
     log.
     """
-    writer = writer_for(path)
+    writer = writer_for(path, WRITERS)
     return writer(mapping, path, (about or About()).identified(mapping.frame))
 
 
-def writer_for(path: Path) -> Writer:
-    """The writer that goes with the ending of a file's name."""
-    for ending, writer in WRITERS.items():
+def writer_for(path: Path, writers: Table[str, W]) -> W:
+    """The one of the writers that goes with the ending of a file's name."""
+    for ending, writer in writers.items():
         if path.name.lower().endswith(ending):
             return writer
-    raise ConfigError(f"{path}: no format goes with the ending {path.suffix!r}. Choose one of {', '.join(WRITERS)}.")
+    raise ConfigError(f"{path}: no format goes with the ending {path.suffix!r}. Choose one of {', '.join(writers)}.")

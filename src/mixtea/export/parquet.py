@@ -34,22 +34,25 @@ def write_parquet(mapping: Mapping, path: Path, about: About) -> int:
         else pa.array(rows[name], _KINDS[name], from_pandas=True)
         for name in rows.columns
     }
-    table = pa.table(columns).replace_schema_metadata(_metadata(about))
-    with atomic_file(path) as temporary:
-        pq.write_table(table, temporary)
+    write_columns(columns, path, about, {"predicate_id": about.predicate})
     return int(rows["target"].notna().sum())
 
 
-def _metadata(about: About) -> dict[str, str]:
-    """The description under SSSOM's names, where it has one."""
-    found = {
-        "mapping_set_id": about.set_id,
-        "mapping_set_version": about.version,
-        "mapping_set_title": about.title,
-        "license": about.licence,
-        "subject_source": about.source_name,
-        "object_source": about.target_name,
-        "predicate_id": about.predicate,
-        "mapping_justification": about.justification,
-    } | about.tool()
-    return {name: value for name, value in found.items() if value}
+def write_columns(columns: dict[str, pa.Array], path: Path, about: About, more: dict[str, str]) -> None:
+    """The columns, and in the metadata the description under SSSOM's names, where it has one."""
+    found = (
+        {
+            "mapping_set_id": about.set_id,
+            "mapping_set_version": about.version,
+            "mapping_set_title": about.title,
+            "license": about.licence,
+            "subject_source": about.source_name,
+            "object_source": about.target_name,
+            "mapping_justification": about.justification,
+        }
+        | more
+        | about.tool()
+    )
+    metadata = {name: value for name, value in found.items() if value}
+    with atomic_file(path) as temporary:
+        pq.write_table(pa.table(columns).replace_schema_metadata(metadata), temporary)

@@ -1,11 +1,11 @@
-"""Mappings as RDF triples: source, skos:exactMatch or owl:sameAs, target."""
+"""Mappings as RDF triples: source, skos:exactMatch or owl:sameAs, target; and triples of IRIs in general."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from collections.abc import Mapping as Table
 from pathlib import Path
-
-import pandas as pd
 
 from mixtea.export.about import PREDICATES, About, is_iri
 from mixtea.export.curies import Curies, known_prefixes
@@ -19,24 +19,32 @@ _SPACE = re.compile(r"\s")
 
 def write_ntriples(mapping: Mapping, path: Path, about: About) -> int:
     """One line a mapping, all IRIs in full."""
-    rows = with_iris(only_pairs(mapping, path, about), mapping, path, about)
-    return _write(path, [], _lines(rows, PREDICATES[about.predicate], Curies({})))
+    return write_triples(_triples(mapping, path, about), path, {})
 
 
 def write_turtle(mapping: Mapping, path: Path, about: About) -> int:
-    """The same with prefixes, those of the graphs included. Names that Turtle would have to escape stay in full."""
+    """The same with prefixes, those of the graphs included."""
+    return write_triples(_triples(mapping, path, about), path, known_prefixes(mapping, about.set_id))
+
+
+def _triples(mapping: Mapping, path: Path, about: About) -> Iterable[tuple[str, str, str]]:
     rows = with_iris(only_pairs(mapping, path, about), mapping, path, about)
-    known = known_prefixes(mapping, about.set_id)
-    curies = Curies({name: namespace for name, namespace in known.items() if is_iri(namespace)})
-    lines = _lines(rows, PREDICATES[about.predicate], curies)
+    predicate = [PREDICATES[about.predicate]] * len(rows)
+    return zip(rows["source_iri"].tolist(), predicate, rows["target_iri"].tolist(), strict=True)
+
+
+def write_triples(triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str]) -> int:
+    """A line a triple of IRIs, after the prefixes that it needs; without any it is N-Triples. Returns how many.
+
+    Names that Turtle would have to escape stay in full.
+    """
+    curies = Curies({name: namespace for name, namespace in prefixes.items() if is_iri(namespace)})
+    lines = [" ".join(_term(iri, curies) for iri in triple) + " ." for triple in triples]
     head = [f"@prefix {name}: {_full(namespace)} ." for name, namespace in sorted(curies.used.items())]
-    return _write(path, [*head, ""] if head else [], lines)
-
-
-def _lines(rows: pd.DataFrame, predicate: str, curies: Curies) -> list[str]:
-    ends = zip(rows["source_iri"].tolist(), rows["target_iri"].tolist(), strict=True)
-    verb = _term(predicate, curies) if len(rows) else ""
-    return [f"{_term(source, curies)} {verb} {_term(target, curies)} ." for source, target in ends]
+    whole = [*head, "", *lines] if head else lines
+    with atomic_file(path) as temporary:
+        temporary.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8", newline="")
+    return len(lines)
 
 
 def _term(iri: str, curies: Curies) -> str:
@@ -49,9 +57,3 @@ def _term(iri: str, curies: Curies) -> str:
 def _full(iri: str) -> str:
     """The IRI in angle brackets. Unicode's own spaces are allowed in it, but some readers want them escaped."""
     return "<" + _SPACE.sub(lambda found: f"\\u{ord(found[0]):04X}", iri) + ">"
-
-
-def _write(path: Path, head: list[str], lines: list[str]) -> int:
-    with atomic_file(path) as temporary:
-        temporary.write_text("".join(f"{line}\n" for line in (*head, *lines)), encoding="utf-8", newline="")
-    return len(lines)

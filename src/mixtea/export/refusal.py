@@ -12,12 +12,12 @@ INSTEAD = ".parquet can take it, or mend the id."
 HALF = re.compile("[\ud800-\udfff]")
 
 
-def refuse(path: Path, problems: dict[str, str]) -> None:
+def refuse(path: Path, problems: dict[str, str], kind: str = "entity") -> None:
     """Raise an error that names the first of `problems`: an entity, what is wrong with it, and what to do."""
     if problems:
         entity, what = next(iter(problems.items()))
         more = f" {len(problems) - 1:,} more cannot be written either." if len(problems) > 1 else ""
-        raise RunError(f"{path}: the entity {shorten(entity)} {what}{more}")
+        raise RunError(f"{path}: the {kind} {shorten(entity)} {what}{more}")
 
 
 def holds(character: str, why: str, instead: str = INSTEAD) -> str:

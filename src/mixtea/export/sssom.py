@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -20,6 +19,7 @@ from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
 from mixtea.export.refusal import half_labels, holds, refuse
 from mixtea.match.mapping import Mapping
+from mixtea.match.relations import Relations
 from mixtea.runs.atomic import atomic_file
 
 GIVEN = "semapv:UnspecifiedMatching"
@@ -34,40 +34,49 @@ EXTENSIONS = {
 def write_sssom(mapping: Mapping, path: Path, about: About) -> int:
     """One row a mapping; source entities without a counterpart have sssom:NoTermFound in place of a target."""
     rows = with_iris(rows_of(mapping, about), mapping, path, about)
-    _check(rows, mapping, path)
+    check_rows(rows, mapping, path)
     curies = Curies(known_prefixes(mapping, about.set_id))
     shared = about.tool() if not rows["given"].any() else {}
     columns = {name: values for name, values in _columns(rows, mapping, about, curies).items() if name not in shared}
+    write_slots(columns, path, about, shared, curies, EXTENSIONS)
+    return int(rows["target"].notna().sum())
+
+
+def write_slots(
+    columns: dict[str, list[str]], path: Path, about: About, shared: dict[str, str], curies: Curies,
+    extensions: dict[str, str],
+) -> None:  # fmt: skip
+    """Columns of text by the names of SSSOM's slots, in its order; slots that all rows share; kinds of extensions."""
     columns = {name: values for name, values in columns.items() if name in _NEEDED or any(values)}
-    head = "".join(f"#{line}\n" for line in _head(columns, about, shared, curies))
+    used = {name: kind for name, kind in extensions.items() if name in columns}
+    head = "".join(f"#{line}\n" for line in _head(used, about, shared, curies))
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(head + "\t".join(columns) + "\n")
         file.writelines("\t".join(map(tsv_text, row)) + "\n" for row in zip(*columns.values(), strict=True))
-    return int(rows["target"].notna().sum())
 
 
 _NEEDED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
 
 
-def _check(rows: pd.DataFrame, mapping: Mapping, path: Path) -> None:
+def check_rows(rows: pd.DataFrame, mapping: Mapping | Relations, path: Path, kind: str = "entity") -> None:
     """Refuse labels that are no text, and IRIs whose last character readers strip."""
     graphs = {"source": mapping.source, "target": mapping.target}
     problems: dict[str, str] = {}
     for side, graph in graphs.items():
         ids = text_of(rows[side])
         problems |= half_labels(ids, labels_of(ids, graph))
-    for column in ("source_iri", "target_iri", "runner_up_iri"):
+    for column in (name for name in rows.columns if name.endswith("_iri")):
         ends = (iri for iri in text_of(rows[column]) if iri and iri[-1].isspace())
         problems |= {iri: holds(iri[-1], "which readers of SSSOM strip from its end") for iri in ends}
-    refuse(path, problems)
+    refuse(path, problems, kind)
 
 
 def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies) -> dict[str, list[str]]:
     """The slots in SSSOM's order, each a column of text."""
     given = rows["given"].tolist()
     subject, target, runner_up = (text_of(rows[f"{name}_iri"]) for name in ("source", "target", "runner_up"))
-    source_labels = _labels(text_of(rows["source"]), subject, mapping.source)
-    target_labels = _labels(text_of(rows["target"]), target, mapping.target)
+    source_labels = shown_labels(text_of(rows["source"]), subject, mapping.source)
+    target_labels = shown_labels(text_of(rows["target"]), target, mapping.target)
     columns = {
         "subject_id": [curies.contract(iri or "") for iri in subject],
         "subject_label": source_labels,
@@ -80,26 +89,25 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
     curies.need({c for c in columns["object_id"] if c == NONE_FOUND})
     tool = {name: ["" if is_given else value for is_given in given] for name, value in about.tool().items()}
     return columns | tool | {
-        "confidence": _numbers(rows["probability"]),
+        "confidence": numbers(rows["probability"]),
         "ext_runner_up": [curies.contract(iri) if iri else "" for iri in runner_up],
-        "ext_runner_up_probability": _numbers(rows["runner_up_probability"]),
+        "ext_runner_up_probability": numbers(rows["runner_up_probability"]),
         "ext_voters": [voters or "" for voters in text_of(rows["voters"])],
     }  # fmt: skip
 
 
-def _labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
+def shown_labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
     """What people read, in one line: the entity's label if it has one, else its id if that is no IRI."""
     both = zip(labels_of(ids, graph), iris, strict=True)
     return [plain_line(label or decode_id(iri or "") or "") for label, iri in both]
 
 
-def _numbers(column: pd.Series) -> list[str]:
+def numbers(column: pd.Series) -> list[str]:
     return ["" if pd.isna(value) else f"{value:.6f}" for value in column.tolist()]
 
 
-def _head(columns: dict[str, Any], about: About, shared: dict[str, str], curies: Curies) -> Iterator[str]:
+def _head(extensions: dict[str, str], about: About, shared: dict[str, str], curies: Curies) -> Iterator[str]:
     """The lines of the metadata, in YAML, SSSOM's slots in its order."""
-    extensions = {name: kind for name, kind in EXTENSIONS.items() if name in columns}
     curies.need([*extensions.values(), *(["mixtea:"] if extensions else [])])
     slots = {
         "mapping_set_id": about.set_id,

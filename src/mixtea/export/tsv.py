@@ -31,9 +31,16 @@ def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> in
     frame = _decided(candidates.to_frame(), mapping)
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
     frame["probability"] = frame["probability"].map("{:.6f}".format)
-    _check(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the id.")
+    return write_table(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the id.")
+
+
+def write_table(
+    frame: pd.DataFrame, path: Path, instead: str = INSTEAD, *, kind: str = "entity", header: bool = True
+) -> int:
+    """Any table with source and target; ids that a line cannot hold are refused. Returns the number of rows."""
+    _check(frame, path, instead, kind)
     with atomic_file(path) as temporary:
-        frame.to_csv(temporary, **_FORMAT)
+        frame.to_csv(temporary, header=header, **_FORMAT)
     return len(frame)
 
 
@@ -55,11 +62,7 @@ def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
 
 def write_links(mapping: Mapping, path: Path, about: About) -> int:
     """A mapping in the layout of link files: source and target, no header. Returns the number of lines."""
-    pairs = only_pairs(mapping, path, about)[["source", "target"]]
-    _check(pairs, path)
-    with atomic_file(path) as temporary:
-        pairs.to_csv(temporary, header=False, **_FORMAT)
-    return len(pairs)
+    return write_table(only_pairs(mapping, path, about)[["source", "target"]], path, header=False)
 
 
 def changes_text(changes: pd.DataFrame) -> str:
@@ -68,13 +71,13 @@ def changes_text(changes: pd.DataFrame) -> str:
     return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
 
 
-def _check(frame: pd.DataFrame, path: Path, instead: str = INSTEAD) -> None:
+def _check(frame: pd.DataFrame, path: Path, instead: str, kind: str) -> None:
     """Refuse labels that the file cannot hold, by name, with what to do instead."""
     problems: dict[str, str] = {}
     for column in (frame["source"], frame["target"]):
         labels = column.unique().tolist()
         problems |= {label: what for label, what in ((one, _problem(one, instead)) for one in labels) if what}
-    refuse(path, problems)
+    refuse(path, problems, kind)
 
 
 def _problem(label: str, instead: str) -> str:

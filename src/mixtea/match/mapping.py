@@ -39,6 +39,10 @@ class Mapping:
         kept = self.frame["given"] | self.frame["target"].isna() | (self.frame["probability"] >= probability)
         return Mapping(self.source, self.target, self.frame[kept].reset_index(drop=True))
 
+    def predicted(self) -> Mapping:
+        """Without the links that were given."""
+        return Mapping(self.source, self.target, self.frame[~self.frame["given"]].reset_index(drop=True))
+
     def pairs(self) -> pd.DataFrame:
         """The mappings alone, without the sources that have no counterpart."""
         return self.frame[self.frame["target"].notna()].reset_index(drop=True)

@@ -13,6 +13,7 @@ from mixtea.match.answers import Answers
 from mixtea.match.candidates import Candidates
 from mixtea.match.explain import explained
 from mixtea.match.mapping import Mapping
+from mixtea.match.relations import MIN_SCORE, Relations, relations_of
 from mixtea.runs.folder import read_conclusions
 
 
@@ -36,6 +37,10 @@ class StoredRun:
     def map(self, *, abstain: bool = True, with_given: bool = False) -> Mapping:
         """The decision about every source without a given link, every target given once."""
         return self.answers_.mapping(abstain=abstain, with_given=with_given)
+
+    def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
+        """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the run."""
+        return relations_of(self.map(with_given=True), min_score)
 
     def score_mapping(self, links: np.ndarray, *, complete: bool = False) -> dict[str, float]:
         """Precision, recall and F1 of the mapping on links [p, 2]."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,12 +10,12 @@ import numpy as np
 from mixtea.data.joint import joint_triples, relation_numbers
 from mixtea.data.task import Task
 from mixtea.vote.known import KnownPairs
+from mixtea.vote.meetings import Pairs, meetings
 from mixtea.vote.voter import Evidence, Voter
 
 MANY = 200  # neighbours through one relation, from which on a single one says nothing
 FLOOR = 0.1  # a weaker belief is not listened to
 ALIKE = 0.02  # relations less alike than this do not speak
-AT_ONCE = 1_000_000  # pairs of triples held at a time
 SHOWN = 10  # neighbours that an explanation names
 
 
@@ -45,7 +44,6 @@ class Neighbourhood:
         kept = count[place] <= MANY
         self.near, self.kind, self.far = np.ascontiguousarray(steps[kept].T)
         self.count = count[place][kept]
-        self.start = np.searchsorted(self.near, np.arange(self.n + 1))
         strong = known.belief > FLOOR
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
         self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
@@ -84,35 +82,21 @@ class Neighbourhood:
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
         """The belief in triples of r that meet triples of r', over the geometric mean of what both could have met."""
-        pair = self.source * self.n + self.target
-        order = np.argsort(pair, kind="stable")
-        keys, totals = [np.empty(0, dtype=np.int64)], [np.empty(0)]
-        for weight, first, second in self._steps():
-            wanted = self.far[first] * self.n + self.far[second]
-            place = np.minimum(np.searchsorted(pair[order], wanted), len(pair) - 1)
-            found = pair[order][place] == wanted
-            keys.append((self.kind[first] * self.n_kinds + self.kind[second])[found])
-            totals.append(weight[found] * self.belief[order][place[found]])
-        key, where = np.unique(np.concatenate(keys), return_inverse=True)
-        total = np.bincount(where, np.concatenate(totals), minlength=len(key))
-        matched = np.bincount(np.r_[self.source, self.target], np.r_[self.belief, self.belief], minlength=self.n)
-        could = np.minimum(matched, 1)[self.near] * np.minimum(matched, 1)[self.far]
-        ours = self.near < self.n_source
-        sides = [np.bincount(self.kind[part], could[part], minlength=self.n_kinds) for part in (ours, ~ours)]
-        most = (sides[0][key // self.n_kinds] + 1) * (sides[1][key % self.n_kinds] + 1)
-        return key, np.minimum(total / np.sqrt(most), 1)
-
-    def _steps(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(belief, triple of the source graph, triple of the target graph) for all triples at believed pairs."""
-        n_first, n_second = (self.start[ends + 1] - self.start[ends] for ends in (self.source, self.target))
-        ends = np.cumsum(n_first * n_second)
-        for begin in range(0, int(ends[-1]) if len(ends) else 0, AT_ONCE):
-            step = np.arange(begin, min(begin + AT_ONCE, int(ends[-1])))
-            pair = np.searchsorted(ends, step, side="right")
-            step = step - (ends[pair] - (n_first * n_second)[pair])
-            wide = n_second[pair]
-            first, second = self.start[self.source[pair]] + step // wide, self.start[self.target[pair]] + step % wide
-            yield self.belief[pair], first, second
+        pairs = Pairs.of(self.source, self.target, self.belief)
+        sides = [np.flatnonzero(part) for part in (self.near < self.n_source, self.near >= self.n_source)]
+        ours, theirs = ((self.near[side], self.far[side]) for side in sides)
+        first, second, weight = meetings(ours, theirs, pairs, pairs)
+        kinds = self.kind[sides[0][first]] * self.n_kinds + self.kind[sides[1][second]]
+        key, where = np.unique(kinds, return_inverse=True)
+        total = np.bincount(where, weight, minlength=len(key))
+        most = [
+            np.bincount(
+                self.kind[rows], pairs.matched(side, self.near[rows]) * pairs.matched(side, self.far[rows]),
+                minlength=self.n_kinds,
+            ) + 1
+            for side, rows in zip(("source", "target"), sides, strict=True)
+        ]  # fmt: skip
+        return key, np.minimum(total / np.sqrt(most[0][key // self.n_kinds] * most[1][key % self.n_kinds]), 1)
 
 
 def matched_neighbours(voter: Voter, source: int, target: int, above: float = FLOOR) -> list[Evidence]:

@@ -1,0 +1,94 @@
+"""What a graph states, by kind, as numbers that both graphs share where they can be compared. No torch."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mixtea.data.graph import Graph
+from mixtea.data.selection import TYPE
+from mixtea.vote.meetings import Pairs
+
+MANY = 200  # statements between the same two ends, or classes of one entity, from which on a single one says nothing
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?(?:[eE][+-]?[0-9]{1,2})?")
+
+
+class Statements(NamedTuple):
+    """(near, kind, far), each once. A kind is a relation, a predicate or a class, and may be the inverse of one.
+
+    `names` and `inverse` are by kind: its id, and whether it is read from its far end.
+    """
+
+    near: np.ndarray
+    kind: np.ndarray
+    far: np.ndarray
+    names: np.ndarray
+    inverse: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, names: np.ndarray) -> Statements:
+        """Rows [t, 3], without those between two ends of which too much is said."""
+        rows = np.unique(rows.astype(np.int64), axis=0)
+        _, place, count = np.unique(rows[:, [0, 2]], axis=0, return_inverse=True, return_counts=True)
+        near, kind, far = rows[count[place.reshape(-1)] <= MANY].T
+        return cls(near, kind, far, names, np.zeros(len(names), dtype=bool))
+
+    def both_ways(self) -> Statements:
+        """The same, and after them all again from their far ends, as kinds of their own."""
+        n = len(self.names)
+        return Statements(
+            np.r_[self.near, self.far], np.r_[self.kind, self.kind + n], np.r_[self.far, self.near],
+            np.r_[self.names, self.names], np.r_[self.inverse, ~self.inverse],
+        )  # fmt: skip
+
+
+Compared = tuple[Statements, Statements, Pairs, Pairs]  # of both graphs, and which near and which far ends are the same
+
+
+def relations(source: Graph, target: Graph, pairs: Pairs) -> Compared:
+    """Relation triples, those of the target both ways."""
+    ours, theirs = (Statements.of(graph.triples, graph.relations) for graph in (source, target))
+    return ours, theirs.both_ways(), pairs, pairs
+
+
+def attributes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
+    """Attribute triples, but for empty values; `normalised` says which values are the same."""
+    values = [[normalised(text) or None for text in graph.attributes.value.texts()] for graph in (source, target)]
+    codes, _ = pd.factorize(np.array([*values[0], *values[1], None], dtype=object)[:-1])
+    sides = []
+    for graph, start in ((source, 0), (target, len(values[0]))):
+        of = graph.attributes
+        rows = np.stack([of.entity, of.predicate.codes, codes[start + of.value.codes]], axis=1)
+        sides.append(Statements.of(rows[rows[:, 2] >= 0], np.array([*of.predicate.texts(), None], dtype=object)[:-1]))
+    same = np.intersect1d(sides[0].far, sides[1].far)
+    return sides[0], sides[1], pairs, Pairs(same, same, np.ones(len(same)))
+
+
+def classes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
+    """(member, class), of members that are typed in both graphs; all of them have the same far end."""
+    sides = []
+    for graph in (source, target):
+        typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
+        sides.append(Statements.of(np.stack([typed[:, 0], typed[:, 2], np.zeros(len(typed))], axis=1), graph.ids))
+    both = np.isin(pairs.source, sides[0].near) & np.isin(pairs.target, sides[1].near)
+    one = np.zeros(1, dtype=np.int64)
+    return sides[0], sides[1], Pairs(*(part[both] for part in pairs)), Pairs(one, one, np.ones(1))
+
+
+KINDS = {"relation": relations, "attribute": attributes, "class": classes}
+
+
+def normalised(text: str) -> str:
+    """A value as it is compared: numbers by what they are worth, text without case and without more than one space.
+
+    Numbers with zeros in front stay text, for these are numbers of houses, telephones and agents.
+
+    >>> normalised(" 1.50 "), normalised("1.5e0"), normalised("007"), normalised("New  YORK")
+    ('1.5', '1.5', '007', 'new york')
+    """
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return repr(float(plain)) if _NUMBER.fullmatch(plain) else plain

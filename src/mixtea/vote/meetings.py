@@ -1,0 +1,58 @@
+"""Statements of two graphs that meet: between the same two things, as far as these are believed to be. No torch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+AT_ONCE = 1_000_000  # statements of the source graph looked up at a time
+
+
+class Pairs(NamedTuple):
+    """Pairs of things in their own numberings, sorted by source, and how much is believed of each."""
+
+    source: np.ndarray
+    target: np.ndarray
+    belief: np.ndarray
+
+    @classmethod
+    def of(cls, source: np.ndarray, target: np.ndarray, belief: np.ndarray) -> Pairs:
+        """The pairs in order."""
+        order = np.argsort(source, kind="stable")
+        return cls(source[order].astype(np.int64), target[order].astype(np.int64), belief[order].astype(np.float64))
+
+    def matched(self, side: str, things: np.ndarray) -> np.ndarray:
+        """How much is believed of things of a side, "source" or "target", that they are in some pair: at most 1."""
+        ends = getattr(self, side)
+        n = 1 + max(int(numbers.max(initial=0)) for numbers in (ends, things))
+        return np.minimum(np.bincount(ends, self.belief, minlength=n), 1)[things]
+
+
+def meetings(
+    ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray], near: Pairs, far: Pairs
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(i, j, weight) of all statements i of ours and j of theirs with near ends in `near` and far ends in `far`.
+
+    Statements are given by their two ends. The weight is the belief in the one pair times that in the other.
+    """
+    width = 1 + max(int(ends.max(initial=0)) for ends in (theirs[1], far.target))
+    order = np.argsort(theirs[0] * width + theirs[1], kind="stable")
+    keys = (theirs[0] * width + theirs[1])[order]
+    found = [(order[:0], order[:0], np.empty(0))]
+    for begin in range(0, len(ours[0]), AT_ONCE):
+        one, p = _equal(near.source, ours[0][begin : begin + AT_ONCE])
+        again, q = _equal(far.source, ours[1][begin + one])
+        one, p = begin + one[again], p[again]
+        met, place = _equal(keys, near.target[p] * width + far.target[q])
+        found.append((one[met], order[place], near.belief[p[met]] * far.belief[q[met]]))
+    i, j, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return i, j, weight
+
+
+def _equal(keys: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All (i, j) with wanted[i] == keys[j]; the keys are sorted."""
+    first, last = (np.searchsorted(keys, wanted, side) for side in ("left", "right"))
+    count = last - first
+    i = np.repeat(np.arange(len(wanted)), count)
+    return i, np.arange(len(i)) - np.repeat(np.cumsum(count) - count - first, count)
