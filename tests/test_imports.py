@@ -16,7 +16,17 @@ ORDER = (  # a room may import what stands before it; rooms side by side do not 
     "export", "aligner", "report", "review", "example train", "reproduce tune", "cli", "__main__",
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
-READERS = ("checksum", "graph_files", "links", "selection", "summary", "task")  # of data: they use its formats
+READERS = (
+    "checksum",
+    "graph_files",
+    "links",
+    "selection",
+    "summary",
+    "task",
+    "text_model",
+    "texts",
+    "vectors",
+)  # of data: they use its formats
 
 
 def imports(node: ast.AST) -> Iterator[str]:

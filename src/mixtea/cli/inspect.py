@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
+from mixtea.cli.saying import say_encoded
 from mixtea.cli.tables import count_table, estimate_table, file_table, relation_table
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import doubts, summary
@@ -30,6 +31,9 @@ def inspect(
     namespaces: options.Namespaces = None,
     language: options.Language = None,
     limit: options.Limit = None,
+    vectors_source: options.VectorsSource = None,
+    vectors_target: options.VectorsTarget = None,
+    text_model: options.TextModel = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -45,7 +49,10 @@ def inspect(
         source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
     )
     kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language)
-    read = load_task(task, fold, **own, one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
+    own |= dict(vectors_source=vectors_source, vectors_target=vectors_target, text_model=text_model)
+    read = load_task(
+        task, fold, **own, one_to_many=one_to_many, reading=kept, limits=options.limits(limit), on_texts=say_encoded
+    )
     found = summary(read) | {"estimates": estimates(read, device or "auto")}
     if as_json:
         typer.echo(json_text(found))
@@ -60,6 +67,7 @@ def inspect(
         typer.echo(
             f"neighbours in the {side} graph: median {degree['median']:g}, mean {degree['mean']:.1f}, "
             f"most {degree['max']:,}; entities with a label: {found[side]['label_coverage']:.0%}"
+            + (f"; with a vector: {found[side]['vectors']:,}" if found[side]["vectors"] else "")
         )
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))

@@ -42,6 +42,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "isolated_entities": int(graph.isolated().sum()),
         "blank_nodes": n_blank_nodes(graph),
         "labels": len(graph.labels),
+        "vectors": int(graph.has_vector().sum()),
         "label_coverage": len(np.unique(graph.labels.entity)) / max(graph.n_entities, 1),
         "languages": languages(graph),
         "files": [_file(file) for file in graph.files],

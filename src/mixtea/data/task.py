@@ -19,6 +19,8 @@ from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.selection import Selection
+from mixtea.data.text_model import OnTexts
+from mixtea.data.vectors import with_vectors
 from mixtea.errors import DataError, Problems
 from mixtea.text import visible, whole_text
 
@@ -85,6 +87,10 @@ def load_task(
     seed: int = 1,
     reading: Reading | None = None,
     limits: Limits | None = None,
+    vectors_source: PathOrStr | None = None,
+    vectors_target: PathOrStr | None = None,
+    text_model: PathOrStr | None = None,
+    on_texts: OnTexts | None = None,
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
@@ -93,8 +99,11 @@ def load_task(
     A user's `source` and `target` are each a file or several, in the formats of docs/formats.md; `reading` keeps a part
     of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
     Each of the three may be several files, and each may also say which pairs are not the same (SSSOM can): these are
-    `rejected`. A file that exceeds `limits` is refused.
+    `rejected`. A file that exceeds `limits` is refused. `vectors_source` and `vectors_target` are files of vectors of
+    your own for the entities; or the folder `text_model` holds a model that makes such of their texts, and `on_texts`
+    is told how many of them are done, and of how many.
     """
+    vectors = [None if path is None else Path(path) for path in (vectors_source, vectors_target, text_model)]
     sides = {"source": _paths(source), "target": _paths(target)}
     files = {"train": _paths(links), "valid": _paths(valid_links), "test": _paths(test_links)}
     own = {**sides, "links": files["train"]}
@@ -104,14 +113,22 @@ def load_task(
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         with applied(limits):
-            return _load_folder(Path(folder), fold, one_to_many, seed)
+            return _with_vectors(_load_folder(Path(folder), fold, one_to_many, seed), on_texts, *vectors)
     missing = [name for name, value in own.items() if not value]
     if missing:
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
     with applied(limits):
-        return _load_own(sides, files, one_to_many, seed, Selection(reading or Reading()))
+        return _with_vectors(
+            _load_own(sides, files, one_to_many, seed, Selection(reading or Reading())), on_texts, *vectors
+        )
+
+
+def _with_vectors(task: Task, on_texts: OnTexts | None, *given: Path | None) -> Task:
+    *files, text_model = given
+    graphs, warnings = with_vectors((task.source, task.target), files, text_model, on_texts)
+    return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
 
 
 def _paths(given: Paths | None) -> list[Path]:

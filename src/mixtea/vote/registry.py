@@ -15,6 +15,7 @@ BUILT_IN = {
     "backward": "mixtea.vote.vectors:Backward",
     "propagation": "mixtea.vote.propagation:Propagation",
     "agreement": "mixtea.vote.agreement:Agreement",
+    "descriptions": "mixtea.vote.descriptions:Descriptions",
 }
 TAKEN = ("vectors", "agreed")  # names that mean something else; in the history also votes_of_1, votes_of_2, ...
 _registered: dict[str, type[Voter]] = {}
