@@ -354,6 +354,7 @@ def more_entities(path):
     vocabulary = json.loads(path.read_text(encoding="utf-8"))
     vocabulary["source"]["ids"].append("one more")
     path.write_text(json.dumps(vocabulary))
+    array("source_vectors", lambda a: np.append(a, a[:1], axis=0))(path.parent / GRAPHS)
 
 
 def announced(kind, shape):

@@ -75,8 +75,7 @@ def _library() -> Iterator[Any]:
         yield library
     finally:
         hub.HF_HUB_OFFLINE = offline
-        if shown:
-            bars.enable_progress_bar()
+        (bars.enable_progress_bar if shown else bars.disable_progress_bar)()
 
 
 def _module(name: str) -> Any:

@@ -60,10 +60,12 @@ def _taken(process: Process) -> Found:
     parts: list[Found] = []
     for batch in pa.ipc.open_stream(process.out):
         batch.validate(full=True)
-        ids, rows, vectors = batch.columns
+        ids, rows, *columns = batch.columns
         if len(rows):
             texts = as_array(ids.dictionary.to_pylist())[ids.indices.to_numpy()]
-            parts.append((texts, rows.to_numpy(), vectors.flatten().to_numpy().reshape(len(rows), -1)))
+            is_list = pa.types.is_list(columns[0].type)
+            numbers = [(column.flatten() if is_list else column).to_numpy(zero_copy_only=False) for column in columns]
+            parts.append((texts, rows.to_numpy(), np.stack(numbers, axis=1).reshape(len(rows), -1)))
     if not parts:
         return np.empty(0, dtype=object), np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32)
     ids, rows, vectors = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,7 @@ def _files(folder: Path) -> Iterator[Path]:
     for where, folders, names in os.walk(folder):
         for name in (*folders, *names):
             path = Path(where) / name
-            if not path.resolve().is_relative_to(inside):
+            if not Path(os.path.realpath(path)).is_relative_to(inside):  # Path.resolve ends where links go round
                 raise UnreadableError(path, None, "", "a link that leads out of the folder", COPY)
             if path.is_symlink() and path.is_dir():
                 raise UnreadableError(path, None, "", "a link to a folder", COPY)
@@ -64,7 +63,7 @@ def _files(folder: Path) -> Iterator[Path]:
             n += 1
             if n > MOST_FILES:
                 raise UnreadableError(folder, None, "", f"more than {MOST_FILES:,} files", "Name a model's own folder.")
-            if not stat.S_ISREG(path.stat().st_mode):
+            if not path.is_file():
                 raise UnreadableError(path, None, "", "a device, a pipe or a link to nowhere", COPY)
             yield path
 

@@ -132,7 +132,12 @@ def compact(column: Any, longest: int) -> Any:
     return pa.DictionaryArray.from_arrays(places.indices.cast(pa.int32()), texts)
 
 
-def main() -> None:
+def begin(task: Any) -> None:
+    """Do the task, in a process that has just started."""
     if json.loads(sys.argv[-1])["without_numpy"]:  # half of the time that starting takes
         sys.modules["numpy"] = None  # type: ignore[assignment]
-    leave(run(labels))
+    leave(run(task))
+
+
+def main() -> None:
+    begin(labels)
