@@ -72,6 +72,11 @@ def test_texts_become_vectors(tmp_path, model, monkeypatch, capfd):
     assert not hub.HF_HUB_OFFLINE and sys.modules["transformers.utils.logging"].is_progress_bar_enabled()
 
 
+def test_the_same_again_is_the_same(tmp_path, model):
+    first, second = (load(tmp_path, model) for _ in range(2))
+    assert np.array_equal(first.target.vectors, second.target.vectors, equal_nan=True)
+
+
 def test_the_command_says_how_far_it_is(tmp_path, model, mixtea):
     write(tmp_path, FILES)
     paths = zip(("--source", "--target", "--links"), (tmp_path / name for name in FILES), strict=True)

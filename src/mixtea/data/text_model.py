@@ -45,19 +45,25 @@ def text_vectors(
 def _encoded(folder: Path, texts: list[str], on_texts: OnTexts | None) -> np.ndarray:
     """float32 [n, d], in blocks, so that somebody can be told how far it is."""
     blocks = []
-    with _library() as library, _explained(folder):
-        model = library.SentenceTransformer(
-            str(folder), trust_remote_code=False, local_files_only=True, model_kwargs={"use_safetensors": True}
-        ).float()
+    with _library() as library:
+        with _explained(folder):
+            model = library.SentenceTransformer(
+                str(folder), trust_remote_code=False, local_files_only=True, model_kwargs={"use_safetensors": True}
+            ).float()
         for start in range(0, len(texts), AT_ONCE):
-            part = texts[start : start + AT_ONCE]
-            blocks.append(np.asarray(model.encode(part, show_progress_bar=False), dtype=np.float32))
-            logger.info("%s of %s texts encoded", f"{start + len(part):,}", f"{len(texts):,}")
+            with _explained(folder):
+                blocks.append(_block(model, texts[start : start + AT_ONCE]))
+            n = min(start + AT_ONCE, len(texts))
+            logger.info("%s of %s texts encoded", f"{n:,}", f"{len(texts):,}")
             if on_texts is not None:
-                on_texts(start + len(part), len(texts))
-        found = np.concatenate(blocks)
-        if found.ndim != 2 or not np.isfinite(found).all():
-            raise ValueError("what it makes of a text is no vector of numbers")
+                on_texts(n, len(texts))
+    return np.concatenate(blocks)
+
+
+def _block(model: Any, texts: list[str]) -> np.ndarray:
+    found = np.asarray(model.encode(texts, show_progress_bar=False), dtype=np.float32)
+    if found.ndim != 2 or not np.isfinite(found).all():
+        raise ValueError("what it makes of a text is no vector of numbers")
     return found
 
 

@@ -105,8 +105,8 @@ class Voter:
 
     def has_needed(self) -> bool:
         """Whether both graphs have what it cannot do without; vectors of the student come with training."""
-        graphs, needed = (self.task.source, self.task.target), [HELD[name] for name in self.needs if name in HELD]
-        return all(held(graph) > 0 for held in needed for graph in graphs)
+        needed = [HELD[name] for name in self.needs if name in HELD]
+        return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
 
     @property
     def opinion(self) -> str:
