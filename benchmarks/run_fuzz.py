@@ -66,6 +66,7 @@ def _task() -> Task:
             Attributes.from_columns([1, 2], ["size", "size"], ["é1", "2"]).as_set(),
             Labels.from_columns([1, 1, 2], ["One", "Eins", "Zwei"], ["en", "de", "de"]).as_set(),
             prefixes={"ex": "http://example.org/"},
+            vectors=np.array([[i, 1, -i] for i in range(8)] + [[np.nan] * 3], dtype=np.float32),
         )
         for name in ("s", "t")
     )

@@ -18,6 +18,7 @@ ORDER = (  # a room may import what stands before it; rooms side by side do not 
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
 READERS = (  # of data: they use its formats
     "asked", "benchmark_folder", "checksum", "graph_files", "links", "name_files", "selection", "summary", "task",
+    "text_model", "texts", "vectors",
 )  # fmt: skip
 
 

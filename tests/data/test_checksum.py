@@ -23,6 +23,11 @@ CHANGES = {
     "another value": lambda task: replace(task, source=with_values(task.source, (0, "p", "2"))),
     "a language": lambda task: replace(task, source=with_values(task.source, (0, "p", "1", "en"))),
     "a datatype": lambda task: replace(task, source=with_values(task.source, (0, "p", "1", "", "en"))),
+    "vectors": lambda task: replace(task, source=replace(task.source, vectors=np.ones((5, 2), np.float32))),
+    "other vectors": lambda task: replace(task, source=replace(task.source, vectors=np.zeros((5, 2), np.float32))),
+    "vectors of the target": lambda task: replace(
+        task, target=replace(task.target, vectors=np.ones((5, 2), np.float32))
+    ),
     "a link": lambda task: replace(task, train=task.train[:-1], valid=np.concatenate([task.train[-1:], task.valid])),
     "a rejected pair": lambda task: replace(task, rejected=np.array([[0, 1]])),
 }

@@ -18,6 +18,7 @@ from processes import run as run_process
 from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError
+from mixtea.data.safe import holes as holes_of
 from mixtea.runs import untrusted as run_files
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.folder import CONCLUDED
@@ -32,7 +33,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A good run with opinions, votes, labels, attribute triples, rejected pairs and prefixes."""
+    """A good run with opinions, votes, labels, attribute triples, vectors, rejected pairs and prefixes."""
     return run_fuzz.seeds(tmp_path_factory.mktemp("seeds"))[0]
 
 
@@ -241,6 +242,13 @@ HOSTILE = {
     "triples in one row": (GRAPHS, array("source_triples", lambda a: a.reshape(-1))),
     "triples that are fractions": (GRAPHS, array("source_triples", lambda a: a.astype(np.float64))),
     "triples of 32 bits": (GRAPHS, array("source_triples", lambda a: a.astype(np.int32))),
+    "a vector that is in part no number": (GRAPHS, number("source_vectors", (0, 0), np.nan)),
+    "a vector without end": (GRAPHS, number("target_vectors", (0, 0), np.inf)),
+    "vectors of fewer entities": (GRAPHS, array("source_vectors", lambda a: a[:-1])),
+    "vectors of no number": (GRAPHS, array("source_vectors", lambda a: a[:, :0])),
+    "vectors of another length": (GRAPHS, array("target_vectors", lambda a: a[:, :2])),
+    "vectors of 64 bits": (GRAPHS, array("target_vectors", lambda a: a.astype(np.float64))),
+    "vectors of a third side": (GRAPHS, in_arrays(lambda a: a.update(other_vectors=a["source_vectors"]))),
     "a rejected pair outside": (GRAPHS, number("rejected", (0, 1), 9)),
     "a value's text outside": (GRAPHS, number("source_attributes.value.codes", 0, 9)),
     "a negative text": (GRAPHS, number("source_labels.text.codes", 0, -1)),
@@ -348,6 +356,7 @@ def more_entities(path):
     vocabulary = json.loads(path.read_text(encoding="utf-8"))
     vocabulary["source"]["ids"].append("one more")
     path.write_text(json.dumps(vocabulary))
+    array("source_vectors", lambda a: np.append(a, a[:1], axis=0))(path.parent / GRAPHS)
 
 
 def announced(kind, shape):
@@ -374,18 +383,18 @@ def test_hostile_runs_are_refused_by_name(kind, run, mixtea):
 
 def test_files_that_take_little_room_but_have_no_holes_are_read(tmp_path, monkeypatch):
     """As where the file system packs them, or writes them later, or knows nothing."""
-    (path := tmp_path / "zeros").write_bytes(bytes(run_files.HOLES_FROM))
+    (path := tmp_path / "zeros").write_bytes(bytes(holes_of.HOLES_FROM))
     run_files.check_plain(path)
-    monkeypatch.setattr(run_files, "_on_disk", lambda found: 0)
+    monkeypatch.setattr(holes_of, "_on_disk", lambda found: 0)
     run_files.check_plain(path)
-    holes(run_files.HOLES_FROM - 1)(path)
+    holes(holes_of.HOLES_FROM - 1)(path)
     run_files.check_plain(path)
-    holes(run_files.HOLES_FROM)(path)
+    holes(holes_of.HOLES_FROM)(path)
     with pytest.raises(RunError, match="zeros: 4,194,304 bytes, nearly all of them holes"):
         run_files.check_plain(path)
-    holes(run_files.HOLES_FROM, bytes(run_files.HOLES_FROM // run_files.FILLED))(path)
+    holes(holes_of.HOLES_FROM, bytes(holes_of.HOLES_FROM // holes_of.FILLED))(path)
     run_files.check_plain(path)
-    holes(run_files.HOLES_FROM)(path)
+    holes(holes_of.HOLES_FROM)(path)
     monkeypatch.setattr(os, "lseek", refuses_to_say)
     run_files.check_plain(path)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mixtea.cli import options
+from mixtea.cli.saying import say_encoded
 from mixtea.cli.training import Shown
 from mixtea.config import parse_setting
 from mixtea.data.formats.settings import read_settings
@@ -43,6 +44,9 @@ def fit(
     namespaces: options.Namespaces = None,
     language: options.Language = None,
     limit: options.Limit = None,
+    vectors_source: options.VectorsSource = None,
+    vectors_target: options.VectorsTarget = None,
+    text_model: options.TextModel = None,
     preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
     voters: Annotated[
@@ -101,6 +105,10 @@ def fit(
         dictionary=dictionary,
         attributes=not no_attributes,
         links_from=links_from,
+        vectors_source=vectors_source,
+        vectors_target=vectors_target,
+        text_model=text_model,
+        on_texts=say_encoded,
     )
     goes_on = resume and not (task or any(own.values()))
     if goes_on:

@@ -12,7 +12,10 @@ from mixtea.cli import options
 from mixtea.text import visible
 from mixtea.vote.registry import known_voters
 
-EXTRAS = {"faiss": "faiss", "optuna": "tune", "tensorboard": "tensorboard", "torch_geometric": "benchmarks"}
+EXTRAS = {
+    "faiss": "faiss", "optuna": "tune", "sentence_transformers": "text", "tensorboard": "tensorboard",
+    "torch_geometric": "benchmarks",
+}  # fmt: skip
 
 
 def info(as_json: options.AsJson = False) -> None:

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
+from mixtea.cli.saying import say_encoded
 from mixtea.cli.tables import count_table, estimate_table, file_table, relation_table
 from mixtea.config import PRESETS, Config
 from mixtea.data.name_summary import text_lines
@@ -37,6 +38,9 @@ def inspect(
     namespaces: options.Namespaces = None,
     language: options.Language = None,
     limit: options.Limit = None,
+    vectors_source: options.VectorsSource = None,
+    vectors_target: options.VectorsTarget = None,
+    text_model: options.TextModel = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -55,8 +59,9 @@ def inspect(
     )
     kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language)
     texts: dict[str, Any] = dict(
-        names_source=names_source, names_target=names_target, translations=translations, dictionary=dictionary
-    )
+        names_source=names_source, names_target=names_target, translations=translations, dictionary=dictionary,
+        vectors_source=vectors_source, vectors_target=vectors_target, text_model=text_model, on_texts=say_encoded,
+    )  # fmt: skip
     wanted: dict[str, Any] = dict(one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
     read = load_task(task, fold, **own, **texts, **wanted, attributes=not no_attributes, links_from=links_from)
     found = summary(read) | {"estimates": estimates(read, device or "auto")}
@@ -73,6 +78,7 @@ def inspect(
         typer.echo(
             f"neighbours in the {side} graph: median {degree['median']:g}, mean {degree['mean']:.1f}, "
             f"most {degree['max']:,}; entities with a label: {found[side]['label_coverage']:.0%}"
+            + (f"; with a vector: {found[side]['vectors']:,}" if found[side]["vectors"] else "")
         )
     for line in text_lines(found["texts"]):
         typer.echo(line)

@@ -71,6 +71,15 @@ Limit = Annotated[
         metavar="NAME=VALUE", help="Let files ask for more, or for less: max_gib=100, max_token_mib=1 ...; repeatable."
     ),
 ]
+VectorsSource = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Vectors of your own for source entities (.parquet, .safetensors); they vote."),
+]
+VectorsTarget = Annotated[Path | None, typer.Option(metavar="FILE", help="Those for target entities.")]
+TextModel = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Make such vectors of labels and descriptions by this model's folder instead."),
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Decoder = Annotated[str | None, typer.Option(help="nearest, csls, sinkhorn or one_to_one; else the run's own.")]

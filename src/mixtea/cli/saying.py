@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from mixtea.compute.torchrun import is_first
 from mixtea.text import shortened, visible
 
 LONGEST = 20_000  # characters: more than any sentence has, with the longest paths in it
@@ -12,6 +13,11 @@ LONGEST = 20_000  # characters: more than any sentence has, with the longest pat
 def say(console: Console, text: object) -> None:
     """One line as it is: no markup, nothing coloured, nothing in it that steers the terminal."""
     console.print(one_line(text), highlight=False, markup=False, soft_wrap=True)
+
+
+def say_encoded(n: int, of: int) -> None:
+    """How many texts a model has encoded so far."""
+    say(Console(stderr=True, quiet=not is_first()), f"{n:,} of {of:,} texts encoded")
 
 
 def one_line(text: object) -> str:

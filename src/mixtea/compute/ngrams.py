@@ -81,8 +81,11 @@ def weighted(*sides: csr_matrix) -> list[csr_matrix]:
 
 def unit_rows(rows: csr_matrix) -> csr_matrix:
     """Each row divided by its length."""
-    length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    return csr_matrix(diags(1 / np.maximum(length, 1e-12)) @ rows).astype(np.float32)
+    return csr_matrix(diags(1 / np.maximum(row_lengths(rows), 1e-12)) @ rows).astype(np.float32)
+
+
+def row_lengths(rows: csr_matrix) -> np.ndarray:
+    return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
 
 
 def alike_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,8 @@ class Graph:
     `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) as in the file,
     repetitions included. `attributes` are the triples whose object is a literal, and `labels` all that people call the
     entities; each of them counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of entities that the
-    user did not want.
+    user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity without one; there
+    are none, [0, 0], unless they were given.
     """
 
     ids: np.ndarray
@@ -31,6 +32,7 @@ class Graph:
     prefixes: dict[str, str] = field(default_factory=dict, repr=False)
     files: tuple[FileRead, ...] = ()
     left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
+    vectors: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32), repr=False)
 
     @property
     def n_entities(self) -> int:
@@ -57,6 +59,10 @@ class Graph:
         alone = np.ones(self.n_entities, dtype=bool)
         alone[self.triples[:, [0, 2]].ravel()] = False
         return alone
+
+    def has_vector(self) -> np.ndarray:
+        """bool [n]: the entities that the user gave a vector."""
+        return ~np.isnan(self.vectors[:, 0]) if self.vectors.size else np.zeros(self.n_entities, dtype=bool)
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         """The index of each id among the entities, -1 where it is unknown."""

@@ -48,6 +48,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "isolated_entities": int(graph.isolated().sum()),
         "blank_nodes": n_blank_nodes(graph),
         "labels": len(own),
+        "vectors": int(graph.has_vector().sum()),
         "label_coverage": len(np.unique(own.entity)) / max(graph.n_entities, 1),
         "languages": languages(own),
         "files": [_file(file) for file in graph.files],

@@ -21,6 +21,8 @@ from mixtea.data.name_files import NameFiles
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.selection import Selection
+from mixtea.data.text_model import OnTexts
+from mixtea.data.vectors import with_vectors
 from mixtea.errors import DataError, Problems
 from mixtea.text import visible, whole_text
 
@@ -96,6 +98,10 @@ def load_task(
     dictionary: Paths | None = None,
     attributes: bool = True,
     links_from: str = "given",
+    vectors_source: PathOrStr | None = None,
+    vectors_target: PathOrStr | None = None,
+    text_model: PathOrStr | None = None,
+    on_texts: OnTexts | None = None,
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
@@ -110,7 +116,11 @@ def load_task(
     target's language, and `dictionary` one of words and their translations: all of them become labels. Without
     `attributes` literal values are not kept, though labels among them are. With `links_from="names"` no links are read
     but those that are only scored.
+
+    `vectors_source` and `vectors_target` are files of vectors of your own for the entities; or the folder `text_model`
+    holds a model that makes such of their texts, and `on_texts` is told how many of them are done, and of how many.
     """
+    vectors = [None if path is None else Path(path) for path in (vectors_source, vectors_target, text_model)]
     sides = {"source": _paths(source), "target": _paths(target)}
     files = {"train": _paths(links), "valid": _paths(valid_links), "test": _paths(test_links)}
     own = {**sides, "links": files["train"]}
@@ -122,7 +132,7 @@ def load_task(
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         with applied(limits):
-            return _load_folder(Path(folder), fold, asked)
+            return _with_vectors(_load_folder(Path(folder), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
         raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
@@ -132,7 +142,14 @@ def load_task(
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
     with applied(limits):
-        return _load_own(sides, files, asked, Selection(reading or Reading()))
+        read = _load_own(sides, files, asked, Selection(reading or Reading()))
+        return _with_vectors(read, on_texts, *vectors)
+
+
+def _with_vectors(task: Task, on_texts: OnTexts | None, *given: Path | None) -> Task:
+    *files, text_model = given
+    graphs, warnings = with_vectors((task.source, task.target), files, text_model, on_texts)
+    return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
 
 
 def _paths(given: Paths | None) -> list[Path]:

@@ -24,7 +24,7 @@ RUN_FILES = {
     "run.json": "what, when, with which versions; sizes and checksums of the other files; written last",
     "config.json": "the settings",
     "weights.safetensors": "the student",
-    "graphs.safetensors": "triples and links as numbers, attribute triples and labels as bytes",
+    "graphs.safetensors": "triples, links and vectors of one's own as numbers, attribute triples and labels as bytes",
     "vocabulary.json": "the ids behind the numbers",
     "votes.safetensors": "who voted for what, from which epoch to which",
     "opinions.safetensors": "all that was considered, and what each voter beside the student thinks of it",

@@ -7,7 +7,8 @@ says what is wrong; who calls it names the file. Nothing here needs torch.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,9 +126,17 @@ GRAPH_FORMS: dict[str, Form] = {
 }
 
 
+def graph_forms(names: Iterable[str]) -> dict[str, Form]:
+    """The arrays of graphs.safetensors; those of one's own vectors are there only where a task has such."""
+    own = {f"{side}_vectors" for side in SIDES} & {*names}
+    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None)))
+
+
 def check_task(about: Mapping[str, Any], vocabulary: dict[str, dict[str, Any]], arrays: Arrays) -> Task:
     """graphs.safetensors: triples, texts and links of entities and relations that there are."""
     source, target = (_graph(vocabulary[side], arrays, side) for side in SIDES)
+    if source.vectors.size and target.vectors.size and source.vectors.shape[1] != target.vectors.shape[1]:
+        raise ValueError("the vectors of the two sides differ in length")
     for name in PAIRS:
         check_within(arrays[name][:, 0], source.n_entities, f"a {name} pair's source")
         check_within(arrays[name][:, 1], target.n_entities, f"a {name} pair's target")
@@ -145,7 +154,19 @@ def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
     triples = arrays[f"{side}_triples"]
     for column, known in enumerate((ids, relations, ids)):
         check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
-    return Graph(ids, relations, triples, *check_texts(arrays, side, len(ids)), words.get("prefixes", {}))
+    attributes, labels = check_texts(arrays, side, len(ids))
+    graph = Graph(ids, relations, triples, attributes, labels, words.get("prefixes", {}))
+    vectors = arrays.get(f"{side}_vectors")
+    return graph if vectors is None else replace(graph, vectors=_check_vectors(vectors, len(ids), side))
+
+
+def _check_vectors(vectors: np.ndarray, n_entities: int, side: str) -> np.ndarray:
+    """One's own vectors: a row an entity, of numbers, or of NaN throughout where it has none."""
+    if len(vectors) != n_entities or not vectors.shape[1]:
+        raise ValueError(f"the {side} has vectors {list(vectors.shape)} for {n_entities} entities")
+    if not (np.isfinite(vectors).all(axis=1) | np.isnan(vectors).all(axis=1)).all():
+        raise ValueError(f"a vector of the {side} holds what is no number")
+    return vectors
 
 
 def weight_forms(task: Task, config: Config) -> dict[str, Form]:

@@ -164,8 +164,8 @@ def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
     with named(folder / "vocabulary.json"):
         words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
     with named(folder / "graphs.safetensors"):
-        arrays = read_arrays(folder / "graphs.safetensors", checks.GRAPH_FORMS)
-        task = checks.check_task(about, words, arrays)
+        path = folder / "graphs.safetensors"
+        task = checks.check_task(about, words, read_arrays(path, checks.graph_forms(array_forms(path))))
     n_voters, real = len(config.deciding_voters), checks.real(config)
     with named(folder / "mapping.safetensors"):
         mapping = read_arrays(folder / "mapping.safetensors", mapping_forms(real, n_voters, task))
@@ -256,11 +256,13 @@ def vocabulary(task: Task) -> dict[str, Any]:
 
 
 def graph_arrays(task: Task) -> dict[str, np.ndarray]:
-    """Triples, links and rejected pairs as int64, and the arrays of the texts."""
+    """Triples, links and rejected pairs as int64, the arrays of the texts, and the user's vectors, if any."""
     numbers = {"source_triples": task.source.triples, "target_triples": task.target.triples}
     numbers |= {name: getattr(task, name) for name in checks.PAIRS}
     texts = {**text_arrays(task.source, "source"), **text_arrays(task.target, "target")}
-    return {name: np.ascontiguousarray(array, np.int64) for name, array in numbers.items()} | texts
+    vectors = {f"{side}_vectors": getattr(task, side).vectors for side in checks.SIDES}
+    given = {name: np.ascontiguousarray(array, np.float32) for name, array in vectors.items() if array.size}
+    return {name: np.ascontiguousarray(array, np.int64) for name, array in numbers.items()} | texts | given
 
 
 def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:

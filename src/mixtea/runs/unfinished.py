@@ -19,11 +19,10 @@ from mixtea.data.task import Task
 from mixtea.errors import RunError
 from mixtea.runs.atomic import check_free, clear_errors, clear_leftovers, rename, resolved
 from mixtea.runs.checkpoints import NAME, Checkpoints, epoch_of
-from mixtea.runs.checks import GRAPH_FORMS, check_config, check_task, check_vocabulary
+from mixtea.runs.checks import check_config, check_task, check_vocabulary, graph_forms
 from mixtea.runs.folder import about_task, graph_arrays, vocabulary
 from mixtea.runs.lock import alone
-from mixtea.runs.state_file import read_state_file, write_state_file
-from mixtea.runs.text_checks import KINDS
+from mixtea.runs.state_file import KINDS, read_state_file, write_state_file
 from mixtea.runs.untrusted import check_forms, fingerprint, named
 
 KIND = "mixtea start 3"
@@ -143,7 +142,7 @@ class Unfinished:
         held = read_state_file(self.path, KIND)
         with named(self.path):
             kinds = {name: (KINDS.get(str(a.dtype), ""), a.shape) for name, a in held["arrays"].items()}
-            check_forms(kinds, GRAPH_FORMS)
+            check_forms(kinds, graph_forms(kinds))
             task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
             task = replace(task, warnings=tuple(map(str, held["warnings"])))
             others = {name: held[name] for name in ("warm_start", "warm_checksum", "replaces")}

@@ -6,7 +6,6 @@ takes memory must at least have been sent: a file of holes is refused.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -22,6 +21,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
+from mixtea.data.safe.holes import HOLES_FROM, is_hollow
 from mixtea.errors import MixTEAError, RunError
 from mixtea.text import visible
 
@@ -29,8 +29,6 @@ AGAIN = "Restore it from a copy, or train again."
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a file; it cannot lead out of the folder
 LONGEST_REASON, MOST_PARTS = 300, 100_000
 MIB = 1 << 20
-HOLES_FROM = 4 * MIB  # smaller files may have any
-FILLED = 16  # at least one byte in so many was written
 Form = tuple[str, tuple[int | None, ...]]  # of an array: its kind, and its shape with None for any length
 _KINDS = (
     (stat.S_ISLNK, "a link, which a run folder must not hold"),
@@ -67,31 +65,13 @@ def check_plain(path: Path, largest: int | None = None) -> None:
             raise RunError(f"{path}: {what}. {AGAIN}")
     if largest is not None and found.st_size > largest:
         raise RunError(f"{path}: {found.st_size:,} bytes, while no run needs more than {largest:,} there. {AGAIN}")
-    if found.st_size >= HOLES_FROM and _on_disk(found) < found.st_size // FILLED and not _is_filled(path, found):
+    if found.st_size >= HOLES_FROM and _is_hollow(path):
         raise RunError(f"{path}: {found.st_size:,} bytes, nearly all of them holes that nobody wrote. {AGAIN}")
 
 
-def _on_disk(found: os.stat_result) -> int:
-    """The bytes that a file takes; its size where the system does not say."""
-    blocks: int | None = getattr(found, "st_blocks", None)
-    return found.st_size if blocks is None else 512 * blocks
-
-
-def _is_filled(path: Path, found: os.stat_result) -> bool:
-    """Whether enough of a file was written; also true where the system does not know.
-
-    A file that takes little may be packed by the file system, or not be on the disk yet, and have no hole at all.
-    """
+def _is_hollow(path: Path) -> bool:
     with _opened(path) as file:
-        end = written = 0
-        while hasattr(os, "SEEK_DATA") and written < found.st_size // FILLED:
-            try:
-                begin = os.lseek(file.fileno(), end, os.SEEK_DATA)
-                end = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
-            except OSError as error:
-                return error.errno != errno.ENXIO  # which says that nothing follows
-            written += end - begin
-    return True
+        return is_hollow(file)
 
 
 def _opened(path: Path) -> BufferedReader:

@@ -41,8 +41,8 @@ def voters_of(
 
 
 def know_all(voters: Sequence[Voter]) -> bool:
-    """Whether some voter knows entities without triples."""
-    return any(not {"triples", "vectors"} & set(voter.needs) for voter in voters)
+    """Whether some voter knows entities without triples: it needs none, and has what it needs."""
+    return any(not {"triples", "vectors"} & set(voter.needs) and voter.has_needed() for voter in voters)
 
 
 class Council:

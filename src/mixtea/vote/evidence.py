@@ -1,4 +1,4 @@
-"""What likeness is worth: log-odds that a pair is a match, by how alike it is and how far ahead of its rivals. No torch.
+"""What likeness is worth: log-odds of a match, by how alike a pair is and how far ahead of its rivals. No torch.
 
 Learned from links, judged as if each were open; typical odds where there are few. Whoever misleads, for all entities or
 for some, is seen through: what is never right weighs nothing, however alike it is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from mixtea.data.task import Task
 from mixtea.vote import evidence
 from mixtea.vote.evidence import Table
 from mixtea.vote.name_index import NEAR, Likeness, NameIndex, rank_of
-from mixtea.vote.translator import FEWEST, MOST, Translator
+from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 
 SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
 GROWN = 1.2  # sure pairs that grow by more have the translator learn again
@@ -69,11 +70,11 @@ class NameOpinions:
         source, target = self._names_that_differ(self.learned_from)
         if len(source) < FEWEST:
             return
-        ours, theirs = self.index.sides
+        ours = self.index.sides[0]
         if self._translator is None:
             self._translator = Translator(ours.raw, ours.texts)
-        rows, plain = self._translator.translations(source, target, self.index.rows[1]), self.index.likeness
-        likeness = {share: self._mixed(rows, share) if share else plain for share in SHARES}
+        told = self._translator.translations(source, target, self.index.rows[1])
+        likeness = dict(zip(SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
         hits = {share: self._links_first(found) for share, found in likeness.items()}
         self.share = max(hits, key=lambda share: (hits[share], -share))
         self._set(likeness[self.share])
@@ -88,15 +89,16 @@ class NameOpinions:
             kept = kept[np.linspace(0, len(kept) - 1, MOST).astype(np.int64)]
         return source[kept], target[kept]
 
-    def _mixed(self, translated: Any, share: float) -> Likeness:
+    def _mixed(self, told: Translations) -> Iterator[Likeness]:
         """(likeness + share times that of the translation) / (1 + share), over the most alike by either."""
         first, second = self.index.rows
         m = second.shape[0]
-        parts = [alike_rows(rows, second, NEAR) for rows in (first, translated)]
+        parts = [alike_rows(rows, second, NEAR) for rows in (first, told.rows)]
         key = np.unique(np.concatenate([a * m + b for a, b in parts]))
         a, b = key // m, key % m
-        plain, other = (products_of_rows(rows, second, a, b) for rows in (first, translated))
-        return self.index.of_texts(a, b, (plain + share * other) / (1 + share))
+        plain, other = products_of_rows(first, second, a, b), told.likeness(second, a, b)
+        for share in SHARES[1:]:
+            yield self.index.of_texts(a, b, (plain + share * other) / (1 + share))
 
     def _links_first(self, found: Likeness) -> float:
         """How many training links are the most alike of their source, among the targets that are open."""

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.sparse import csr_matrix, hstack
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from mixtea.compute.ngrams import gram_rows, top_products, unit_rows, weighted
+import numpy as np
+from scipy.sparse import csr_matrix, diags, hstack, vstack
+
+from mixtea.compute.ngrams import gram_rows, products_of_rows, row_lengths, top_products, unit_rows, weighted
 
 RIDGE = 0.1  # lambda
-MOST, FEWEST = 4096, 30  # pairs of names that are learned from
-HEARD = 60  # of the pairs, the most alike that make up a translation
-GRAMS = 200  # in a translation, at most
+MOST, FEWEST = 6000, 30  # pairs of names that are learned from
+HEARD = 250  # of the pairs, those that weigh most in a translation
+GRAMS = 150  # in a translation, at most
 ROWS = 2048  # names that are translated at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Translations:
+    """A row of target n-grams for each source name, of length 1, and how much each known pair has to say in it.
+
+    `heard` [names, p]; `place` [target names] is the pair of which a target name is the known end, -1 for none.
+    """
+
+    rows: csr_matrix
+    heard: csr_matrix
+    place: np.ndarray
+
+    def likeness(self, target: csr_matrix, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """The cosine of the translation of each source name a with the target name b.
+
+        Less what the known pair of b says in it: a name is not likelier because it is another one's translation.
+        """
+        found = products_of_rows(self.rows, target, a, b)
+        known = np.flatnonzero(self.place[b] >= 0)
+        found[known] -= np.asarray(self.heard[a[known], self.place[b[known]]]).ravel()
+        return found
 
 
 class Translator:
@@ -22,29 +47,35 @@ class Translator:
     with C = (K + lambda I)^-1 the others weigh -C_ij / C_ii, which is what regression without it would give.
     """
 
-    def __init__(self, raw: list[str], latin: list[str]) -> None:
-        (written,) = weighted(*gram_rows(raw, lengths=(1, 2, 3)))
-        (sounds,) = weighted(*gram_rows(latin))
-        self.names = unit_rows(csr_matrix(hstack([written, sounds])))
+    def __init__(self, written: list[str], latin: list[str]) -> None:
+        rows = [weighted(*gram_rows(texts, lengths=n))[0] for texts, n in ((written, (1, 2, 3)), (latin, (2, 3, 4)))]
+        self.names = unit_rows(csr_matrix(hstack(rows)))
 
-    def translations(self, source: np.ndarray, target: np.ndarray, rows: csr_matrix) -> csr_matrix:
-        """Rows like `rows`, a translation of each source name, learned from pairs of places (source, target)."""
+    def translations(self, source: np.ndarray, target: np.ndarray, rows: csr_matrix) -> Translations:
+        """Of all source names, learned from pairs of places (source, target) of names; `rows` are the target names."""
         source, first = np.unique(source, return_index=True)
-        known, given = self.names[source], rows[target[first]]
+        target = target[first]
+        heard, parts = [], []
+        for weight in self._weights(source):
+            heard.append(_largest(weight))
+            parts.append(top_products(heard[-1], rows[target], GRAMS))
+        found, place = csr_matrix(vstack(parts)), np.full(rows.shape[0], -1)
+        place[target] = np.arange(len(target))
+        shares = csr_matrix(diags(1 / np.maximum(row_lengths(found), 1e-12)) @ vstack(heard))
+        return Translations(unit_rows(found), shares, place)
+
+    def _weights(self, source: np.ndarray) -> Iterator[np.ndarray]:
+        """[rows, p]: how much each known pair says in the translation of some names, ROWS at a time."""
+        known, own = self.names[source], np.full(self.names.shape[0], -1)
         inverse = np.linalg.inv((known @ known.T).toarray() + RIDGE * np.eye(len(source), dtype=np.float32))
-        own = np.full(self.names.shape[0], -1)
         own[source] = np.arange(len(source))
-        parts = []
         for begin in range(0, self.names.shape[0], ROWS):
             weight = (self.names[begin : begin + ROWS] @ known.T).toarray() @ inverse
             mine = own[begin : begin + ROWS]
             here = np.flatnonzero(mine >= 0)
             weight[here] = -inverse[mine[here]] / inverse[mine[here], mine[here]][:, None]
             weight[here, mine[here]] = 0.0
-            parts.append(top_products(_largest(weight), given, GRAMS))
-        from scipy.sparse import vstack
-
-        return unit_rows(csr_matrix(vstack(parts)))
+            yield weight
 
 
 def _largest(weight: np.ndarray) -> csr_matrix:

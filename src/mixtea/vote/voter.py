@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -12,12 +12,19 @@ if TYPE_CHECKING:
 
     from mixtea.compute.pairs import Pairs
     from mixtea.config import Config
+    from mixtea.data.graph import Graph
     from mixtea.data.task import Task
     from mixtea.vote.known import KnownPairs
     from mixtea.vote.open_entities import EntityPairs, OpenEntities
 
 LARGEST = 1e6  # of a score, and of a voter's weight; those of our own are below 100
 BEFORE, AFTER = 0, -1  # the epoch of a state before and after training
+HELD: dict[str, Callable[[Graph], int]] = {  # of what a voter may need, how much a graph has
+    "triples": lambda graph: graph.n_triples,
+    "labels": lambda graph: len(graph.labels),
+    "attributes": lambda graph: graph.n_attribute_triples,
+    "own_vectors": lambda graph: graph.vectors.size,
+}
 
 
 class Evidence(NamedTuple):
@@ -38,11 +45,12 @@ class Voter:
     """Subclass it, give it a `name` and a `score`, and `register` it; docs/voters.md has an example.
 
     `needs` says what it cannot do without: "triples", "vectors" (the student's, so it is silent before training),
-    "labels" or "attributes"; an entity without triples is mapped only if some voter does without both of the first
-    two. Voters with the same `shares` have one opinion between them, which counts once. `favours` says whose
-    favourites it is named for: its best "target" of a source, its best "source" of a target. One that `listens` is
-    asked again whenever the belief has changed. One that gives `log_odds` knows what its word is worth: its scores are
-    added as they are, 0 where it has no opinion, and the validation links do not weigh it.
+    "labels", "attributes" or "own_vectors" (that the user gave); an entity without triples is mapped only if some voter
+    does without both of the first two, and the graphs have what it needs. Voters with the same `shares` have one
+    opinion between them, which counts once. `favours` says whose favourites it is named for: its best "target" of a
+    source, its best "source" of a target. One that `listens` is asked again whenever the belief has changed. One
+    that gives `log_odds` knows what its word is worth: its scores are added as they are, 0 where it has no opinion, and
+    the validation links do not weigh it.
     """
 
     name: ClassVar[str] = ""
@@ -98,6 +106,11 @@ class Voter:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a `state_dict`, which may be anyone's: ValueError if it cannot be."""
+
+    def has_needed(self) -> bool:
+        """Whether both graphs have what it cannot do without; vectors of the student come with training."""
+        needed = [HELD[name] for name in self.needs if name in HELD]
+        return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
 
     @property
     def opinion(self) -> str:

@@ -272,7 +272,7 @@ def parquet_work(tmp_path, monkeypatch, content, **wanted):
         monkeypatch.setattr(sys, "stdin", source)
         monkeypatch.setattr(sys, "stdout", out)
         try:
-            assert parquet_child.work(COLUMNS | wanted) == {}
+            assert parquet_child.labels(COLUMNS | wanted) == {}
         except WrongError as error:
             return error.about
     return pa.ipc.open_stream((tmp_path / "out").read_bytes()).read_all().to_pylist()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -24,23 +24,31 @@ NEEDS_NO_NUMPY = 18  # pyarrow since then
 TIMES_ITS_SIZE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
 LONGEST_TYPE = 100  # characters
 WRITE_AGAIN = "Write the file again, or correct its ending."
+T = TypeVar("T")
 
 
 def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
     """The columns that a header names, else the first; whole numbers as text, empty where there is nothing."""
+    return parquet_parsed(path, "parquet_child", headers, lambda process: _columns(process, len(headers[0])))
+
+
+def parquet_parsed(path: Path, script: str, headers: Headers, take: Callable[[Process], T]) -> T:
+    """What `take` makes of the stream of the process that parses the file."""
     import pyarrow as pa
 
     libraries = [Path(module.__file__ or "").parent.parent for module in (pa, np)]
     with (
         unpacked(path) as file,
-        Process(path, "parquet_child", "Parquet", wanted(file, headers), libraries).start(file, feed=False) as process,
+        Process(path, script, "Parquet", wanted(file, headers), libraries).start(file, feed=False) as process,
     ):
         try:
-            columns = _columns(process, len(headers[0]))
+            taken = take(process)
         except (pa.ArrowException, OSError, ValueError):  # of a stream that the end of the process has cut
-            columns = None
+            taken = None
         found = process.result()
     what = found.get("what")
+    if "todo" in found:
+        raise UnreadableError(path, found.get("line"), "", visible(what), found["todo"])
     if what == "columns":
         n, names = len(headers[0]), found["names"]
         todo = f"It needs {n}: {' or '.join(', '.join(header) for header in headers[:2])}."
@@ -50,9 +58,9 @@ def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
         raise UnreadableError(
             path, None, found["name"], f"a column of type {visible(found['type'], LONGEST_TYPE)}:", todo
         )
-    if what or columns is None:
+    if what or taken is None:
         raise UnreadableError(path, None, "", f"not Parquet ({visible(what or 'damaged')})", WRITE_AGAIN)
-    return columns
+    return taken
 
 
 @contextmanager

@@ -15,7 +15,13 @@ BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labe
 LONGEST = 400  # characters of a name, a type or an error that are told
 
 
-def work(wanted: dict[str, Any]) -> dict[str, Any]:
+def labels(wanted: dict[str, Any]) -> dict[str, Any]:
+    """The wanted columns, as labels."""
+    return work(wanted, write)
+
+
+def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
+    """Look at the file before anything of it is believed, then have it written."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.parquet as pq
@@ -126,7 +132,12 @@ def compact(column: Any, longest: int) -> Any:
     return pa.DictionaryArray.from_arrays(places.indices.cast(pa.int32()), texts)
 
 
-def main() -> None:
+def begin(task: Any) -> None:
+    """Do the task, in a process that has just started."""
     if json.loads(sys.argv[-1])["without_numpy"]:  # half of the time that starting takes
         sys.modules["numpy"] = None  # type: ignore[assignment]
-    leave(run(work))
+    leave(run(task))
+
+
+def main() -> None:
+    begin(labels)

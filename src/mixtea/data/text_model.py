@@ -1,0 +1,100 @@
+"""Vectors of what can be read about the entities, by a model of sentence-transformers that lies in a folder."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixtea.data.graph import Graph
+from mixtea.data.safe.model_folder import check_model_folder
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.data.texts import entity_texts
+from mixtea.errors import DataError, MissingExtraError, is_full_memory
+from mixtea.text import visible
+
+logger = logging.getLogger(__name__)
+OnTexts = Callable[[int, int], None]  # how many texts are encoded, and of how many
+LIBRARIES = ("sentence_transformers", "huggingface_hub.constants", "transformers.utils.logging")
+AT_ONCE = 2048  # texts
+LONGEST_REASON = 300  # characters
+
+
+def text_vectors(
+    graphs: tuple[Graph, Graph], folder: Path, on_texts: OnTexts | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of both graphs float32 [n, d], NaN for an entity of which nothing can be read."""
+    check_model_folder(folder)
+    texts = [entity_texts(graph) for graph in graphs]
+    for side, found in zip(("source", "target"), texts, strict=True):
+        if not any(found):
+            raise DataError(f"No entity of the {side} graph has a label, a description or a name to encode.")
+    distinct = sorted({text for found in texts for text in found} - {""})
+    encoded = _encoded(folder, distinct, on_texts)
+    place = {text: i for i, text in enumerate(distinct)} | {"": len(distinct)}
+    vectors = np.append(encoded, np.full_like(encoded[:1], np.nan), axis=0)
+    source, target = (vectors[[place[text] for text in found]] for found in texts)
+    return source, target
+
+
+def _encoded(folder: Path, texts: list[str], on_texts: OnTexts | None) -> np.ndarray:
+    """float32 [n, d], in blocks, so that somebody can be told how far it is."""
+    blocks = []
+    with _library() as library:
+        with _explained(folder):
+            model = library.SentenceTransformer(
+                str(folder), trust_remote_code=False, local_files_only=True, model_kwargs={"use_safetensors": True}
+            ).float()
+        for start in range(0, len(texts), AT_ONCE):
+            with _explained(folder):
+                blocks.append(_block(model, texts[start : start + AT_ONCE]))
+            n = min(start + AT_ONCE, len(texts))
+            logger.info("%s of %s texts encoded", f"{n:,}", f"{len(texts):,}")
+            if on_texts is not None:
+                on_texts(n, len(texts))
+    return np.concatenate(blocks)
+
+
+def _block(model: Any, texts: list[str]) -> np.ndarray:
+    found = np.asarray(model.encode(texts, show_progress_bar=False), dtype=np.float32)
+    if found.ndim != 2 or not np.isfinite(found).all():
+        raise ValueError("what it makes of a text is no vector of numbers")
+    return found
+
+
+@contextmanager
+def _library() -> Iterator[Any]:
+    """sentence-transformers, which in the block asks nobody for anything and shows no bars."""
+    try:
+        library, hub, bars = (_module(name) for name in LIBRARIES)
+    except ImportError:
+        raise MissingExtraError("A text model needs sentence-transformers: pip install 'mixtea[text]'.") from None
+    offline, shown = hub.HF_HUB_OFFLINE, bars.is_progress_bar_enabled()
+    hub.HF_HUB_OFFLINE = True
+    bars.disable_progress_bar()
+    try:
+        yield library
+    finally:
+        hub.HF_HUB_OFFLINE = offline
+        (bars.enable_progress_bar if shown else bars.disable_progress_bar)()
+
+
+def _module(name: str) -> Any:
+    return import_module(name)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Whatever the library cannot do with the model, as one message that names the folder."""
+    try:
+        yield
+    except Exception as error:  # the folder is a stranger's, and the library large
+        if is_full_memory(error):
+            raise
+        what = f"not a model that can be used ({visible(error, LONGEST_REASON)})"
+        raise UnreadableError(folder, None, "", what, "Save it again by sentence-transformers.") from None

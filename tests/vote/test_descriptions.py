@@ -1,0 +1,179 @@
+"""The voter `descriptions`: cosines of the vectors that came with the graphs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from conftest import SMALL_BEST, make_graph
+from processes import run
+
+from mixtea import Config, MixTEA, Task
+from mixtea.vote.council import Council, know_all, voters_of
+from mixtea.vote.known import KnownPairs
+from mixtea.vote.open_entities import EntityPairs, open_entities
+from mixtea.vote.voter import VotingState
+
+NAN = float("nan")
+OWN = ("forward", "backward", "propagation", "agreement")
+SOURCE = [[1, 0], [0, 2], [3, 3], [NAN, NAN]]
+TARGET = [[0, 1], [5, 0], [NAN, NAN], [-1, 0], [1e30, 1e30]]
+
+
+def task_of(source=SOURCE, target=TARGET, train=(), triples=((0, 0, 1),)):
+    """Two graphs with these vectors; those that are no end of a triple are without any."""
+    graphs = [
+        replace(make_graph(list(triples), len(rows), prefix), vectors=np.array(rows, dtype=np.float32))
+        for rows, prefix in ((source, "s"), (target, "t"))
+    ]
+    links = np.array(train, dtype=np.int64).reshape(-1, 2)
+    return Task("few", *graphs, links, links[:0], links[:0])
+
+
+def asked(task, **settings):
+    """The voter, and a state in which it is asked."""
+    config = Config.preset("best", **settings)
+    (voter,) = voters_of(task, config, ["descriptions"])
+    entities = open_entities(task, torch.Generator().manual_seed(1), torch.device("cpu"), without_triples=True)
+    return voter, VotingState(task, config, entities, torch.Generator())
+
+
+def every_pair(state):
+    sides = [torch.arange(n) for n in state.entities.sizes]
+    return EntityPairs(state.entities.pairs(*map(torch.flatten, torch.meshgrid(*sides, indexing="ij"))), state.entities)
+
+
+def by_pair(pairs, values):
+    return {
+        (int(s), int(t)): float(v) for s, t, v in zip(pairs.source, pairs.target, values, strict=True) if not v.isnan()
+    }
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_scores_are_cosines_and_silence_where_a_side_has_none(precision):
+    voter, state = asked(task_of(), precision=precision)
+    scores = voter.score(pairs := every_pair(state), state)
+    half = 0.5**0.5
+    assert by_pair(pairs, scores) == pytest.approx(
+        {
+            (0, 0): 0, (0, 1): 1, (0, 3): -1, (0, 4): half, (1, 0): 1, (1, 1): 0, (1, 3): 0, (1, 4): half,
+            (2, 0): half, (2, 1): half, (2, 3): -half, (2, 4): 1,
+        }, abs=1e-6,
+    )  # fmt: skip
+    assert scores.dtype == getattr(torch, precision) and torch.equal(
+        scores.isnan(), voter.similarity(pairs, state).isnan()
+    )
+
+
+def test_it_proposes_the_nearest_both_ways_of_those_that_have_one():
+    voter, state = asked(task_of(), vote_candidates=1)
+    found = EntityPairs(voter.propose(state), state.entities)
+    pairs = set(zip(found.source.tolist(), found.target.tolist(), strict=True))
+    assert pairs == {(0, 1), (1, 0), (2, 4), (1, 3)}  # t3 is turned away from s0 and s2
+    assert found.rows.key.equal(found.rows.key.sort().values) and voter.propose(state) is voter.propose(state)
+    assert voter.cost().mib == pytest.approx(4 * (8 + 10) / 2**20)
+
+
+def test_others_that_are_open_are_looked_at_anew():
+    voter, state = asked(task_of(), vote_candidates=1)
+    before = voter.propose(state)
+    _, other = asked(replace(task_of(), train=np.array([[0, 1]])))
+    assert voter.propose(other).shape == (3, 4) != before.shape == (4, 5)
+
+
+def test_where_the_open_entities_have_none_it_proposes_nothing():
+    voter, state = asked(task_of([[1, 0], [NAN, NAN]], [[1, 0], [0, 1]], train=[[0, 0]]))
+    assert voter.propose(state) is None and voter.score(every_pair(state), state).isnan().all()
+
+
+def test_without_vectors_it_is_silent():
+    voter, state = asked(
+        Task("none", *(make_graph([(0, 0, 1)], 2, p) for p in "st"), *[np.empty((0, 2), np.int64)] * 3)
+    )
+    assert voter.propose(state) is None and voter.score(every_pair(state), state).isnan().all()
+    assert voter.explain(0, 0) == () and voter.cost().mib == 0
+
+
+def test_entities_without_triples_are_known_where_vectors_were_given():
+    without = replace(task_of(), target=make_graph([(0, 0, 1)], 5, "t"))
+    config = Config.preset("best")
+    assert know_all(voters_of(task_of(), config, ["forward", "descriptions"]))
+    assert not know_all(voters_of(without, config, ["forward", "descriptions"]))
+    assert not know_all(voters_of(task_of(), config, OWN))
+
+
+def test_it_maps_entities_without_triples():
+    """s2 and t4 have no triple; their vectors alone say that they are the same."""
+    task, config = task_of(train=[[0, 1]]), Config.preset("best", vote_candidates=2, **SMALL_BEST)
+    voters = voters_of(task, config, ["forward", "descriptions"])
+    generator = torch.Generator().manual_seed(1)
+    council = Council(
+        task, config, voters, open_entities(task, generator, torch.device("cpu"), without_triples=True), generator
+    )
+    council.prepare()
+    best = council.opinions.pairs.best_of_rows(council.opinions.belief)
+    own = [
+        side[rows[best]]
+        for side, rows in zip(
+            council.entities.own, (council.opinions.pairs.source, council.opinions.pairs.target), strict=True
+        )
+    ]
+    assert (2, 4) in set(zip(*(side.tolist() for side in own), strict=True))
+
+
+def test_it_explains_itself_by_the_cosine_and_the_ranks():
+    voter, _ = asked(task_of())
+    assert voter.explain(2, 4) == ()  # nothing is known of other candidates
+    ends = np.array([[2, 4], [2, 0], [2, 2], [0, 4], [1, 4]]).T
+    voter.known = KnownPairs(*ends, np.ones(5), {})
+    ((said, weight),) = voter.explain(2, 4)
+    assert said == (
+        "the cosine of the given vectors, number 1 among the targets and 1 among the sources that were looked at"
+    )
+    assert weight == pytest.approx(1)
+    ((said, _),) = voter.explain(2, 0)
+    assert "number 2 among the targets and 1 among the sources" in said
+    assert voter.explain(3, 0) == () and voter.explain(0, 2) == ()
+
+
+def with_vectors(rings, dim=8, share=1.0):
+    """Vectors that are nearly alike for the same number, for a share of the entities."""
+    graphs = []
+    for seed, graph in enumerate((rings.source, rings.target)):
+        numbers = [int(name[1:]) for name in graph.ids]
+        rows = np.random.default_rng(7).normal(size=(30, dim))[numbers]
+        rows = rows + 0.1 * np.random.default_rng(seed).normal(size=rows.shape)
+        rows[np.array(numbers) >= 30 * share] = np.nan
+        graphs.append(replace(graph, vectors=rows.astype(np.float32)))
+    return replace(rings, source=graphs[0], target=graphs[1])
+
+
+def test_silent_it_changes_no_bit(rings):
+    without, silent = (MixTEA(voters=names, **SMALL_BEST).fit(rings) for names in (OWN, (*OWN, "descriptions")))
+    assert without.vectors_.equal(silent.vectors_) and without.trace_.equals(silent.trace_)
+    assert without.map().to_frame().equals(silent.map().to_frame())
+
+
+def test_exchanged_test_links_change_nothing(rings):
+    task, settings = with_vectors(rings, share=0.7), SMALL_BEST | dict(voters=(*OWN, "descriptions"))
+    exchanged = replace(task, test=np.stack([task.test[:, 0], task.test[::-1, 1]], axis=1))
+    first, second = (MixTEA(**settings).fit(one) for one in (task, exchanged))
+    assert first.vectors_.equal(second.vectors_) and first.trace_.equals(second.trace_)
+    assert first.map().to_frame().equals(second.map().to_frame())
+
+
+def test_alone_with_the_student_it_finds_what_vectors_tell(rings):
+    settings = SMALL_BEST | dict(voters=("forward", "backward", "descriptions"), max_epochs=1)
+    aligner = MixTEA(**settings).fit(with_vectors(rings))
+    trace, ids = aligner.trace_, [graph.ids for graph in (rings.source, rings.target)]
+    ends = zip(ids[0][trace["source"]], ids[1][trace["target"]], strict=True)
+    assert trace["voters"].str.contains("descriptions").all() and all(a[1:] == b[1:] for a, b in ends)
+    assert aligner.score()["hits@1"] == 1
+
+
+def test_naming_it_needs_no_torch():
+    program = "import sys, mixtea.vote.descriptions; assert 'torch' not in sys.modules"
+    assert run([sys.executable, "-c", program]).returncode == 0
