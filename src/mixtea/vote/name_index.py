@@ -15,18 +15,10 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, plain
+from mixtea.vote.likeness import NEAR, Likeness, best_of
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing
-NEAR = 20  # names of the other side that a name is compared with, and candidates of an entity
 _BRACKETS = re.compile(r"\(([^()]*)\)")
-
-
-class Likeness(NamedTuple):
-    """Pairs of entities by their own graphs' numbers, sorted, and how alike each is, in [0, 1]; 1 only where equal."""
-
-    source: np.ndarray
-    target: np.ndarray
-    value: np.ndarray
 
 
 class SideNames(NamedTuple):
@@ -107,11 +99,6 @@ class NameIndex:
         self.sides = (side_names(source), side_names(target))
         self.shape = (source.n_entities, target.n_entities)
 
-    @property
-    def speaks(self) -> bool:
-        """Whether both graphs have names."""
-        return bool(self.sides[0].texts and self.sides[1].texts)
-
     @cached_property
     def rows(self) -> tuple[csr_matrix, csr_matrix]:
         """A row a text of each side."""
@@ -121,9 +108,6 @@ class NameIndex:
     @cached_property
     def likeness(self) -> Likeness:
         """The pairs of entities that are called most alike."""
-        if not self.speaks:
-            none = np.empty(0, dtype=np.int64)
-            return Likeness(none, none, np.empty(0, dtype=np.float32))
         first, second = self.rows
         a, b = alike_rows(first, second, NEAR)
         return self.of_texts(a, b, products_of_rows(first, second, a, b))
@@ -166,22 +150,3 @@ class NameIndex:
             shared = ours[int(source[place])] & theirs[int(target[place])]
             found[place] = 2 if shared else 1
         return found
-
-
-def best_of(source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> Likeness:
-    """Each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
-    key = source * shape[1] + target
-    order = np.lexsort((-value, key))
-    first = order[np.diff(key[order], prepend=-1) > 0]
-    source, target, value = source[first], target[first], value[first]
-    kept = (rank_of(source, value) < NEAR) | (rank_of(target, value) < NEAR) | (value >= 1)
-    return Likeness(source[kept], target[kept], value[kept])
-
-
-def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The rank of each value among those of its line, 0 for the greatest."""
-    order = np.lexsort((-value, line))
-    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
-    rank = np.empty(len(line), dtype=np.int64)
-    rank[order] = np.arange(len(line)) - np.repeat(begins, np.diff(np.append(begins, len(line))))
-    return rank

@@ -1,83 +1,54 @@
-"""What names say of pairs: how alike they are, also in translation, and what that is worth by the links. No torch."""
+"""What names say of pairs: how alike they are, also in translation, and what words in brackets add. No torch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from mixtea.compute.ngrams import alike_rows, products_of_rows
-from mixtea.data.checks import check_pairs
 from mixtea.data.task import Task
 from mixtea.vote import evidence
-from mixtea.vote.evidence import Table
-from mixtea.vote.name_index import NEAR, Likeness, NameIndex, rank_of
+from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, rank_of
+from mixtea.vote.name_index import NameIndex
 from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 
 SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
-GROWN = 1.2  # sure pairs that grow by more have the translator learn again
 SAME_NAME = 0.5  # from this likeness on, words in brackets tell entities apart
-KINDS = 3
-EMPTY = np.empty((0, 2), dtype=np.int64)
+KINDS, EXAMPLES = 3, 10.0  # what such words can say, and examples by which each is taken to say nothing
 
 
-class NameOpinions:
-    """Log-odds of pairs by their names, relative to a pair of which nothing is known."""
+class NameOpinions(LikenessOpinions):
+    """Log-odds of pairs by their names; `share` is what a translation counts for, 0 where it does not help."""
 
     def __init__(self, task: Task) -> None:
-        self.task, self.index = task, NameIndex(task.source, task.target)
-        self.links = task.train
-        self.share, self.learned_from = 0.0, EMPTY
-        self._translator: Translator | None = None
-        self._set(self.index.likeness)
+        super().__init__(task)
+        self.index = NameIndex(task.source, task.target)
+        self.has = (self.index.sides[0].has, self.index.sides[1].has)
+        self.share = 0.0
 
-    def _set(self, found: Likeness) -> None:
-        """Take these pairs as the most alike, and see what that is worth."""
-        self.found, shape = found, self.index.shape
-        level = evidence.levels(found.source, found.target, found.value, self.links, shape)
-        has = self.index.sides[0].has[self.links[:, 0]] & self.index.sides[1].has[self.links[:, 1]]
-        self.table: Table = evidence.learned(level, found.source, found.target, self.links[has], shape)
-        self.level, self.key = level, found.source * shape[1] + found.target
-        self.kind = self.index.same_kind(found.source, found.target)
-        self.kind_odds = self._kind_odds()
+    def first_found(self) -> Likeness:
+        return self.index.likeness
 
-    def _kind_odds(self) -> np.ndarray:
-        """[3]: what words in brackets say for a pair of the same name, by the links: shared, different, or missing."""
-        found = self.found
-        named_alike = found.value >= SAME_NAME
-        is_link = evidence.among(found.source, found.target, self.links, self.index.shape[1])
-        of_links = np.isin(found.source, self.links[:, 0]) & ~np.isin(found.target, self.links[:, 1])
-        true, false = (np.bincount(self.kind[named_alike & part], minlength=KINDS) for part in (is_link, of_links))
-        total = np.maximum(true + false, 1)
-        prior = (10 * (true + false) / max(total.sum(), 1)) + 1e-3
-        shares = [(count + prior) / (count + prior).sum() for count in (true, false)]
-        return np.log(shares[0] / shares[1])
-
-    def learn(self, sure: np.ndarray) -> None:
-        """The translator learns from the links and the sure pairs [p, 2], where names in two languages need one."""
-        pairs = np.concatenate([self.links, sure])
-        if len(pairs) <= GROWN * len(self.learned_from) or not self.index.speaks:
-            return
-        self.learned_from = pairs
-        self._translate()
-
-    def _translate(self) -> None:
-        """Add the translation's likeness, with the share by which the most links are found first; none if it misleads.
+    def found_again(self, pairs: np.ndarray) -> Likeness | None:
+        """With a translation, by the share with which the most links are found first; None if it misleads.
 
         Links are judged by a translation that does not know them.
         """
-        source, target = self._names_that_differ(self.learned_from)
+        source, target = self._names_that_differ(pairs)
         if len(source) < FEWEST:
-            return
-        ours = self.index.sides[0]
-        if self._translator is None:
-            self._translator = Translator(ours.raw, ours.texts)
-        told = self._translator.translations(source, target, self.index.rows[1])
+            return None
+        told = self.translator.translations(source, target, self.index.rows[1])
         likeness = dict(zip(SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
-        hits = {share: self._links_first(found) for share, found in likeness.items()}
+        judged_by = self.links if len(self.links) else pairs
+        hits = {share: _found_first(found, judged_by, self.shape[1]) for share, found in likeness.items()}
         self.share = max(hits, key=lambda share: (hits[share], -share))
-        self._set(likeness[self.share])
+        return likeness[self.share]
+
+    @cached_property
+    def translator(self) -> Translator:
+        return Translator(self.index.sides[0].raw, self.index.sides[0].texts)
 
     def _names_that_differ(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places of the names of pairs of entities that are not called the same, MOST at the most."""
@@ -100,42 +71,32 @@ class NameOpinions:
         for share in SHARES[1:]:
             yield self.index.of_texts(a, b, (plain + share * other) / (1 + share))
 
-    def _links_first(self, found: Likeness) -> float:
-        """How many training links are the most alike of their source, among the targets that are open."""
-        is_link = evidence.among(found.source, found.target, self.links, self.index.shape[1])
-        is_open = ~np.isin(found.target, self.links[:, 1])
-        kept = is_link | is_open
-        return float(is_link[kept][rank_of(found.source[kept], found.value[kept]) == 0].sum())
+    @cached_property
+    def odds(self) -> np.ndarray:
+        """By likeness, and by words in brackets: a film is no album of the same name."""
+        alike = self.found.value >= SAME_NAME
+        kind = self.index.same_kind(self.found.source, self.found.target)
+        is_link = evidence.among(self.found.source, self.found.target, self.links, self.shape[1])
+        other = np.isin(self.found.source, self.links[:, 0]) & ~np.isin(self.found.target, self.links[:, 1]) & ~is_link
+        true, false = (np.bincount(kind[alike & part], minlength=KINDS) for part in (is_link, other))
+        return self.table.odds[self.level] + _told_apart(true, false)[kind] * alike
 
-    def proposed(self) -> np.ndarray:
-        return np.stack([self.found.source, self.found.target], axis=1)
+    def learn(self, sure: np.ndarray) -> None:
+        super().learn(sure)
+        if "found" not in self.__dict__:
+            self.share = 0.0
 
-    def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """log P(match | names) / P(match) of each pair; NaN where one of both has no name."""
-        n_rivals = max(1, self.index.shape[1] - len(self.links))
-        place, there = self._looked_up(source, target)
-        odds = self.table.odds[self.level] + self.kind_odds[self.kind] * (self.found.value >= SAME_NAME)
-        value = np.where(there, odds[place] if len(odds) else 0.0, self.table.unlike) + np.log(n_rivals)
-        ours, theirs = self.index.sides
-        return np.where(ours.has[source] & theirs.has[target], value, np.nan)
 
-    def _looked_up(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        wanted = source * self.index.shape[1] + target
-        place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
-        there = self.key[place] == wanted if len(self.key) else np.zeros(len(wanted), dtype=bool)
-        return place, there
+def _told_apart(true: np.ndarray, false: np.ndarray) -> np.ndarray:
+    """log P(kind | match) / P(kind | no match) from counts of both; 0 without examples."""
+    both = true + false
+    prior = EXAMPLES * (both + 1e-3) / (both + 1e-3).sum()
+    shares = [(count + prior) / (count + prior).sum() for count in (true, false)]
+    return np.log(shares[0] / shares[1])
 
-    def side_by_side(self, source: int, target: int) -> list[tuple[str, str, float, str]]:
-        """(source name, target name, likeness, why) of the names of a pair, the most alike first."""
-        raise NotImplementedError
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"learned_from": self.learned_from}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Learn again from what was learned from, which may be anyone's."""
-        pairs = state["learned_from"]
-        check_pairs(pairs, self.index.shape)
-        if len(pairs):
-            self.learned_from = pairs
-            self._translate()
+def _found_first(found: Likeness, links: np.ndarray, m: int) -> float:
+    """How many links are the most alike of their source, among the targets without a link."""
+    is_link = evidence.among(found.source, found.target, links, m)
+    kept = is_link | ~np.isin(found.target, links[:, 1])
+    return float(is_link[kept][rank_of(found.source[kept], found.value[kept]) == 0].sum())

@@ -3,56 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from mixtea.vote.voter import Cost, Evidence, Voter, VotingState
+from mixtea.data.names import entity_names
+from mixtea.vote.likeness import LikenessVoter
+from mixtea.vote.voter import Cost, Evidence
 
 if TYPE_CHECKING:
     from mixtea.vote.name_opinions import NameOpinions
-    from mixtea.vote.open_entities import EntityPairs
 
-SHOWN = 3  # pairs of names in an explanation
+SHOWN = 5  # names of an entity in an explanation
 
 
-class Names(Voter):
+class Names(LikenessVoter):
     """Log-odds that two entities are the same by what they are called; no opinion where one of them has no name."""
 
     name = "names"
-    needs = ("labels",)
-    log_odds = True
-    _opinions: NameOpinions | None = None
 
-    def opinions(self) -> NameOpinions:
+    def new_opinions(self) -> NameOpinions:
         from mixtea.vote.name_opinions import NameOpinions
 
-        if self._opinions is None:
-            self._opinions = NameOpinions(self.task)
-        return self._opinions
-
-    def propose(self, state: VotingState) -> np.ndarray:
-        return self.opinions().proposed()
-
-    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
-        return self.config.sinkhorn_temperature * self.opinions().log_odds(pairs.source, pairs.target)
-
-    def learn(self, state: VotingState) -> None:
-        self.opinions().learn(state.sure.cpu().numpy())
+        return NameOpinions(self.task)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The names of both side by side, the most alike first."""
-        return [
-            Evidence(f"“{ours}” ~ “{theirs}”: {why}", value)
-            for ours, theirs, value, why in self.opinions().side_by_side(source, target)[:SHOWN]
-        ]
+        """The names of both side by side, and what they say for the pair."""
+        ours, theirs = (self._shown(side, end) for side, end in ((0, source), (1, target)))
+        if not ours or not theirs or self.known is None:
+            return ()
+        score = self.known.score_of(self.name, source, target)
+        return [Evidence(f"{ours} ~ {theirs}", 0.0 if score is None else score)]
+
+    def _shown(self, side: int, entity: int) -> str:
+        """`“Paris”, “Paname”`."""
+        if "_texts" not in self.__dict__:
+            self.__dict__["_texts"] = [entity_names(graph) for graph in (self.task.source, self.task.target)]
+        owner, texts = self.__dict__["_texts"][side]
+        return ", ".join(f"“{texts[int(row)]}”" for row in (owner == entity).nonzero()[0][:SHOWN])
 
     def cost(self) -> Cost:
         n = self.task.source.n_entities + self.task.target.n_entities
-        return Cost(mib=n * 2000 / 2**20, products=0.1)
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.opinions().state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.opinions().load_state_dict(state)
+        return Cost(mib=n * 4000 / 2**20, products=0.1)

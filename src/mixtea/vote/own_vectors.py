@@ -1,4 +1,4 @@
-"""The user's own vectors of the open entities, and which of them are near each other."""
+"""What the user's own vectors say of pairs: which are nearest, and how near for such vectors."""
 
 from __future__ import annotations
 
@@ -7,48 +7,47 @@ import torch
 from torch import Tensor
 
 from mixtea.compute.memory import enough_memory
-from mixtea.compute.pairs import FEWER_PAIRS, Pairs, cosines, nearest_pairs
+from mixtea.compute.pairs import FEWER_PAIRS, cosines, nearest_pairs
 from mixtea.compute.similarity import fast_products, unit
-from mixtea.config import Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import Task
-from mixtea.vote.open_entities import OpenEntities
+from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions
+
+TYPICAL = 2000  # entities of each side by which the nearness of any two is told
 
 
-class OwnVectors:
-    """`units` are the vectors of the open entities of each side, each divided by its length, zeros where there is none.
+class VectorOpinions(LikenessOpinions):
+    """Log-odds by the cosine, from that of any two entities (0) to equal vectors (1).
 
-    `there` says who has one. `pairs` are the nearest in both directions, None where a side has nobody with a vector.
-    Everything is computed in full precision whoever asks, so that it comes to the same when it is done again.
+    Computed on the CPU in full precision, once, so that it comes to the same when it is done again.
     """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        self.has = (task.source.has_vector(), task.target.has_vector())
 
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
-    def __init__(self, task: Task, config: Config, entities: OpenEntities) -> None:
-        self.shape, dtype = entities.shape, getattr(torch, config.precision)
-        sides = list(zip((task.source, task.target), entities.own, strict=True))
-        self.there = [torch.from_numpy(graph.has_vector()).to(own.device)[own] for graph, own in sides]
-        self.units = [_units(graph, own, dtype) for graph, own in sides]
-        self.pairs = self._nearest(config.vote_candidates, config.block_mib)
-
-    def _nearest(self, k: int, mib: int | None) -> Pairs | None:
-        source, target = (there.nonzero().squeeze(1) for there in self.there)
-        if not len(source) or not len(target):
-            return None
+    def first_found(self) -> Likeness:
+        there = [torch.from_numpy(has).nonzero().squeeze(1) for has in self.has]
+        source, target = (_units(g, own) for g, own in zip((self.task.source, self.task.target), there, strict=True))
         with fast_products(False):
-            found = nearest_pairs(self.units[0][source], self.units[1][target], k, mib=mib)
-        return Pairs(source[found.source], target[found.target], self.shape)
-
-    def cosines(self, pairs: Pairs) -> Tensor:
-        """Of each pair, NaN where an end has no vector."""
-        with fast_products(False):
-            found = cosines(self.units[0], self.units[1], pairs)
-        silent = ~(self.there[0][pairs.source] & self.there[1][pairs.target])
-        return found.masked_fill(silent, float("nan"))
+            found = nearest_pairs(source, target, NEAR)
+            any_two = _spread(source) @ _spread(target).T
+            cosine = cosines(source, target, found)
+        usual = float(any_two.mean())
+        value = ((cosine - usual) / max(1 - usual, 1e-6)).clamp(0, 0.999).where(cosine < 1 - 1e-6, 1.0)
+        ends = (own[rows].numpy() for own, rows in zip(there, (found.source, found.target), strict=True))
+        return Likeness(*ends, value.numpy())
 
 
-def _units(graph: Graph, own: Tensor, dtype: torch.dtype) -> Tensor:
+def _spread(rows: Tensor) -> Tensor:
+    """Some of the rows, evenly taken."""
+    return rows[torch.linspace(0, len(rows) - 1, min(len(rows), TYPICAL)).long()]
+
+
+def _units(graph: Graph, own: Tensor) -> Tensor:
     """By the greatest number first, whose square may be too large for its kind."""
-    rows = torch.from_numpy(np.nan_to_num(graph.vectors[own.cpu().numpy()])).to(own.device, dtype)
+    rows = torch.from_numpy(graph.vectors[own.numpy()].astype(np.float32))
     greatest = rows.abs().amax(dim=1, keepdim=True)
     return unit(rows / greatest.where(greatest > 0, 1))

@@ -1,0 +1,176 @@
+"""Voters that find entities alike by what is said of them, and know from the links what that is worth. No torch."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from mixtea.data.checks import check_pairs
+from mixtea.data.task import Task
+from mixtea.vote import evidence
+from mixtea.vote.evidence import Table
+from mixtea.vote.voter import Voter, VotingState
+
+if TYPE_CHECKING:
+    from mixtea.vote.open_entities import EntityPairs
+
+NEAR = 20  # candidates of an entity, each way
+GROWN = 1.2  # pairs to learn from that grow by more are learned from again
+
+
+class Likeness(NamedTuple):
+    """Pairs of entities by their own graphs' numbers, sorted, and how alike each is, in [0, 1]; 1 only where equal."""
+
+    source: np.ndarray
+    target: np.ndarray
+    value: np.ndarray
+
+
+def no_likeness() -> Likeness:
+    none = np.empty(0, dtype=np.int64)
+    return Likeness(none, none, np.empty(0, dtype=np.float32))
+
+
+def best_of(source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> Likeness:
+    """Each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
+    key = source * shape[1] + target
+    order = np.lexsort((-value, key))
+    first = order[np.diff(key[order], prepend=-1) > 0]
+    source, target, value = source[first], target[first], value[first]
+    kept = (rank_of(source, value) < NEAR) | (rank_of(target, value) < NEAR) | (value >= 1)
+    return Likeness(source[kept], target[kept], value[kept])
+
+
+def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The rank of each value among those of its line, 0 for the greatest."""
+    order = np.lexsort((-value, line))
+    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
+    rank = np.empty(len(line), dtype=np.int64)
+    rank[order] = np.arange(len(line)) - np.repeat(begins, np.diff(np.append(begins, len(line))))
+    return rank
+
+
+class LikenessOpinions:
+    """Log-odds of pairs by how alike they are, relative to a pair of which nothing is known.
+
+    Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
+    """
+
+    has: tuple[np.ndarray, np.ndarray]
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.links = task, task.train
+        self.shape = (task.source.n_entities, task.target.n_entities)
+        self.learned_from = np.empty((0, 2), dtype=np.int64)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether both sides have something to compare."""
+        return bool(self.has[0].any() and self.has[1].any())
+
+    def first_found(self) -> Likeness:
+        """The most alike before anything was learned."""
+        raise NotImplementedError
+
+    def found_again(self, pairs: np.ndarray) -> Likeness | None:
+        """The most alike after learning from pairs [p, 2] that are taken to be the same; None if that changes nothing.
+
+        What is said of one of these pairs must not come from the pair itself.
+        """
+        return None
+
+    @cached_property
+    def found(self) -> Likeness:
+        learned = self.found_again(self.learned_from) if len(self.learned_from) and self.speaks else None
+        return learned or (self.first_found() if self.speaks else no_likeness())
+
+    def learn(self, sure: np.ndarray) -> None:
+        """Take up the links and the sure pairs [p, 2], where they are more than before."""
+        pairs = np.concatenate([self.links, sure])
+        if len(pairs) > GROWN * len(self.learned_from):
+            self.learned_from = pairs
+            for name in ("found", "level", "table", "odds", "key"):
+                self.__dict__.pop(name, None)
+
+    @cached_property
+    def level(self) -> np.ndarray:
+        return evidence.levels(*self.found, self.links, self.shape)
+
+    @cached_property
+    def table(self) -> Table:
+        """What each level is worth, by the links whose ends both have something to compare."""
+        both = self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]
+        return evidence.learned(self.level, self.found.source, self.found.target, self.links[both], self.shape)
+
+    @cached_property
+    def odds(self) -> np.ndarray:
+        """The log-odds of a match of each pair found."""
+        return self.table.odds[self.level]
+
+    @cached_property
+    def key(self) -> np.ndarray:
+        return self.found.source * self.shape[1] + self.found.target
+
+    def proposed(self) -> np.ndarray:
+        return np.stack([self.found.source, self.found.target], axis=1)
+
+    def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """log P(match | likeness) / P(match) of each pair; NaN where one of both has nothing to compare."""
+        place, there = self.place(source, target)
+        value = np.where(there, self.odds[place] if len(self.odds) else 0.0, self.table.unlike)
+        value += np.log(max(1, self.shape[1] - len(self.links)))
+        return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
+
+    def place(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where each pair stands among those found, and whether it is there."""
+        wanted = source * self.shape[1] + target
+        place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
+        return place, self.key[place] == wanted if len(self.key) else np.zeros(len(wanted), dtype=bool)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it learned from, which tells all."""
+        return {"learned_from": self.learned_from}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        check_pairs(state["learned_from"], self.shape)
+        self.learned_from = state["learned_from"]
+
+
+class LikenessVoter(Voter):
+    """A voter whose scores are log-odds by likeness, times the temperature; silent where a side has nothing to say."""
+
+    log_odds = True
+    kind: ClassVar[type[LikenessOpinions]]
+    _opinions: LikenessOpinions | None = None
+
+    def opinions(self) -> Any:
+        """What it thinks, made when it is first asked."""
+        if self._opinions is None:
+            self._opinions = self.new_opinions()
+        return self._opinions
+
+    def new_opinions(self) -> LikenessOpinions:
+        raise NotImplementedError
+
+    def has_needed(self) -> bool:
+        return bool(self.opinions().speaks)
+
+    def propose(self, state: VotingState) -> np.ndarray | None:
+        return self.opinions().proposed() if self.has_needed() else None
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
+        if not self.has_needed():
+            return np.full(len(pairs), np.nan)
+        return self.config.sinkhorn_temperature * self.opinions().log_odds(pairs.source, pairs.target)
+
+    def learn(self, state: VotingState) -> None:
+        if self.has_needed():
+            self.opinions().learn(state.sure.cpu().numpy())
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.opinions().state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.opinions().load_state_dict(state)
