@@ -33,7 +33,7 @@ from mixtea.match.candidates import Candidates
 from mixtea.match.decode import StoredOpinions, check_deciding, stored_opinions
 from mixtea.match.explain import explained
 from mixtea.match.mapping import Mapping
-from mixtea.match.predict import ONCE, Predictor
+from mixtea.match.predict import Predictor
 from mixtea.match.relations import MIN_SCORE, Relations, relations_of
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.runs.checkpoints import Checkpoints, kept_in
@@ -232,7 +232,7 @@ class MixTEA:
             return self.answers_.mapping(abstain=abstain, with_given=with_given)
         predictor = self._predictor(config)
         if decoder is None and not one_to_many:
-            predictor = predictor.with_decoder(ONCE)
+            predictor = predictor.giving_each_once()
         return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given)
 
     def relations(self, *, min_score: float = MIN_SCORE) -> Relations:

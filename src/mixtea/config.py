@@ -256,7 +256,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "voters": (*STRUCTURE, "names"),
+        "voters": (*STRUCTURE, "names", "attributes", "descriptions"),
         "votes_every": 5,
         "valid_needed": 100,
         "pseudo_weight": 0.3,

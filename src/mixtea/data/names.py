@@ -20,6 +20,7 @@ NUMBERED_SHARE, NUMBERED_LEAST = 0.05, 10  # of the entities of a side that one 
 _IS_IRI = re.compile(r"https?://|urn:", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9.-]*:(?=[^\W_])")
+_VOCABULARIES = tuple(BUILT_IN[name] for name in ("rdf", "rdfs", "owl", "xsd"))
 _ARTICLES = "/resource/"  # what follows is the title of an article, which may hold a slash
 _WORD = re.compile(r"[^\W_]+")
 _NUMBERED_WORD = re.compile(r"[^\W\d_]+\d+")
@@ -46,6 +47,15 @@ def local_name(id: str) -> str:
     if is_code(name):
         return ""
     return name if is_title or " " in name else _camel_words(name)
+
+
+def is_no_thing(id: str) -> bool:
+    """Whether an id is of a blank node, or a word that RDF or OWL itself is made of: nobody maps such.
+
+    >>> [is_no_thing(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "http://ex.org/Class")]
+    [True, True, False]
+    """
+    return id.startswith(("_:", *_VOCABULARIES))
 
 
 def readable(text: str) -> str:

@@ -16,6 +16,7 @@ from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.match.decoders import decide
+from mixtea.match.two_views import judged_by_both, without_links
 from mixtea.vote.asking import scores_of
 from mixtea.vote.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
 from mixtea.vote.open_entities import EntityPairs, OpenEntities, open_entities
@@ -71,6 +72,7 @@ class Decoded:
     opinions: Opinions
     voters: list[Voter]
     config: Config
+    alone: bool = False  # no links were given, so that the belief knows no counterpart as a rival
 
     def with_decoder(self, decoder: str) -> Decoded:
         """The same opinions, decided in another way."""
@@ -104,7 +106,8 @@ class Decoded:
         order = torch.argsort(source[inside] * len(targets) + target[inside])
         few = Pairs(source[inside][order], target[inside][order], (len(sources), len(targets)))
         total = self.opinions.total[inside][order]
-        return few, decide(few, total, believed(few, total, config), config.decoder)
+        belief = self.opinions.belief[inside][order] if self.alone else believed(few, total, config)
+        return few, decide(few, total, belief, config.decoder)
 
 
 def check_deciding(voters: Sequence[Voter], config: Config) -> None:
@@ -140,8 +143,12 @@ def decode(
     wanted = {voter.opinion for voter in voters}
     others = {voter.opinion for voter in voters if not voter.listens} - {OPINION}
     if last is not None and (others or wanted == {OPINION, *last.scores}):
-        return Decoded(entities, _remembered(units, state, voters, last), voters, config)
-    return Decoded(entities, _anew(units, state, voters), voters, config)
+        opinions = _remembered(units, state, voters, last)
+    else:
+        opinions = _anew(units, state, voters)
+    if without_links(task):
+        opinions = judged_by_both(opinions, entities, voters, task, config)
+    return Decoded(entities, opinions, voters, config, alone=without_links(task))
 
 
 def _remembered(

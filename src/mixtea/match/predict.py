@@ -23,6 +23,7 @@ from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
 from mixtea.match.mapping import Mapping
+from mixtea.match.two_views import without_links
 from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
 
 ONCE = "one_to_one"  # the decoder that gives each target once
@@ -61,10 +62,14 @@ class Predictor:
         config, decoded = self.config.replace(decoder=decoder), self.decoded.with_decoder(decoder)
         return Predictor(self.vectors, self.task, config, self.last, self.packages, decoded)
 
+    def giving_each_once(self) -> Predictor:
+        """The way to decide that gives each target once: an assignment, or a belief in which that is settled."""
+        return self.with_decoder("sinkhorn" if self.decoded.alone else ONCE)
+
     def answers(self) -> Answers:
         """What a run keeps: the best candidates by its decoder, and a mapping that gives each target once."""
         found = self._ranked(min(STORED, self.task.target.n_entities))
-        decided, is_free = self.with_decoder(ONCE)._decided(once=True)
+        decided, is_free = self.giving_each_once()._decided(once=True)
         held = self.decoded.opinions.scores
         scores = {name: self._looked_up(found.target, s, np.nan).cpu().numpy() for name, s in held.items()}
         names = self.config.deciding_voters
@@ -276,6 +281,8 @@ class Predictor:
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """([p, k], [p]): how often such candidates of validation links are right, and how likely a counterpart is."""
         task, free = self.task, self.free
+        if without_links(task):
+            return self._likelihoods_without_links(belief, silent)
         counts = (
             task.source.triple_counts()[free].repeat(target.shape[1]),
             task.target.triple_counts()[target].ravel(),
@@ -292,6 +299,12 @@ class Predictor:
             at_most = n_targets / speaks.sum() if bounded and self._links_are_single() else 1.0
             counterpart[speaks] = counterparts(first, known[speaks], likelihood[speaks, 0], at_most)
         return likelihood, counterpart
+
+    def _likelihoods_without_links(self, belief: np.ndarray, silent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same where names and values are all that it began with: the belief knows no counterpart as a rival."""
+        share = np.where(silent, 0.0, belief.astype(np.float64))
+        counterpart = np.minimum(share.sum(axis=1), 1.0)
+        return share / np.maximum(counterpart, 1e-12)[:, None], counterpart
 
     def _links_are_single(self) -> bool:
         """Whether no target has two given links: then none is expected to have."""

@@ -19,6 +19,7 @@ from mixtea.data.task import Task
 from mixtea.errors import VoterError
 from mixtea.vote.asking import proposal_of, scores_of
 from mixtea.vote.directions import directions
+from mixtea.vote.normalise import among_rivals
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
 from mixtea.vote.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, settle
 from mixtea.vote.registry import voter_named
@@ -194,16 +195,15 @@ class Council:
     def sure_pairs(self) -> Tensor:
         """[p, 2], by their own graph's numbers: each the best of the other, believed above the threshold.
 
-        Where no links are given, a lone candidate may be as bad as any: the odds behind it must be as high too.
+        Where no links are given, a lone candidate may be as bad as any: to have no counterpart is a rival then.
         """
         own = self.entities.own
         if self.opinions is None:
             return own[0].new_empty(0, 2)
         pairs, p = self.opinions.pairs, self.opinions.belief
-        sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
         if not len(self.task.train):
-            odds = self.opinions.total / self.config.sinkhorn_temperature - math.log(max(pairs.shape[1], 1))
-            sure &= odds.sigmoid() > self.config.sure_above
+            p = among_rivals(pairs, self.opinions.total / self.config.sinkhorn_temperature - math.log(own[1].numel()))
+        sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
         return torch.stack([own[0][pairs.source[sure]], own[1][pairs.target[sure]]], dim=1)
 
     @torch.no_grad()

@@ -25,6 +25,12 @@ _SHARES = np.array([[0.03, 0, 0, 0], [0.04, 0, 0.01, 0], [0.03, 0, 0.02, 0.01], 
 TYPICAL_SHARES = np.append(_SHARES.ravel() * (1 - UNLIKE) / _SHARES.sum(), UNLIKE)  # of the matches; last: unlike
 
 
+_UNMATCHED = np.array([1.3, 1.3, 1.3, 1.3, 1.3, 1.0, 0.3, 0.02])  # best pairs of entities without a counterpart, by
+UNMATCHED_ODDS = np.repeat(_UNMATCHED, 4)  # likeness, for one of entities with one
+WELL_ALIKE = 0.65  # likeness at which who is clearly the best tells how many have a counterpart
+MATCHED_SO = TYPICAL_SHARES[CLEARLY::4][EDGES.searchsorted(WELL_ALIKE, side="right") :].sum()
+
+
 class Table(NamedTuple):
     """Log-odds of a match by level, and of a pair that is not among the most alike; `misleading` is the share of the
 
@@ -89,6 +95,21 @@ def learned(
     odds -= np.log(false + PSEUDO * (1 - typical))
     share = (missed + PSEUDO * UNLIKE) / (n + PSEUDO)
     return Table(odds, float(np.log(share / n_rivals)), misleading, n)
+
+
+def typical(level: np.ndarray, n_comparable: int, n_rivals: int) -> Table:
+    """The table without links: the fewer pairs are well alike and clearly the best, the fewer have a counterpart.
+
+    `n_comparable` entities of the smaller side have something to compare.
+    """
+    well = int(((level % 4 == CLEARLY) & (level >= 4 * EDGES.searchsorted(WELL_ALIKE, side="right"))).sum())
+    matched = min(1.0, max(well, 1) / max(MATCHED_SO * n_comparable, 1))
+    return Table(with_unmatched(TYPICAL_ODDS, matched), float(np.log(UNLIKE * matched / n_rivals)), 0.0, 0)
+
+
+def with_unmatched(odds: np.ndarray, matched: float) -> np.ndarray:
+    """Log-odds by level where only a share of the entities has a counterpart: the others are like somebody too."""
+    return -np.log(np.exp(-odds) + (1 / matched - 1) * UNMATCHED_ODDS)
 
 
 def _misleading(true: np.ndarray, false: np.ndarray, n: int, n_rivals: int) -> float:

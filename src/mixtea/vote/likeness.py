@@ -101,6 +101,8 @@ class LikenessOpinions:
     @cached_property
     def table(self) -> Table:
         """What each level is worth, by the links whose ends both have something to compare."""
+        if not len(self.links):
+            return evidence.typical(self.level, int(min(has.sum() for has in self.has)), self.shape[1])
         both = self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]
         return evidence.learned(self.level, self.found.source, self.found.target, self.links[both], self.shape)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,24 +13,22 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, plain
+from mixtea.vote.kinds import shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing
-_BRACKETS = re.compile(r"\(([^()]*)\)")
 
 
 class SideNames(NamedTuple):
     """The names of a graph as they are compared: `entity` [r] and `name` [r] say who has which of `texts`.
 
-    `raw` are the texts as written, in small letters, `kinds` the words in brackets of each entity, `first` [n] the
-    first name of each entity, -1 for none.
+    `raw` are the texts as written, in small letters, `first` [n] the first name of each entity, -1 for none.
     """
 
     entity: np.ndarray
     name: np.ndarray
     texts: list[str]
     raw: list[str]
-    kinds: dict[int, frozenset[str]]
     first: np.ndarray
 
     @property
@@ -65,7 +61,7 @@ def side_names(graph: Graph) -> SideNames:
     shown[entity[kept][::-1]] = name[kept][::-1]
     return SideNames(
         pairs[:, 0], pairs[:, 1], list(number), [first[i] for i in range(len(number))],
-        _kinds(entity, column.codes, texts), shown,
+        shown,
     )  # fmt: skip
 
 
@@ -81,21 +77,11 @@ def in_latin(text: str) -> str:
     return in_words(anyascii(bare).lower())
 
 
-def _kinds(entity: np.ndarray, codes: np.ndarray, texts: Sequence[str]) -> dict[int, frozenset[str]]:
-    """The words in brackets of the entities that have some: `film` and `1953` of `Ulysses (1953 film)`."""
-    words = {place: set(in_words(" ".join(_BRACKETS.findall(text.casefold()))).split())
-             for place, text in enumerate(texts) if "(" in text}  # fmt: skip
-    found: dict[int, frozenset[str]] = {}
-    for owner, code in zip(entity.tolist(), codes.tolist(), strict=True):
-        if words.get(code):
-            found[owner] = found.get(owner, frozenset()) | words[code]
-    return found
-
-
 class NameIndex:
     """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names."""
 
     def __init__(self, source: Graph, target: Graph) -> None:
+        self.graphs = (source, target)
         self.sides = (side_names(source), side_names(target))
         self.shape = (source.n_entities, target.n_entities)
 
@@ -111,6 +97,14 @@ class NameIndex:
         first, second = self.rows
         a, b = alike_rows(first, second, NEAR)
         return self.of_texts(a, b, products_of_rows(first, second, a, b))
+
+    @cached_property
+    def brackets(self) -> tuple[csr_matrix, csr_matrix]:
+        return words_in_brackets(*self.graphs)
+
+    @cached_property
+    def types(self) -> tuple[csr_matrix, csr_matrix]:
+        return shared_types(*self.graphs)
 
     @cached_property
     def equal(self) -> np.ndarray:
@@ -137,16 +131,3 @@ class NameIndex:
         source = ours.indices[ours.indptr[a[place]] + step // np.maximum(n_theirs[place], 1)]
         target = theirs.indices[theirs.indptr[b[place]] + step % np.maximum(n_theirs[place], 1)]
         return best_of(source.astype(np.int64), target.astype(np.int64), value[place], self.shape)
-
-    def same_kind(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """int8 a pair: 2 where words in brackets are shared, 1 where both have some and none is, 0 where one has none.
-
-        A year and another year, or a film and an album, tell things of the same name apart.
-        """
-        ours, theirs = (side.kinds for side in self.sides)
-        found = np.zeros(len(source), dtype=np.int8)
-        both = np.isin(source, list(ours)) & np.isin(target, list(theirs))
-        for place in np.flatnonzero(both).tolist():
-            shared = ours[int(source[place])] & theirs[int(target[place])]
-            found[place] = 2 if shared else 1
-        return found

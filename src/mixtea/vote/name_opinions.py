@@ -10,13 +10,16 @@ import numpy as np
 from mixtea.compute.ngrams import alike_rows, products_of_rows
 from mixtea.data.task import Task
 from mixtea.vote import evidence
+from mixtea.vote.kinds import DIFFERENT, same_kind
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, rank_of
 from mixtea.vote.name_index import NameIndex
 from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 
 SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
 SAME_NAME = 0.5  # from this likeness on, words in brackets tell entities apart
-KINDS, EXAMPLES = 3, 10.0  # what such words can say, and examples by which each is taken to say nothing
+EXAMPLES = 10.0  # by which words in brackets, or types, are taken to say what is typical
+BRACKETS, TYPES = (0.0, -1.5, 0.7), (0.0, -4.0, 0.3)  # typical: log-odds where one has none, they differ, are shared
+LESS_BRACKETS, LESS_TYPES = 0.05, 0.15  # likeness, where they differ
 
 
 class NameOpinions(LikenessOpinions):
@@ -29,7 +32,14 @@ class NameOpinions(LikenessOpinions):
         self.share = 0.0
 
     def first_found(self) -> Likeness:
-        return self.index.likeness
+        return self._less_by_kind(self.index.likeness)
+
+    def _less_by_kind(self, found: Likeness) -> Likeness:
+        """Somewhat less alike are two of different kinds, so that they do not rival two of the same."""
+        value = found.value.copy()
+        for kinds, less in ((self.index.brackets, LESS_BRACKETS), (self.index.types, LESS_TYPES)):
+            value -= less * (same_kind(*kinds, found.source, found.target) == DIFFERENT)
+        return Likeness(found.source, found.target, np.maximum(value, 0.0))
 
     def found_again(self, pairs: np.ndarray) -> Likeness | None:
         """With a translation, by the share with which the most links are found first; None if it misleads.
@@ -40,7 +50,7 @@ class NameOpinions(LikenessOpinions):
         if len(source) < FEWEST:
             return None
         told = self.translator.translations(source, target, self.index.rows[1])
-        likeness = dict(zip(SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
+        likeness = dict(zip(SHARES, map(self._less_by_kind, (self.index.likeness, *self._mixed(told))), strict=True))
         judged_by = self.links if len(self.links) else pairs
         hits = {share: _found_first(found, judged_by, self.shape[1]) for share, found in likeness.items()}
         self.share = max(hits, key=lambda share: (hits[share], -share))
@@ -73,13 +83,17 @@ class NameOpinions(LikenessOpinions):
 
     @cached_property
     def odds(self) -> np.ndarray:
-        """By likeness, and by words in brackets: a film is no album of the same name."""
-        alike = self.found.value >= SAME_NAME
-        kind = self.index.same_kind(self.found.source, self.found.target)
-        is_link = evidence.among(self.found.source, self.found.target, self.links, self.shape[1])
-        other = np.isin(self.found.source, self.links[:, 0]) & ~np.isin(self.found.target, self.links[:, 1]) & ~is_link
-        true, false = (np.bincount(kind[alike & part], minlength=KINDS) for part in (is_link, other))
-        return self.table.odds[self.level] + _told_apart(true, false)[kind] * alike
+        """By likeness, and by kind: a film is no album of the same name, and a class no property."""
+        source, target, value = self.found
+        alike = value >= SAME_NAME
+        is_link = evidence.among(source, target, self.links, self.shape[1])
+        other = np.isin(source, self.links[:, 0]) & ~np.isin(target, self.links[:, 1]) & ~is_link
+        odds = self.table.odds[self.level]
+        for kinds, typical in ((self.index.brackets, BRACKETS), (self.index.types, TYPES)):
+            shared = same_kind(*kinds, source, target)
+            true, false = (np.bincount(shared[alike & part], minlength=3) for part in (is_link, other))
+            odds = odds + _told_apart(true, false, np.array(typical))[shared] * alike
+        return odds
 
     def learn(self, sure: np.ndarray) -> None:
         super().learn(sure)
@@ -87,11 +101,14 @@ class NameOpinions(LikenessOpinions):
             self.share = 0.0
 
 
-def _told_apart(true: np.ndarray, false: np.ndarray) -> np.ndarray:
-    """log P(kind | match) / P(kind | no match) from counts of both; 0 without examples."""
-    both = true + false
-    prior = EXAMPLES * (both + 1e-3) / (both + 1e-3).sum()
-    shares = [(count + prior) / (count + prior).sum() for count in (true, false)]
+def _told_apart(true: np.ndarray, false: np.ndarray, typical: np.ndarray) -> np.ndarray:
+    """log P(kind | match) / P(kind | no match) from counts of both; what is typical without examples."""
+    usual = (true + false + 1.0) / (true + false + 1.0).sum()
+    likelier = usual * np.exp(typical)
+    shares = [
+        (count + EXAMPLES * prior / prior.sum()) / (count.sum() + EXAMPLES)
+        for count, prior in ((true, likelier), (false, usual))
+    ]
     return np.log(shares[0] / shares[1])
 
 

@@ -43,3 +43,20 @@ def sinkhorn(pairs: Pairs, scores: Tensor, temperature: float, rounds: int) -> T
         row = pairs.row_sum(kernel * column[pairs.target]).clamp_(min=TINY).reciprocal_()
         column = pairs.column_sum(kernel * row[pairs.source]).clamp_(min=TINY).reciprocal_()
     return kernel * row[pairs.source] * column[pairs.target]
+
+
+@torch.no_grad()
+def among_rivals(pairs: Pairs, log_odds: Tensor) -> Tensor:
+    """e / (1 + the sum of e in the pair's row or column, whichever is greater), e = exp(log-odds of a match).
+
+    How likely a pair is when each entity has one counterpart or none, which is everybody's rival.
+    """
+
+    def share(line: Tensor, greatest: Tensor, n: int) -> Tensor:
+        top = greatest.clamp(min=0)  # that of no counterpart
+        total = log_odds.new_zeros(n).index_add_(0, line, (log_odds - top[line]).exp()) + (-top).exp()
+        return (log_odds - top[line]).exp() / total[line]
+
+    n, m = pairs.shape
+    rows, columns = pairs.row_max(log_odds), pairs.column_max(log_odds)
+    return torch.minimum(share(pairs.source, rows, n), share(pairs.target, columns, m))

@@ -37,8 +37,7 @@ class VectorOpinions(LikenessOpinions):
             cosine = cosines(source, target, found)
         usual = float(any_two.mean())
         value = ((cosine - usual) / max(1 - usual, 1e-6)).clamp(0, 0.999).where(cosine < 1 - 1e-6, 1.0)
-        ends = (own[rows].numpy() for own, rows in zip(there, (found.source, found.target), strict=True))
-        return Likeness(*ends, value.numpy())
+        return Likeness(there[0][found.source].numpy(), there[1][found.target].numpy(), value.numpy())
 
 
 def _spread(rows: Tensor) -> Tensor:

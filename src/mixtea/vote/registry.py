@@ -16,6 +16,7 @@ BUILT_IN = {
     "propagation": "mixtea.vote.propagation:Propagation",
     "agreement": "mixtea.vote.agreement:Agreement",
     "names": "mixtea.vote.names:Names",
+    "attributes": "mixtea.vote.attributes:Attributes",
     "descriptions": "mixtea.vote.descriptions:Descriptions",
 }
 TAKEN = ("vectors", "agreed")  # names that mean something else; in the history also votes_of_1, votes_of_2, ...

@@ -1,0 +1,204 @@
+"""What literal values say of pairs: predicates that mean the same, found by their values, and how far these agree.
+
+Rare values and telling predicates weigh more. A value may be a literal on one side and an entity with a name on the
+other. No torch.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+
+from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, unit_rows, weighted
+from mixtea.data.graph import Graph
+from mixtea.data.labels import RANKS
+from mixtea.data.names import entity_names
+from mixtea.data.task import Task
+from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_of
+from mixtea.vote.values import form_of
+
+PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
+LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
+PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of predicates in all
+EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
+CHANCE = 3000  # pairs of any two entities that tell how far they agree by chance
+
+
+class Statements(NamedTuple):
+    """(entity, predicate, value) as numbers; `names` are the predicates, those from `n_literal` on are relations whose
+
+    value is the name of an entity.
+    """
+
+    entity: np.ndarray
+    predicate: np.ndarray
+    value: np.ndarray
+    names: list[str]
+    n_literal: int
+
+
+class Aligned(NamedTuple):
+    """Two predicates that are compared, by number, and how much they tell."""
+
+    ends: tuple[int, int]
+    weight: float
+
+
+class AttributeOpinions(LikenessOpinions):
+    """Log-odds of pairs by their values; `aligned` are the pairs of predicates that are compared."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        values: dict[str, int] = {}
+        self.sides = tuple(_statements(graph, values) for graph in (task.source, task.target))
+        self.texts = list(values)
+        self.aligned = self._aligned(None) if all(len(side.entity) for side in self.sides) else []
+
+    @property
+    def has(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+        """Entities with a value of a predicate that is compared."""
+        found = []
+        for side, n in enumerate(self.shape):
+            of = self.sides[side]
+            used = np.isin(of.predicate, [pair.ends[side] for pair in self.aligned])
+            has = np.zeros(n, dtype=bool)
+            has[of.entity[used]] = True
+            found.append(has)
+        return found[0], found[1]
+
+    def first_found(self) -> Likeness:
+        rows = self._rows(self.aligned)
+        a, b = alike_rows(*rows, NEAR)
+        value = np.clip(products_of_rows(*rows, a, b), 0.0, 1.0)
+        return best_of(a, b, np.where(value > 1 - 1e-5, 1.0, value), self.shape)
+
+    def found_again(self, pairs: np.ndarray) -> Likeness | None:
+        """With predicates weighed by how far these pairs agree in them."""
+        self.aligned = self._aligned(pairs)
+        return self.first_found() if self.speaks else None
+
+    @cached_property
+    def values(self) -> csr_matrix:
+        """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
+        forms = [form_of(*text.split("\x00", 1)) for text in self.texts]
+        whole = gram_rows([form.whole.replace(" ", "\x01") for form in forms], lengths=())
+        words = gram_rows([form.words for form in forms], lengths=())
+        grams = gram_rows([form.text for form in forms], lengths=(3,))
+        parts = [share * weighted(part[0])[0] for share, part in zip(PARTS, (whole, words, grams), strict=True)]
+        return unit_rows(csr_matrix(hstack(parts)))
+
+    @cached_property
+    def wholes(self) -> np.ndarray:
+        """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
+        number: dict[str, int] = {"": -1}
+        return np.array([number.setdefault(form_of(*text.split("\x00", 1)).whole, len(number)) for text in self.texts])
+
+    def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
+        """A row an entity: its values of one predicate."""
+        of = self.sides[side]
+        here = of.predicate == predicate
+        ones = np.ones(int(here.sum()), dtype=np.float32)
+        shape = (self.shape[side], len(self.texts))
+        return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values))
+
+    def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
+        """A row an entity of each side: its values, predicate by predicate, in columns that both sides share."""
+        sides = []
+        for side in (0, 1):
+            blocks = [np.sqrt(pair.weight) * self._of_predicate(side, pair.ends[side]) for pair in aligned]
+            sides.append(unit_rows(csr_matrix(hstack(blocks))))
+        return sides[0], sides[1]
+
+    def _aligned(self, pairs: np.ndarray | None) -> list[Aligned]:
+        """Predicates whose values are the same more often than by chance, the most telling first.
+
+        weight = (agreement of the same entities - agreement of any two) log(1 / agreement of any two).
+        """
+        found = []
+        for p, q, overlap in self._overlapping():
+            ours, theirs = self._of_predicate(0, p), self._of_predicate(1, q)
+            has = [np.flatnonzero(np.diff(rows.indptr)) for rows in (ours, theirs)]
+            both = np.empty((0, 2), dtype=np.int64) if pairs is None else _having(pairs, has, self.shape)
+            chance = _agreement(ours, theirs, *(_spread(ends, shift) for ends, shift in zip(has, (0, 7), strict=True)))
+            agree = overlap if len(both) < EXAMPLES else _agreement(ours, theirs, both[:, 0], both[:, 1])
+            weight = max(0.0, agree - chance) * np.log(1 / (chance + 1 / max(min(map(len, has)), 2)))
+            if weight > 1e-3:
+                found.append(Aligned((p, q), float(weight)))
+        return sorted(found, key=lambda pair: -pair.weight)[:MOST]
+
+    def _overlapping(self) -> list[tuple[int, int, float]]:
+        """(source predicate, target predicate, share) of those that have values in common."""
+        held = []
+        n_wholes = int(self.wholes.max(initial=-1)) + 1
+        for of in self.sides:
+            whole = self.wholes[of.value]
+            kept = whole >= 0
+            rows = np.unique(np.stack([of.predicate[kept], whole[kept]]), axis=1)
+            ones = np.ones(rows.shape[1], dtype=np.float32)
+            held.append(csr_matrix((ones, (rows[0], rows[1])), shape=(len(of.names), n_wholes)))
+        shared = (held[0] @ held[1].T).tocoo()
+        sizes = [np.asarray(side.sum(axis=1)).ravel() for side in held]
+        share = shared.data / np.minimum(sizes[0][shared.row], sizes[1][shared.col])
+        literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
+        kept = literal & (shared.data >= np.minimum(LEAST_SHARED, sizes[0][shared.row])) & (share >= LEAST_SHARE)
+        p, q, share = shared.row[kept], shared.col[kept], share[kept]
+        good = (_rank(p, share) < PARTNERS) | (_rank(q, share) < PARTNERS)
+        order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
+        return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
+
+
+def _statements(graph: Graph, values: dict[str, int]) -> Statements:
+    """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
+    of = graph.attributes
+    texts, kinds = of.value.texts(), of.datatype.texts()
+    pairs = np.unique(np.stack([of.value.codes, of.datatype.codes]), axis=1)
+    number = {
+        (value, kind): values.setdefault(f"{texts[value]}\x00{kinds[kind]}", len(values))
+        for value, kind in pairs.T.tolist()
+    }
+    codes = zip(of.value.codes.tolist(), of.datatype.codes.tolist(), strict=True)
+    value = np.array([number[pair] for pair in codes], dtype=np.int64)
+    predicates = of.predicate.texts()
+    kept = ~np.isin(of.predicate.codes, [place for place, name in enumerate(predicates) if name in RANKS])
+    entity, column = entity_names(graph, translated=False)
+    name_of = np.full(graph.n_entities, -1, dtype=np.int64)
+    alone = np.flatnonzero(np.bincount(of.entity[kept], minlength=graph.n_entities)[of.entity[kept]] == 1)
+    name_of[of.entity[kept][alone]] = value[kept][alone]  # who has a single literal is known by it
+    named = np.array([values.setdefault(f"{text}\x00", len(values)) for text in column.texts()], dtype=np.int64)
+    name_of[entity[::-1]] = named[column.codes[::-1]] if len(named) else -1
+    tail = name_of[graph.triples[:, 2]]
+    led = tail >= 0
+    return Statements(
+        np.r_[of.entity[kept].astype(np.int64), graph.triples[led, 0]],
+        np.r_[of.predicate.codes[kept].astype(np.int64), graph.triples[led, 1] + len(predicates)],
+        np.r_[value[kept], tail[led]],
+        [*predicates, *map(str, graph.relations)],
+        len(predicates),
+    )
+
+
+def _having(pairs: np.ndarray, has: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+    """The pairs of entities that both have a value."""
+    there = [np.zeros(n, dtype=bool) for n in shape]
+    there[0][has[0]] = there[1][has[1]] = True
+    return pairs[there[0][pairs[:, 0]] & there[1][pairs[:, 1]]]
+
+
+def _spread(ends: np.ndarray, shift: int) -> np.ndarray:
+    """CHANCE of some entities, evenly taken, so that no pair of two such rows is more likely than another."""
+    order = np.random.default_rng(shift).permutation(len(ends))
+    return ends[order[np.arange(CHANCE) % len(ends)]]
+
+
+def _agreement(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> float:
+    """The mean cosine of the values of pairs of entities."""
+    return float(products_of_rows(ours, theirs, source, target).mean())
+
+
+def _rank(line: np.ndarray, value: np.ndarray) -> np.ndarray:
+    from mixtea.vote.likeness import rank_of
+
+    return rank_of(line.astype(np.int64), value)

@@ -1,0 +1,60 @@
+"""What kind of thing an entity is: words in brackets behind its name, and types that both graphs know. No torch."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from mixtea.data.graph import Graph
+from mixtea.data.names import entity_names, in_words
+from mixtea.data.selection import TYPE
+
+MISSING, DIFFERENT, SHARED = range(3)
+_BRACKETS = re.compile(r"\(([^()]*)\)")
+
+
+def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """A pair of entities: whether a kind is shared, both have some and they differ, or one of both has none."""
+    shared = np.asarray(ours[source].multiply(theirs[target]).sum(axis=1)).ravel() > 0
+    both = (np.diff(ours.indptr)[source] > 0) & (np.diff(theirs.indptr)[target] > 0)
+    return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
+
+
+def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
+    """[entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
+    number: dict[str, int] = {}
+    rows = []
+    for graph in (source, target):
+        entity, column = entity_names(graph)
+        words = [
+            [number.setdefault(word, len(number)) for word in in_words(" ".join(_BRACKETS.findall(text))).split()]
+            for text in map(str.casefold, column.texts())
+        ]
+        owners = zip(entity.tolist(), column.codes.tolist(), strict=True)
+        rows.append([(owner, word) for owner, code in owners for word in words[code]])
+    return _matrices(rows, (source, target), len(number))
+
+
+def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
+    """[entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
+    number: dict[str, int] = {}
+    rows = []
+    for graph in (source, target):
+        typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
+        kinds = [(int(owner), str(graph.ids[kind])) for owner, _, kind in typed.tolist()]
+        rows.append([(owner, number.setdefault(kind, len(number))) for owner, kind in kinds])
+    known = {kind for _, kind in rows[0]} & {kind for _, kind in rows[1]}
+    return _matrices([[row for row in side if row[1] in known] for side in rows], (source, target), len(number))
+
+
+def _matrices(
+    rows: list[list[tuple[int, int]]], graphs: tuple[Graph, Graph], n_columns: int
+) -> tuple[csr_matrix, csr_matrix]:
+    found = []
+    for side, graph in zip(rows, graphs, strict=True):
+        ends = np.array(side, dtype=np.int64).reshape(-1, 2)
+        ones = np.ones(len(ends), dtype=np.int32)
+        found.append(csr_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(graph.n_entities, max(n_columns, 1))))
+    return found[0], found[1]
