@@ -146,9 +146,10 @@ def decode(
         opinions = _remembered(units, state, voters, last)
     else:
         opinions = _anew(units, state, voters)
-    if without_links(task):
+    alone = without_links(task) and bool(giving_log_odds(voters))
+    if alone:
         opinions = judged_by_both(opinions, entities, voters, task, config)
-    return Decoded(entities, opinions, voters, config, alone=without_links(task))
+    return Decoded(entities, opinions, voters, config, alone)
 
 
 def _remembered(

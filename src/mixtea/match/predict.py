@@ -23,7 +23,6 @@ from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
 from mixtea.match.mapping import Mapping
-from mixtea.match.two_views import without_links
 from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
 
 ONCE = "one_to_one"  # the decoder that gives each target once
@@ -281,7 +280,7 @@ class Predictor:
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """([p, k], [p]): how often such candidates of validation links are right, and how likely a counterpart is."""
         task, free = self.task, self.free
-        if without_links(task):
+        if self.decoded.alone:
             return self._likelihoods_without_links(belief, silent)
         counts = (
             task.source.triple_counts()[free].repeat(target.shape[1]),

@@ -24,8 +24,8 @@ from mixtea.vote.voter import Voter
 
 SURE = 0.9  # by names and values alone
 SURE_SHARE = 0.85  # of the entities with a counterpart, typically, are sure so
+SEEN = 100  # sure pairs by which structure is half believed
 USUAL = 0.99  # of the best structural scores, which are all of likeness
-UNMATCHED = 1.3  # best pairs of entities without a counterpart, for one of those with one
 
 
 def without_links(task: Task) -> bool:
@@ -61,17 +61,26 @@ def log_odds(
     """Log-odds of a match for each pair of candidates.
 
     `said` are log-odds by names and values against a pair of which nothing is known, `joined` the score of structure.
-    A pair of two that are not sure has only such for rivals.
+    A pair of two that are not sure has only such for rivals. The fewer pairs are sure, the less structure counts.
     """
     best = (rank_of(source, said) == 0) & (rank_of(target, said) == 0)
     sure = best & (said - np.log(max(shape[1], 1)) > np.log(SURE / (1 - SURE)))
     links = np.stack([source[sure], target[sure]], axis=1)
-    n_open = max(1, shape[1] - len(links))
-    is_open = ~(np.isin(source, links[:, 0]) | np.isin(target, links[:, 1]))
     first = joined[rank_of(source, joined) == 0]
     usual = max(float(np.quantile(first, USUAL)), 1e-6) if len(first) else 1.0
     level = evidence.levels(source, target, np.clip(joined / usual, 0.0, 0.999), links, shape)
     odds = evidence.learned(level, source, target, links, shape).odds
-    matched = min(1.0, max(len(links), 1) / max(SURE_SHARE * min(shape), 1))
-    odds = -np.log(np.exp(-odds) + (1 / matched - 1) * UNMATCHED)
-    return said + odds[level] + np.where(is_open, 0.0, np.log(n_open / max(shape[1], 1)))
+    is_open = ~(np.isin(source, links[:, 0]) | np.isin(target, links[:, 1]))
+    alone, trusted = said - np.log(max(shape[1], 1)), len(links) / (len(links) + SEEN)
+    among_open, others = _left(len(links), shape), np.log(max(shape[1] - len(links), 1) / max(shape[1], 1))
+    return alone + trusted * (said + odds[level] + np.where(is_open, among_open, others) - alone)
+
+
+def _left(n_sure: int, shape: tuple[int, int]) -> float:
+    """What it says for a match that neither is sure: log P(a match is not sure) P(who is not sure has one), reversed.
+
+    Most matches are sure, so those that are left have names less alike; and the fewer are sure, the fewer there are.
+    """
+    n_matched = min(min(shape), n_sure / SURE_SHARE)
+    share = max((n_matched - n_sure) / max(shape[0] - n_sure, 1), 1e-3)
+    return float(np.log(share / (1 - SURE_SHARE)))

@@ -77,7 +77,7 @@ def _best_rival(line: np.ndarray, value: np.ndarray, counts: np.ndarray, n: int)
 def learned(
     level: np.ndarray, source: np.ndarray, target: np.ndarray, links: np.ndarray, shape: tuple[int, int]
 ) -> Table:
-    """The table behind links [p, 2] whose ends both have something to compare; typical without any.
+    """The table behind links [p, 2] whose ends both have something to compare.
 
     log odds(l) = log((T_l + prior) / (F_l + prior)): T_l of the links are at level l, and F_l of the other pairs of
     their sources, with entities that are open.

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
-from mixtea.data.names import entity_names, in_words, plain
+from mixtea.data.names import entity_names, in_words, is_no_thing, plain
 from mixtea.vote.kinds import shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
 
@@ -55,7 +55,8 @@ def side_names(graph: Graph) -> SideNames:
         code[place] = number.setdefault(text, len(number)) if text else -1
         first.setdefault(int(code[place]), raw)
     name = code[column.codes]
-    kept = name >= 0
+    words = np.array([is_no_thing(str(id)) for id in graph.ids])
+    kept = (name >= 0) & ~words[entity]
     pairs = np.unique(np.stack([entity[kept].astype(np.int64), name[kept]], axis=1), axis=0)
     shown = np.full(graph.n_entities, -1, dtype=np.int64)
     shown[entity[kept][::-1]] = name[kept][::-1]

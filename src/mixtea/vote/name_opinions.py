@@ -16,6 +16,7 @@ from mixtea.vote.name_index import NameIndex
 from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 
 SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
+HELPS = 0.01  # of the links, that a translation must find first beside those that names find
 SAME_NAME = 0.5  # from this likeness on, words in brackets tell entities apart
 EXAMPLES = 10.0  # by which words in brackets, or types, are taken to say what is typical
 BRACKETS, TYPES = (0.0, -1.5, 0.7), (0.0, -4.0, 0.3)  # typical: log-odds where one has none, they differ, are shared
@@ -53,7 +54,8 @@ class NameOpinions(LikenessOpinions):
         likeness = dict(zip(SHARES, map(self._less_by_kind, (self.index.likeness, *self._mixed(told))), strict=True))
         judged_by = self.links if len(self.links) else pairs
         hits = {share: _found_first(found, judged_by, self.shape[1]) for share, found in likeness.items()}
-        self.share = max(hits, key=lambda share: (hits[share], -share))
+        best = max(hits, key=lambda share: (hits[share], -share))
+        self.share = best if hits[best] - hits[0.0] >= max(FEWEST, HELPS * len(judged_by)) else 0.0
         return likeness[self.share]
 
     @cached_property
