@@ -25,6 +25,7 @@ from mixtea.vote.opinions import (
     believed,
     favourites,
     giving_log_odds,
+    parts_of,
     scales,
     settle,
     speaking,
@@ -89,6 +90,13 @@ class Decoded:
     def named(self) -> Tensor:
         """bool [candidates, voters]: who favours each."""
         return favourites(self.opinions.pairs, self.opinions.scores, self.voters)
+
+    @cached_property
+    def parts(self) -> dict[str, Tensor]:
+        """What each opinion adds to the total of each candidate, divided by the temperature; NaN where it has none."""
+        held = self.opinions
+        found = parts_of(held.scores, scales(self.voters, held.weights), giving_log_odds(self.voters))
+        return {name: part / self.config.sinkhorn_temperature for name, part in found.items()}
 
     @cached_property
     def n_speaking(self) -> Tensor:

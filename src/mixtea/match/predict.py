@@ -67,8 +67,9 @@ class Predictor:
         decided, is_free = self.with_decoder(ONCE)._decided(once=True)
         held = self.decoded.opinions.scores
         scores = {name: self._looked_up(found.target, s, np.nan).cpu().numpy() for name, s in held.items()}
-        names = self.config.deciding_voters
-        return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free)
+        names, first = self.config.deciding_voters, torch.from_numpy(decided.target[:, :1]).to(found.target.device)
+        parts = self._parts(torch.cat([first, found.target[:, :1]], dim=1))
+        return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free, parts)
 
     def candidates(self, k: int) -> Candidates:
         """The k best of all targets for every source without a training link."""
@@ -79,8 +80,15 @@ class Predictor:
     def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
         """A decision about every source without a given link; `once` gives a target to one source only."""
         found, is_free = self._decided(once)
-        names = self.config.deciding_voters
-        return decided_mapping(self.task, names, self.free, found, is_free, abstain=abstain, with_given=with_given)
+        names, first = self.config.deciding_voters, torch.from_numpy(found.target[:, :1]).to(self.rows.device)
+        parts = {name: part[:, 0] for name, part in self._parts(first).items()}
+        return decided_mapping(
+            self.task, names, self.free, found, is_free, parts, abstain=abstain, with_given=with_given
+        )
+
+    def _parts(self, target: Tensor) -> dict[str, np.ndarray]:
+        """[p, k] an opinion: what it adds to the score of these targets, in units of the temperature."""
+        return {name: self._looked_up(target, part, np.nan).cpu().numpy() for name, part in self.decoded.parts.items()}
 
     def scores(self, links: np.ndarray, first: Candidates | None = None) -> dict[str, float]:
         """Hit@k and MRR of links [p, 2] both ways, and how far the probabilities of their mappings can be trusted.

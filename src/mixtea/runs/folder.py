@@ -167,8 +167,9 @@ def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
         path = folder / "graphs.safetensors"
         task = checks.check_task(about, words, read_arrays(path, checks.graph_forms(array_forms(path))))
     n_voters, real = len(config.deciding_voters), checks.real(config)
-    with named(folder / "mapping.safetensors"):
-        mapping = read_arrays(folder / "mapping.safetensors", mapping_forms(real, n_voters, task))
+    path = folder / "mapping.safetensors"
+    with named(path):
+        mapping = read_arrays(path, mapping_forms(list(array_forms(path)), real, n_voters, task))
     path = folder / "candidates.safetensors"
     with named(path):
         candidates = read_arrays(path, candidate_forms(list(array_forms(path)), config, real))
