@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places, without
 from mixtea.compute.similarity import fast_products, unit
-from mixtea.config import Config
+from mixtea.config import STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.match.decoders import decide
@@ -31,6 +31,7 @@ from mixtea.vote.opinions import (
     speaking,
     total_score,
 )
+from mixtea.vote.registry import voter_named
 from mixtea.vote.vectors import OPINION
 from mixtea.vote.voter import AFTER, Belief, Voter, VotingState
 
@@ -126,6 +127,19 @@ def check_deciding(voters: Sequence[Voter], config: Config) -> None:
             f"{', '.join(others)} did not vote in this training, so there is nothing to decode. "
             "Name voters of the run, or train with them: --set voters=..."
         )
+
+
+def deciding_alone(config: Config, last: StoredOpinions | None) -> dict[str, tuple[str, ...]]:
+    """Who decides together and alone: all, structure, and each voter that finds entities alike by what is said of them.
+
+    Empty where none of the latter has spoken, as the stored opinions tell.
+    """
+    voters, held = config.deciding_voters, {} if last is None else last.scores
+    alike = [name for name in voters if name in held and name not in STRUCTURE and not np.isnan(held[name]).all()]
+    alike = [name for name in alike if voter_named(name).log_odds]
+    seeing = tuple(name for name in voters if name in STRUCTURE)
+    alone = {"structure": seeing} if set(seeing) - {"agreement"} else {}  # which only judges what others think
+    return {"all": voters} | alone | {name: (name,) for name in alike} if alike else {}
 
 
 @torch.no_grad()

@@ -23,7 +23,8 @@ from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
 from mixtea.match.mapping import Mapping
-from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
+from mixtea.match.ranked_links import RankedLinks
+from mixtea.measure.metrics import both_directions
 
 ONCE = "one_to_one"  # the decoder that gives each target once
 
@@ -95,19 +96,26 @@ class Predictor:
 
         `first` are the candidates of these settings, where they are known already.
         """
-        n_source = self.task.source.n_entities
-        joint = torch.from_numpy(links + np.array([0, n_source])).to(self.vectors.device)
+        joint = self._joint(links)
         if self.config.only_student_decodes:
-            everything = n_source if self.config.candidates == "all" else None
+            everything = self.task.source.n_entities if self.config.candidates == "all" else None
             found = both_directions(self.vectors, joint, everything, mib=self.config.block_mib)
         else:
-            found = self._decoded_scores(joint)
+            found = RankedLinks(self.decoded, self.task, joint).scores()
         candidates = first or self.candidates(1)
         asked = np.isin(self.free, links[:, 0])
         if not asked.any():
             return found
         right = self._among(links, self.free[asked], candidates.target_index[asked, 0])
         return found | dict(trust(candidates.probability[asked, 0], right))
+
+    def first_hits(self, links: np.ndarray) -> np.ndarray:
+        """[p]: how likely each of the links [p, 2] is the first of its source, ties in expectation."""
+        return RankedLinks(self.decoded, self.task, self._joint(links)).first_hits()
+
+    def _joint(self, links: np.ndarray) -> Tensor:
+        """Links by joint numbers, targets after all sources."""
+        return torch.from_numpy(links + np.array([0, self.task.source.n_entities])).to(self.vectors.device)
 
     def _decided(self, once: bool) -> tuple[Ranked, np.ndarray]:
         """The two best of each source, and whether the first is free for it; `once` gives a target to one source."""
@@ -319,26 +327,3 @@ class Predictor:
         """bool: whether each pair is one of the links."""
         m = self.task.target.n_entities
         return np.isin(source * m + target, links[:, 0] * m + links[:, 1])
-
-    def _decoded_scores(self, joint: Tensor) -> dict[str, float]:
-        """The metrics of a decoder's ranking. A training link is given, so it is right; others of its ends are not."""
-        decoded, n_source = self.decoded, self.task.source.n_entities
-        stand = decoded.entities.place_of[joint]
-        both = (stand >= 0).all(1)
-        if decoded.config.candidates == "all":
-            kept = [torch.arange(n, device=joint.device) for n in decoded.entities.shape]
-        else:
-            kept = [torch.unique(stand[both, side]) for side in (0, 1)]
-        given = {tuple(pair) for pair in self.task.train.tolist()}
-        right = sum((s, t - n_source) in given for s, t in joint[~both].tolist()) / len(joint)
-        if not both.any():
-            return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
-        pairs, ranking = decoded.among(*kept)
-        new = torch.stack([torch.searchsorted(kept[side], stand[both, side]) for side in (0, 1)], dim=1)
-        order = torch.argsort(pairs.target * len(kept[0]) + pairs.source)
-        turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
-        found = sparse_ranking_metrics(pairs, ranking, new)
-        back = sparse_ranking_metrics(turned, ranking[order], new.flip(1))
-        found |= {f"backward_{name}": value for name, value in back.items()}
-        share = int(both.sum()) / len(joint)
-        return {name: value * share + right for name, value in found.items()}

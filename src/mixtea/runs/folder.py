@@ -25,6 +25,7 @@ from mixtea.data.checks import check_finite, is_numbers
 from mixtea.data.task import Task
 from mixtea.errors import RunError, shorten
 from mixtea.match.answers import Answers
+from mixtea.measure.by_evidence import without_table
 from mixtea.runs import checks
 from mixtea.runs.answers import candidate_arrays, candidate_forms, check_answers, mapping_arrays, mapping_forms
 from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
@@ -178,6 +179,7 @@ def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
         metrics = read_json(folder / "metrics.json")
         if not is_numbers(metrics):
             raise ValueError("a metric is no number")
+        without_table(metrics)
     return Conclusions(task, config, answers, metrics, about)
 
 
