@@ -71,7 +71,8 @@ def test_examples_are_drawn_alike_for_a_seed_and_sorted_by_probability():
 
 
 def test_an_example_in_words(candidates):
-    first, second, _, last = findings.examples(candidates, np.arange(4), links((1, 1), (2, 2), (2, 4)))
+    known = links((1, 1), (2, 2), (2, 4))
+    first, second, _, last = (findings.example(candidates, row, known) for row in range(4))
     assert first == {
         "source": Name("s1"), "target": Name("t1"), "probability": 0.9, "runner_up": (Name("t2"), 0.05), "right": True,
         "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [Name("t1")],

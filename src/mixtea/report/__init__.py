@@ -94,5 +94,6 @@ def _examples(aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: 
     }
     why = Why(aligner)
     return {
-        name: [findings.example(candidates, row, known) | why(row) for row in which] for name, which in chosen.items()
+        name: [findings.example(candidates, row, known) | why(row) for row in which.tolist()]
+        for name, which in chosen.items()
     }

@@ -91,10 +91,17 @@ def mapping_forms(names: Sequence[str], real: str, n_voters: int, task: Task) ->
     return forms | {"voters": ("U8", (None, k, -(-n_voters // 8))), "flags": ("U8", (None, k, 1))}
 
 
+def check_numbers(arrays: Arrays, task: Task) -> None:
+    """ValueError unless the arrays of one of the two files are of one length, of targets that there are, of numbers."""
+    check_lengths(arrays)
+    check_within(arrays["target"], task.target.n_entities, "a candidate's target")
+    for name, values in arrays.items():
+        if values.dtype.kind == "f":
+            check_finite(name, values, LARGEST, or_nan=name.startswith((PREFIX, PART)))
+
+
 def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Config) -> Answers:
-    """Answers from arrays of the right forms, whoever wrote them; ValueError if they are not about this task."""
-    check_lengths(candidates)
-    check_lengths(mapping)
+    """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
     free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
     p, k = len(free), min(STORED, task.target.n_entities)
     ranks = np.tile(np.arange(1, k + 1), p)
@@ -102,13 +109,7 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
         raise ValueError("the answers are not about the sources without a training link")
     if not np.array_equal(candidates["rank"], ranks):
         raise ValueError("the candidates are not ranked from 1 on")
-    for arrays in (candidates, mapping):
-        check_within(arrays["target"], task.target.n_entities, "a candidate's target")
     check_within(candidates["decision"], len(DECISIONS), "a decision")
-    for arrays in (candidates, mapping):
-        for name, values in arrays.items():
-            if values.dtype.kind == "f":
-                check_finite(name, values, LARGEST, or_nan=name.startswith((PREFIX, PART)))
     for arrays, names in (
         (candidates, ("likelihood", "probability")),
         (mapping, ("likelihood", "counterpart", "counterpart_of_candidates")),
