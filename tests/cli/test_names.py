@@ -93,7 +93,8 @@ def test_a_run_without_links_says_so_wherever_it_goes(files, tmp_path, mixtea, u
     assert code == 0, err
     assert "voters: forward, backward, propagation, agreement, names (of 5 source and 5 target entities)" in err
     assert "No links were given: learning began from names" in " ".join(out.split()) and "names alone" in out
-    assert "No links were given: learning began from names" in " ".join(mixtea("score", run)[1].split())
+    scored = mixtea("score", run)
+    assert "No links were given: learning began from names" in " ".join(scored[1].split()), scored[2]
     assert json.loads(mixtea("score", run, "--json")[1])["links_from"] == "names"
     assert "links from names" in repr(MixTEA.load(run))
     for option, name in (("--out", "m.sssom.tsv"), ("--out", "m.rdf"), ("--relations", "r.ttl")):
