@@ -24,17 +24,19 @@ from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device, describe_device
 from mixtea.compute.memory import enough_memory
 from mixtea.config import Config
+from mixtea.data.equal_names import linked_by_name
 from mixtea.data.task import PathOrStr, Task
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
 from mixtea.match.answers import STORED, Answers, linked_ids
 from mixtea.match.candidates import Candidates
-from mixtea.match.decode import StoredOpinions, check_deciding, stored_opinions
-from mixtea.match.explain import explained
+from mixtea.match.decode import StoredOpinions, check_deciding, deciding_alone, stored_opinions
+from mixtea.match.explain import Explainer
 from mixtea.match.mapping import Mapping
 from mixtea.match.predict import Predictor
 from mixtea.match.relations import MIN_SCORE, Relations, relations_of
+from mixtea.measure.by_evidence import as_numbers, evidence_table, no_table, without_table
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import Run, read_run, write_run
@@ -79,13 +81,16 @@ class MixTEA:
 
     `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
     After `fit`: `history_` (a data frame, a row an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`,
-    `metrics_`, `trace_` (who voted for what at which epochs), `lowered_` (by how much the learning rate had to be).
+    `metrics_`, `trace_` (who voted for what at which epochs), `lowered_` (by how much the learning rate had to be),
+    `misleading_` (by voter, the share of the links for which what it compares tells nothing). After `train` also
+    `by_evidence_`: the table of `score_by_evidence` for the test links.
     """
 
     def __init__(self, preset: str = "best", **settings: Any) -> None:
         self.preset, self.settings = preset, settings
         self.config = Config.preset(preset, **settings)
         self.metrics_: dict[str, float] = {}
+        self.by_evidence_ = no_table()
         self._vectors: Tensor | None = None
 
     def __repr__(self) -> str:
@@ -104,7 +109,7 @@ class MixTEA:
         settings = (self.settings if preset == self.preset else {}) | params
         self.config = Config.preset(preset, **settings)
         self.preset, self.settings = preset, settings
-        self.metrics_ = {}  # of other settings
+        self.metrics_, self.by_evidence_ = {}, no_table()  # of other settings
         return self
 
     def fit(
@@ -149,6 +154,7 @@ class MixTEA:
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_, self.lowered_ = trained.seconds, {}, trained.lowered
+        self.by_evidence_, self.misleading_ = no_table(), trained.misleading
         if trained.lost is not None:
             raise trained.lost
         return self
@@ -255,7 +261,12 @@ class MixTEA:
         """
         self._check_fitted()
         pair = self._indices(np.array([[source, target]], dtype=object))[0]
-        return explained(self.answers_, self._fitted, self._packages, int(pair[0]), int(pair[1]))
+        return self.explainer()(int(pair[0]), int(pair[1]))
+
+    def explainer(self) -> Explainer:
+        """The same of many pairs, by numbers in their own graphs: `explainer()(source, target)`."""
+        self._check_fitted()
+        return Explainer(self.answers_, self._fitted, self._packages)
 
     def score_mapping(
         self, links: Any = None, *, complete: bool = False, one_to_many: bool = False, abstain: bool = True
@@ -288,6 +299,25 @@ class MixTEA:
         config = self._decoding(decoder, voters)
         first = self.answers_.candidates(1) if config == self._trained_config() else None
         return self._predictor(config).scores(self._links(links), first)
+
+    @_reproducibly
+    def score_by_evidence(self, links: Any = None) -> pd.DataFrame:
+        """Hit@1 of links [p, 2] (the test links unless given) by all voters, by structure alone, by names alone, ...
+
+        A row for each who decides: all, structure (the voters that see nothing but triples and links), and each voter
+        that finds entities alike by what is said of them. Columns: hits@1 over all the links, over those whose names
+        are equal and over the others, and how many links these are. All rows are of this one run, in which structure
+        has learned from what the others found. Without anyone who speaks beside structure there is no row.
+        """
+        config, links = self._trained_config(), self._links(links)
+        deciding = deciding_alone(config, self._last)
+        if not deciding:
+            return no_table()
+        hits = {
+            name: self._predictor(config.replace(decode_voters=voters)).first_hits(links)
+            for name, voters in deciding.items()
+        }
+        return evidence_table(hits, linked_by_name(self.task_.source, self.task_.target, links))
 
     def _links(self, links: Any) -> np.ndarray:
         """Links to score as pairs of indices: the test links, or given ones, by index or by id."""
@@ -345,13 +375,14 @@ class MixTEA:
             "stopped_because": self.stopped_because_,
             "approximations": self._fitted.approximations(),
             "learning_rate_lowered": self.lowered_,
+            "misleading": self.misleading_,
             "voter_weights": self._last.weights if self._last is not None else {},
             "voter_packages": self._packages,
             "versions": versions(),
         }
         run = Run(
             self.task_, self._trained_config(), weights, self._records, self._trace, opinion_arrays(self._last),
-            self.answers_, self.metrics_, about, pages or {},
+            self.answers_, self.metrics_ | as_numbers(self.by_evidence_), about, pages or {},
         )  # fmt: skip
         write_run(run, Path(folder), overwrite=overwrite)
 
@@ -363,7 +394,8 @@ class MixTEA:
         aligner.preset = run.about.get("preset", "paper")
         usual = Config.preset(aligner.preset).to_dict()
         aligner.settings = {k: v for k, v in run.config.to_dict().items() if v != usual[k]}
-        aligner.config, aligner.metrics_ = run.config, run.metrics
+        aligner.config = run.config
+        aligner.metrics_, aligner.by_evidence_ = without_table(run.metrics)
         place = choose_device(device or ("auto" if run.config.device.startswith("cuda") else run.config.device))
         dtype = getattr(torch, run.config.precision)
         structure = build_structure(run.task.source, run.task.target, run.config).to(place, dtype)
@@ -379,6 +411,7 @@ class MixTEA:
         aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
         aligner.seconds_, aligner.lowered_ = run.about["seconds"], run.about.get("learning_rate_lowered", {})
+        aligner.misleading_ = run.about.get("misleading", {})
         return aligner
 
     def _learned(self) -> tuple[Task, dict[str, Tensor]]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
+FROM_NAMES = "No links were given: learning began from names"
 LONGEST_LABEL = 160  # characters of a label that people are shown
 
 # What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape

@@ -208,6 +208,7 @@ class _Training:
     def run(self, every: float, board: TensorBoard) -> MixTEA:
         """Train, score the test links, write the run; of several processes the first one writes."""
         from mixtea.aligner import MixTEA
+        from mixtea.vote.speaking import misleading_lines
 
         watch = self.watch
         watch.says(f"{self.start.task!r}")
@@ -219,6 +220,8 @@ class _Training:
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
         watch.says(f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
+        for line in misleading_lines(aligner.misleading_):
+            watch.says(line)
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
                 self._finish(aligner, old)
@@ -244,12 +247,15 @@ class _Training:
     def _introduce(self, aligner: MixTEA) -> None:
         """Say what is trained on what, and what may be wrong with it."""
         from mixtea.compute.device import choose_device, describe_device
+        from mixtea.vote.council import voters_of
+        from mixtea.vote.speaking import who_speaks
 
         config = aligner.config
         place = describe_device(choose_device(config.device))
         self.watch.says(f"training on {place}, preset {self.start.preset}, seed {config.seed}")
         if config.approximations():
             self.watch.says(f"approximate: {', '.join(assignments(config.approximations()))}")
+        self.watch.says(who_speaks(voters_of(self.start.task, config, config.voters)))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)
 
@@ -309,6 +315,7 @@ class _Training:
         if len(self.start.task.test):
             try:
                 aligner.metrics_ = aligner.score(self.start.task.test)
+                aligner.by_evidence_ = aligner.score_by_evidence(self.start.task.test)
             except Exception as error:  # what was learned is worth more than its score
                 if not (isinstance(error, MixTEAError) or is_full_memory(error)):
                     raise

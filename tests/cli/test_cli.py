@@ -30,7 +30,7 @@ def trained(tmp_path_factory):
     """What `mixtea fit` with these settings leaves, made once."""
     place = tmp_path_factory.mktemp("trained")
     aligner = MixTEA(max_epochs=2, propagation_rounds=1, device="cpu").fit(load_task(write(place, benchmark_files())))
-    aligner.metrics_ = aligner.score()
+    aligner.metrics_, aligner.by_evidence_ = aligner.score(), aligner.score_by_evidence()
     aligner.save(place / "run", pages={"report.html": make_report(aligner)})
     return place / "run"
 
@@ -289,10 +289,43 @@ def test_score_of_other_links_and_as_json(run, tmp_path, mixtea):
     assert code == 2 and "bad.tsv: 1 problem" in err and out == ""
 
 
+def test_score_tells_who_finds_which_links(run, tmp_path, mixtea):
+    code, out, err = mixtea("score", run)
+    shown = " ".join(out.split())
+    assert code == 0 and "computed anew" not in err
+    for words in (
+        "all links (2)",
+        "equal names (2)",
+        "other names (0)",
+        "structure alone",
+        "names alone",
+        "in one run",
+    ):
+        assert words in shown
+    stored, anew = (
+        json.loads(mixtea("score", run, "--json", *more)[1])["by_evidence"] for more in ((), ("--decoder", "sinkhorn"))
+    )
+    assert stored == anew and set(stored) == {"all", "structure", "names"}
+    assert stored["names"]["links"] == 2 and stored["names"]["other_names/hits@1"] is None
+    assert "by_evidence/all/hits@1" not in json.loads(mixtea("score", run, "--json")[1])
+    code, out, _ = mixtea("score", run, "--voters", "forward,backward")
+    assert code == 0 and "alone" not in out.replace("the student alone", "") and "by evidence" not in out
+
+
 def test_predictions_have_a_header_and_k_rows_a_source(run, tmp_path, mixtea):
     assert mixtea("predict", run, "--out", tmp_path / "deep" / "p.tsv", "--k", "3")[0] == 0
     frame = pd.read_csv(tmp_path / "deep" / "p.tsv", sep="\t")
-    assert frame.columns.tolist() == ["source", "target", "rank", "score", "probability", "voters", "decision"]
+    assert frame.columns.tolist() == [
+        "source",
+        "target",
+        "rank",
+        "score",
+        "probability",
+        "voters",
+        "decision",
+        "evidence",
+    ]
+    assert (frame["evidence"].notna() == (frame["decision"] == "mapped")).all()
     assert frame.groupby("source").size().tolist() == [3, 3, 3]
 
 

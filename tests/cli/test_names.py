@@ -7,6 +7,7 @@ import json
 import pytest
 from conftest import SMALL_BEST, SOURCE, TARGET, benchmark_files, rings_files, write
 
+from mixtea import MixTEA
 from mixtea.runs.folder import read_run
 
 
@@ -81,3 +82,37 @@ def test_links_and_names_exclude_each_other(files, mixtea):
     assert code == 2 and "Links are given, or found by names" in err
     code, _, err = mixtea("inspect", *given)
     assert code == 2 and "Without known links: --links-from names." in err
+
+
+def test_a_run_without_links_says_so_wherever_it_goes(files, tmp_path, mixtea, undrawn):
+    write(files, {"test.tsv": "a\tA\nb\tB\n"})
+    graphs = ("--source", files / "s.tsv", "--target", files / "t.tsv", "--test-links", files / "test.tsv")
+    settings = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
+    run = tmp_path / "run"
+    code, out, err = mixtea("fit", *graphs, "--links-from", "names", *settings, "--out", run)
+    assert code == 0, err
+    assert "voters: forward, backward, propagation, agreement, names (of 5 source and 5 target entities)" in err
+    assert "No links were given: learning began from names" in " ".join(out.split()) and "names alone" in out
+    scored = mixtea("score", run)
+    assert "No links were given: learning began from names" in " ".join(scored[1].split()), scored[2]
+    assert json.loads(mixtea("score", run, "--json")[1])["links_from"] == "names"
+    assert "links from names" in repr(MixTEA.load(run))
+    for option, name in (("--out", "m.sssom.tsv"), ("--out", "m.rdf"), ("--relations", "r.ttl")):
+        assert mixtea("export", run, option, tmp_path / name, "--every", "--min-score", "0")[0] == 0
+        assert "No links were given: learning began from names." in (tmp_path / name).read_text()
+
+
+def test_names_that_mislead_are_told_of(tmp_path, mixtea, undrawn):
+    """Every entity of the source has another one's name."""
+    n = 30
+    words = [f"{a}{b}n{c}" for a in ("Kar", "Lum", "Vet") for b in "aeiou" for c in ("ab", "eg")]
+    write(tmp_path, {
+        "ns.tsv": "".join(f"s{i}\t{words[i]}\n" for i in range(n)),
+        "nt.tsv": "".join(f"t{(i + 7) % n}\t{words[i]}\n" for i in range(n)),
+    })  # fmt: skip
+    folder = write(tmp_path / "f", rings_files())
+    options = ("--names-source", tmp_path / "ns.tsv", "--names-target", tmp_path / "nt.tsv")
+    settings = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
+    code, _, err = mixtea("fit", folder, *options, *settings, "--out", tmp_path / "run")
+    assert code == 0 and "names tell nothing for about " in err
+    assert MixTEA.load(tmp_path / "run").misleading_["names"] > 0.05

@@ -11,7 +11,7 @@ from conftest import make_graph
 
 from mixtea import Task
 from mixtea.data.entity_table import Attributes
-from mixtea.data.equal_names import equal_names
+from mixtea.data.equal_names import equal_names, linked_by_name
 from mixtea.data.labels import TRANSLATED, Labels
 from mixtea.data.name_summary import text_lines
 from mixtea.data.summary import doubts, summary
@@ -92,3 +92,11 @@ def test_without_links_the_names_are_what_there_is(task):
     found = doubts(replace(task, train=task.valid, links_from="names"))
     assert found[-1] == "no links are read: 3 pairs of equal names are what learning can begin with"
     assert not any("train links" in doubt for doubt in found)
+
+
+def test_links_between_entities_of_one_name():
+    source = called({0: ["Ang Lee (director)", "李安"], 1: ["Twins"], 2: ["Twins"], 3: ["..."]}, 5)
+    target = called({0: ["ANG LEE"], 1: ["Twins", "Ang Lee"], 3: ["..."]}, 5)
+    links = np.array([[0, 0], [0, 1], [1, 1], [2, 1], [1, 0], [3, 3], [4, 4]])
+    assert linked_by_name(source, target, links).tolist() == [True, True, True, True, False, False, False]
+    assert linked_by_name(source, target, links[:0]).tolist() == []

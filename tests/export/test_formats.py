@@ -6,6 +6,7 @@ import csv
 import datetime
 import io
 import logging
+from dataclasses import replace
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ import sssom_pydantic
 
 from mixtea.errors import ConfigError, RunError
 from mixtea.export.about import UNSPECIFIED, About
+from mixtea.export.justification import justifications, shared_justification
 from mixtea.export.mapping import WRITERS, write_mapping
 
 DB, YAGO = "http://dbpedia.org/resource/", "http://yago/"
@@ -24,7 +26,7 @@ ABOUT = About(
     date=datetime.date(2026, 1, 31), tool_version="0.1", source_name="https://dbpedia.org/", target_name="YAGO 3",
 )  # fmt: skip
 ROWS = [
-    (f"{DB}France", "France", 0.912345678, "Gaul", 0.05, "forward+backward", False),
+    (f"{DB}France", "France", 0.912345678, "Gaul", 0.05, "forward+backward", False, "names=+9.1 vectors=-0.5"),
     (f"{DB}Spain", 'Es"pa\tña\n', 1.0, None, None, "", True),
     (f"{DB}Atlantis", None, 0.75, "Gaul", 0.25, "propagation", False),
     ("_:b0", "Gaul", 0.5, "France", 0.1, "forward", False),
@@ -65,7 +67,7 @@ def test_sssom_says_all_there_is(mapping, write):
     ]
     structural, unspecified = "semapv:StructuralMatching", "semapv:UnspecifiedMatching"
     assert rows == [
-        ("dbr:France", "France, the country", "skos:exactMatch", "target:France", "=1+1", structural),
+        ("dbr:France", "France, the country", "skos:exactMatch", "target:France", "=1+1", "semapv:LexicalMatching"),
         ("dbr:Spain", None, "skos:exactMatch", "target:Es%22pa%09%C3%B1a%0A", 'Es"pa ña', unspecified),
         ("dbr:Atlantis", None, "skos:exactMatch", "sssom:NoTermFound", None, structural),
     ]  # the reader strips what people read, the identifiers are exact
@@ -76,6 +78,7 @@ def test_sssom_says_all_there_is(mapping, write):
     assert [m.mapping_date for m in mappings] == [ABOUT.date, None, ABOUT.date]
     extras = [{name: slot.value for name, slot in (m.extensions or {}).items()} for m in mappings]
     assert extras[1] == {} and extras[2]["ext_voters"] == "propagation"
+    assert extras[0]["ext_evidence"] == "names=+9.1 vectors=-0.5"
     assert extras[0]["ext_runner_up"].curie == "target:Gaul" and extras[0]["ext_runner_up_probability"] == 0.05
     assert converter.expand_reference(mappings[0].subject_source) == "https://dbpedia.org/"
     assert converter.expand_reference(mappings[2].object_source) == "https://example.org/links#mixtea/graph/YAGO%203"
@@ -142,6 +145,45 @@ def test_prefixes_are_the_longest_known_or_made_up(make_mapping, write):
     assert [m.object.curie for m in mappings] == ["ns3:1", "ns4:b/", "no:z:é"]
     assert [tuple(map(converter.expand_reference, (m.subject, m.object))) for m in mappings] == rows
     assert '#  "no": http://b/2/\n' in path.read_text() and "unused" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "evidence, by_structure, shared",
+    [
+        ("vectors=+9.0 agreement=+1.0 names=-3.0", "semapv:StructuralMatching", "semapv:StructuralMatching"),
+        ("names=+3.0 vectors=-9.0", "semapv:LexicalMatching", "semapv:CompositeMatching"),
+        ("vectors=+9.0 attributes=+0.1", "semapv:CompositeMatching", "semapv:CompositeMatching"),
+        ("descriptions=+0.1", "semapv:CompositeMatching", "semapv:CompositeMatching"),
+    ],
+)
+def test_how_mappings_were_found(evidence, by_structure, shared, make_mapping):
+    rows = make_mapping(
+        [("a", "b", 0.5, None, None, "", False, evidence), ("c", "d"), ("e", "f", 1, None, None, "", True)]
+    )
+    assert justifications(rows.frame, About())[:2] == [by_structure, "semapv:StructuralMatching"]
+    assert shared_justification(rows.frame, About()) == shared
+    assert set(justifications(rows.frame, About(justification="semapv:MappingReview"))) == {"semapv:MappingReview"}
+    assert shared_justification(rows.frame[2:], About()) == "semapv:StructuralMatching"
+
+
+NO_LINKS = "No links were given: learning began from names."
+
+
+def test_files_say_that_no_links_were_given(make_mapping, tmp_path, readers):
+    mapping = replace(make_mapping([("http://a/x", "http://b/y")]), links_from="names").above(0.1).predicted()
+    for ending in WRITERS:
+        for links_from in ("names", "given"):
+            path = tmp_path / f"{links_from}{ending}"
+            write_mapping(replace(mapping, links_from=links_from), path, About(title="Two"))
+            assert readers[ending](path) == [("http://a/x", "http://b/y")]
+            if ending != ".tsv":  # a file of links, with nothing else in it
+                assert (NO_LINKS.encode() in path.read_bytes()) == (links_from == "names")
+    *_, found, errors = sssom_pydantic.read(tmp_path / "names.sssom.tsv", return_errors=True)
+    assert found.description == NO_LINKS and errors == []
+    graph = rdflib.Graph().parse(tmp_path / "names.rdf", format="xml")
+    assert [str(text) for text in graph.objects(None, rdflib.DCTERMS.description)] == [NO_LINKS]
+    assert pq.read_schema(tmp_path / "names.parquet").metadata[b"mapping_set_description"].decode() == NO_LINKS
+    assert About(description="Mine.").described("names").description == f"Mine. {NO_LINKS}"
 
 
 @pytest.mark.parametrize("name", ["m.nt", "m.ttl"])

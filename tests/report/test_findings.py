@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from conftest import make_graph
 
-from mixtea.config import Config
+from mixtea.config import STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.match.calibration import reliability
 from mixtea.match.candidates import Candidates
@@ -28,7 +28,7 @@ def candidates():
     found = np.array([[1, 2], [3, 2], [3, 0], [0, 5]])
     probability = np.array([[0.9, 0.05], [0.55, 0.4], [0.45, 0.5], [0.0, 0.0]])
     bits = np.array([[15, 0], [5, 0], [2, 8], [0, 0]])
-    voters, names = (bits[..., None] >> np.arange(4) & 1).astype(bool), Config.preset("best").voters
+    voters, names = (bits[..., None] >> np.arange(4) & 1).astype(bool), STRUCTURE
     return Candidates(source, target, np.arange(1, 5), found, probability, probability, voters, np.ones(4), names)
 
 
@@ -71,7 +71,8 @@ def test_examples_are_drawn_alike_for_a_seed_and_sorted_by_probability():
 
 
 def test_an_example_in_words(candidates):
-    first, second, _, last = findings.examples(candidates, np.arange(4), links((1, 1), (2, 2), (2, 4)))
+    known = links((1, 1), (2, 2), (2, 4))
+    first, second, _, last = (findings.example(candidates, row, known) for row in range(4))
     assert first == {
         "source": Name("s1"), "target": Name("t1"), "probability": 0.9, "runner_up": (Name("t2"), 0.05), "right": True,
         "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [Name("t1")],

@@ -25,7 +25,7 @@ TIMED = {"run.json", "report.html"}
 @pytest.fixture
 def fitted_tiny(tiny):
     aligner = MixTEA(**SHORT).fit(tiny)
-    aligner.metrics_ = aligner.score()
+    aligner.metrics_, aligner.by_evidence_ = aligner.score(), aligner.score_by_evidence()
     return aligner
 
 

@@ -12,12 +12,13 @@ from rich.console import Console
 
 from mixtea.cli import options
 from mixtea.cli.answering import answering
-from mixtea.cli.tables import score_table
+from mixtea.cli.tables import evidence_table, score_table
 from mixtea.data.links import check_links, read_links
 from mixtea.data.safe.limits import applied, in_force
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.curve import write_curve
+from mixtea.measure.by_evidence import as_objects
 from mixtea.runs.stored import StoredRun
 from mixtea.text import METRICS
 
@@ -40,7 +41,9 @@ def score(
 ) -> None:
     """Hit@1/5/10 and MRR in both directions, ties in expectation, and how far the probabilities can be trusted.
 
-    Then precision, recall and F1 of the one-to-one mapping, which `mixtea export` writes unless told otherwise.
+    Then precision, recall and F1 of the one-to-one mapping, which `mixtea export` writes unless told otherwise. Where
+    names or the like speak beside structure: Hit@1 by all voters, by structure alone and by each of them alone, over
+    links whose names are equal and over the others.
 
     Examples:
 
@@ -61,11 +64,11 @@ def score(
     if isinstance(aligner, StoredRun) and not aligner.metrics_.keys() >= NEEDED:
         aligner = answering(run, {"scores": True}, device)
     if isinstance(aligner, StoredRun):
-        found = aligner.metrics_
+        found, table = aligner.metrics_, aligner.by_evidence_
     else:
         own = {"candidates": candidates, "decoder": decoder, "decode_voters": voters and tuple(voters.split(","))}
         aligner.config = aligner.config.replace(**{name: value for name, value in own.items() if value})
-        found = aligner.score(scored)
+        found, table = aligner.score(scored), aligner.score_by_evidence(scored)
     found = found | aligner.score_mapping(scored, complete=complete)
     if curve is not None:
         write_curve(aligner.threshold_curve(scored, complete=complete), curve)
@@ -73,9 +76,13 @@ def score(
     if learned:
         typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)
     if as_json:
-        typer.echo(json.dumps(found | {"links": len(scored), "trained_on": learned}, indent=1))
-    else:
-        Console().print(score_table(found, len(scored), title, aligner.config))
+        more = {"links": len(scored), "trained_on": learned, "links_from": task.links_from}
+        typer.echo(json.dumps(found | more | {"by_evidence": as_objects(table)}, indent=1))
+        return
+    console = Console()
+    console.print(score_table(found, len(scored), title, aligner.config, task.links_from))
+    if len(table):
+        console.print(evidence_table(table))
 
 
 def _read(links: Path, task: Task, limit: options.Words) -> np.ndarray:

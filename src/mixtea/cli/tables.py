@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any
 
+import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
@@ -13,7 +14,8 @@ from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
 from mixtea.fields import assignments
-from mixtea.text import LONGEST_LABEL, METRICS, decoded_by, visible
+from mixtea.measure.by_evidence import HITS, LINKS, NOTE, PARTS, deciders
+from mixtea.text import FROM_NAMES, LONGEST_LABEL, METRICS, decoded_by, visible
 
 SIDES = ("source", "target")
 LONGEST_TEXT = 4096  # characters, of titles and of paths
@@ -29,14 +31,17 @@ def approximate_label(config: Config) -> str:
     return ", ".join(assignments(config.approximations()))
 
 
-def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config) -> Table:
+def score_table(
+    scores: Mapping[str, float], n_links: int, title: str, config: Config, links_from: str = "given"
+) -> Table:
     unlinked = "" if config.only_student_decodes else "unlinked "
     pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
     decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(config.deciding_voters)}"
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
-    table = Table(title=text(caption), title_justify="left", caption=_trust(scores), caption_justify="left")
+    said = "; ".join([*_trust(scores), *([] if links_from == "given" else [FROM_NAMES])])
+    table = Table(title=text(caption), title_justify="left", caption=said or None, caption_justify="left")
     table.add_column("direction")
     for name in METRICS.values():
         table.add_column(name, justify="right")
@@ -45,7 +50,19 @@ def score_table(scores: Mapping[str, float], n_links: int, title: str, config: C
     return table
 
 
-def _trust(scores: Mapping[str, float]) -> str | None:
+def evidence_table(found: pd.DataFrame) -> Table:
+    """Hit@1 by who decides, and by whether the names of a link are equal."""
+    table = Table(title="Hit@1 by evidence", title_justify="left", caption=NOTE, caption_justify="left")
+    table.add_column("decided by")
+    for part, words in PARTS.items():
+        table.add_column(f"{words} ({int(found[part + LINKS].iloc[0]):,})", justify="right")
+    for name, row in found.iterrows():
+        shares = (row[part + HITS] for part in PARTS)
+        table.add_row(text(deciders(str(name))), *("–" if share != share else f"{share:.3f}" for share in shares))
+    return table
+
+
+def _trust(scores: Mapping[str, float]) -> list[str]:
     """What can be said of the probabilities and of the mapping, in words."""
     said = []
     if "calibration_error" in scores:
@@ -56,7 +73,7 @@ def _trust(scores: Mapping[str, float]) -> str | None:
     if "f1" in scores:
         found = (f"{name.replace('f1', 'F1')} {scores[name]:.3f}" for name in ("precision", "recall", "f1"))
         said.append(f"mapping among all targets: {', '.join(found)}")
-    return "; ".join(said) or None
+    return said
 
 
 def count_table(task: Task) -> Table:

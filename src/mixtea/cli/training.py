@@ -10,7 +10,7 @@ from rich.console import Console
 
 from mixtea.cli.progress import TrainingProgress
 from mixtea.cli.saying import say
-from mixtea.cli.tables import score_table
+from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
 from mixtea.train import Watch
@@ -46,4 +46,7 @@ class Shown(Watch):
         self.console.show_cursor(True)
 
     def scored(self, aligner: MixTEA) -> None:
-        Console().print(score_table(aligner.metrics_, len(aligner.task_.test), "Test links", aligner.config))
+        console, task = Console(), aligner.task_
+        console.print(score_table(aligner.metrics_, len(task.test), "Test links", aligner.config, task.links_from))
+        if len(aligner.by_evidence_):
+            console.print(evidence_table(aligner.by_evidence_))

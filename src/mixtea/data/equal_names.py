@@ -31,6 +31,14 @@ def equal_among(source: Names, target: Names) -> tuple[int, np.ndarray]:
     return len(alike), found[np.argsort(found[:, 0], kind="stable")]
 
 
+def linked_by_name(source: Graph, target: Graph, links: np.ndarray) -> np.ndarray:
+    """bool [p], of links [p, 2]: whether the two have a name in common, in `plain` writing."""
+    ours, theirs = (_plain_names(*entity_names(graph)) for graph in (source, target))
+    pairs = pd.DataFrame({"link": np.arange(len(links)), "entity": links[:, 0], "other": links[:, 1]})
+    named = pairs.merge(ours, on="entity").merge(theirs, left_on=["other", "name"], right_on=["entity", "name"])
+    return np.isin(np.arange(len(links)), named["link"].to_numpy())
+
+
 def _plain_names(entity: np.ndarray, names: TextColumn) -> pd.DataFrame:
     """Each entity with each of its names in plain writing, once."""
     writing = np.array([plain(text) for text in names.texts()], dtype=object)[names.codes]

@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode
 
 from mixtea.data.id_iris import MARK
 from mixtea.errors import ConfigError
+from mixtea.text import FROM_NAMES
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # what SSSOM writes where no licence is named
 PREDICATES = {
@@ -26,6 +27,7 @@ JUSTIFICATIONS = (
     "semapv:ManualMappingCuration", "semapv:MappingChaining", "semapv:MappingInversion", "semapv:MappingReview",
     "semapv:SemanticSimilarityThresholdMatching", "semapv:StructuralMatching", "semapv:UnspecifiedMatching",
 )  # fmt: skip
+_TEXTS = ("set_id", "title", "licence", "version", "tool_version", "description")
 _NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
@@ -40,8 +42,9 @@ class About:
     """The description of a mapping set. Whatever is empty is left out, except `set_id`.
 
     `set_id` is an absolute IRI without `#`; where it is empty, one is made from the mappings, the same for the same
-    mappings. `justification` is that of the predicted mappings, one of SSSOM's: from structure alone unless said
-    otherwise. `with_unmapped` adds a row for each source entity without a counterpart (.sssom.tsv and .parquet only).
+    mappings. `justification` is that of the predicted mappings, one of SSSOM's: by structure unless said otherwise, or
+    by what else spoke for them. `with_unmapped` adds a row for each source entity without a counterpart (.sssom.tsv and
+    .parquet only).
     """
 
     set_id: str = ""
@@ -55,9 +58,10 @@ class About:
     predicate: str = "skos:exactMatch"
     justification: str = "semapv:StructuralMatching"
     with_unmapped: bool = False
+    description: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("set_id", "title", "licence", "version", "tool_version", "source_name", "target_name"):
+        for name in (*_TEXTS, "source_name", "target_name"):
             if _NO_TEXT.search(getattr(self, name)):
                 raise ConfigError(f"{name}: {getattr(self, name)!r} holds a control character. Write it without.")
         for name in ("source_name", "target_name"):
@@ -82,6 +86,12 @@ class About:
             digest.update("\n".join(map(str, frame[name])).encode("utf-8", "surrogatepass"))
         made = uuid.uuid5(uuid.NAMESPACE_URL, digest.hexdigest())
         return replace(self, set_id=f"https://w3id.org/sssom/mappings/{made}")
+
+    def described(self, links_from: str) -> About:
+        """The same, saying also that no links were given, where learning began without."""
+        if links_from == "given":
+            return self
+        return replace(self, description=" ".join(filter(None, (self.description, f"{FROM_NAMES}."))))
 
     def graph_iri(self, name: str) -> str:
         """The IRI of a graph: its name where that is one, else one of this mapping set."""

@@ -45,7 +45,8 @@ def write_alignment(mapping: Mapping, path: Path, about: About) -> int:
 
 def _head(about: About, kind: str) -> str:
     graphs = {"onto1": about.graph_iri(about.source_name), "onto2": about.graph_iri(about.target_name)}
-    texts = {"title": about.title, "created": about.date.isoformat() if about.date else ""}
+    created = about.date.isoformat() if about.date else ""
+    texts = {"title": about.title, "description": about.description, "created": created}
     return "".join(
         (
             f"<Alignment rdf:about={quoteattr(about.set_id)}>\n",

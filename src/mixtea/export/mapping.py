@@ -36,7 +36,7 @@ def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> i
     log.
     """
     writer = writer_for(path, WRITERS)
-    return writer(mapping, path, (about or About()).identified(mapping.frame))
+    return writer(mapping, path, (about or About()).identified(mapping.frame).described(mapping.links_from))
 
 
 def writer_for(path: Path, writers: Table[str, W]) -> W:

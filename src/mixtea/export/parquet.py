@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from mixtea.export.about import About
 from mixtea.export.identifiers import labels_of, rows_of, text_of
+from mixtea.export.justification import shared_justification
 from mixtea.export.refusal import half_characters, half_labels, refuse
 from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
@@ -34,7 +35,8 @@ def write_parquet(mapping: Mapping, path: Path, about: About) -> int:
         else pa.array(rows[name], _KINDS[name], from_pandas=True)
         for name in rows.columns
     }
-    write_columns(columns, path, about, {"predicate_id": about.predicate})
+    more = {"predicate_id": about.predicate, "mapping_justification": shared_justification(rows, about)}
+    write_columns(columns, path, about, more)
     return int(rows["target"].notna().sum())
 
 
@@ -45,6 +47,7 @@ def write_columns(columns: dict[str, pa.Array], path: Path, about: About, more: 
             "mapping_set_id": about.set_id,
             "mapping_set_version": about.version,
             "mapping_set_title": about.title,
+            "mapping_set_description": about.description,
             "license": about.licence,
             "subject_source": about.source_name,
             "object_source": about.target_name,

@@ -19,12 +19,13 @@ _SPACE = re.compile(r"\s")
 
 def write_ntriples(mapping: Mapping, path: Path, about: About) -> int:
     """One line a mapping, all IRIs in full."""
-    return write_triples(_triples(mapping, path, about), path, {})
+    return write_triples(_triples(mapping, path, about), path, {}, about.description)
 
 
 def write_turtle(mapping: Mapping, path: Path, about: About) -> int:
     """The same with prefixes, those of the graphs included."""
-    return write_triples(_triples(mapping, path, about), path, known_prefixes(mapping, about.set_id))
+    prefixes = known_prefixes(mapping, about.set_id)
+    return write_triples(_triples(mapping, path, about), path, prefixes, about.description)
 
 
 def _triples(mapping: Mapping, path: Path, about: About) -> Iterable[tuple[str, str, str]]:
@@ -33,15 +34,17 @@ def _triples(mapping: Mapping, path: Path, about: About) -> Iterable[tuple[str, 
     return zip(rows["source_iri"].tolist(), predicate, rows["target_iri"].tolist(), strict=True)
 
 
-def write_triples(triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str]) -> int:
+def write_triples(
+    triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str], comment: str = ""
+) -> int:
     """A line a triple of IRIs, after the prefixes that it needs; without any it is N-Triples. Returns how many.
 
-    Names that Turtle would have to escape stay in full.
+    Names that Turtle would have to escape stay in full. A comment, of one line, comes first.
     """
     curies = Curies({name: namespace for name, namespace in prefixes.items() if is_iri(namespace)})
     lines = [" ".join(_term(iri, curies) for iri in triple) + " ." for triple in triples]
     head = [f"@prefix {name}: {_full(namespace)} ." for name, namespace in sorted(curies.used.items())]
-    whole = [*head, "", *lines] if head else lines
+    whole = [*([f"# {comment}"] if comment else []), *([*head, ""] if head else []), *lines]
     with atomic_file(path) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8", newline="")
     return len(lines)

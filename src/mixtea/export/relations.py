@@ -35,7 +35,7 @@ def write_relations(relations: Relations, path: Path, about: About | None = None
     """Write them whole or not at all; returns the number of rows in the file."""
     writer = writer_for(path, WRITERS)
     about = replace(about or About(), justification=JUSTIFICATION)
-    return writer(relations, path, about.identified(relations.frame))
+    return writer(relations, path, about.identified(relations.frame).described(relations.links_from))
 
 
 def _write_tsv(relations: Relations, path: Path, about: About) -> int:
@@ -57,11 +57,12 @@ def _write_parquet(relations: Relations, path: Path, about: About) -> int:
 
 
 def _write_ntriples(relations: Relations, path: Path, about: About) -> int:
-    return write_triples(_triples(relations, path, about), path, {})
+    return write_triples(_triples(relations, path, about), path, {}, about.description)
 
 
 def _write_turtle(relations: Relations, path: Path, about: About) -> int:
-    return write_triples(_triples(relations, path, about), path, known_prefixes(relations, about.set_id))
+    prefixes = known_prefixes(relations, about.set_id)
+    return write_triples(_triples(relations, path, about), path, prefixes, about.description)
 
 
 def _triples(relations: Relations, path: Path, about: About) -> Iterator[tuple[str, str, str]]:

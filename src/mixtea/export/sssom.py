@@ -1,7 +1,8 @@
 """Mappings in SSSOM/TSV: https://mapping-commons.github.io/sssom/spec-formats-tsv/
 
-Predicted mappings are justified by `About.justification`, given links by semapv:UnspecifiedMatching: who found them and
-how is not known here. For the same reason tool and date stand in each row, not in the head, where links were given.
+Predicted mappings are justified by `About.justification` and what spoke for them, given links by
+semapv:UnspecifiedMatching: who found them and how is not known here. For the same reason tool and date stand in each
+row, not in the head, where links were given.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mixtea.data.id_iris import decode_id
 from mixtea.export.about import About
 from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
+from mixtea.export.justification import justifications
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
 from mixtea.export.refusal import half_labels, holds, refuse
 from mixtea.match.mapping import Mapping
@@ -28,6 +30,7 @@ EXTENSIONS = {
     "ext_runner_up": "linkml:Uriorcurie",
     "ext_runner_up_probability": "xsd:double",
     "ext_voters": "xsd:string",
+    "ext_evidence": "xsd:string",
 }
 
 
@@ -83,7 +86,9 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
         "predicate_id": [about.predicate] * len(rows),
         "object_id": [curies.contract(iri) if iri else NONE_FOUND for iri in target],
         "object_label": target_labels,
-        "mapping_justification": [GIVEN if is_given else about.justification for is_given in given],
+        "mapping_justification": [
+            GIVEN if is_given else why for is_given, why in zip(given, justifications(rows, about), strict=True)
+        ],
     }
     curies.need({c for name in ("predicate_id", "mapping_justification") for c in columns[name]})
     curies.need({c for c in columns["object_id"] if c == NONE_FOUND})
@@ -93,6 +98,7 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
         "ext_runner_up": [curies.contract(iri) if iri else "" for iri in runner_up],
         "ext_runner_up_probability": numbers(rows["runner_up_probability"]),
         "ext_voters": [voters or "" for voters in text_of(rows["voters"])],
+        "ext_evidence": [evidence or "" for evidence in text_of(rows["evidence"])],
     }  # fmt: skip
 
 
@@ -113,6 +119,7 @@ def _head(extensions: dict[str, str], about: About, shared: dict[str, str], curi
         "mapping_set_id": about.set_id,
         "mapping_set_version": about.version,
         "mapping_set_title": about.title,
+        "mapping_set_description": about.description,
         "license": about.licence,
         "subject_source": curies.contract(about.graph_iri(about.source_name)),
         "object_source": curies.contract(about.graph_iri(about.target_name)),

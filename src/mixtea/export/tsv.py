@@ -22,11 +22,11 @@ _SEPARATORS = re.compile("[\t\n\r]")
 
 
 def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> int:
-    """All ranked candidates with a header: source, target, rank, score, probability, voters, decision.
+    """All ranked candidates with a header: source, target, rank, score, probability, voters, decision, evidence.
 
     The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
-    not among the k best; else at the first candidate "no counterpart", or "given" where a link was. Returns how many
-    candidates there are.
+    not among the k best; else at the first candidate "no counterpart", or "given" where a link was. The evidence is
+    that of what is mapped. Returns how many candidates there are.
     """
     frame = _decided(candidates.to_frame(), mapping)
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
@@ -53,11 +53,14 @@ def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
     order = pd.Categorical(pd.concat([frame["source"], missing["source"]]), categories=frame["source"].unique())
     frame = pd.concat([frame, missing[frame.columns]]).assign(order=order.codes)
     frame = frame.sort_values(["order", "rank"], kind="stable").drop(columns="order").reset_index(drop=True)
-    mapped = pd.MultiIndex.from_frame(frame[ends]).isin(pd.MultiIndex.from_frame(pairs[ends]))
+    evidence = pairs.set_index(ends)["evidence"]
+    mapped = pd.MultiIndex.from_frame(frame[ends]).isin(evidence.index)
     first = (frame["rank"] == 1).to_numpy()
     alone = first & frame["source"].isin(mapping.frame.loc[mapping.frame["target"].isna(), "source"]).to_numpy()
     given = first & ~frame["source"].isin(mapping.frame["source"]).to_numpy()
-    return frame.assign(decision=np.select([mapped, alone, given], ["mapped", "no counterpart", "given"], ""))
+    decision = np.select([mapped, alone, given], ["mapped", "no counterpart", "given"], "")
+    said = evidence.reindex(pd.MultiIndex.from_frame(frame[ends]), fill_value="").to_numpy()
+    return frame.assign(decision=decision, evidence=said)
 
 
 def write_links(mapping: Mapping, path: Path, about: About) -> int:

@@ -5,7 +5,7 @@ Computed once at the end of a training and stored in its run folder; everything 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 
 from mixtea.data.task import Task
 from mixtea.match.candidates import Candidates
+from mixtea.match.contributions import evidence_texts
 from mixtea.match.mapping import COLUMNS, Mapping
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
@@ -54,7 +55,8 @@ class Answers:
 
     `ranked` are the candidates by the run's decoder. `decided` holds the two best of each where validation links are
     given and each target is given once, `is_free` [p] whether the first of them is not another one's. `scores` are each
-    opinion's of the ranked candidates, NaN where it has none.
+    opinion's of the ranked candidates, NaN where it has none; `parts` [p, 2] what it adds, in units of the temperature,
+    to the score of the target that is decided on, and of the first candidate.
     """
 
     task: Task
@@ -64,6 +66,7 @@ class Answers:
     scores: dict[str, np.ndarray]
     decided: Ranked
     is_free: np.ndarray
+    parts: dict[str, np.ndarray] = field(default_factory=dict)
 
     def candidates(self, k: int) -> Candidates:
         """The k best of each source; all that are stored if there are fewer."""
@@ -73,9 +76,15 @@ class Answers:
 
     def mapping(self, *, abstain: bool = True, with_given: bool = False) -> Mapping:
         """One decision for each source without a given link, every target given once."""
+        parts = {name: part[:, 0] for name, part in self.parts.items()}
         return decided_mapping(
-            self.task, self.voter_names, self.free, self.decided, self.is_free, abstain=abstain, with_given=with_given
-        )
+            self.task, self.voter_names, self.free, self.decided, self.is_free, parts, abstain=abstain,
+            with_given=with_given,
+        )  # fmt: skip
+
+    def evidence(self) -> np.ndarray:
+        """[p] texts: what each opinion adds to the score of the first candidate."""
+        return evidence_texts({name: part[:, 1] for name, part in self.parts.items()}, len(self.free))
 
     @cached_property
     def decisions(self) -> np.ndarray:
@@ -116,16 +125,16 @@ def _verdicts(
 
 
 def decided_mapping(
-    task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool,
-    with_given: bool,
+    task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray,
+    parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool,
 ) -> Mapping:  # fmt: skip
     """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`."""
     lost, doubted, given = _verdicts(task, free, found, is_free, abstain=abstain)
     probability, has_second = found.probability(found.target.shape[1]), found.target.shape[1] > 1
     none, best = lost | doubted, probability[:, 0]
     first = task.target.ids[found.target[:, 0]].astype(object)
-    voters = voter_texts(found.named[:, 0], names)
-    first[none], voters[none] = None, ""
+    voters, evidence = voter_texts(found.named[:, 0], names), evidence_texts(parts, len(free))
+    first[none], voters[none], evidence[none] = None, "", ""
     frame = pd.DataFrame(
         {
             "source": task.source.ids[free],
@@ -137,13 +146,14 @@ def decided_mapping(
             "runner_up_probability": probability[:, 1] if has_second else 0.0,
             "voters": voters,
             "given": False,
+            "evidence": evidence,
         },
         columns=list(COLUMNS),
     )
     frame = frame[~given]
     if with_given:
         frame = pd.concat([given_links(task), frame])
-    return Mapping(task.source, task.target, frame.reset_index(drop=True))
+    return Mapping(task.source, task.target, frame.reset_index(drop=True), task.links_from)
 
 
 def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
@@ -158,4 +168,4 @@ def given_links(task: Task) -> pd.DataFrame:
     links = np.concatenate([task.train, task.valid])
     names = {"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]}
     others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
-    return pd.DataFrame(names).assign(**others).astype({"runner_up": object})
+    return pd.DataFrame(names).assign(**others, evidence="").astype({"runner_up": object})

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places, without
 from mixtea.compute.similarity import fast_products, unit
-from mixtea.config import Config
+from mixtea.config import STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.match.decoders import decide
@@ -26,11 +26,13 @@ from mixtea.vote.opinions import (
     believed,
     favourites,
     giving_log_odds,
+    parts_of,
     scales,
     settle,
     speaking,
     total_score,
 )
+from mixtea.vote.registry import voter_named
 from mixtea.vote.vectors import OPINION
 from mixtea.vote.voter import AFTER, Belief, Voter, VotingState
 
@@ -93,6 +95,13 @@ class Decoded:
         return favourites(self.opinions.pairs, self.opinions.scores, self.voters)
 
     @cached_property
+    def parts(self) -> dict[str, Tensor]:
+        """What each opinion adds to the total of each candidate, divided by the temperature; NaN where it has none."""
+        held = self.opinions
+        found = parts_of(held.scores, scales(self.voters, held.weights), giving_log_odds(self.voters))
+        return {name: part / self.config.sinkhorn_temperature for name, part in found.items()}
+
+    @cached_property
     def n_speaking(self) -> Tensor:
         """[candidates]: how many voters have an opinion on each."""
         return speaking(self.opinions.scores, self.voters)
@@ -121,6 +130,19 @@ def check_deciding(voters: Sequence[Voter], config: Config) -> None:
             f"{', '.join(others)} did not vote in this training, so there is nothing to decode. "
             "Name voters of the run, or train with them: --set voters=..."
         )
+
+
+def deciding_alone(config: Config, last: StoredOpinions | None) -> dict[str, tuple[str, ...]]:
+    """Who decides together and alone: all, structure, and each voter that finds entities alike by what is said of them.
+
+    Empty where none of the latter has spoken, as the stored opinions tell.
+    """
+    voters, held = config.deciding_voters, {} if last is None else last.scores
+    alike = [name for name in voters if name in held and name not in STRUCTURE and not np.isnan(held[name]).all()]
+    alike = [name for name in alike if voter_named(name).log_odds]
+    seeing = tuple(name for name in voters if name in STRUCTURE)
+    alone = {"structure": seeing} if set(seeing) - {"agreement"} else {}  # which only judges what others think
+    return {"all": voters} | alone | {name: (name,) for name in alike} if alike else {}
 
 
 @torch.no_grad()

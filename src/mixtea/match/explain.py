@@ -10,23 +10,34 @@ from mixtea.config import Config
 from mixtea.errors import MissingVoterError
 from mixtea.match.answers import Answers
 from mixtea.vote.registry import voter_named
-from mixtea.vote.voter import Evidence
+from mixtea.vote.voter import Evidence, Voter
 
 COLUMNS = ("voter", "what", "weight")
 
 
-def explained(answers: Answers, config: Config, packages: Mapping[str, str], source: int, target: int) -> pd.DataFrame:
-    """A row for each thing that speaks for a pair, by numbers in their own graphs: voter, what, weight.
+class Explainer:
+    """Says why, of as many pairs as it is asked about.
 
     A voter whose package is not here says so in place of its evidence.
     """
-    known, rows = answers.known(), []
-    for name in config.voters:
-        try:
-            voter = voter_named(name, packages.get(name, ""))().bind(answers.task, config)
-        except MissingVoterError as error:
-            rows.append((name, str(error), float("nan")))
-            continue
-        voter.known = known
-        rows += [(name, *Evidence(*row)) for row in voter.explain(source, target)]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    def __init__(self, answers: Answers, config: Config, packages: Mapping[str, str]) -> None:
+        known = answers.known()
+        self.voters: dict[str, Voter | MissingVoterError] = {}
+        for name in config.voters:
+            try:
+                voter = voter_named(name, packages.get(name, ""))().bind(answers.task, config)
+            except MissingVoterError as error:
+                self.voters[name] = error
+                continue
+            voter.known, self.voters[name] = known, voter
+
+    def __call__(self, source: int, target: int) -> pd.DataFrame:
+        """A row for each thing that speaks for a pair, by numbers in their own graphs: voter, what, weight."""
+        rows: list[tuple[str, str, float]] = []
+        for name, voter in self.voters.items():
+            if isinstance(voter, MissingVoterError):
+                rows.append((name, str(voter), float("nan")))
+            else:
+                rows += [(name, *Evidence(*row)) for row in voter.explain(source, target)]
+        return pd.DataFrame(rows, columns=list(COLUMNS))

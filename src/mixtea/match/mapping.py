@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from mixtea.data.graph import Graph
 
-COLUMNS = ("source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given")
+COLUMNS = ("source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given", "evidence")
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +17,14 @@ class Mapping:
 
     `frame` has the columns of COLUMNS: `source` and `target` are ids as in the graphs, `target` None where no
     counterpart is likelier than any; `probability` is that of the decision; `runner_up` the next candidate, or None;
-    `voters` as in Candidates; `given` is true for links that were given.
+    `voters` as in Candidates; `given` is true for links that were given; `evidence` is what each opinion adds to the
+    score of the pair, the largest first: `names=+9.1 vectors=+7.9`. `links_from` is that of the task.
     """
 
     source: Graph
     target: Graph
     frame: pd.DataFrame
+    links_from: str = "given"
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -37,11 +39,11 @@ class Mapping:
     def above(self, probability: float) -> Mapping:
         """Without the mappings that are less probable, given ones apart."""
         kept = self.frame["given"] | self.frame["target"].isna() | (self.frame["probability"] >= probability)
-        return Mapping(self.source, self.target, self.frame[kept].reset_index(drop=True))
+        return replace(self, frame=self.frame[kept].reset_index(drop=True))
 
     def predicted(self) -> Mapping:
         """Without the links that were given."""
-        return Mapping(self.source, self.target, self.frame[~self.frame["given"]].reset_index(drop=True))
+        return replace(self, frame=self.frame[~self.frame["given"]].reset_index(drop=True))
 
     def pairs(self) -> pd.DataFrame:
         """The mappings alone, without the sources that have no counterpart."""

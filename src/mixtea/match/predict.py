@@ -23,7 +23,8 @@ from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
 from mixtea.match.mapping import Mapping
-from mixtea.measure.metrics import METRICS, both_directions, sparse_ranking_metrics
+from mixtea.match.ranked_links import RankedLinks
+from mixtea.measure.metrics import both_directions
 
 ONCE = "one_to_one"  # the decoder that gives each target once
 
@@ -71,8 +72,9 @@ class Predictor:
         decided, is_free = self.giving_each_once()._decided(once=True)
         held = self.decoded.opinions.scores
         scores = {name: self._looked_up(found.target, s, np.nan).cpu().numpy() for name, s in held.items()}
-        names = self.config.deciding_voters
-        return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free)
+        names, first = self.config.deciding_voters, torch.from_numpy(decided.target[:, :1]).to(found.target.device)
+        parts = self._parts(torch.cat([first, found.target[:, :1]], dim=1))
+        return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free, parts)
 
     def candidates(self, k: int) -> Candidates:
         """The k best of all targets for every source without a training link."""
@@ -83,27 +85,41 @@ class Predictor:
     def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
         """A decision about every source without a given link; `once` gives a target to one source only."""
         found, is_free = self._decided(once)
-        names = self.config.deciding_voters
-        return decided_mapping(self.task, names, self.free, found, is_free, abstain=abstain, with_given=with_given)
+        names, first = self.config.deciding_voters, torch.from_numpy(found.target[:, :1]).to(self.rows.device)
+        parts = {name: part[:, 0] for name, part in self._parts(first).items()}
+        return decided_mapping(
+            self.task, names, self.free, found, is_free, parts, abstain=abstain, with_given=with_given
+        )
+
+    def _parts(self, target: Tensor) -> dict[str, np.ndarray]:
+        """[p, k] an opinion: what it adds to the score of these targets, in units of the temperature."""
+        return {name: self._looked_up(target, part, np.nan).cpu().numpy() for name, part in self.decoded.parts.items()}
 
     def scores(self, links: np.ndarray, first: Candidates | None = None) -> dict[str, float]:
         """Hit@k and MRR of links [p, 2] both ways, and how far the probabilities of their mappings can be trusted.
 
         `first` are the candidates of these settings, where they are known already.
         """
-        n_source = self.task.source.n_entities
-        joint = torch.from_numpy(links + np.array([0, n_source])).to(self.vectors.device)
+        joint = self._joint(links)
         if self.config.only_student_decodes:
-            everything = n_source if self.config.candidates == "all" else None
+            everything = self.task.source.n_entities if self.config.candidates == "all" else None
             found = both_directions(self.vectors, joint, everything, mib=self.config.block_mib)
         else:
-            found = self._decoded_scores(joint)
+            found = RankedLinks(self.decoded, self.task, joint).scores()
         candidates = first or self.candidates(1)
         asked = np.isin(self.free, links[:, 0])
         if not asked.any():
             return found
         right = self._among(links, self.free[asked], candidates.target_index[asked, 0])
         return found | dict(trust(candidates.probability[asked, 0], right))
+
+    def first_hits(self, links: np.ndarray) -> np.ndarray:
+        """[p]: how likely each of the links [p, 2] is the first of its source, ties in expectation."""
+        return RankedLinks(self.decoded, self.task, self._joint(links)).first_hits()
+
+    def _joint(self, links: np.ndarray) -> Tensor:
+        """Links by joint numbers, targets after all sources."""
+        return torch.from_numpy(links + np.array([0, self.task.source.n_entities])).to(self.vectors.device)
 
     def _decided(self, once: bool) -> tuple[Ranked, np.ndarray]:
         """The two best of each source, and whether the first is free for it; `once` gives a target to one source."""
@@ -323,26 +339,3 @@ class Predictor:
         """bool: whether each pair is one of the links."""
         m = self.task.target.n_entities
         return np.isin(source * m + target, links[:, 0] * m + links[:, 1])
-
-    def _decoded_scores(self, joint: Tensor) -> dict[str, float]:
-        """The metrics of a decoder's ranking. A training link is given, so it is right; others of its ends are not."""
-        decoded, n_source = self.decoded, self.task.source.n_entities
-        stand = decoded.entities.place_of[joint]
-        both = (stand >= 0).all(1)
-        if decoded.config.candidates == "all":
-            kept = [torch.arange(n, device=joint.device) for n in decoded.entities.shape]
-        else:
-            kept = [torch.unique(stand[both, side]) for side in (0, 1)]
-        given = {tuple(pair) for pair in self.task.train.tolist()}
-        right = sum((s, t - n_source) in given for s, t in joint[~both].tolist()) / len(joint)
-        if not both.any():
-            return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
-        pairs, ranking = decoded.among(*kept)
-        new = torch.stack([torch.searchsorted(kept[side], stand[both, side]) for side in (0, 1)], dim=1)
-        order = torch.argsort(pairs.target * len(kept[0]) + pairs.source)
-        turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
-        found = sparse_ranking_metrics(pairs, ranking, new)
-        back = sparse_ranking_metrics(turned, ranking[order], new.flip(1))
-        found |= {f"backward_{name}": value for name, value in back.items()}
-        share = int(both.sum()) / len(joint)
-        return {name: value * share + right for name, value in found.items()}

@@ -6,7 +6,7 @@ among those whose two ends are both matched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -34,12 +34,13 @@ class Relations:
     is true where the target is read from its object to its subject. `score` is a cautious share: of the source's
     statements that the target makes too (narrower), of the target's that the source makes (broader), or the smaller of
     both. `count` statements met, of `source_count` and `target_count` that could have, each counted as far as the
-    mapping of its ends is believed. For classes, members are counted.
+    mapping of its ends is believed. For classes, members are counted. `links_from` is that of the task.
     """
 
     source: Graph
     target: Graph
     frame: pd.DataFrame
+    links_from: str = "given"
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -53,7 +54,7 @@ class Relations:
 
     def above(self, score: float) -> Relations:
         """Without the pairs that score less."""
-        return Relations(self.source, self.target, self.frame[self.frame["score"] >= score].reset_index(drop=True))
+        return replace(self, frame=self.frame[self.frame["score"] >= score].reset_index(drop=True))
 
 
 def relations_of(mapping: Mapping, min_score: float = MIN_SCORE) -> Relations:
@@ -62,7 +63,7 @@ def relations_of(mapping: Mapping, min_score: float = MIN_SCORE) -> Relations:
         raise ConfigError(f"min_score must be from 0 to 1, not {min_score!r}.")
     source, target, pairs = mapping.source, mapping.target, _believed(mapping)
     frames = [_alike(kind, *compared(source, target, pairs)) for kind, compared in KINDS.items()]
-    return Relations(source, target, pd.concat(frames, ignore_index=True)).above(min_score)
+    return Relations(source, target, pd.concat(frames, ignore_index=True), mapping.links_from).above(min_score)
 
 
 def _believed(mapping: Mapping) -> Pairs:

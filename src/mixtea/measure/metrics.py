@@ -52,9 +52,19 @@ def sparse_ranking_metrics(pairs: Pairs, ranking: Tensor, links: Tensor, ks: Seq
 
     Targets that are no candidates of a row come after them, all equal.
     """
+    return expected(*better_and_equal(pairs, ranking, links), ks)
+
+
+def found_first(better: Tensor, equal: Tensor) -> Tensor:
+    """How likely each is found first, if every order of equal candidates is: Hit@1 a link."""
+    return ((1 - better.double()) / equal.double()).clamp(0, 1)
+
+
+def better_and_equal(pairs: Pairs, ranking: Tensor, links: Tensor) -> tuple[Tensor, Tensor]:
+    """How many candidates are better than the right one, and how many equal, itself included; of links [p, 2]."""
     row, column = links[:, 0], links[:, 1]
     if not len(pairs):
-        return expected(torch.zeros_like(row), torch.full_like(row, pairs.shape[1]), ks)
+        return torch.zeros_like(row), torch.full_like(row, pairs.shape[1])
     size = torch.bincount(pairs.source, minlength=pairs.shape[0])
     place, found = pairs.find(row, column)
     of_row = torch.argsort(row, stable=True)
@@ -66,8 +76,7 @@ def sparse_ranking_metrics(pairs: Pairs, ranking: Tensor, links: Tensor, ks: Seq
     gap = ranking[entry] - ranking[place][link]
     better = torch.zeros_like(row).index_add_(0, link, (gap > RANKING_TOLERANCE).long())
     equal = torch.zeros_like(row).index_add_(0, link, (gap.abs() <= RANKING_TOLERANCE).long())
-    better, equal = better.where(found, size[row]), equal.where(found, pairs.shape[1] - size[row]).clamp(min=1)
-    return expected(better, equal, ks)
+    return better.where(found, size[row]), equal.where(found, pairs.shape[1] - size[row]).clamp(min=1)
 
 
 def both_directions(

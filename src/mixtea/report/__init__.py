@@ -14,11 +14,14 @@ from mixtea.aligner import MixTEA, versions
 from mixtea.compute.device import describe_device
 from mixtea.config import Config
 from mixtea.data.summary import doubts
-from mixtea.data.task import SPLITS, Task
+from mixtea.data.task import SPLITS
 from mixtea.match.calibration import trust
 from mixtea.match.candidates import Candidates
+from mixtea.measure.by_evidence import NOTE
 from mixtea.report import figures, findings
-from mixtea.text import METRICS, decoded_by
+from mixtea.report.why import Why
+from mixtea.text import FROM_NAMES, METRICS, decoded_by
+from mixtea.vote.speaking import misleading_lines
 
 
 def make_report(aligner: MixTEA) -> str:
@@ -27,6 +30,7 @@ def make_report(aligner: MixTEA) -> str:
     candidates = aligner.predict(k=2)
     split, links = findings.truth_of(task)
     rows, right = findings.check(candidates, links)
+    unlinked = [] if task.links_from == "given" else [f"{FROM_NAMES}."]
     page = {
         "task": task,
         "aligner": aligner,
@@ -34,17 +38,20 @@ def make_report(aligner: MixTEA) -> str:
         "versions": versions(),
         "graphs": findings.graph_counts(task),
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
-        "notes": [*task.warnings, *doubts(task)],
+        "notes": [*unlinked, *task.warnings, *doubts(task), *misleading_lines(aligner.misleading_)],
         "settings": findings.changed_settings(aligner.config, aligner.preset),
         "metrics": METRICS,
         "scores": _scores(aligner, history),
         "ranked": _ranked(aligner.config) if aligner.metrics_ and len(task.test) else "",
+        "by_evidence": findings.by_evidence(aligner.by_evidence_),
+        "evidence_note": NOTE,
+        "voters": findings.who_spoke(aligner.answers_),
         "trust": _trust(candidates, rows, right),
         "truth": findings.SPLIT_NAMES[split] if len(rows) else "",
         "n_mappings": len(candidates),
         "training": figures.training_figures(history),
         "probabilities": figures.probability_figures(task, candidates, rows, right),
-        "examples": _examples(task, candidates, rows, right, aligner.config.seed),
+        "examples": _examples(aligner, candidates, rows, right),
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = findings.shown
@@ -77,11 +84,16 @@ def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[
     return {"n": len(rows), "right": float(right.mean())} | dict(trust(candidates.probability[rows, 0], right))
 
 
-def _examples(task: Task, candidates: Candidates, rows: np.ndarray, right: np.ndarray, seed: int) -> dict[str, Any]:
+def _examples(aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[str, Any]:
+    task, seed = aligner.task_, aligner.config.seed
     known, probability = np.concatenate([task.valid, task.test]), candidates.probability[:, 0]
     chosen = {
         "right": findings.drawn(rows[right], probability, seed),
         "wrong": findings.drawn(rows[~right], probability, seed),
         "doubtful": findings.doubtful(probability),
     }
-    return {name: findings.examples(candidates, which, known) for name, which in chosen.items()}
+    why = Why(aligner)
+    return {
+        name: [findings.example(candidates, row, known) | why(row) for row in which.tolist()]
+        for name, which in chosen.items()
+    }

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mixtea.config import FIELDS, Config
+from mixtea.config import FIELDS, VECTORS, Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
 from mixtea.fields import written
+from mixtea.match.answers import Answers
 from mixtea.match.calibration import BINS
 from mixtea.match.candidates import Candidates
+from mixtea.measure.by_evidence import HITS, LINKS, PARTS, deciders
 from mixtea.text import LONGEST_LABEL, METRICS, visible
+from mixtea.vote.vectors import OPINION
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
@@ -77,6 +80,23 @@ def score_rows(scores: Mapping[str, float], links: str, prefix: str = "") -> lis
         for back, words in DIRECTIONS.items()
     ]
     return [row for row in rows if any(row[name] is not None for name in METRICS)]
+
+
+def by_evidence(table: pd.DataFrame) -> dict[str, Any]:
+    """Headings and rows (who decides, Hit@1 by part of the links, None where there is no link) of that table."""
+    if table.empty:
+        return {}
+    headings = [f"{words} ({int(table[part + LINKS].iloc[0]):,})" for part, words in PARTS.items()]
+    shares = {str(row): [float(cells[part + HITS]) for part in PARTS] for row, cells in table.iterrows()}
+    rows = {deciders(row): [None if x != x else x for x in found] for row, found in shares.items()}
+    return {"headings": headings, "rows": rows}
+
+
+def who_spoke(answers: Answers) -> str:
+    """The voters that decided, and those that were silent."""
+    silent = [name for name in answers.voter_names if (OPINION if name in VECTORS else name) not in answers.parts]
+    spoke = [name for name in answers.voter_names if name not in silent]
+    return ", ".join(spoke or ["nobody"]) + (f"; silent: {', '.join(silent)}" if silent else "")
 
 
 def last_validation(history: pd.DataFrame) -> dict[str, float]:
@@ -141,12 +161,8 @@ def doubtful(probability: np.ndarray, n: int = 10) -> np.ndarray:
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
-def examples(candidates: Candidates, rows: np.ndarray, links: np.ndarray) -> list[dict[str, Any]]:
-    """Rows of candidates in words: labels, probability, who voted, the runner-up, and the targets that are right."""
-    return [_example(candidates, int(row), links) for row in rows]
-
-
-def _example(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
+def example(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
+    """A row of candidates in words: labels, probability, who voted, the runner-up, and the targets that are right."""
     source, found = int(candidates.source_index[row]), candidates.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), candidates.probability[row].tolist()
     label = partial(name_of, candidates.target)

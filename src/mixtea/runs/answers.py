@@ -14,6 +14,7 @@ from mixtea.runs.untrusted import Form
 
 Arrays = Mapping[str, np.ndarray]
 PREFIX = "score."  # of an opinion's scores
+PART = "part."  # of what an opinion adds to the score of what is decided on, and of the first candidate
 LARGEST = 1e10  # of a score: what nobody considered has a very low one
 
 
@@ -47,6 +48,7 @@ def mapping_arrays(answers: Answers) -> dict[str, np.ndarray]:
         "is_free": answers.is_free.astype(np.uint8),
         "belief": found.belief,
         **{name: bits.reshape(p, found.target.shape[1], bits.shape[1]) for name, bits in _bits(found).items()},
+        **{f"{PART}{name}": values for name, values in answers.parts.items()},
     }
     return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 
@@ -67,11 +69,16 @@ def candidate_forms(names: Sequence[str], config: Config, real: str) -> dict[str
     forms |= {"score": (real if config.only_student_decodes else "F64", (None,))}  # the student's nearness as it is
     forms |= {"belief": (real, (None,)), "decision": ("U8", (None,))}
     forms |= {"voters": ("U8", (None, -(-n_voters // 8))), "flags": ("U8", (None, 1))}
-    scores = (name for name in names if name.startswith(PREFIX) and name.removeprefix(PREFIX).isidentifier())
-    return forms | dict.fromkeys(scores, (real, (None,)))
+    return forms | dict.fromkeys(_of_opinions(names, PREFIX), (real, (None,)))
 
 
-def mapping_forms(real: str, n_voters: int, task: Task) -> dict[str, Form]:
+def _of_opinions(names: Sequence[str], prefix: str) -> list[str]:
+    """Of the names of arrays, those that begin with the prefix and end with what can be an opinion's name."""
+    return [name for name in names if name.startswith(prefix) and name.removeprefix(prefix).isidentifier()]
+
+
+def mapping_forms(names: Sequence[str], real: str, n_voters: int, task: Task) -> dict[str, Form]:
+    """The arrays of mapping.safetensors, with the opinions that it names."""
     k = min(2, task.target.n_entities)
     forms: dict[str, Form] = {
         "source": ("I32", (None,)),
@@ -80,13 +87,21 @@ def mapping_forms(real: str, n_voters: int, task: Task) -> dict[str, Form]:
     }
     forms |= dict.fromkeys(("counterpart", "counterpart_of_candidates"), ("F64", (None,)))
     forms |= {"is_free": ("U8", (None,)), "belief": (real, (None, k))}
+    forms |= dict.fromkeys(_of_opinions(names, PART), (real, (None, 2)))
     return forms | {"voters": ("U8", (None, k, -(-n_voters // 8))), "flags": ("U8", (None, k, 1))}
 
 
+def check_numbers(arrays: Arrays, task: Task) -> None:
+    """ValueError unless the arrays of one of the two files are of one length, of targets that there are, of numbers."""
+    check_lengths(arrays)
+    check_within(arrays["target"], task.target.n_entities, "a candidate's target")
+    for name, values in arrays.items():
+        if values.dtype.kind == "f":
+            check_finite(name, values, LARGEST, or_nan=name.startswith((PREFIX, PART)))
+
+
 def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Config) -> Answers:
-    """Answers from arrays of the right forms, whoever wrote them; ValueError if they are not about this task."""
-    check_lengths(candidates)
-    check_lengths(mapping)
+    """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
     free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
     p, k = len(free), min(STORED, task.target.n_entities)
     ranks = np.tile(np.arange(1, k + 1), p)
@@ -94,13 +109,7 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
         raise ValueError("the answers are not about the sources without a training link")
     if not np.array_equal(candidates["rank"], ranks):
         raise ValueError("the candidates are not ranked from 1 on")
-    for arrays in (candidates, mapping):
-        check_within(arrays["target"], task.target.n_entities, "a candidate's target")
     check_within(candidates["decision"], len(DECISIONS), "a decision")
-    for arrays in (candidates, mapping):
-        for name, values in arrays.items():
-            if values.dtype.kind == "f":
-                check_finite(name, values, LARGEST, or_nan=name.startswith(PREFIX))
     for arrays, names in (
         (candidates, ("likelihood", "probability")),
         (mapping, ("likelihood", "counterpart", "counterpart_of_candidates")),
@@ -114,7 +123,8 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
         mapping, mapping["target"].shape, len(voters), mapping["belief"].astype(float), mapping["counterpart"]
     )
     scores = {n.removeprefix(PREFIX): v.reshape(shape) for n, v in candidates.items() if n.startswith(PREFIX)}
-    return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool))
+    parts = {n.removeprefix(PART): values for n, values in mapping.items() if n.startswith(PART)}
+    return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts)
 
 
 def _ranked(

@@ -25,8 +25,16 @@ from mixtea.data.checks import check_finite, is_numbers
 from mixtea.data.task import Task
 from mixtea.errors import RunError, shorten
 from mixtea.match.answers import Answers
+from mixtea.measure.by_evidence import without_table
 from mixtea.runs import checks
-from mixtea.runs.answers import candidate_arrays, candidate_forms, check_answers, mapping_arrays, mapping_forms
+from mixtea.runs.answers import (
+    candidate_arrays,
+    candidate_forms,
+    check_answers,
+    check_numbers,
+    mapping_arrays,
+    mapping_forms,
+)
 from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
 from mixtea.runs.text_checks import text_arrays
 from mixtea.runs.untrusted import (
@@ -167,16 +175,20 @@ def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
         path = folder / "graphs.safetensors"
         task = checks.check_task(about, words, read_arrays(path, checks.graph_forms(array_forms(path))))
     n_voters, real = len(config.deciding_voters), checks.real(config)
-    with named(folder / "mapping.safetensors"):
-        mapping = read_arrays(folder / "mapping.safetensors", mapping_forms(real, n_voters, task))
+    path = folder / "mapping.safetensors"
+    with named(path):
+        mapping = read_arrays(path, mapping_forms(list(array_forms(path)), real, n_voters, task))
+        check_numbers(mapping, task)
     path = folder / "candidates.safetensors"
     with named(path):
         candidates = read_arrays(path, candidate_forms(list(array_forms(path)), config, real))
+        check_numbers(candidates, task)
         answers = check_answers(candidates, mapping, task, config)
     with named(folder / "metrics.json"):
         metrics = read_json(folder / "metrics.json")
         if not is_numbers(metrics):
             raise ValueError("a metric is no number")
+        without_table(metrics)
     return Conclusions(task, config, answers, metrics, about)
 
 

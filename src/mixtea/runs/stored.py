@@ -11,16 +11,18 @@ from mixtea.config import Config
 from mixtea.data.task import PathOrStr, Task
 from mixtea.match.answers import Answers
 from mixtea.match.candidates import Candidates
-from mixtea.match.explain import explained
+from mixtea.match.explain import Explainer
 from mixtea.match.mapping import Mapping
 from mixtea.match.relations import MIN_SCORE, Relations, relations_of
+from mixtea.measure.by_evidence import without_table
 from mixtea.runs.folder import read_conclusions
 
 
 class StoredRun:
     """What a run folder has concluded. Whatever else is asked must be computed, by `MixTEA.load`.
 
-    `task_` and `config` are those of the training, `metrics_` the scores of its own test links, `answers_` all of it.
+    `task_` and `config` are those of the training, `metrics_` the scores of its own test links, `by_evidence_` by whom
+    they are found, `answers_` all of it.
     """
 
     def __init__(self, folder: PathOrStr) -> None:
@@ -28,7 +30,8 @@ class StoredRun:
         self.task_: Task = found.task
         self.config: Config = found.config
         self.answers_: Answers = found.answers
-        self.metrics_, self.about = found.metrics, found.about
+        self.metrics_, self.by_evidence_ = without_table(found.metrics)
+        self.about = found.about
 
     def predict(self, k: int = 10) -> Candidates:
         """The k best candidates of every source without a training link, as many as are stored."""
@@ -52,4 +55,4 @@ class StoredRun:
 
     def explain(self, source: int, target: int) -> pd.DataFrame:
         """What each voter has to say for a pair, by numbers in their own graphs: voter, what, weight."""
-        return explained(self.answers_, self.config, self.about["voter_packages"], source, target)
+        return Explainer(self.answers_, self.config, self.about["voter_packages"])(source, target)

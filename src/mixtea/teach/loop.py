@@ -33,6 +33,7 @@ from mixtea.teach.strategies import strategy_of
 from mixtea.teach.warm_start import take_over
 from mixtea.vote.council import Council, OnRound, know_all, voters_of
 from mixtea.vote.open_entities import open_entities
+from mixtea.vote.speaking import misleading
 from mixtea.vote.trace import Trace
 from mixtea.vote.votes import Votes
 
@@ -123,6 +124,7 @@ class Trainer:
         if self.settles:
             self._judge_last(trained)
         trained.seconds, trained.lowered = self.seconds(), self.lowered
+        trained.misleading = misleading(self.council.voters) if self.settles else {}
         return trained
 
     def epoch(self, number: int) -> Record:

@@ -25,7 +25,8 @@ class Trained:
 
     `trace` says who voted for what; `opinions` is what the council thought last, about the open `entities`. `seconds`
     counts those of all sittings, where the training was stopped and resumed. `lowered` says how much lower the
-    learning rate was than the settings say, and since when; it is empty if all went well.
+    learning rate was than the settings say, and since when; it is empty if all went well. `misleading` is, by voter,
+    the share of the links for which what it compares tells nothing.
     """
 
     student: Encoder
@@ -38,6 +39,7 @@ class Trained:
     seconds: float = 0.0
     lowered: Record = field(default_factory=dict)
     lost: ProcessLostError | None = None
+    misleading: dict[str, float] = field(default_factory=dict)
 
 
 class Progress:

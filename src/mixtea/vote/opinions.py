@@ -93,22 +93,45 @@ def total_score(
     neither for nor against. W is the weight of those who speak about the pair; where all do, it is the plain sum. Who
     speaks about no pair is not there. `log_odds` are added as they are, where there are any.
     """
-    heard = [name for name in sorted(scores) if not bool(scores[name].isnan().all())] or sorted(scores)[:1]
+    heard = _heard(scores)
     others = [name for name in heard if name not in log_odds]
     parts = [_weighted_mean(scores, scale, others)] if others else []
     parts += [scores[name].nan_to_num(0.0) for name in heard if name in log_odds]
     return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
 
 
+def parts_of(
+    scores: Mapping[str, Tensor], scale: Mapping[str, float], log_odds: frozenset[str] = frozenset()
+) -> dict[str, Tensor]:
+    """What each opinion adds to `total_score`, a pair; NaN where it has none. Who is never heard is not there."""
+    heard = _heard(scores)
+    others = [name for name in heard if name not in log_odds]
+    factor = _for_silence(scores, scale, others)
+    parts = {name: scale.get(name, 1.0) * scores[name] for name in others}
+    if factor is not None:
+        parts = {name: part * factor for name, part in parts.items()}
+    return parts | {name: scores[name] for name in heard if name in log_odds}
+
+
+def _heard(scores: Mapping[str, Tensor]) -> list[str]:
+    return [name for name in sorted(scores) if not bool(scores[name].isnan().all())] or sorted(scores)[:1]
+
+
 def _weighted_mean(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor:
     parts = [scale.get(name, 1.0) * scores[name] for name in names]  # in one order, so that sums round alike
-    spoken = [~scores[name].isnan() for name in names]
-    if all(bool(speaks.all()) for speaks in spoken):
+    factor = _for_silence(scores, scale, names)
+    if factor is None:
         return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
-    total = torch.stack([part.nan_to_num(0.0) for part in parts]).sum(0)
-    weights = zip(names, spoken, strict=True)
-    heard = torch.stack([scale.get(name, 1.0) * speaks.to(total.dtype) for name, speaks in weights]).sum(0)
-    return torch.where(heard > 0, total * (heard[heard > 0].mean() / heard.clamp(min=1e-12)), total)
+    return torch.stack([part.nan_to_num(0.0) for part in parts]).sum(0) * factor
+
+
+def _for_silence(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor | None:
+    """mean(W) / W of each pair, 1 where nobody speaks; None where all speak about all pairs."""
+    spoken = {name: ~scores[name].isnan() for name in names}
+    if all(bool(speaks.all()) for speaks in spoken.values()):
+        return None
+    heard = torch.stack([scale.get(name, 1.0) * s.to(scores[name].dtype) for name, s in spoken.items()]).sum(0)
+    return torch.where(heard > 0, heard[heard > 0].mean() / heard.clamp(min=1e-12), 1.0)
 
 
 def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
