@@ -165,11 +165,10 @@ def switched_off(module: Any, name: str, value: Any) -> Iterator[None]:
         setattr(module, name, before)
 
 
-OFF: dict[str, Callable[[], Any]] = {  # what each part adds: the voter without it
-    "all parts": lambda: switched_off(name_opinions, "HELPS", name_opinions.HELPS),
+OFF: dict[str, Callable[[], Any]] = {  # what each part adds, beside the rows of main
     "no translator": lambda: switched_off(name_opinions, "FEWEST", 10**9),
     "no transliteration": lambda: switched_off(name_index, "in_latin", lambda text: text),
-    "no kinds": lambda: switched_off(name_opinions, "SAME_NAME", 2.0),
+    "no kinds": lambda: switched_off(name_opinions, "KINDS", {}),
 }
 
 

@@ -52,7 +52,7 @@ def judged_by_both(
     for graph, own, rows in zip((task.source, task.target), entities.own, (pairs.source, pairs.target), strict=True):
         things = torch.tensor([not is_no_thing(str(id)) for id in graph.ids], device=belief.device)
         belief = belief * things[own[rows]]
-    return replace(opinions, belief=belief)
+    return replace(opinions, belief=belief.to(opinions.belief.dtype))
 
 
 def log_odds(
@@ -71,7 +71,7 @@ def log_odds(
     level = evidence.levels(source, target, np.clip(joined / usual, 0.0, 0.999), links, shape)
     odds = evidence.learned(level, source, target, links, shape).odds
     is_open = ~(np.isin(source, links[:, 0]) | np.isin(target, links[:, 1]))
-    alone, trusted = said - np.log(max(shape[1], 1)), len(links) / (len(links) + SEEN)
+    alone, trusted = said - np.log(max(shape[1], 1)), len(links) ** 2 / (len(links) ** 2 + SEEN**2)
     among_open, others = _left(len(links), shape), np.log(max(shape[1] - len(links), 1) / max(shape[1], 1))
     return alone + trusted * (said + odds[level] + np.where(is_open, among_open, others) - alone)
 

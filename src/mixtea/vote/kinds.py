@@ -1,8 +1,9 @@
-"""What kind of thing an entity is: words in brackets behind its name, and types that both graphs know. No torch."""
+"""What tells things of like names apart: words in brackets, numbers, and types that both graphs know. No torch."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -13,6 +14,7 @@ from mixtea.data.selection import TYPE
 
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"\(([^()]*)\)")
+_NUMBERS = re.compile(r"\d+")
 
 
 def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -24,12 +26,21 @@ def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: 
 
 def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
     """[entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
+    return _said_in_names(lambda text: in_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
+
+
+def numbers_in_names(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
+    """[entities, numbers] of each graph: `164` of `164th Infantry Division`."""
+    return _said_in_names(lambda text: [number.lstrip("0") for number in _NUMBERS.findall(text)], source, target)
+
+
+def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
     number: dict[str, int] = {}
     rows = []
     for graph in (source, target):
         entity, column = entity_names(graph)
         words = [
-            [number.setdefault(word, len(number)) for word in in_words(" ".join(_BRACKETS.findall(text))).split()]
+            [number.setdefault(word, len(number)) for word in words_of(text)]
             for text in map(str.casefold, column.texts())
         ]
         owners = zip(entity.tolist(), column.codes.tolist(), strict=True)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, is_no_thing, plain
-from mixtea.vote.kinds import shared_types, words_in_brackets
+from mixtea.vote.kinds import numbers_in_names, shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing
@@ -100,12 +100,13 @@ class NameIndex:
         return self.of_texts(a, b, products_of_rows(first, second, a, b))
 
     @cached_property
-    def brackets(self) -> tuple[csr_matrix, csr_matrix]:
-        return words_in_brackets(*self.graphs)
-
-    @cached_property
-    def types(self) -> tuple[csr_matrix, csr_matrix]:
-        return shared_types(*self.graphs)
+    def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
+        """What tells things of like names apart, a row an entity of each side."""
+        return {
+            "brackets": words_in_brackets(*self.graphs),
+            "numbers": numbers_in_names(*self.graphs),
+            "types": shared_types(*self.graphs),
+        }
 
     @cached_property
     def equal(self) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,25 @@ from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
 HELPS = 0.01  # of the links, that a translation must find first beside those that names find
 SAME_NAME = 0.5  # from this likeness on, words in brackets tell entities apart
-EXAMPLES = 10.0  # by which words in brackets, or types, are taken to say what is typical
-BRACKETS, TYPES = (0.0, -1.5, 0.7), (0.0, -4.0, 0.3)  # typical: log-odds where one has none, they differ, are shared
-LESS_BRACKETS, LESS_TYPES = 0.05, 0.15  # likeness, where they differ
+EXAMPLES = 10.0  # by which what tells things apart is taken to say what is typical
+
+
+class Kind(NamedTuple):
+    """What is typical of kinds: log-odds where one has none, where they differ and where they are shared.
+
+    `less` is likeness, where they differ; `alike` the least likeness at which they tell.
+    """
+
+    typical: tuple[float, float, float]
+    less: float
+    alike: float
+
+
+KINDS = {
+    "brackets": Kind((0.0, -1.5, 0.7), 0.05, SAME_NAME),
+    "numbers": Kind((0.0, -2.0, 1.0), 0.1, 0.2),
+    "types": Kind((0.0, -4.0, 0.3), 0.15, SAME_NAME),
+}
 
 
 class NameOpinions(LikenessOpinions):
@@ -38,8 +55,8 @@ class NameOpinions(LikenessOpinions):
     def _less_by_kind(self, found: Likeness) -> Likeness:
         """Somewhat less alike are two of different kinds, so that they do not rival two of the same."""
         value = found.value.copy()
-        for kinds, less in ((self.index.brackets, LESS_BRACKETS), (self.index.types, LESS_TYPES)):
-            value -= less * (same_kind(*kinds, found.source, found.target) == DIFFERENT)
+        for name, kind in KINDS.items():
+            value -= kind.less * (same_kind(*self.index.kinds[name], found.source, found.target) == DIFFERENT)
         return Likeness(found.source, found.target, np.maximum(value, 0.0))
 
     def found_again(self, pairs: np.ndarray) -> Likeness | None:
@@ -87,14 +104,13 @@ class NameOpinions(LikenessOpinions):
     def odds(self) -> np.ndarray:
         """By likeness, and by kind: a film is no album of the same name, and a class no property."""
         source, target, value = self.found
-        alike = value >= SAME_NAME
         is_link = evidence.among(source, target, self.links, self.shape[1])
         other = np.isin(source, self.links[:, 0]) & ~np.isin(target, self.links[:, 1]) & ~is_link
         odds = self.table.odds[self.level]
-        for kinds, typical in ((self.index.brackets, BRACKETS), (self.index.types, TYPES)):
-            shared = same_kind(*kinds, source, target)
+        for name, kind in KINDS.items():
+            alike, shared = value >= kind.alike, same_kind(*self.index.kinds[name], source, target)
             true, false = (np.bincount(shared[alike & part], minlength=3) for part in (is_link, other))
-            odds = odds + _told_apart(true, false, np.array(typical))[shared] * alike
+            odds = odds + _told_apart(true, false, np.array(kind.typical))[shared] * alike
         return odds
 
     def learn(self, sure: np.ndarray) -> None:
