@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mixtea import ConfigError, DataError, MixTEA, RunError
-from mixtea.config import PRESETS, Config
+from mixtea.config import PRESETS, STRUCTURE, Config
 from mixtea.errors import NotFittedError
 from mixtea.export.tsv import write_candidates
 from mixtea.teach.loop import Trainer
@@ -210,7 +210,8 @@ def test_an_observer_sees_every_epoch_and_changes_nothing(tiny):
 
 
 def test_votes_are_counted_by_voter_and_by_how_many_agree(example):
-    history = MixTEA(preset="best", max_epochs=2, propagation_rounds=1, device="cpu").fit(example).history_
+    settings = dict(max_epochs=2, propagation_rounds=1, device="cpu", voters=STRUCTURE)
+    history = MixTEA(preset="best", **settings).fit(example).history_
     voters = ["votes_forward", "votes_backward", "votes_propagation", "votes_agreement"]
     agreeing = history[[f"votes_of_{k}" for k in (1, 2, 3, 4)]]
     assert (agreeing.sum(axis=1) <= history["votes"]).all()  # some of the belief's votes are nobody's favourite

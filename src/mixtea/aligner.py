@@ -43,9 +43,9 @@ from mixtea.runs.folder import Run, read_run, write_run
 from mixtea.teach.loop import Observer, OnEpoch
 from mixtea.teach.recovery import trained_with
 from mixtea.vote.council import OnRound, voters_of
-from mixtea.vote.opinions import giving_log_odds
 from mixtea.vote.registry import package_of
 from mixtea.vote.trace import trace_frame
+from mixtea.vote.voter import Voter
 
 DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
 Voters = str | Sequence[str] | None  # names, in a list or joined by commas
@@ -74,6 +74,18 @@ def _reproducibly(method: Callable[..., T]) -> Callable[..., T]:
             return method(self, *args, **kwargs)
 
     return run
+
+
+def _check_beginning(task: Task, voters: Sequence[Voter]) -> None:
+    """Refuse a task without training links, unless it was asked for and somebody can begin without."""
+    if task.links_from == "given":
+        raise DataError(f"{task.name}: no training link. Give at least a few, or begin with names: --links-from names.")
+    if not any(voter.log_odds and voter.has_needed() for voter in voters):
+        names = ", ".join(voter.name for voter in voters)
+        raise DataError(
+            f"{task.name}: no links, and nothing to begin with: of the voters {names} none finds names, values or "
+            "vectors in both graphs. Give links, or names (--names-source, --names-target)."
+        )
 
 
 class MixTEA:
@@ -135,8 +147,8 @@ class MixTEA:
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
         voters = voters_of(task, self.config, self.config.deciding_voters)
-        if not len(task.train) and not giving_log_odds(voters):
-            raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote.")
+        if not len(task.train):
+            _check_beginning(task, voters)
         check_deciding(voters, self.config)
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():

@@ -10,13 +10,14 @@ import torch
 
 from mixtea import MixTEA
 from mixtea.compute.pairs import pairs_of_keys
+from mixtea.config import STRUCTURE
 from mixtea.errors import ConfigError, RunError
 from mixtea.match.decoders import ranked
 from mixtea.measure.metrics import ranking_metrics, sparse_ranking_metrics
 
 SMALL = {
     "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "device": "cpu",
+    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE,
 }  # fmt: skip
 STUDENT = "forward,backward"
 AGREEMENT, EVERYONE = f"{STUDENT},agreement", f"{STUDENT},propagation,agreement"
@@ -107,8 +108,8 @@ def test_training_links_are_right_and_may_be_scored_among_others(best, example):
 def test_wrong_decoders_are_named(best):
     with pytest.raises(ConfigError, match="decoder must be one of nearest, csls, sinkhorn, one_to_one"):
         best.predict(decoder="hungarian")
-    with pytest.raises(ConfigError, match=r"There is no voter 'names'\. There are forward, backward, prop"):
-        best.score(voters="names")
+    with pytest.raises(ConfigError, match=r"There is no voter 'nobody_here'\. There are forward, backward, prop"):
+        best.score(voters="nobody_here")
     with pytest.raises(ConfigError, match="decode_voters names 'forward' twice"):
         best.score(voters="forward,forward")
 
@@ -198,6 +199,7 @@ BROKEN = {
 def test_opinions_that_cannot_be_are_refused(best, tmp_path, kind, monkeypatch):
     import mixtea.aligner as module
 
+    assert len(best.answers_.free)  # decided with opinions that can be
     arrays = {name: a.copy() for name, a in module.opinion_arrays(best._last).items()}
     weights = dict(best._last.weights)
     BROKEN[kind](arrays, weights)

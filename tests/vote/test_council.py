@@ -11,7 +11,7 @@ import torch
 from voting import bind, make_entities
 
 from mixtea.compute.pairs import pairs_of_keys
-from mixtea.config import Config
+from mixtea.config import STRUCTURE, Config
 from mixtea.errors import VoterError
 from mixtea.teach.loop import Trainer
 from mixtea.vote import Voter
@@ -21,7 +21,7 @@ from mixtea.vote.opinions import Opinions, believed, favourites, scales, settle,
 CPU = torch.device("cpu")
 SMALL = {
     "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32,
+    "propagation_relation_dim": 32, "voters": STRUCTURE,
 }  # fmt: skip
 NAN = float("nan")
 
@@ -197,7 +197,7 @@ class Told(Voter):
 
 
 def council_of(task, *voters, **settings):
-    config = Config.preset("best", voters=[voter.name for voter in voters], **SMALL | settings)
+    config = Config.preset("best", **SMALL | {"voters": [voter.name for voter in voters]} | settings)
     bound = [voter.bind(task, config) for voter in voters]
     entities = make_entities(task.source.n_entities, task.target.n_entities)
     return Council(task, config, bound, entities, torch.Generator())

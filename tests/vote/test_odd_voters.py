@@ -113,7 +113,7 @@ def test_a_task_in_which_every_source_is_linked_can_be_saved(rings, tmp_path, pr
 
 
 def test_settings_changed_after_training_do_not_change_what_was_trained(rings, tmp_path):
-    aligner = MixTEA(**SMALL).fit(rings)
+    aligner = MixTEA(voters=OWN, **SMALL).fit(rings)
     trace, aligner.metrics_ = aligner.trace_, aligner.score()
     aligner.set_params(voters=("agreement", "forward"), entity_dim=8, decoder="csls", decode_voters=("forward",))
     assert aligner.trace_.equals(trace) and aligner.metrics_ == {}
