@@ -46,10 +46,9 @@ class Attributes(LikenessVoter):
                 if form.whole and shared:
                     alike = 1.0 if form.whole == found.whole else 0.5
                     rows.append((alike, f"{predicate}: {value[:LONGEST]} ~ {other}: {text[:LONGEST]}"))
-        weight = 0.0 if score is None else score
-        return [
-            Evidence(what, weight * alike / max(sum(r[0] for r in rows[:SHOWN]), 1)) for alike, what in rows[:SHOWN]
-        ]
+        shown = sorted(rows, key=lambda row: -row[0])[:SHOWN]
+        weight = (0.0 if score is None else score) / max(sum(alike for alike, _ in shown), 1)
+        return [Evidence(what, weight * alike) for alike, what in shown]
 
     def cost(self) -> Cost:
         n = self.task.source.n_attribute_triples + self.task.target.n_attribute_triples
