@@ -76,18 +76,6 @@ def _reproducibly(method: Callable[..., T]) -> Callable[..., T]:
     return run
 
 
-def _check_beginning(task: Task, voters: Sequence[Voter]) -> None:
-    """Refuse a task without training links, unless it was asked for and somebody can begin without."""
-    if task.links_from == "given":
-        raise DataError(f"{task.name}: no training link. Give at least a few, or begin with names: --links-from names.")
-    if not any(voter.log_odds and voter.has_needed() for voter in voters):
-        names = ", ".join(voter.name for voter in voters)
-        raise DataError(
-            f"{task.name}: no links, and nothing to begin with: of the voters {names} none finds names, values or "
-            "vectors in both graphs. Give links, or names (--names-source, --names-target)."
-        )
-
-
 class MixTEA:
     """Semi-supervised entity alignment with mixture teaching.
 
@@ -147,9 +135,9 @@ class MixTEA:
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
         voters = voters_of(task, self.config, self.config.deciding_voters)
-        if not len(task.train):
-            _check_beginning(task, voters)
         check_deciding(voters, self.config)
+        if not len(task.train):
+            _check_begins(task, voters)
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():
             start = None if warm_start is None else warm_start._learned()
@@ -434,6 +422,21 @@ class MixTEA:
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
+
+
+def _check_begins(task: Task, voters: Sequence[Voter]) -> None:
+    """Refuse to learn from nothing: without training links, somebody has to find entities alike."""
+    able = [voter for voter in voters if voter.log_odds]
+    if task.links_from == "given":
+        raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
+    if not able:
+        raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote and decode.")
+    if not any(voter.has_needed() for voter in able):
+        silent = ", ".join(voter.name for voter in able)
+        raise DataError(
+            f"{task.name}: no training link, and nothing that both graphs say of their entities is comparable (voters "
+            f"without a word: {silent}). Give links, names (names_source, names_target) or vectors."
+        )
 
 
 def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:

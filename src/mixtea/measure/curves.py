@@ -14,7 +14,8 @@ def draw_curves(history: list[dict[str, Any]], path: Path, title: str = "") -> N
     losses, scores = figure.subplots(1, 2)
     _plot(losses, history, "loss_alignment", "links (L_a)", "-", "#1b4f72")
     _plot(losses, history, "loss_pseudo", "votes (L_u)", "--", "#b9770e")
-    losses.set(xlabel="epoch", ylabel="loss (sum)", title="Losses", yscale="log")
+    scale = "log" if any((line.get_ydata() > 0).any() for line in losses.lines) else "linear"
+    losses.set(xlabel="epoch", ylabel="loss (sum)", title="Losses", yscale=scale)
     _plot(scores, history, "valid_hits@1", "source to target", "-o", "#1b4f72")
     _plot(scores, history, "valid_backward_hits@1", "target to source", "--s", "#b9770e")
     scores.set(xlabel="epoch", ylabel="Hit@1", title="Validation links", ylim=(0, 1))

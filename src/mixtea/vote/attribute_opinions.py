@@ -18,7 +18,7 @@ from mixtea.data.labels import RANKS
 from mixtea.data.names import entity_names
 from mixtea.data.task import Task
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_of
-from mixtea.vote.values import form_of
+from mixtea.vote.values import Form, form_of
 
 PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
 LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
@@ -81,12 +81,15 @@ class AttributeOpinions(LikenessOpinions):
         return self.first_found() if self.speaks else None
 
     @cached_property
+    def forms(self) -> list[Form]:
+        return [form_of(*text.split("\x00", 1)) for text in self.texts]
+
+    @cached_property
     def values(self) -> csr_matrix:
         """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
-        forms = [form_of(*text.split("\x00", 1)) for text in self.texts]
-        whole = gram_rows([form.whole.replace(" ", "\x01") for form in forms], lengths=())
-        words = gram_rows([form.words for form in forms], lengths=())
-        grams = gram_rows([form.text for form in forms], lengths=(3,))
+        whole = gram_rows([form.whole.replace(" ", "\x01") for form in self.forms], lengths=())
+        words = gram_rows([form.words for form in self.forms], lengths=())
+        grams = gram_rows([form.text for form in self.forms], lengths=(3,))
         parts = [share * weighted(part[0])[0] for share, part in zip(PARTS, (whole, words, grams), strict=True)]
         return unit_rows(csr_matrix(hstack(parts)))
 
@@ -94,7 +97,7 @@ class AttributeOpinions(LikenessOpinions):
     def wholes(self) -> np.ndarray:
         """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
         number: dict[str, int] = {"": -1}
-        return np.array([number.setdefault(form_of(*text.split("\x00", 1)).whole, len(number)) for text in self.texts])
+        return np.array([number.setdefault(form.whole, len(number)) for form in self.forms])
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """A row an entity: its values of one predicate."""
@@ -105,12 +108,13 @@ class AttributeOpinions(LikenessOpinions):
         return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values))
 
     def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
-        """A row an entity of each side: its values, predicate by predicate, in columns that both sides share."""
+        """A row an entity of each side: its values, predicate by predicate, in the columns that both sides have."""
         sides = []
         for side in (0, 1):
             blocks = [np.sqrt(pair.weight) * self._of_predicate(side, pair.ends[side]) for pair in aligned]
             sides.append(unit_rows(csr_matrix(hstack(blocks))))
-        return sides[0], sides[1]
+        shared = np.intersect1d(*(rows.indices for rows in sides))
+        return sides[0][:, shared], sides[1][:, shared]
 
     def _aligned(self, pairs: np.ndarray | None) -> list[Aligned]:
         """Predicates whose values are the same more often than by chance, the most telling first.
@@ -121,6 +125,8 @@ class AttributeOpinions(LikenessOpinions):
         for p, q, overlap in self._overlapping():
             ours, theirs = self._of_predicate(0, p), self._of_predicate(1, q)
             has = [np.flatnonzero(np.diff(rows.indptr)) for rows in (ours, theirs)]
+            if not all(map(len, has)):  # what all values share tells nothing
+                continue
             both = np.empty((0, 2), dtype=np.int64) if pairs is None else _having(pairs, has, self.shape)
             chance = _agreement(ours, theirs, *(_spread(ends, shift) for ends, shift in zip(has, (0, 7), strict=True)))
             agree = overlap if len(both) < EXAMPLES else _agreement(ours, theirs, both[:, 0], both[:, 1])

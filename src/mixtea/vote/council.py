@@ -163,7 +163,7 @@ class Council:
             return scores_of(voter, asked, state)
 
         self.opinions = settle(pairs, self.entities, scores, self.weights, voters, ask, self.config, before, rounds)
-        distributed.from_first(self.opinions.belief)
+        distributed.from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
         return True
 
     def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 NEAR = 20  # candidates of an entity, each way
 GROWN = 1.2  # pairs to learn from that grow by more are learned from again
+_SPEAKS: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
 
 
 class Likeness(NamedTuple):
@@ -157,7 +159,13 @@ class LikenessVoter(Voter):
         raise NotImplementedError
 
     def has_needed(self) -> bool:
-        return bool(self.opinions().speaks)
+        """Asked of a task by many, also of voters that nobody will ask for a score: told once a task."""
+        told = _SPEAKS.setdefault(self.task, {})
+        if self._opinions is None and type(self) in told:
+            return told[type(self)]
+        speaks = bool(self.opinions().speaks)
+        told.setdefault(type(self), speaks)
+        return speaks
 
     def propose(self, state: VotingState) -> np.ndarray | None:
         return self.opinions().proposed() if self.has_needed() else None
