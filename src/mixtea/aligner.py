@@ -43,9 +43,9 @@ from mixtea.runs.folder import Run, read_run, write_run
 from mixtea.teach.loop import Observer, OnEpoch
 from mixtea.teach.recovery import trained_with
 from mixtea.vote.council import OnRound, voters_of
-from mixtea.vote.opinions import giving_log_odds
 from mixtea.vote.registry import package_of
 from mixtea.vote.trace import trace_frame
+from mixtea.vote.voter import Voter
 
 DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
 Voters = str | Sequence[str] | None  # names, in a list or joined by commas
@@ -135,8 +135,8 @@ class MixTEA:
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
         voters = voters_of(task, self.config, self.config.deciding_voters)
-        if not len(task.train) and not giving_log_odds(voters):
-            raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote.")
+        if not len(task.train):
+            _check_beginning(voters, task)
         check_deciding(voters, self.config)
         device = choose_device(self.config.device)
         with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():
@@ -422,6 +422,18 @@ class MixTEA:
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
+
+
+def _check_beginning(voters: Sequence[Voter], task: Task) -> None:
+    """Without a link somebody must know what entities have in common."""
+    comparing = [voter for voter in voters if voter.log_odds]
+    if not comparing:
+        raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote.")
+    if not any(voter.has_needed() for voter in comparing):
+        raise DataError(
+            f"{task.name}: no training link, and nothing that {' or '.join(voter.name for voter in comparing)} could "
+            "compare in both graphs. Give a few links, or names of the entities (--names-source, --names-target)."
+        )
 
 
 def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
