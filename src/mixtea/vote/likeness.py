@@ -58,6 +58,7 @@ class LikenessOpinions:
     Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
     """
 
+    LEARNED: ClassVar[tuple[str, ...]] = ("found", "level", "table", "odds", "key")  # what follows from `learned_from`
     has: tuple[np.ndarray, np.ndarray]
 
     def __init__(self, task: Task) -> None:
@@ -95,7 +96,7 @@ class LikenessOpinions:
     def _learn_from(self, pairs: np.ndarray) -> None:
         """What was found before is forgotten."""
         self.learned_from = pairs
-        for name in ("found", "level", "table", "odds", "key"):
+        for name in self.LEARNED:
             self.__dict__.pop(name, None)
 
     @cached_property
