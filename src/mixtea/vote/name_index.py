@@ -55,7 +55,7 @@ def side_names(graph: Graph) -> SideNames:
         code[place] = number.setdefault(text, len(number)) if text else -1
         first.setdefault(int(code[place]), raw)
     name = code[column.codes]
-    words = np.array([is_no_thing(str(id)) for id in graph.ids])
+    words = np.array([is_no_thing(str(id)) for id in graph.ids], dtype=bool)
     kept = (name >= 0) & ~words[entity]
     pairs = np.unique(np.stack([entity[kept].astype(np.int64), name[kept]], axis=1), axis=0)
     shown = np.full(graph.n_entities, -1, dtype=np.int64)
