@@ -69,12 +69,12 @@ def side_names(graph: Graph) -> SideNames:
 def in_latin(text: str) -> str:
     """Small Latin letters and digits: without accents, other scripts as they sound.
 
-    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京")
-    ('creme brulee', 'moskva', 'beijing')
+    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京"), in_latin("ガンダム")
+    ('creme brulee', 'moskva', 'beijing', 'gandamu')
     """
     if text.isascii():
         return text
-    bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    bare = "".join(c for c in unicodedata.normalize("NFC", text) if not unicodedata.combining(c))
     return in_words(anyascii(bare).lower())
 
 
