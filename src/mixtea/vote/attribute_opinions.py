@@ -122,6 +122,8 @@ class AttributeOpinions(LikenessOpinions):
         for p, q, overlap in self._overlapping():
             ours, theirs = self._of_predicate(0, p), self._of_predicate(1, q)
             has = [np.flatnonzero(np.diff(rows.indptr)) for rows in (ours, theirs)]
+            if not all(map(len, has)):  # a single value tells nobody apart
+                continue
             both = _having(pairs, has, self.shape)
             chance = _agreement(ours, theirs, *(_spread(ends, shift) for ends, shift in zip(has, (0, 7), strict=True)))
             agree = overlap if len(both) < EXAMPLES else _agreement(ours, theirs, both[:, 0], both[:, 1])
