@@ -130,7 +130,7 @@ def test_propagation_goes_on_from_what_it_remembers():
     asked = all_pairs(state)
     assert torch.equal(again.score(asked, state), voter.score(asked, state))
     assert torch.equal(again.propose(state).key, voter.propose(state).key)
-    with pytest.raises(ValueError, match="rows outside"):
+    with pytest.raises(ValueError, match="pairs of entities outside"):
         again.load_state_dict({"sure": np.array([[7, 0]]), "generator": voter.state_dict()["generator"]})
     with pytest.raises(ValueError, match="before it has learned"):
         bound(Propagation).propose(state)
