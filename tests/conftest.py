@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
+from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
 from mixtea.data.labels import Labels
 
@@ -77,6 +79,58 @@ def labelled(graph: Graph, texts: dict[str, str]) -> Labels:
     return Labels.from_columns([place[name] for name in known], [texts[name] for name in known]).as_set()
 
 
+def said_graph(names: list[str], values: list[tuple[int, str, str]] = [], prefix: str = "e", **more) -> Graph:  # noqa: B006
+    """Entities with a name each, "" for none, and (entity, predicate, value) of some; `triples` if there are any."""
+    graph = make_graph(more.pop("triples", []), len(names), prefix)
+    labels = Labels.of_entities(np.arange(len(names)), names).as_set()
+    attributes = Attributes.from_columns(*zip(*values, strict=True)).as_set() if values else Attributes.none()
+    return replace(graph, labels=labels, attributes=attributes, **more)
+
+
+def said_task(source: Graph, target: Graph, train=(), **more) -> Task:
+    """A task without other links than those to train with."""
+    links = np.array(train, dtype=np.int64).reshape(-1, 2)
+    return Task("said", source, target, links, links[:0], links[:0], **more)
+
+
+WORDS = "arbor brin calu dorma elbi fasto grun hilda iskra jorum kelpi lumo mandra nilo orsa pelt quir rusta sven tilbo"
+ABROAD = "xavi woko vintu uzhe tymba syla ropha quegg plimf ottey nebza myxo lyrk keffo jabe izzu hypno gweb fjord ekta"
+
+
+def with_said(task: Task, n: int) -> Task:
+    """The task with names, values and vectors for its entities s0 and t0, s1 and t1, ...
+
+    Names have two words, and four of five targets theirs in another language; dates and heights are written otherwise
+    and under other predicates, and a colour says nothing.
+    """
+    drawn = np.random.default_rng(7).normal(size=(n, 8))
+    graphs = []
+    for side, graph in enumerate((task.source, task.target)):
+        numbers = [int(str(id)[1:]) for id in graph.ids]
+        names = [_two_words(i, ABROAD if side and i % 5 else WORDS) for i in numbers]
+        values = [row for place, i in enumerate(numbers) for row in _values(place, i, side)]
+        vectors = drawn[numbers] + 0.1 * np.random.default_rng(side).normal(size=(len(numbers), 8))
+        said = said_graph(names, values)
+        parts = dict(labels=said.labels, attributes=said.attributes, vectors=vectors.astype(np.float32))
+        graphs.append(replace(graph, **parts))
+    return replace(task, source=graphs[0], target=graphs[1])
+
+
+def _two_words(i: int, words: str) -> str:
+    return f"{words.split()[i % 20]} {words.split()[(i // 20 + 3 * i + 5) % 20]}".title()
+
+
+def _values(place: int, i: int, side: int) -> list[tuple[int, str, str]]:
+    year, month, day = 1900 + i, 1 + i % 12, 1 + i % 28
+    written = f"{day}.{month}.{year}" if side else f"{year}-{month:02d}-{day:02d}"
+    colour = ("red", "green", "blue")[(i * i + side * i) % 3]
+    named = [("geboren", "born"), ("hoch", "height"), ("farbe", "colour")]
+    return [
+        (place, pair[1 - side], value)
+        for pair, value in zip(named, (written, f"{1000 + 7 * i}{'.0' * side}", colour), strict=True)
+    ]
+
+
 def write(folder: Path, files: dict[str, str | bytes]) -> Path:
     for name, text in files.items():
         path = folder / name
@@ -123,6 +177,18 @@ def rings_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def rings(rings_folder: Path) -> Task:
     return load_task(rings_folder)
+
+
+@pytest.fixture(scope="session")
+def told(rings: Task) -> Task:
+    """The rings with names, values and vectors."""
+    return with_said(rings, 30)
+
+
+@pytest.fixture(scope="session")
+def translated(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    """A hundred and twenty entities a side with names in two languages: enough links to learn to translate."""
+    return with_said(load_task(write(tmp_path_factory.mktemp("data") / "wide", rings_files(120))), 120)
 
 
 @pytest.fixture

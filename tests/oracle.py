@@ -189,3 +189,37 @@ def _within(own: set[Step], other: set[Step], near: Belief, far: Belief) -> dict
             row[0] += max(near.get((a, b), 0.0) * far.get((x, y), 0.0) for b, q, y in other if q == kind)
             row[1] += first * last
     return found
+
+
+def grams(text: str, lengths: tuple[int, ...]) -> list[tuple[int, str]]:
+    """The words (length 0) and the n-grams of a text with a space at both ends."""
+    padded = f" {text} "
+    found = [(n, padded[i : i + n]) for n in lengths for i in range(len(padded) - n + 1)]
+    return found + [(0, word) for word in text.split(" ") if word]
+
+
+def tfidf(*sides: list[str], lengths: tuple[int, ...] = (2, 3, 4)) -> list[Tensor]:
+    """Rows of (1 + log count) log(texts / texts with it), divided by their length; the same columns for all sides."""
+    counted = [[grams(text, lengths) for text in texts] for texts in sides]
+    columns = sorted({gram for side in counted for row in side for gram in row})
+    tables = [torch.tensor([[float(row.count(c)) for c in columns] for row in side]) for side in counted]
+    held = sum((table > 0).sum(0) for table in tables)
+    rarity = (sum(map(len, sides)) / held).log()
+    return [F.normalize(torch.where(t > 0, 1 + t.log(), 0.0) * rarity, dim=1) for t in tables]
+
+
+def ridge(kernel: Tensor, to_known: Tensor, values: Tensor, penalty: float) -> Tensor:
+    """k (K + lambda I)^-1 Y: kernel ridge regression, K [p, p] between the known, k [n, p] to them, Y [p, d]."""
+    return to_known @ torch.linalg.solve(kernel + penalty * torch.eye(len(kernel), dtype=kernel.dtype), values)
+
+
+def ridge_without(kernel: Tensor, values: Tensor, penalty: float, left_out: int) -> Tensor:
+    """What regression from all but one of the known says of that one."""
+    kept = [i for i in range(len(kernel)) if i != left_out]
+    return ridge(kernel[kept][:, kept], kernel[left_out][None, kept], values[kept], penalty)[0]
+
+
+def among_rivals(log_odds: Tensor) -> Tensor:
+    """e / (1 + the greater of its row's and its column's sum), e = exp(log-odds)."""
+    e = log_odds.exp()
+    return e / (1 + torch.maximum(e.sum(1, keepdim=True).expand_as(e), e.sum(0, keepdim=True).expand_as(e)))

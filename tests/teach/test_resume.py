@@ -4,11 +4,12 @@ import copy
 import random
 import shutil
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from conftest import make_graph
+from conftest import make_graph, with_said
 
 from mixtea import MixTEA, Task
 from mixtea.errors import DivergedError, RunError, StoppedError, TrainingError
@@ -20,9 +21,14 @@ from mixtea.teach.resume import LOWERED, restore, state_of
 from mixtea.teach.state import restore_threads
 
 N_EPOCHS = 7
-SMALL = dict(max_epochs=N_EPOCHS, entity_dim=8, relation_dim=4, validate_every=2, device="cpu", valid_needed=1)
+SMALL = dict(
+    max_epochs=N_EPOCHS, entity_dim=8, relation_dim=4, validate_every=2, device="cpu", valid_needed=1,
+    propagation_label_dim=64, propagation_relation_dim=16,
+)  # fmt: skip
 KINDS = {
     "best": ("best", dict(propagation_every=2, votes_every=2, propagation_rounds=2)),
+    "with names and values": ("best", dict(propagation_every=2, votes_every=1, propagation_rounds=2, sure_above=0.3)),
+    "without links": ("best", dict(propagation_every=1, votes_every=1, propagation_rounds=1)),
     "best without propagation": ("best", dict(voters=("forward", "backward", "agreement"))),
     "paper": ("paper", {}),
     "paper in double precision": ("paper", dict(precision="float64", loss_rows=0.5, keep="last")),
@@ -41,8 +47,17 @@ def task():
     return Task("rings", source, target, links[:4], links[4:6], links[6:])
 
 
+TELLING = {
+    "with names and values": lambda task: with_said(task, 12),
+    "without links": lambda task: replace(
+        with_said(task, 12), train=task.train[:0], valid=task.valid[:0], links_from="names"
+    ),
+}
+
+
 def fitted(task, kind, checkpoints=None, **more):
     preset, settings = KINDS[kind]
+    task = TELLING[kind](task) if kind in TELLING else task
     return MixTEA(preset, **SMALL | settings).fit(task, checkpoints=checkpoints, **more)
 
 
@@ -160,7 +175,11 @@ WRONG = {
     "a trace of another form": (("trace", "open", "source"), lambda a: a[:1], "a trace of another form"),
     "opinions about nobody": (("council", "opinions", "key"), lambda a: a + 10**9, "rows outside"),
     "opinions of different lengths": (("council", "opinions", "belief"), lambda a: a[1:], "different lengths"),
-    "sure of nobody": (("council", "voters", "propagation", "sure"), lambda a: np.full((1, 2), 99), "rows outside"),
+    "sure of nobody": (
+        ("council", "voters", "propagation", "sure"),
+        lambda a: np.full((1, 2), 99),
+        "pairs of entities outside",
+    ),
     "no random state": (("generator",), lambda a: a[:4], "does not fit"),
     "no weights": (("council", "direction_weights"), lambda _: None, "does not fit"),
     "one weight": (("council", "direction_weights"), lambda a: a[:1], "1 numbers instead of 2"),
@@ -186,7 +205,7 @@ WRONG = {
     "votes of unknown voters": (("votes", "voters"), lambda a: a[:, :1], "votes of unknown voters"),
     "flat negatives": (("negatives", "held"), lambda a: a.reshape(-1, 2), "negatives of another form"),
     "a trace out of this world": (("trace", "open", "target"), lambda a: a + 1000, "that there are not"),
-    "weights of strangers": (("council", "weights"), lambda _: {"names": 1.0}, "opinions of unknown voters"),
+    "weights of strangers": (("council", "weights"), lambda _: {"strangers": 1.0}, "opinions of unknown voters"),
     "weights in words": (("council", "weights"), lambda _: {"vectors": "much"}, "what should be a number"),
     "scores of strangers": (("council", "opinions", "scores"), lambda a: {"x": a["vectors"]}, "of unknown voters"),
     "a belief in whole numbers": (("council", "opinions", "belief"), lambda a: a.astype(int), "scores that are none"),

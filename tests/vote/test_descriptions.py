@@ -1,4 +1,4 @@
-"""The voter `descriptions`: cosines of the vectors that came with the graphs."""
+"""The voter `descriptions`: what is near by the vectors that came with the graphs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from conftest import SMALL_BEST, make_graph
 from processes import run
 
 from mixtea import Config, MixTEA, Task
+from mixtea.vote.asking import scores_of
 from mixtea.vote.council import Council, know_all, voters_of
 from mixtea.vote.known import KnownPairs
+from mixtea.vote.likeness import NEAR
 from mixtea.vote.open_entities import EntityPairs, open_entities
 from mixtea.vote.voter import VotingState
 
@@ -46,55 +48,63 @@ def every_pair(state):
     return EntityPairs(state.entities.pairs(*map(torch.flatten, torch.meshgrid(*sides, indexing="ij"))), state.entities)
 
 
-def by_pair(pairs, values):
-    return {
-        (int(s), int(t)): float(v) for s, t, v in zip(pairs.source, pairs.target, values, strict=True) if not v.isnan()
-    }
+def likeness(voter):
+    found = voter.opinions().found
+    return {(int(s), int(t)): float(v) for s, t, v in zip(*found, strict=True)}
+
+
+def test_likeness_is_the_cosine_above_that_of_any_two():
+    """Any two have a mean cosine of u; t3 is turned away from s0, and t4 is too long for its square."""
+    voter, _ = asked(task_of())
+    cosine = {(0, 0): 0, (0, 1): 1, (0, 3): -1, (0, 4): 0.5**0.5, (1, 0): 1, (1, 1): 0, (1, 3): 0, (1, 4): 0.5**0.5}
+    cosine |= {(2, 0): 0.5**0.5, (2, 1): 0.5**0.5, (2, 3): -(0.5**0.5), (2, 4): 1}
+    usual = sum(cosine.values()) / 12
+    expected = {pair: max(0.0, (c - usual) / (1 - usual)) for pair, c in cosine.items()}
+    assert likeness(voter) == pytest.approx(expected, abs=1e-6)
+    assert voter.opinions().has[0].tolist() == [True, True, True, False]
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_scores_are_cosines_and_silence_where_a_side_has_none(precision):
-    voter, state = asked(task_of(), precision=precision)
-    scores = voter.score(pairs := every_pair(state), state)
-    half = 0.5**0.5
-    assert by_pair(pairs, scores) == pytest.approx(
-        {
-            (0, 0): 0, (0, 1): 1, (0, 3): -1, (0, 4): half, (1, 0): 1, (1, 1): 0, (1, 3): 0, (1, 4): half,
-            (2, 0): half, (2, 1): half, (2, 3): -half, (2, 4): 1,
-        }, abs=1e-6,
-    )  # fmt: skip
-    assert scores.dtype == getattr(torch, precision) and torch.equal(
-        scores.isnan(), voter.similarity(pairs, state).isnan()
-    )
+def test_scores_are_log_odds_and_silence_where_a_side_has_none(precision):
+    voter, state = asked(task_of(), precision=precision, sinkhorn_temperature=0.2)
+    pairs = every_pair(state)
+    scores = scores_of(voter, pairs, state)
+    assert scores.dtype == getattr(torch, precision)
+    assert scores.isnan().tolist() == [s == 3 or t == 2 for s, t in zip(pairs.source, pairs.target, strict=True)]
+    odds = voter.opinions().log_odds(pairs.source, pairs.target)
+    torch.testing.assert_close(scores, torch.from_numpy(0.2 * odds).to(scores.dtype), equal_nan=True)
+    by_pair = dict(zip(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True), odds, strict=True))
+    assert by_pair[0, 1] == by_pair[2, 4] > 0 > by_pair[0, 0] and voter.log_odds
 
 
 def test_it_proposes_the_nearest_both_ways_of_those_that_have_one():
-    voter, state = asked(task_of(), vote_candidates=1)
-    found = EntityPairs(voter.propose(state), state.entities)
-    pairs = set(zip(found.source.tolist(), found.target.tolist(), strict=True))
-    assert pairs == {(0, 1), (1, 0), (2, 4), (1, 3)}  # t3 is turned away from s0 and s2
-    assert found.rows.key.equal(found.rows.key.sort().values) and voter.propose(state) is voter.propose(state)
-    assert voter.cost().mib == pytest.approx(4 * (8 + 10) / 2**20)
+    voter, state = asked(task_of())
+    pairs = {tuple(pair) for pair in voter.propose(state).tolist()}
+    assert pairs == {(s, t) for s in (0, 1, 2) for t in (0, 1, 3, 4)}
+    draw = np.random.default_rng(1)
+    wide, state = asked(task_of(draw.normal(size=(60, 4)), draw.normal(size=(50, 4))))
+    counts = np.bincount(wide.propose(state)[:, 0])
+    assert counts.min() == NEAR and counts.max() < 50
+    assert voter.cost().mib == pytest.approx(2 * 4 * (8 + 10) / 2**20)
 
 
-def test_others_that_are_open_are_looked_at_anew():
-    voter, state = asked(task_of(), vote_candidates=1)
-    before = voter.propose(state)
-    _, other = asked(replace(task_of(), train=np.array([[0, 1]])))
-    assert voter.propose(other).shape == (3, 4) != before.shape == (4, 5)
+def test_vectors_that_are_equal_are_all_of_it_and_others_are_not():
+    voter, _ = asked(task_of([[1, 2], [1, 2.01]], [[2, 4], [9, -1], [4, 1], [-5, 3]]))
+    assert likeness(voter)[0, 0] == 1 and 0.9 < likeness(voter)[1, 0] < 1
 
 
-def test_where_the_open_entities_have_none_it_proposes_nothing():
-    voter, state = asked(task_of([[1, 0], [NAN, NAN]], [[1, 0], [0, 1]], train=[[0, 0]]))
-    assert voter.propose(state) is None and voter.score(every_pair(state), state).isnan().all()
+def test_vectors_without_a_direction_are_like_nobody():
+    voter, state = asked(task_of([[0, 0], [1, 0]], [[0, 0], [1, 0], [0, 1]]))
+    assert likeness(voter)[0, 1] <= 0 and likeness(voter)[1, 1] == 1
+    assert np.isfinite(voter.score(every_pair(state), state)).all()
 
 
-def test_without_vectors_it_is_silent():
-    voter, state = asked(
-        Task("none", *(make_graph([(0, 0, 1)], 2, p) for p in "st"), *[np.empty((0, 2), np.int64)] * 3)
-    )
-    assert voter.propose(state) is None and voter.score(every_pair(state), state).isnan().all()
-    assert voter.explain(0, 0) == () and voter.cost().mib == 0
+@pytest.mark.parametrize("target", [[[NAN, NAN], [NAN, NAN]], None])
+def test_without_vectors_it_is_silent(target):
+    task = task_of(target=target or TARGET)
+    voter, state = asked(task if target else replace(task, target=make_graph([(0, 0, 1)], 5, "t")))
+    assert voter.propose(state) is None and np.isnan(voter.score(every_pair(state), state)).all()
+    assert voter.explain(0, 0) == ()
 
 
 def test_entities_without_triples_are_known_where_vectors_were_given():
@@ -124,18 +134,12 @@ def test_it_maps_entities_without_triples():
     assert (2, 4) in set(zip(*(side.tolist() for side in own), strict=True))
 
 
-def test_it_explains_itself_by_the_cosine_and_the_ranks():
+def test_it_explains_itself_by_the_cosine():
     voter, _ = asked(task_of())
     assert voter.explain(2, 4) == ()  # nothing is known of other candidates
-    ends = np.array([[2, 4], [2, 0], [2, 2], [0, 4], [1, 4]]).T
-    voter.known = KnownPairs(*ends, np.ones(5), {})
-    ((said, weight),) = voter.explain(2, 4)
-    assert said == (
-        "the cosine of the given vectors, number 1 among the targets and 1 among the sources that were looked at"
-    )
-    assert weight == pytest.approx(1)
-    ((said, _),) = voter.explain(2, 0)
-    assert "number 2 among the targets and 1 among the sources" in said
+    voter.known = KnownPairs(np.array([2]), np.array([4]), np.ones(1), {"descriptions": np.array([0.4])})
+    assert voter.explain(2, 4) == [("the given vectors' cosine is 1.000", 0.4)]
+    assert voter.explain(2, 0) == [("the given vectors' cosine is 0.707", 0.0)]
     assert voter.explain(3, 0) == () and voter.explain(0, 2) == ()
 
 

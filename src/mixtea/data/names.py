@@ -52,10 +52,10 @@ def local_name(id: str) -> str:
 def is_no_thing(id: str) -> bool:
     """Whether an id is of a blank node, or a word that RDF or OWL itself is made of: nobody maps such.
 
-    >>> [is_no_thing(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "http://ex.org/Class")]
-    [True, True, False]
+    >>> [is_no_thing(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "rdf:List", "http://ex.org/Class")]
+    [True, True, True, False]
     """
-    return id.startswith(("_:", *_VOCABULARIES))
+    return expand(id, BUILT_IN).startswith(("_:", *_VOCABULARIES))
 
 
 def readable(text: str) -> str:

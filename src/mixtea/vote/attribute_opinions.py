@@ -50,14 +50,20 @@ class Aligned(NamedTuple):
 class AttributeOpinions(LikenessOpinions):
     """Log-odds of pairs by their values; `aligned` are the pairs of predicates that are compared."""
 
+    LEARNED = (*LikenessOpinions.LEARNED, "aligned", "has")
+
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         values: dict[str, int] = {}
         self.sides = tuple(_statements(graph, values) for graph in (task.source, task.target))
         self.texts = list(values)
-        self.aligned = self._aligned(None) if all(len(side.entity) for side in self.sides) else []
 
-    @property
+    @cached_property
+    def aligned(self) -> list[Aligned]:
+        """Weighed by how far the pairs that were learned from agree, where these are enough."""
+        return self._aligned(self.learned_from) if all(len(side.entity) for side in self.sides) else []
+
+    @cached_property
     def has(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
         """Entities with a value of a predicate that is compared."""
         found = []
@@ -74,11 +80,6 @@ class AttributeOpinions(LikenessOpinions):
         a, b = alike_rows(*rows, NEAR)
         value = np.clip(products_of_rows(*rows, a, b), 0.0, 1.0)
         return best_of(a, b, np.where(value > 1 - 1e-5, 1.0, value), self.shape)
-
-    def found_again(self, pairs: np.ndarray) -> Likeness | None:
-        """With predicates weighed by how far these pairs agree in them."""
-        self.aligned = self._aligned(pairs)
-        return self.first_found() if self.speaks else None
 
     @cached_property
     def forms(self) -> list[Form]:
@@ -116,7 +117,7 @@ class AttributeOpinions(LikenessOpinions):
         shared = np.intersect1d(*(rows.indices for rows in sides))
         return sides[0][:, shared], sides[1][:, shared]
 
-    def _aligned(self, pairs: np.ndarray | None) -> list[Aligned]:
+    def _aligned(self, pairs: np.ndarray) -> list[Aligned]:
         """Predicates whose values are the same more often than by chance, the most telling first.
 
         weight = (agreement of the same entities - agreement of any two) log(1 / agreement of any two).
@@ -125,9 +126,9 @@ class AttributeOpinions(LikenessOpinions):
         for p, q, overlap in self._overlapping():
             ours, theirs = self._of_predicate(0, p), self._of_predicate(1, q)
             has = [np.flatnonzero(np.diff(rows.indptr)) for rows in (ours, theirs)]
-            if not all(map(len, has)):  # what all values share tells nothing
+            if not all(map(len, has)):  # a single value tells nobody apart
                 continue
-            both = np.empty((0, 2), dtype=np.int64) if pairs is None else _having(pairs, has, self.shape)
+            both = _having(pairs, has, self.shape)
             chance = _agreement(ours, theirs, *(_spread(ends, shift) for ends, shift in zip(has, (0, 7), strict=True)))
             agree = overlap if len(both) < EXAMPLES else _agreement(ours, theirs, both[:, 0], both[:, 1])
             weight = max(0.0, agree - chance) * np.log(1 / (chance + 1 / max(min(map(len, has)), 2)))

@@ -20,7 +20,7 @@ class Descriptions(LikenessVoter):
     name = "descriptions"
 
     def has_needed(self) -> bool:
-        return bool(self.task.source.vectors.size and self.task.target.vectors.size)
+        return all(bool(graph.has_vector().any()) for graph in (self.task.source, self.task.target))
 
     def new_opinions(self) -> VectorOpinions:
         from mixtea.vote.own_vectors import VectorOpinions

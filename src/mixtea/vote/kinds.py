@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,7 @@ from mixtea.data.names import entity_names, in_words
 from mixtea.data.selection import TYPE
 
 MISSING, DIFFERENT, SHARED = range(3)
-_BRACKETS = re.compile(r"\(([^()]*)\)")
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -30,8 +31,8 @@ def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, csr_mat
 
 
 def numbers_in_names(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
-    """[entities, numbers] of each graph: `164` of `164th Infantry Division`."""
-    return _said_in_names(lambda text: [number.lstrip("0") for number in _NUMBERS.findall(text)], source, target)
+    """[entities, numbers] of each graph: `164` of `164th Infantry Division`, in the digits of any script."""
+    return _said_in_names(lambda text: [str(int(number)) for number in _NUMBERS.findall(text)], source, target)
 
 
 def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
@@ -41,7 +42,7 @@ def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: 
         entity, column = entity_names(graph)
         words = [
             [number.setdefault(word, len(number)) for word in words_of(text)]
-            for text in map(str.casefold, column.texts())
+            for text in (unicodedata.normalize("NFKC", text).casefold() for text in column.texts())
         ]
         owners = zip(entity.tolist(), column.codes.tolist(), strict=True)
         rows.append([(owner, word) for owner, code in owners for word in words[code]])

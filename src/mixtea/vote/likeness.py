@@ -60,6 +60,7 @@ class LikenessOpinions:
     Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
     """
 
+    LEARNED: ClassVar[tuple[str, ...]] = ("found", "level", "table", "odds", "key")  # what follows from `learned_from`
     has: tuple[np.ndarray, np.ndarray]
 
     def __init__(self, task: Task) -> None:
@@ -92,9 +93,13 @@ class LikenessOpinions:
         """Take up the links and the sure pairs [p, 2], where they are more than before."""
         pairs = np.concatenate([self.links, sure])
         if len(pairs) > GROWN * len(self.learned_from):
-            self.learned_from = pairs
-            for name in ("found", "level", "table", "odds", "key"):
-                self.__dict__.pop(name, None)
+            self._learn_from(pairs)
+
+    def _learn_from(self, pairs: np.ndarray) -> None:
+        """What was found before is forgotten."""
+        self.learned_from = pairs
+        for name in self.LEARNED:
+            self.__dict__.pop(name, None)
 
     @cached_property
     def level(self) -> np.ndarray:
@@ -139,7 +144,7 @@ class LikenessOpinions:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         check_pairs(state["learned_from"], self.shape)
-        self.learned_from = state["learned_from"]
+        self._learn_from(state["learned_from"])
 
 
 class LikenessVoter(Voter):

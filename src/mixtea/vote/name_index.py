@@ -56,7 +56,7 @@ def side_names(graph: Graph) -> SideNames:
         code[place] = number.setdefault(text, len(number)) if text else -1
         first.setdefault(int(code[place]), raw)
     name = code[column.codes]
-    words = np.array([is_no_thing(str(id)) for id in graph.ids])
+    words = np.array([is_no_thing(str(id)) for id in graph.ids], dtype=bool)
     kept = (name >= 0) & ~words[entity]
     pairs = np.unique(np.stack([entity[kept].astype(np.int64), name[kept]], axis=1), axis=0)
     shown = np.full(graph.n_entities, -1, dtype=np.int64)
@@ -70,12 +70,12 @@ def side_names(graph: Graph) -> SideNames:
 def in_latin(text: str) -> str:
     """Small Latin letters and digits: without accents, other scripts as they sound.
 
-    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京")
-    ('creme brulee', 'moskva', 'beijing')
+    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京"), in_latin("ガンダム")
+    ('creme brulee', 'moskva', 'beijing', 'gandamu')
     """
     if text.isascii():
         return text
-    bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    bare = "".join(c for c in unicodedata.normalize("NFC", text) if not unicodedata.combining(c))
     return in_words(anyascii(bare).lower())
 
 

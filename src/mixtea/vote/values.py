@@ -16,9 +16,10 @@ _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d{1,15})(\.\d{1,15})?([eE][+-]?\d
 _ISO = re.compile(r"([+-]?\d{4})-(\d{2})(?:-(\d{2}))?(?:[T ].*|Z|[+-]\d\d:\d\d)?")
 _NUMERIC = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})")
 _WRITTEN = re.compile(r"(?:(\d{1,2})\.? )?([a-z]{3,9})\.? (?:(\d{1,2}),? )?(\d{4})")
-_MONTHS = {name: number for number, name in enumerate(
-    ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
-)}  # fmt: skip
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
 _DATED = ("date", "dateTime", "gYear", "gYearMonth")
 
 
@@ -44,8 +45,7 @@ def form_of(value: str, datatype: str = "") -> Form:
     value = value[:LONGEST].strip()
     date = _date(value, datatype)
     if date:
-        units = [date[:size] for size in (10, 7, 4) if len(date) >= size]
-        return Form(units[0], " ".join(f"={unit}" for unit in units), "")
+        return Form("-".join(date), " ".join("=" + "-".join(date[:size]) for size in range(len(date), 0, -1)), "")
     if _NUMBER.fullmatch(value):
         return _number(float(value.replace(",", "")))
     words = plain(readable(value))
@@ -56,17 +56,18 @@ def form_of(value: str, datatype: str = "") -> Form:
 
 def _number(value: float) -> Form:
     """Two grids of buckets, the one between the other: what is near is in the same bucket of one of them."""
-    if not math.isfinite(value) or value == 0:
+    if not math.isfinite(value) or not value:
+        value += 0.0  # there is one zero
         return Form(f"{value:.12g}", f"={value:.12g}", "")
     sign, step = "-" if value < 0 else "", math.log(abs(value)) / STEP
     near = f"{sign}~{math.floor(step)}", f"{sign}≈{math.floor(step + 0.5)}"
     return Form(f"{value:.12g}", f"={value:.12g} {near[0]} {near[1]}", "")
 
 
-def _date(value: str, datatype: str) -> str:
-    """`1990-05-03`, or a part of it, from the common ways to write a date; "" if it is none."""
+def _date(value: str, datatype: str) -> list[str]:
+    """`1990`, `05`, `03`, or the first of them, from the common ways to write a date; [] if it is none."""
     if datatype.endswith(_DATED) and re.fullmatch(r"\d{4}", value):
-        return value
+        return [value]
     iso = _ISO.fullmatch(value)
     if iso:
         return _written(iso[1], iso[2], iso[3])
@@ -76,12 +77,11 @@ def _date(value: str, datatype: str) -> str:
         day, month = (second, first) if second > 12 else (first, second)
         return _written(numeric[4], str(month), str(day))
     named = _WRITTEN.fullmatch(value.lower())
-    if named and named[2][:3] in _MONTHS:
-        return _written(named[4], str(_MONTHS[named[2][:3]]), named[1] or named[3])
-    return ""
+    months = [number for number, name in enumerate(_MONTHS, 1) if named and name.startswith(named[2])]
+    return _written(named[4], str(months[0]), named[1] or named[3]) if named and months else []
 
 
-def _written(year: str, month: str, day: str | None) -> str:
+def _written(year: str, month: str, day: str | None) -> list[str]:
     if not 1 <= int(month) <= 12 or not 1 <= int(day or 1) <= 31:
-        return ""
-    return f"{int(year):04d}-{int(month):02d}" + (f"-{int(day):02d}" if day else "")
+        return []
+    return [f"{int(year):04d}", f"{int(month):02d}", *([f"{int(day):02d}"] if day else [])]

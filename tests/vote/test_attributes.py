@@ -1,0 +1,159 @@
+"""Literal values: predicates that mean the same are found by them, rare ones weigh more, and wrong ones nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import SMALL_BEST, benchmark_files, said_graph, said_task, write
+
+from mixtea import MixTEA, load_task
+from mixtea.config import Config
+from mixtea.data.entity_table import Attributes as Table
+from mixtea.vote.attribute_opinions import AttributeOpinions
+from mixtea.vote.attributes import Attributes
+from mixtea.vote.known import KnownPairs
+
+NONE = np.empty((0, 2), dtype=np.int64)
+N = 40
+LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+
+
+def task_of(ours, theirs, train=(), n=N, **more):
+    """`ours` and `theirs` map a predicate to the values of entities 0, 1, ..., "" for none."""
+    rows = [
+        [(i, name, value) for name, values in of.items() for i, value in enumerate(values) if value]
+        for of in (ours, theirs)
+    ]
+    sides = [said_graph([""] * n, part, prefix) for part, prefix in zip(rows, "st", strict=True)]
+    return said_task(sides[0], replace(sides[1], **more), train)
+
+
+def opinions_of(*args, **more):
+    opinions = AttributeOpinions(task_of(*args, **more))
+    opinions.learn(NONE)
+    return opinions
+
+
+def aligned(opinions):
+    return {
+        tuple(side.names[end] for side, end in zip(opinions.sides, pair.ends, strict=True)): pair.weight
+        for pair in opinions.aligned
+    }
+
+
+def best(opinions):
+    """The most alike target of each source that has one alone."""
+    found = {}
+    for s, t, value in zip(*opinions.found, strict=True):
+        found.setdefault(int(s), []).append((float(value), int(t)))
+    tops = {s: sorted(rows, reverse=True) for s, rows in found.items()}
+    return {s: rows[0][1] for s, rows in tops.items() if len(rows) == 1 or rows[0][0] > rows[1][0]}
+
+
+DATES = [f"{1900 + i}-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)]
+WRITTEN = [f"{1 + i % 28}.{1 + i % 12}.{1900 + i}" for i in range(N)]
+COLOURS = [("red", "green", "blue")[i % 3] for i in range(N)]
+
+
+def test_predicates_of_other_names_are_aligned_by_their_values():
+    opinions = opinions_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": COLOURS[1:] + COLOURS[:1]})
+    assert set(aligned(opinions)) >= {("born", "geboren")} and best(opinions) == {i: i for i in range(N)}
+    assert not set(aligned(opinions)) & {("born", "farbe"), ("colour", "geboren")}
+
+
+def test_rare_values_make_a_predicate_weigh_more():
+    opinions = opinions_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": COLOURS})
+    weight = aligned(opinions)
+    assert weight["born", "geboren"] > 3 * weight["colour", "farbe"] > 0
+
+
+def test_a_rare_word_counts_for_more_than_one_that_many_values_have():
+    ours = [f"Saint {name} Church" for name in ("Alba", "Bruno", "Carlo", "Dora", "Emil", "Fritz", "Gerd", "Hanno")]
+    theirs = ["Saint Nobody Church", "Alba", *ours[2:]]
+    opinions = opinions_of({"name": ours}, {"titel": theirs}, n=8)
+    likeness = dict(zip(zip(*(e.tolist() for e in opinions.found[:2]), strict=True), opinions.found.value, strict=True))
+    assert likeness[0, 1] > likeness[0, 0]
+
+
+def test_a_predicate_that_links_show_to_be_wrong_has_no_weight():
+    shifted = [*WRITTEN[1:], WRITTEN[0]]
+    links = [(i, i) for i in range(25)]
+    codes = [f"code {i * i}" for i in range(N)]
+    said = {"born": DATES, "code": codes}, {"geboren": shifted, "kode": codes}
+    assert set(aligned(opinions_of(*said))) == {("born", "geboren"), ("code", "kode")}  # nobody has said otherwise
+    opinions = opinions_of(*said, train=links)
+    weight = aligned(opinions)
+    assert weight["code", "kode"] > 20 * weight.get(("born", "geboren"), 0.0)
+    assert best(opinions) == {i: i for i in range(N)}
+    assert not opinions_of({"born": DATES}, {"geboren": shifted}, train=links).speaks
+
+
+def test_a_literal_here_is_an_entity_with_a_name_there():
+    """s0, s1, ... are born in a city, by its name; t0, t1, ... by the entity that is called so."""
+    cities = [f"{a}{b}ville" for a in ("Al", "Ber", "Cor", "Dun") for b in ("ma", "no", "ri", "tu")]
+    source = said_graph([""] * 16, [(i, "city", name) for i, name in enumerate(cities)], "s")
+    target = said_graph([""] * 16 + cities, [(0, "other", "x")], "t", triples=[(i, 0, 16 + i) for i in range(16)])
+    opinions = AttributeOpinions(said_task(source, target))
+    assert set(aligned(opinions)) == {("city", "r0")}
+    assert best(opinions) == {i: i for i in range(16)}
+    back = AttributeOpinions(said_task(target, source))
+    assert set(aligned(back)) == {("r0", "city")} and best(back) == {i: i for i in range(16)}
+
+
+def test_labels_are_no_values_and_who_has_none_has_no_opinion():
+    opinions = opinions_of({LABEL: DATES, "born": [*DATES[:20], *[""] * 20]}, {LABEL: DATES, "geboren": WRITTEN})
+    assert set(aligned(opinions)) == {("born", "geboren")}
+    odds = opinions.log_odds(np.array([0, 0, 30]), np.array([0, 1, 30]))
+    assert np.isnan(odds).tolist() == [False, False, True] and odds[0] > 0 > odds[1]
+    assert opinions.has[0].sum() == 20 and opinions.has[1].sum() == N
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [({}, {}), ({"a": ["x"]}, {}), ({}, {"a": ["x"]}), ({"a": ["x"]}, {"a": ["x"]}), ({"a": ["!?"]}, {"b": ["!?"]}),
+     ({"a": ["x", "y"]}, {"b": ["v", "w"]}), ({"a": ["\x00", "x\x00y"]}, {"b": ["\x00", "x\x00y"]})],
+)  # fmt: skip
+def test_little_to_compare_is_no_trouble(ours, theirs):
+    opinions = opinions_of(ours, theirs, n=2)
+    assert len(opinions.proposed()) == len(opinions.found.value) <= 2
+    assert not np.isinf(opinions.log_odds(np.array([0, 1]), np.array([0, 1]))).any()
+
+
+def test_what_is_compared_follows_from_what_was_learned_from():
+    said = {"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": COLOURS}
+    long = opinions_of(*said, train=[(i, i) for i in range(5)])
+    assert long.speaks and len(long.found.value)
+    long.learn(np.stack([np.arange(5, 30)] * 2, axis=1))
+    fresh = AttributeOpinions(long.task)
+    assert len(fresh.found.value)
+    fresh.load_state_dict(long.state_dict())
+    assert fresh.aligned == long.aligned and all(map(np.array_equal, fresh.found, long.found))
+    assert np.array_equal(fresh.odds, long.odds)
+
+
+def voter_of(task):
+    return Attributes().bind(task, Config.preset("best"))
+
+
+def test_it_shows_values_side_by_side():
+    voter = voter_of(task_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": [*COLOURS[1:], "red"]}))
+    assert voter.explain(0, 0) == () and voter.has_needed() and voter.cost().mib > 0
+    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"attributes": np.array([0.6])})
+    assert voter.explain(0, 0) == [("born: 1900-01-01 ~ geboren: 1.1.1900", 0.6)]
+
+
+def test_without_values_it_is_silent_and_changes_no_bit(told):
+    names = ("forward", "backward", "propagation", "agreement")
+    sides = [replace(graph, attributes=Table.none()) for graph in (told.source, told.target)]
+    silent = replace(told, source=sides[0], target=sides[1])
+    assert voter_of(told).has_needed() and not voter_of(silent).has_needed()
+    without, same = (MixTEA(voters=who, **SMALL_BEST).fit(silent) for who in (names, (*names, "attributes")))
+    assert without.vectors_.equal(same.vectors_) and without.trace_.equals(same.trace_)
+
+
+def test_values_that_are_not_read_are_not_compared(tmp_path):
+    ages = ["".join(f"{e}\tage\t{40 + n}\n" for n, e in enumerate(side)) for side in ("abcde", "ABCDE")]
+    folder = write(tmp_path / "said", benchmark_files() | {"attr_triples_1": ages[0], "attr_triples_2": ages[1]})
+    assert voter_of(load_task(folder)).has_needed() and not voter_of(load_task(folder, attributes=False)).has_needed()

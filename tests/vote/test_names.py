@@ -1,0 +1,182 @@
+"""Names in any script, tied, shared, empty, long; and what tells like names apart."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import said_graph, said_task
+
+from mixtea.config import Config
+from mixtea.data.labels import Labels
+from mixtea.vote import evidence
+from mixtea.vote.known import KnownPairs
+from mixtea.vote.name_index import NameIndex, in_latin, side_names
+from mixtea.vote.name_opinions import NameOpinions, _told_apart
+from mixtea.vote.names import Names
+
+NAN = float("nan")
+NONE = np.empty((0, 2), dtype=np.int64)
+LATIN = ["Moskva", "Beijing", "Athina", "Toukiou", "Crème Brûlée", "Straße", "Sankt-Peterburg"]
+OTHER = ["Москва", "北京", "Αθήνα", "トウキヨウ", "creme brulee", "STRASSE", "Санкт-Петербург"]
+
+
+def opinions_of(source, target, train=(), learn=True):
+    opinions = NameOpinions(said_task(said_graph(source, prefix="s"), said_graph(target, prefix="t"), train))
+    if learn:
+        opinions.learn(NONE)
+    return opinions
+
+
+def likeness(opinions):
+    return {(int(s), int(t)): float(v) for s, t, v in zip(*opinions.found, strict=True)}
+
+
+def standing(opinions):
+    places = zip(opinions.found.source.tolist(), opinions.found.target.tolist(), strict=True)
+    return dict(zip(places, (opinions.level % 4).tolist(), strict=True))
+
+
+def test_names_in_other_scripts_are_compared_as_they_sound():
+    found = likeness(opinions_of(LATIN, OTHER))
+    for i in range(len(LATIN)):
+        best = max((value, t) for (s, t), value in found.items() if s == i)
+        assert best[1] == i, (LATIN[i], OTHER[best[1]])
+    assert found[0, 0] == found[1, 1] == found[4, 4] == found[5, 5] == 1
+
+
+def test_arabic_names_without_their_vowels_are_alike_still():
+    found = likeness(opinions_of(["al-Qahira", "Dimashq", "اَلْقَاهِرَة"], ["القاهرة", "دمشق", "بغداد"]))
+    assert found[2, 0] == 1 and found[1, 1] > max(found.get((1, other), 0.0) for other in (0, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "latin"),
+    [
+        ("ベルリン", "berurin"), ("パリ", "pari"), ("서울", "seoul"), ("андрей", "andrey"), ("hà nội", "ha noi"),
+        ("a\u0300", "a"), ("ベ", "be"), ("القاهرة", "lqhrh"), ("", ""), ("x 2", "x 2"),
+    ],
+)  # fmt: skip
+def test_marks_that_belong_to_a_letter_sound_and_others_do_not(text, latin):
+    assert in_latin(text) == latin
+
+
+def test_who_has_no_name_has_no_opinion():
+    opinions = opinions_of(["Oslo", "", "Wien"], ["", "Oslo", "Roma", "!!!"])
+    source, target = (ends.ravel() for ends in np.indices((3, 4)))
+    odds = opinions.log_odds(source, target).reshape(3, 4)
+    assert np.isnan(odds).tolist() == [[True, False, False, True], [True] * 4, [True, False, False, True]]
+    assert odds[0, 1] > 0 > odds[0, 2] and opinions.speaks
+    assert not opinions_of(["Oslo"], [""]).speaks and not opinions_of([], ["a"]).speaks
+
+
+def test_equal_names_of_two_entities_are_tied_and_neither_is_clearly_the_best():
+    opinions = opinions_of(["Springfield", "Oslo"], ["Springfield", "Springfield", "Oslo"])
+    found = standing(opinions)
+    assert found[0, 0] == found[0, 1] == evidence.TIED and found[1, 2] == evidence.CLEARLY
+    tied, other, clear = opinions.log_odds(np.array([0, 0, 1]), np.array([0, 1, 2]))
+    assert tied == other < clear - 2
+
+
+def test_of_equal_names_the_linked_one_is_no_rival():
+    names = [f"{word}polis" for word in ("Akro", "Nea", "Mega", "Petro", "Anna")]
+    target = ["Springfield", "Springfield", *names]
+    links = [(i + 1, i + 2) for i in range(len(names))]
+    without = opinions_of(["Springfield", *names], target, links)
+    assert standing(without)[0, 0] == evidence.TIED
+    known = opinions_of(["Springfield", *names, "x"], target, [*links, (6, 0)])
+    assert standing(known)[0, 1] == evidence.CLEARLY
+
+
+def test_a_name_of_a_million_letters_is_cut():
+    tracemalloc.start()
+    long = "Very long " * 100_000
+    opinions = opinions_of([long, "Oslo", "(" * 10**6], ["Oslo", long + "x", "1" * 10**6])
+    assert likeness(opinions)[0, 1] == 1 and likeness(opinions)[1, 0] == 1
+    assert np.isfinite(opinions.log_odds(np.array([0]), np.array([1]))).all()
+    assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    tracemalloc.stop()
+
+
+def test_a_name_that_many_share_tells_nothing():
+    opinions = opinions_of(["John Smith"] * 51 + ["Oslo"], ["John Smith", "Oslo"])
+    assert set(likeness(opinions)) == {(51, 1)}
+    assert set(likeness(opinions_of(["John Smith"] * 50, ["John Smith"]))) == {(i, 0) for i in range(50)}
+
+
+def test_numbers_brackets_and_types_tell_like_names_apart():
+    target = ["23rd Infantry Division", "10th Infantry Division", "Ulysses (album)", "Ulysses (1953 film)"]
+    opinions = opinions_of(["10th Infantry Division", "Ulysses (film)"], target)
+    odds = opinions.log_odds(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3]))
+    assert odds[0] < 0 < odds[1] and odds[2] + 1 < odds[3]
+    assert standing(opinions)[1, 3] == evidence.CLOSELY and standing(opinions)[1, 2] == evidence.BEHIND
+
+
+def test_a_class_is_no_property_of_the_same_name():
+    ids = [np.array([f"{p}{i}" for i in range(2)] + ["owl:Class", "owl:Property"], dtype=object) for p in "st"]
+    typed = np.array([(0, 0, 2), (1, 0, 3)])
+    sides = [
+        said_graph(["Review", "Review" if p == "t" else "Paper", "", ""], triples=typed, ids=own,
+                   relations=np.array(["http://www.w3.org/1999/02/22-rdf-syntax-ns#type"], dtype=object))
+        for p, own in zip("st", ids, strict=True)
+    ]  # fmt: skip
+    opinions = NameOpinions(said_task(*sides))
+    same, other = opinions.log_odds(np.array([0, 0]), np.array([0, 1]))
+    assert same > 0 > other and standing(opinions)[0, 0] == evidence.CLEARLY
+
+
+def test_words_of_owl_and_blank_nodes_have_no_name():
+    ids = np.array(["http://www.w3.org/2002/07/owl#Thing", "owl:Class", "_:b0", "http://ex.org/Thing"], dtype=object)
+    graph = said_graph(["Thing", "Class", "Blank", "Thing"], ids=ids)
+    assert side_names(graph).has.tolist() == [False, False, False, True]
+
+
+def test_the_best_of_several_names_counts_and_the_first_is_shown():
+    graph = said_graph(["", "Wien"])
+    graph = replace(graph, labels=Labels.from_columns([0, 0, 1], ["Roma", "Eternal City", "Wien"]).as_set())
+    index = NameIndex(graph, said_graph(["eternal city", "Vienna"], prefix="t"))
+    found = dict(
+        zip(zip(*(ends.tolist() for ends in index.likeness[:2]), strict=True), index.likeness.value, strict=True)
+    )
+    assert found[0, 0] == 1 and (np.unique(index.sides[0].entity, return_counts=True)[1] == [2, 1]).all()
+    assert index.sides[0].texts[index.sides[0].first[0]] == "eternal city"  # by the alphabet, as labels are sorted
+
+
+def test_kinds_are_told_by_counts_or_as_is_typical():
+    typical = np.array([0.0, -2.0, 1.0])
+    none = _told_apart(np.zeros(3), np.zeros(3), typical)
+    assert none - none[0] == pytest.approx(typical)
+    misleading = _told_apart(np.array([0, 500, 500]), np.array([0, 500, 500]), typical)
+    assert np.abs(misleading[1:]).max() < 0.05
+    telling = _told_apart(np.array([0, 0, 500]), np.array([0, 500, 0]), typical)
+    assert telling[2] > 3 > -3 > telling[1]
+
+
+def voter_of(source, target):
+    return Names().bind(said_task(said_graph(source), said_graph(target, prefix="t")), Config.preset("best"))
+
+
+def test_it_says_which_names_it_compared():
+    voter = voter_of(["Oslo", ""], ["Oslo", "Kristiania"])
+    assert voter.explain(0, 0) == ()  # nothing is known yet
+    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
+    assert voter.explain(0, 0) == [("“Oslo” ~ “Oslo”", 0.6)] and voter.explain(1, 0) == ()
+    assert voter.explain(0, 1) == [("“Oslo” ~ “Kristiania”", 0.0)]
+    assert voter.cost().mib > 0
+
+
+def test_silent_it_proposes_nothing_and_scores_nothing():
+    class Pairs:
+        source, target = np.array([0, 0]), np.array([0, 1])
+
+        def __len__(self):
+            return 2
+
+    silent = voter_of(["Oslo"], ["", ""])
+    assert not silent.has_needed() and silent.propose(None) is None and np.isnan(silent.score(Pairs(), None)).all()
+    speaking = voter_of(["Oslo"], ["Oslo", ""])
+    found = speaking.score(Pairs(), None)
+    assert speaking.propose(None).tolist() == [[0, 0]] and np.isnan(found).tolist() == [False, True]
+    assert found[0] == pytest.approx(0.1 * speaking.opinions().log_odds(np.array([0]), np.array([0]))[0])
