@@ -143,7 +143,9 @@ def hits(task: Task, source: np.ndarray, target: np.ndarray, said: np.ndarray) -
 def in_own_process(folder: Path, n: int, dense: bool) -> dict[str, Any]:
     command = [sys.executable, __file__, str(folder), "--child", str(n), *(["--twin"] if dense else [])]
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 18)}
-    found: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment).stdout)
+    found: dict[str, Any] = json.loads(
+        subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment).stdout
+    )
     return found
 
 
