@@ -59,15 +59,17 @@ def edited(name: str, rng: random.Random) -> str:
 
 
 def _typo(name: str, rng: random.Random) -> str:
+    if len(name) < 3:
+        return name
     place, letter = rng.randrange(len(name)), rng.choice(LETTERS)
     return rng.choice((name[:place] + letter, name[:place], name[: place + 1] + letter)) + name[place + 1 :]
 
 
 def _words_moved(name: str, rng: random.Random) -> str:
     words = name.split()
-    place = rng.randrange(len(words))
     if len(words) < 2:
         return f"{name} {name}"
+    place = rng.randrange(len(words))
     if rng.random() < 0.5:
         return " ".join(words[:place] + words[place + 1 :])
     return " ".join(words[place:] + words[:place])

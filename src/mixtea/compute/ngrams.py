@@ -9,11 +9,12 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
 LENGTHS = (2, 3, 4)  # of n-grams
 BUDGET = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
-LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e10  # a million rows are looked up through fewer
+LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e9  # a million rows are looked up through fewer
 AT_ONCE = 1 << 18  # pairs whose rows are multiplied at a time
 _MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 
@@ -24,13 +25,12 @@ def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[c
     A text is padded with a space at both ends, so that beginnings and ends count. Columns are hashes of 64 bits.
     """
     parts = [_grams([f" {text} " for text in texts], lengths) for texts in sides]
-    _, column = np.unique(np.concatenate([keys for _, keys in parts]), return_inverse=True)
-    n_columns = int(column.max(initial=-1)) + 1
+    column, known = pd.factorize(np.concatenate([keys for _, keys in parts]), sort=True)
     found, begin = [], 0
     for texts, (rows, keys) in zip(sides, parts, strict=True):
         end = begin + len(keys)
         ones = np.ones(len(keys), dtype=np.float32)
-        found.append(csr_matrix((ones, (rows, column[begin:end])), shape=(len(texts), n_columns)))
+        found.append(csr_matrix((ones, (rows, column[begin:end])), shape=(len(texts), len(known))))
         begin = end
     return found
 

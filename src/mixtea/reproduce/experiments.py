@@ -68,8 +68,8 @@ EXPERIMENTS = {
     "data": Experiment("Data", "What the graphs hold, beside what was published."),
     "main": Experiment(
         "Accuracy",
-        "From structure alone: Hit@k and MRR on the test links, ranked among the test targets, ties in expectation, mean "
-        "over the folds ± their standard deviation. Rows in italics are published.",
+        "From structure alone: Hit@k and MRR on the test links, ranked among the test targets, ties in expectation, "
+        "mean over the folds ± their standard deviation. Rows in italics are published.",
         [("", {})],
         presets=("paper", "best"),
     ),
