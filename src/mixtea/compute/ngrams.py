@@ -39,7 +39,7 @@ def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np
     """(text number, key) of every n-gram and every word."""
     letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    row = np.repeat(np.arange(len(texts)), sizes)
+    row = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
     left = np.cumsum(sizes)[row] - np.arange(len(letters))
     parts = [_words(letters, row)]
     for n in lengths:
@@ -117,7 +117,7 @@ def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
     """Of each row the columns that the fewest others hold, as many as lead to BUDGET of them; the rarest always."""
     budget = min(BUDGET, max(LEAST_BUDGET, BUDGET_IN_ALL / max(rows.shape[0], 1)))
     row, others = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), held[rows.indices]
-    order = np.lexsort((others, row))
+    order = np.argsort(row * (int(held.max(initial=0)) + 1) + others, kind="stable")  # rows stand in order already
     led = np.cumsum(others[order])
     before = np.concatenate([[0], led])[rows.indptr[:-1]][row[order]]
     kept = np.zeros(len(others), dtype=bool)
