@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from mixtea.data.graph import Graph
-from mixtea.data.names import in_words
+from mixtea.data.names import entity_names, in_words
 from mixtea.data.selection import TYPE
-from mixtea.data.text_column import TextColumn
 
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"\(([^()]*)\)")
 _NUMBERS = re.compile(r"\d+")
-Named = tuple[np.ndarray, TextColumn]  # entities and what they are called, as `entity_names` gives them
 
 
 def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -26,29 +24,28 @@ def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: 
     return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
 
 
-def words_in_brackets(sides: Sequence[Named], shape: tuple[int, int]) -> tuple[csr_matrix, csr_matrix]:
+def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
     """[entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
-    return _said_in_names(lambda text: in_words(" ".join(_BRACKETS.findall(text))).split(), sides, shape)
+    return _said_in_names(lambda text: in_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
 
 
-def numbers_in_names(sides: Sequence[Named], shape: tuple[int, int]) -> tuple[csr_matrix, csr_matrix]:
+def numbers_in_names(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
     """[entities, numbers] of each graph: `164` of `164th Infantry Division`."""
-    return _said_in_names(lambda text: [number.lstrip("0") for number in _NUMBERS.findall(text)], sides, shape)
+    return _said_in_names(lambda text: [number.lstrip("0") for number in _NUMBERS.findall(text)], source, target)
 
 
-def _said_in_names(
-    words_of: Callable[[str], list[str]], sides: Sequence[Named], shape: tuple[int, int]
-) -> tuple[csr_matrix, csr_matrix]:
+def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
     number: dict[str, int] = {}
     rows = []
-    for entity, column in sides:
+    for graph in (source, target):
+        entity, column = entity_names(graph)
         words = [
             [number.setdefault(word, len(number)) for word in words_of(text)]
             for text in map(str.casefold, column.texts())
         ]
         owners = zip(entity.tolist(), column.codes.tolist(), strict=True)
         rows.append([(owner, word) for owner, code in owners for word in words[code]])
-    return _matrices(rows, shape, len(number))
+    return _matrices(rows, (source, target), len(number))
 
 
 def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
@@ -60,16 +57,15 @@ def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
         kinds = [(int(owner), str(graph.ids[kind])) for owner, _, kind in typed.tolist()]
         rows.append([(owner, number.setdefault(kind, len(number))) for owner, kind in kinds])
     known = {kind for _, kind in rows[0]} & {kind for _, kind in rows[1]}
-    shape = (source.n_entities, target.n_entities)
-    return _matrices([[row for row in side if row[1] in known] for side in rows], shape, len(number))
+    return _matrices([[row for row in side if row[1] in known] for side in rows], (source, target), len(number))
 
 
 def _matrices(
-    rows: list[list[tuple[int, int]]], shape: tuple[int, int], n_columns: int
+    rows: list[list[tuple[int, int]]], graphs: tuple[Graph, Graph], n_columns: int
 ) -> tuple[csr_matrix, csr_matrix]:
     found = []
-    for side, n in zip(rows, shape, strict=True):
+    for side, graph in zip(rows, graphs, strict=True):
         ends = np.array(side, dtype=np.int64).reshape(-1, 2)
         ones = np.ones(len(ends), dtype=np.int32)
-        found.append(csr_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(n, max(n_columns, 1))))
+        found.append(csr_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(graph.n_entities, max(n_columns, 1))))
     return found[0], found[1]

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, is_no_thing, plain
-from mixtea.vote.kinds import Named, numbers_in_names, shared_types, words_in_brackets
+from mixtea.vote.kinds import numbers_in_names, shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing
@@ -42,9 +42,9 @@ class SideNames(NamedTuple):
         return csr_matrix((ones, (self.name, self.entity)), shape=(len(self.texts), len(self.has)))
 
 
-def side_names(graph: Graph, named: Named) -> SideNames:
-    """All names of all entities, in Latin letters."""
-    entity, column = named
+def side_names(graph: Graph) -> SideNames:
+    """All names of all entities, in Latin letters, and the words that stand in brackets behind them."""
+    entity, column = entity_names(graph)
     texts = column.texts()
     raws = [plain(text) for text in texts]
     latin = [in_latin(raw) or raw for raw in raws]
@@ -83,8 +83,7 @@ class NameIndex:
 
     def __init__(self, source: Graph, target: Graph) -> None:
         self.graphs = (source, target)
-        self.names = (entity_names(source), entity_names(target))
-        self.sides = (side_names(source, self.names[0]), side_names(target, self.names[1]))
+        self.sides = (side_names(source), side_names(target))
         self.shape = (source.n_entities, target.n_entities)
 
     @cached_property
@@ -104,8 +103,8 @@ class NameIndex:
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
         """What tells things of like names apart, a row an entity of each side."""
         return {
-            "brackets": words_in_brackets(self.names, self.shape),
-            "numbers": numbers_in_names(self.names, self.shape),
+            "brackets": words_in_brackets(*self.graphs),
+            "numbers": numbers_in_names(*self.graphs),
             "types": shared_types(*self.graphs),
         }
 

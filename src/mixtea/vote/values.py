@@ -6,7 +6,7 @@ import math
 import re
 from typing import NamedTuple
 
-from mixtea.data.names import plain, readable
+from mixtea.data.names import in_words, plain, readable
 from mixtea.vote.name_index import in_latin
 
 LONGEST = 400  # characters of a value that are compared
@@ -85,3 +85,8 @@ def _written(year: str, month: str, day: str | None) -> str:
     if not 1 <= int(month) <= 12 or not 1 <= int(day or 1) <= 31:
         return ""
     return f"{int(year):04d}-{int(month):02d}" + (f"-{int(day):02d}" if day else "")
+
+
+def same_words(value: str) -> str:
+    """The words of a text as they are compared."""
+    return in_words(value)
