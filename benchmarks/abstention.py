@@ -22,6 +22,7 @@ from common import header, row
 from mixtea import MixTEA, Task, load_task
 from mixtea.config import parse_setting
 from mixtea.match.calibration import calibration_error
+from mixtea.reproduce.experiments import structural_voters
 
 WAYS: dict[str, dict[str, bool]] = {
     "every": {"one_to_many": True, "abstain": False},
@@ -57,7 +58,7 @@ def main() -> None:
     tasks = [way for task in tasks for way in ((turned(task),) if task.name == "GA16K" else (task, turned(task)))]
     header("task", "mapping", "precision", "recall", "F1", "calibration error", "training s")
     for task in tasks:
-        aligner = MixTEA(preset=args.preset, **settings).fit(task)
+        aligner = MixTEA(preset=args.preset, **({"voters": structural_voters(args.preset)} | settings)).fit(task)
         error = f"{all_sources_error(aligner):.3f}"
         for name, how in WAYS.items():
             found = aligner.score_mapping(complete=True, **how)

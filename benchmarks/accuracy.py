@@ -23,6 +23,7 @@ from typing import Any
 
 from mixtea import Task, load_task
 from mixtea.config import parse_setting
+from mixtea.reproduce.experiments import structural_voters
 from mixtea.reproduce.published import MAIN, METRICS, TASKS
 from mixtea.reproduce.tables import mean_std
 from mixtea.reproduce.work import TRUST, measured
@@ -44,7 +45,7 @@ def run(
     if links == "valid":
         task, settings = replace(task, test=task.valid), settings | {"candidates": "all"}
     about = {"task": folder.name, "fold": fold, "settings": settings, "seeds": seeds}
-    return about | measured(task, preset, settings)
+    return about | measured(task, preset, {"voters": structural_voters(preset)} | settings)
 
 
 def run_all(jobs: list[tuple[Any, ...]], workers: int, out: Path | None) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from common import DenseTrainer, header, row
 from synthetic import synthetic_pair
 
 from mixtea import Config
+from mixtea.reproduce.experiments import structural_voters
 from mixtea.teach.loop import Trainer
 
 
@@ -49,7 +50,9 @@ def resident_mib() -> float:
 def measure(n: int, dense: bool, preset: str) -> dict[str, float]:
     """One epoch after a first tiny one that loads libraries."""
     device = torch.device("cpu")
-    config = Config.preset(preset, **({"propagation_rounds": 1} if preset == "best" else {}))
+    config = Config.preset(
+        preset, voters=structural_voters(preset), **({"propagation_rounds": 1} if preset == "best" else {})
+    )
     Trainer(synthetic_pair(100), config, device).step(1)
     task = synthetic_pair(n)
     watch = Peak()

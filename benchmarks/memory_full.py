@@ -31,6 +31,7 @@ from synthetic import synthetic_pair
 from mixtea import MixTEA
 from mixtea.compute.memory import enough_memory
 from mixtea.errors import TrainingError
+from mixtea.reproduce.experiments import structural_voters
 
 MIB = 2**20
 
@@ -73,7 +74,10 @@ def resident_mib(name: str) -> float:
 
 
 def fitted(args: argparse.Namespace, task: Any, **settings: Any) -> MixTEA:
-    chosen = dict(max_epochs=args.epochs, validate_every=args.epochs, entity_dim=args.dim, block_mib=args.block_mib)
+    chosen: dict[str, Any] = dict(
+        max_epochs=args.epochs, validate_every=args.epochs, entity_dim=args.dim, block_mib=args.block_mib
+    )
+    chosen["voters"] = structural_voters(args.preset)
     rounds = {"propagation_rounds": 1} if args.preset == "best" else {}
     return MixTEA(preset=args.preset, device=args.device, deterministic=True, **(chosen | rounds | settings)).fit(task)
 

@@ -82,12 +82,13 @@ def measure(part: str, task: Task, fold: int, settings: dict[str, Any], links: n
     config, last = aligner.config, aligner._last
 
     def alone(*voters: str) -> Any:
-        if not set(voters) <= set(config.voters) or (len(voters) == 1 and np.isnan(last.scores[voters[0]]).all()):
+        silent = last is None or (len(voters) == 1 and np.isnan(last.scores.get(voters[0], np.nan)).all())
+        if silent or not set(voters) <= set(config.voters):
             return ""
         return Predictor(aligner.vectors_, task, config.replace(decode_voters=voters), last).scores(task.test)["hits@1"]
 
     same = same_names(task, task.test)
-    hits = ["", ""]
+    hits: list[Any] = ["", ""]
     if set(config.voters) - set(STRUCTURE) and same.any():
         best = Predictor(aligner.vectors_, task, config, last)
         stand = _found(best, task.test)

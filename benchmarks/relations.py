@@ -23,14 +23,15 @@ import pandas as pd
 from common import header, row
 
 from mixtea import MixTEA, Task, load_task
+from mixtea.config import STRUCTURE
 from mixtea.match.answers import given_links
 from mixtea.match.mapping import Mapping
 from mixtea.match.relations import Relations, relations_of
 from mixtea.runs.stored import StoredRun
 
-SHORT = dict(
+SHORT: dict[str, Any] = dict(
     max_epochs=1, ramp_up_epochs=0, propagation_rounds=3, entity_dim=64, propagation_relation_dim=64, device="cpu",
-    seed=1, shared_relations=False,
+    seed=1, shared_relations=False, voters=STRUCTURE,
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from common import header, row
 from mixtea import MixTEA, load_task
 from mixtea.errors import StoppedError
 from mixtea.example import load_example
+from mixtea.reproduce.experiments import structural_voters
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.folder import read_run
 
@@ -81,7 +82,8 @@ def main() -> None:
     wanted = {"true": [True], "false": [False], "both": [True, False]}[args.set_deterministic]
     failed = False
     for deterministic in wanted:
-        settings = dict(max_epochs=args.epochs, device=args.device, deterministic=deterministic)
+        chosen = dict(max_epochs=args.epochs, device=args.device, deterministic=deterministic)
+        settings = chosen | {"voters": structural_voters(args.preset)}
         print(f"\n{args.task.name if args.task else 'the example'}, {args.preset}, deterministic={deterministic}\n")
         header("stopped after epoch", "equal files", "weights differ by", "mappings changed", "checkpoint MiB")
         with tempfile.TemporaryDirectory() as temporary:

@@ -18,6 +18,7 @@ from common import header, row
 
 from mixtea import MixTEA, Task, load_task
 from mixtea.data.graph import Graph
+from mixtea.reproduce.experiments import structural_voters
 
 
 def smaller(task: Task, share: float, seed: int) -> Task:
@@ -58,16 +59,17 @@ def main() -> None:
     )
     args = parser.parse_args()
     task = load_task(args.task, fold=args.fold)
+    voters = structural_voters(args.preset)
     before = smaller(task, args.share, 1)
-    old = MixTEA(preset=args.preset).fit(before)
-    full = MixTEA(preset=args.preset).fit(task)
+    old = MixTEA(preset=args.preset, voters=voters).fit(before)
+    full = MixTEA(preset=args.preset, voters=voters).fit(task)
     header(task.name, "epochs", "s", "student Hit@1", "decoded Hit@1", "student, new entities")
     new = (before.source.find(task.source.ids[task.test[:, 0]]) < 0) | (
         before.target.find(task.target.ids[task.test[:, 1]]) < 0
     )
 
     def show(label: str, aligner: MixTEA, with_new: bool = True) -> None:
-        plain = dict(decoder="nearest", voters="student")
+        plain = dict(decoder="nearest", voters="forward,backward")
         cells = [aligner.score(**plain)["hits@1"], aligner.score()["hits@1"]]
         cells += [aligner.score(task.test[new], **plain)["hits@1"]] if with_new else []
         row([label, aligner.n_epochs_, f"{aligner.seconds_:.1f}", *(f"{cell:.3f}" for cell in cells)])
@@ -75,9 +77,11 @@ def main() -> None:
     show("the smaller graphs", old, with_new=False)
     show("all, from scratch", full)
     for epochs in args.epochs or [full.n_epochs_ // 3]:
-        short = MixTEA(preset=args.preset, max_epochs=epochs, ramp_up_epochs=0)  # as `mixtea fit --warm-start` has it
+        short = MixTEA(
+            preset=args.preset, voters=voters, max_epochs=epochs, ramp_up_epochs=0
+        )  # as `mixtea fit --warm-start` has it
         show("all, warm", short.fit(task, warm_start=old))
-        show("all, from scratch, as short", MixTEA(preset=args.preset, max_epochs=epochs).fit(task))
+        show("all, from scratch, as short", MixTEA(preset=args.preset, voters=voters, max_epochs=epochs).fit(task))
 
 
 if __name__ == "__main__":

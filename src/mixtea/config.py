@@ -79,7 +79,8 @@ class Config:
     )
     voters: tuple[str, ...] = _field(
         ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
-        "it), propagation, agreement, or voters of other packages", problem=_some_voters)  # fmt: skip
+        "it), propagation, agreement, names, attributes, descriptions, or voters of other packages",
+        problem=_some_voters)  # fmt: skip
     vote_weights_from: str = _field(
         "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
         choices=("student", "teacher"), text="teacher")  # fmt: skip

@@ -9,11 +9,12 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
 LENGTHS = (2, 3, 4)  # of n-grams
 BUDGET = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
-LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e10  # a million rows are looked up through fewer
+LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e9  # a million rows are looked up through fewer
 AT_ONCE = 1 << 18  # pairs whose rows are multiplied at a time
 _MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 
@@ -24,13 +25,12 @@ def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[c
     A text is padded with a space at both ends, so that beginnings and ends count. Columns are hashes of 64 bits.
     """
     parts = [_grams([f" {text} " for text in texts], lengths) for texts in sides]
-    _, column = np.unique(np.concatenate([keys for _, keys in parts]), return_inverse=True)
-    n_columns = int(column.max(initial=-1)) + 1
+    column, known = pd.factorize(np.concatenate([keys for _, keys in parts]), sort=True)
     found, begin = [], 0
     for texts, (rows, keys) in zip(sides, parts, strict=True):
         end = begin + len(keys)
         ones = np.ones(len(keys), dtype=np.float32)
-        found.append(csr_matrix((ones, (rows, column[begin:end])), shape=(len(texts), n_columns)))
+        found.append(csr_matrix((ones, (rows, column[begin:end])), shape=(len(texts), len(known))))
         begin = end
     return found
 
@@ -39,7 +39,7 @@ def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np
     """(text number, key) of every n-gram and every word."""
     letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    row = np.repeat(np.arange(len(texts)), sizes)
+    row = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
     left = np.cumsum(sizes)[row] - np.arange(len(letters))
     parts = [_words(letters, row)]
     for n in lengths:
@@ -117,7 +117,7 @@ def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
     """Of each row the columns that the fewest others hold, as many as lead to BUDGET of them; the rarest always."""
     budget = min(BUDGET, max(LEAST_BUDGET, BUDGET_IN_ALL / max(rows.shape[0], 1)))
     row, others = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), held[rows.indices]
-    order = np.lexsort((others, row))
+    order = np.argsort(row * (int(held.max(initial=0)) + 1) + others, kind="stable")  # rows stand in order already
     led = np.cumsum(others[order])
     before = np.concatenate([[0], led])[rows.indptr[:-1]][row[order]]
     kept = np.zeros(len(others), dtype=bool)

@@ -82,7 +82,7 @@ def make_plan(
             raise ConfigError(f"The part {name!r} varies {field} itself: leave it out of --set, or the part by --only.")
     rows = {
         name: [
-            replace(row, settings={**row.settings, **settings})
+            replace(row, settings={**row.settings, **settings}, own=row.own - settings.keys())
             for preset in presets or experiment.presets for row in experiment.of_preset(preset)
         ]
         for name, experiment in wanted.items()
