@@ -17,6 +17,7 @@ from mixtea.vote.kinds import numbers_in_names, shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing
+MOST_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
 class SideNames(NamedTuple):
@@ -116,10 +117,9 @@ class NameIndex:
 
     def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
         """Pairs of entities from pairs of texts and how alike these are; equal texts are all of it."""
-        value, same = np.clip(value, 0.0, 0.999), np.flatnonzero(self.equal >= 0)
-        value[self.equal[a] == b] = 1.0
-        ones = np.ones(len(same), dtype=value.dtype)
-        return self._of_entities(np.r_[a, same], np.r_[b, self.equal[same]], np.r_[value, ones])
+        same, other = np.flatnonzero(self.equal >= 0), self.equal[a] != b
+        values = np.r_[np.clip(value[other], 0.0, 0.999), np.ones(len(same), dtype=value.dtype)]
+        return self._of_entities(np.r_[a[other], same], np.r_[b[other], self.equal[same]], values)
 
     def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
         """From pairs of texts to pairs of entities, each with the greatest value of its names."""
@@ -127,9 +127,22 @@ class NameIndex:
         n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
         few = (n_ours <= SHARED) & (n_theirs <= SHARED)
         a, b, value, n_ours, n_theirs = (part[few] for part in (a, b, value, n_ours, n_theirs))
+        if (n_ours * n_theirs).sum() > MOST_PAIRS:
+            near = (value >= 1) | (_before(a, value, n_theirs) < NEAR) | (_before(b, value, n_ours) < NEAR)
+            a, b, value, n_ours, n_theirs = (part[near] for part in (a, b, value, n_ours, n_theirs))
         size = n_ours * n_theirs
         place = np.repeat(np.arange(len(a)), size)
         step = np.arange(len(place)) - np.repeat(np.cumsum(size) - size, size)
         source = ours.indices[ours.indptr[a[place]] + step // np.maximum(n_theirs[place], 1)]
         target = theirs.indices[theirs.indptr[b[place]] + step % np.maximum(n_theirs[place], 1)]
         return best_of(source.astype(np.int64), target.astype(np.int64), value[place], self.shape)
+
+
+def _before(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Of each pair of texts how many entities have a text that is more alike to the one in `line`; its own are n."""
+    order = np.lexsort((-value, line))
+    before = np.cumsum(n[order]) - n[order]
+    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
+    found = np.empty(len(line), dtype=np.int64)
+    found[order] = before - np.repeat(before[begins], np.diff(np.append(begins, len(line))))
+    return found
