@@ -45,13 +45,16 @@ Translations = Annotated[
 ]
 Dictionary = Annotated[
     list[Path] | None,
-    typer.Option(help="Words of the source's language and their translations, by which names are put. Repeatable."),
+    typer.Option(
+        help="Words of the source's language and their translations, by which names are translated. Repeatable."
+    ),
 ]
 NoAttributes = Annotated[
     bool, typer.Option("--no-attributes", help="Leave literal values out; labels among them stay.")
 ]
 LinksFrom = Annotated[
-    str, typer.Option(metavar="given|names", help="names: read no links to learn from, and find some by equal names.")
+    str,
+    typer.Option(metavar="given|names", help="names: read no links to learn from; names and values find the first."),
 ]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
 OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
