@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from mixtea.data.graph import Graph
+from mixtea.data.labels import RANKS
 from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Cost, Evidence
 
@@ -32,20 +34,15 @@ class Attributes(LikenessVoter):
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """Values of both side by side, the same first, and what all of them say for the pair."""
-        from mixtea.vote.values import form_of
-
         if self.known is None:
             return ()
         score = self.known.score_of(self.name, source, target)
         rows = []
-        theirs = [(p, v, form_of(v, kind)) for p, v, _, kind in self.task.target.attributes_of(target)]
-        for predicate, value, _, kind in self.task.source.attributes_of(source):
-            form = form_of(value, kind)
-            for other, text, found in theirs:
-                shared = len(set(form.words.split()) & set(found.words.split()))
-                if form.whole and shared:
-                    alike = 1.0 if form.whole == found.whole else 0.5
-                    rows.append((alike, f"{predicate}: {value[:LONGEST]} ~ {other}: {text[:LONGEST]}"))
+        theirs = list(_compared(self.task.target, target))
+        for what, whole, words in _compared(self.task.source, source):
+            for other, other_whole, other_words in theirs:
+                if not words.isdisjoint(other_words):
+                    rows.append((1.0 if whole == other_whole else 0.5, f"{what} ~ {other}"))
         shown = sorted(rows, key=lambda row: -row[0])[:SHOWN]
         weight = (0.0 if score is None else score) / max(sum(alike for alike, _ in shown), 1)
         return [Evidence(what, weight * alike) for alike, what in shown]
@@ -53,3 +50,13 @@ class Attributes(LikenessVoter):
     def cost(self) -> Cost:
         n = self.task.source.n_attribute_triples + self.task.target.n_attribute_triples
         return Cost(mib=n * 2000 / 2**20, products=0.1)
+
+
+def _compared(graph: Graph, entity: int) -> Iterator[tuple[str, str, set[str]]]:
+    """Each value of an entity but for labels, which are names: in words, as a whole, and what it shares with others."""
+    from mixtea.vote.values import form_of
+
+    for predicate, value, _, kind in graph.attributes_of(entity):
+        form = form_of(value, kind)
+        if form.whole and predicate not in RANKS:
+            yield f"{predicate}: {value[:LONGEST]}", form.whole, set(form.words.split())
