@@ -203,7 +203,7 @@ def tfidf(*sides: list[str], lengths: tuple[int, ...] = (2, 3, 4)) -> list[Tenso
     counted = [[grams(text, lengths) for text in texts] for texts in sides]
     columns = sorted({gram for side in counted for row in side for gram in row})
     tables = [torch.tensor([[float(row.count(c)) for c in columns] for row in side]) for side in counted]
-    held = sum((table > 0).sum(0) for table in tables)
+    held = torch.stack([(table > 0).sum(0) for table in tables]).sum(0)
     rarity = (sum(map(len, sides)) / held).log()
     return [F.normalize(torch.where(t > 0, 1 + t.log(), 0.0) * rarity, dim=1) for t in tables]
 

@@ -115,7 +115,7 @@ def test_blank_nodes_and_words_of_owl_are_never_mapped(told):
 
 def test_where_nobody_could_begin_it_says_so(rings, told):
     with pytest.raises(
-        DataError, match="nothing that both graphs say of their entities is comparable .*names, attributes, desc"
+        DataError, match=r"nothing that both graphs say of their entities is comparable .*names, attributes, desc"
     ):
         MixTEA(**SMALL_BEST).fit(unlinked(rings))
     with pytest.raises(DataError, match="Give at least a few, or let names vote"):
