@@ -54,7 +54,7 @@ def test_a_stored_run_explains_by_them(task, run):
         spoken = reasons[reasons["voter"] == "descriptions"]["what"].tolist()
         assert len(spoken) == (int(source[1:]) % 3 != 0 and int(target[1:]) % 3 != 0)
         said += spoken
-    assert said and all(what.startswith("the cosine of the given vectors, number ") for what in said)
+    assert said and all(what.startswith("the given vectors' cosine is ") for what in said)
 
 
 def test_a_run_without_has_no_such_array(rings, tmp_path):
