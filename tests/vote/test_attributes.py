@@ -69,6 +69,19 @@ def test_rare_values_make_a_predicate_weigh_more():
     assert weight["born", "geboren"] > 3 * weight["colour", "farbe"] > 0
 
 
+def test_a_rare_value_counts_for_more_than_one_that_many_have_of_the_same_predicate():
+    """The first entity shares a common colour with the second target and a rare shape with the last."""
+    colours = ["red"] * 20 + [f"colour {i}" for i in range(20)]
+    shapes = [f"shape {i}" for i in range(20)] + ["round"] * 20
+    target = {"colour": [*colours], "shape": [*shapes]}
+    target["shape"][0], target["shape"][-1] = "another", shapes[0]
+    opinions = opinions_of({"colour": colours, "shape": shapes}, target)
+    place, there = opinions.place(np.array([0, 0]), np.array([1, N - 1]))
+    assert there[1] and opinions.found.value[place[1]] > (opinions.found.value[place[0]] if there[0] else 0.0)
+    rare = dict(zip(opinions.texts, opinions.rarity, strict=True))
+    assert rare["red\x00"] < rare["shape 1\x00"] <= 1
+
+
 def test_a_rare_word_counts_for_more_than_one_that_many_values_have():
     ours = [f"Saint {name} Church" for name in ("Alba", "Bruno", "Carlo", "Dora", "Emil", "Fritz", "Gerd", "Hanno")]
     theirs = ["Saint Nobody Church", "Alba", *ours[2:]]

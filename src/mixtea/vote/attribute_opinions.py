@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix, hstack
+from scipy.sparse import csr_matrix, diags, hstack
 
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, unit_rows, weighted
 from mixtea.data.graph import Graph
@@ -108,11 +108,31 @@ class AttributeOpinions(LikenessOpinions):
         shape = (self.shape[side], len(self.texts))
         return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values))
 
+    @cached_property
+    def rarity(self) -> np.ndarray:
+        """[values]: from 0, where all statements have it, to 1, where one has."""
+        stated = np.concatenate([self.wholes[of.value] for of in self.sides])
+        count = np.bincount(stated[stated >= 0], minlength=int(self.wholes.max(initial=-1)) + 2)
+        n = max(len(stated), 2)
+        return np.log(n / np.maximum(count[self.wholes], 1)) / np.log(n)
+
+    def _rarity(self, side: int, predicate: int) -> np.ndarray:
+        """[entities]: how rare their values of one predicate are, in the mean; what many have in common tells less."""
+        of = self.sides[side]
+        here = of.predicate == predicate
+        n = self.shape[side]
+        total = np.bincount(of.entity[here], self.rarity[of.value[here]], minlength=n)
+        return total / np.maximum(np.bincount(of.entity[here], minlength=n), 1)
+
     def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
         """A row an entity of each side: its values, predicate by predicate, in the columns that both sides have."""
         sides = []
         for side in (0, 1):
-            blocks = [np.sqrt(pair.weight) * self._of_predicate(side, pair.ends[side]) for pair in aligned]
+            blocks = [
+                diags(np.sqrt(pair.weight) * self._rarity(side, pair.ends[side]))
+                @ self._of_predicate(side, pair.ends[side])
+                for pair in aligned
+            ]
             sides.append(unit_rows(csr_matrix(hstack(blocks))))
         shared = np.intersect1d(*(rows.indices for rows in sides))
         return sides[0][:, shared], sides[1][:, shared]
