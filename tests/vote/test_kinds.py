@@ -70,6 +70,18 @@ def test_types_that_both_graphs_know():
     assert kinds.tolist() == [[SHARED, DIFFERENT], [DIFFERENT, SHARED], [MISSING, MISSING], [MISSING, MISSING]]
 
 
+def test_a_class_that_is_called_an_individual_too_is_a_class():
+    def graph(prefix, types):
+        ids = [f"{prefix}{i}" for i in range(len(types))] + ["owl:Class", "owl:NamedIndividual", "ex:Own" + prefix]
+        triples = [(i, 0, len(types) + kind) for i, kinds in enumerate(types) for kind in kinds]
+        graph = said_graph([""] * len(ids), triples=triples, ids=np.array(ids, dtype=object))
+        return replace(graph, relations=np.array([RDF_TYPE], dtype=object))
+
+    found = shared_types(graph("s", [[0], [1, 2]]), graph("t", [[0, 1], [1]]))
+    kinds = same_kind(*found, *np.indices((2, 2)).reshape(2, -1)).reshape(2, 2)
+    assert kinds.tolist() == [[SHARED, DIFFERENT], [DIFFERENT, SHARED]]
+
+
 def test_graphs_without_any_kind():
     empty = said_graph([""]), said_graph(["", ""], prefix="t")
     for told_by in (words_in_brackets, numbers_in_names, shared_types):

@@ -103,7 +103,16 @@ def test_a_name_of_a_million_letters_is_cut():
 def test_a_name_that_many_share_tells_nothing():
     opinions = opinions_of(["John Smith"] * 51 + ["Oslo"], ["John Smith", "Oslo"])
     assert set(likeness(opinions)) == {(51, 1)}
+    odds = opinions.log_odds(np.array([0, 0, 51, 51]), np.array([0, 1, 0, 1]))
+    assert np.isnan(odds[0]) and odds[1] < 0 and odds[2] < 0 < odds[3]
     assert set(likeness(opinions_of(["John Smith"] * 50, ["John Smith"]))) == {(i, 0) for i in range(50)}
+
+
+def test_names_that_differ_by_spaces_alone_are_equal():
+    found = likeness(
+        opinions_of(["wave number", "co-author", "p H", "paper"], ["wavenumber", "coauthor", "pH", "papers"])
+    )
+    assert found[0, 0] == found[1, 1] == found[2, 2] == 1 > found[3, 3]
 
 
 def test_numbers_brackets_and_types_tell_like_names_apart():

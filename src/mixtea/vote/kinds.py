@@ -10,12 +10,14 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from mixtea.data.graph import Graph
-from mixtea.data.names import entity_names, in_words
+from mixtea.data.names import entity_names, in_words, is_no_thing
+from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.selection import TYPE
 
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _NUMBERS = re.compile(r"\d+")
+_INDIVIDUALS = tuple(BUILT_IN["owl"] + word for word in ("NamedIndividual", "Thing"))
 
 
 def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -50,13 +52,20 @@ def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: 
 
 
 def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
-    """[entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
+    """[entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`.
+
+    A class or property that is called an individual too, which OWL allows, is a class or property.
+    """
     number: dict[str, int] = {}
     rows = []
     for graph in (source, target):
         typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
-        kinds = [(int(owner), str(graph.ids[kind])) for owner, _, kind in typed.tolist()]
-        rows.append([(owner, number.setdefault(kind, len(number))) for owner, kind in kinds])
+        kinds = [(int(owner), expand(str(graph.ids[kind]), BUILT_IN)) for owner, _, kind in typed.tolist()]
+        terms = {owner for owner, kind in kinds if is_no_thing(kind) and kind not in _INDIVIDUALS}
+        rows.append([
+            (owner, number.setdefault(kind, len(number)))
+            for owner, kind in kinds if owner not in terms or kind not in _INDIVIDUALS
+        ])  # fmt: skip
     known = {kind for _, kind in rows[0]} & {kind for _, kind in rows[1]}
     return _matrices([[row for row in side if row[1] in known] for side in rows], (source, target), len(number))
 

@@ -115,11 +115,35 @@ class NameIndex:
         places = {text: place for place, text in enumerate(self.sides[1].texts)}
         return np.array([places.get(text, -1) for text in self.sides[0].texts], dtype=np.int64)
 
+    @cached_property
+    def same(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places of texts of both sides that are equal but for spaces, as `wave number` and `wavenumber`."""
+        places: dict[str, list[int]] = {}
+        for place, text in enumerate(self.sides[1].texts):
+            places.setdefault(text.replace(" ", ""), []).append(place)
+        alike = [places.get(text.replace(" ", ""), []) for text in self.sides[0].texts]
+        ours = np.repeat(np.arange(len(alike)), [len(others) for others in alike])
+        return ours, np.array([other for others in alike for other in others], dtype=np.int64)
+
+    @cached_property
+    def crowded(self) -> tuple[np.ndarray, np.ndarray]:
+        """bool [n] a side: the entities with a name of both sides that too many of one share."""
+        n_owners = [
+            np.bincount(side.name, minlength=len(side.texts))[ends]
+            for side, ends in zip(self.sides, self.same, strict=True)
+        ]
+        many = np.maximum(*n_owners) > SHARED
+        found = [
+            np.isin(np.arange(len(side.has)), side.entity[np.isin(side.name, ends[many])])
+            for side, ends in zip(self.sides, self.same, strict=True)
+        ]
+        return found[0], found[1]
+
     def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
         """Pairs of entities from pairs of texts and how alike these are; equal texts are all of it."""
-        same, other = np.flatnonzero(self.equal >= 0), self.equal[a] != b
-        values = np.r_[np.clip(value[other], 0.0, 0.999), np.ones(len(same), dtype=value.dtype)]
-        return self._of_entities(np.r_[a[other], same], np.r_[b[other], self.equal[same]], values)
+        other, (c, d) = self.equal[a] != b, self.same
+        values = np.r_[np.clip(value[other], 0.0, 0.999), np.ones(len(c), dtype=value.dtype)]
+        return self._of_entities(np.r_[a[other], c], np.r_[b[other], d], values)
 
     def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
         """From pairs of texts to pairs of entities, each with the greatest value of its names."""

@@ -113,6 +113,13 @@ class NameOpinions(LikenessOpinions):
             odds = odds + _told_apart(true, false, np.array(kind.typical))[shared] * alike
         return odds
 
+    def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """No opinion where both have a name that too many share: whether they are called the same tells nothing."""
+        value = super().log_odds(source, target)
+        ours, theirs = self.index.crowded
+        silent = ours[source] & theirs[target] & ~self.place(source, target)[1]
+        return np.where(silent, np.nan, value)
+
     def learn(self, sure: np.ndarray) -> None:
         super().learn(sure)
         if "found" not in self.__dict__:
