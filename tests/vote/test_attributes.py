@@ -115,6 +115,34 @@ def test_a_literal_here_is_an_entity_with_a_name_there():
     assert set(aligned(back)) == {("r0", "city")} and best(back) == {i: i for i in range(16)}
 
 
+def in_languages(predicate, prefix, **values):
+    """A graph where entities 0, 1, ... have a value of one predicate in each language."""
+    rows = [(i, predicate, value, tag) for tag, of in values.items() for i, value in enumerate(of)]
+    return said_graph([""] * 8, rows, prefix)
+
+
+def test_values_of_the_same_language_are_compared():
+    """t1 says in German what s0 says in English."""
+    english = [f"a gift of {word}" for word in ("ale", "bread", "corn", "dates", "eggs", "figs", "gold", "hay")]
+    german = [f"das {word} bier" for word in ("alte", "braune", "kalte", "dunkle", "erste", "feine", "gute", "helle")]
+    source = in_languages("comment", "s", en=english, de=german)
+    target = in_languages("note", "t", **{"en-GB": english, "DE": [german[0], english[0], *german[2:]]})
+    opinions = AttributeOpinions(said_task(source, target))
+    assert set(aligned(opinions)) == {("comment@en", "note@en"), ("comment@de", "note@de")}
+    likeness = dict(zip(zip(*(e.tolist() for e in opinions.found[:2]), strict=True), opinions.found.value, strict=True))
+    assert likeness[0, 0] == 1 and likeness.get((0, 1), 0.0) < 0.3
+
+
+def test_a_predicate_of_one_language_is_compared_with_any():
+    words = [f"word{i} of {i * i}" for i in range(8)]
+    one = in_languages("comment", "s", en=words)
+    for other in ("en", "de", ""):
+        opinions = AttributeOpinions(said_task(one, in_languages("note", "t", **{other: words})))
+        assert set(aligned(opinions)) == {("comment", "note")} and best(opinions) == {i: i for i in range(8)}
+    opinions = AttributeOpinions(said_task(one, in_languages("note", "t", fr=["x"] * 8, de=words)))
+    assert set(aligned(opinions)) == {("comment", "note@de")} and best(opinions) == {i: i for i in range(8)}
+
+
 def test_labels_are_no_values_and_who_has_none_has_no_opinion():
     opinions = opinions_of({LABEL: DATES, "born": [*DATES[:20], *[""] * 20]}, {LABEL: DATES, "geboren": WRITTEN})
     assert set(aligned(opinions)) == {("born", "geboren")}

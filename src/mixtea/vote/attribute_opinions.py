@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, unit_rows, weighted
+from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
 from mixtea.data.labels import RANKS
 from mixtea.data.names import entity_names
@@ -28,9 +29,9 @@ CHANCE = 3000  # pairs of any two entities that tell how far they agree by chanc
 
 
 class Statements(NamedTuple):
-    """(entity, predicate, value) as numbers; `names` are the predicates, those from `n_literal` on are relations whose
+    """(entity, predicate, value) as numbers; `names` are the predicates, each language of one that has several apart.
 
-    value is the name of an entity.
+    Those from `n_literal` on are relations whose value is the name of an entity.
     """
 
     entity: np.ndarray
@@ -188,8 +189,8 @@ def _statements(graph: Graph, values: dict[str, int]) -> Statements:
     }
     codes = zip(of.value.codes.tolist(), of.datatype.codes.tolist(), strict=True)
     value = np.array([number[pair] for pair in codes], dtype=np.int64)
-    predicates = of.predicate.texts()
-    kept = ~np.isin(of.predicate.codes, [place for place, name in enumerate(predicates) if name in RANKS])
+    kept = ~np.isin(of.predicate.codes, [place for place, name in enumerate(of.predicate.texts()) if name in RANKS])
+    predicate, predicates = _by_language(of)
     entity, column = entity_names(graph, translated=False)
     name_of = np.full(graph.n_entities, -1, dtype=np.int64)
     alone = np.flatnonzero(np.bincount(of.entity[kept], minlength=graph.n_entities)[of.entity[kept]] == 1)
@@ -200,11 +201,28 @@ def _statements(graph: Graph, values: dict[str, int]) -> Statements:
     led = tail >= 0
     return Statements(
         np.r_[of.entity[kept].astype(np.int64), graph.triples[led, 0]],
-        np.r_[of.predicate.codes[kept].astype(np.int64), graph.triples[led, 1] + len(predicates)],
+        np.r_[predicate[kept], graph.triples[led, 1] + len(predicates)],
         np.r_[value[kept], tail[led]],
         [*predicates, *map(str, graph.relations)],
         len(predicates),
     )
+
+
+def _by_language(of: Attributes) -> tuple[np.ndarray, list[str]]:
+    """(int64 a row, names): its predicate, in its language (`comment@en`) where the predicate has more than one.
+
+    `en-gb` is `en`; what has no language is said by the predicate alone.
+    """
+    tags = [tag.lower().partition("-")[0] for tag in of.language.texts()]
+    known = sorted({"", *tags})
+    predicate = of.predicate.codes.astype(np.int64)
+    language = np.array([known.index(tag) for tag in tags], dtype=np.int64)[of.language.codes]
+    used = np.unique(np.stack([predicate, language])[:, language > 0], axis=1)[0]
+    several = np.bincount(used, minlength=of.predicate.n_texts) > 1
+    keys, place = np.unique(predicate * len(known) + np.where(several[predicate], language, 0), return_inverse=True)
+    texts = of.predicate.texts()
+    ends = [(texts[key // len(known)], known[key % len(known)]) for key in keys.tolist()]
+    return place.reshape(-1), [f"{name}@{tag}" if tag else name for name, tag in ends]
 
 
 def _having(pairs: np.ndarray, has: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
