@@ -103,11 +103,16 @@ def test_a_predicate_that_links_show_to_be_wrong_has_no_weight():
     assert not opinions_of({"born": DATES}, {"geboren": shifted}, train=links).speaks
 
 
-def test_a_literal_here_is_an_entity_with_a_name_there():
+def lettered_cities():
     """s0, s1, ... are born in a city, by its name; t0, t1, ... by the entity that is called so."""
     cities = [f"{a}{b}ville" for a in ("Al", "Ber", "Cor", "Dun") for b in ("ma", "no", "ri", "tu")]
     source = said_graph([""] * 16, [(i, "city", name) for i, name in enumerate(cities)], "s")
     target = said_graph([""] * 16 + cities, [(0, "other", "x")], "t", triples=[(i, 0, 16 + i) for i in range(16)])
+    return source, target
+
+
+def test_a_literal_here_is_an_entity_with_a_name_there():
+    source, target = lettered_cities()
     opinions = AttributeOpinions(said_task(source, target))
     assert set(aligned(opinions)) == {("city", "r0")}
     assert best(opinions) == {i: i for i in range(16)}
@@ -178,11 +183,58 @@ def voter_of(task):
     return Attributes().bind(task, Config.preset("best"))
 
 
-def test_it_shows_values_side_by_side():
-    voter = voter_of(task_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": [*COLOURS[1:], "red"]}))
-    assert voter.explain(0, 0) == () and voter.has_needed() and voter.cost().mib > 0
-    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"attributes": np.array([0.6])})
-    assert voter.explain(0, 0) == [("born: 1900-01-01 ~ geboren: 1.1.1900", 0.6)]
+def explained(task, source, target, score):
+    """What is said of a pair that has a score."""
+    voter = voter_of(task)
+    assert voter.explain(source, target) == ()  # nothing is known yet
+    ends = np.array([source]), np.array([target])
+    voter.known = KnownPairs(*ends, np.ones(1), {"attributes": np.array([score])})
+    rows = dict(voter.explain(source, target))
+    assert np.isnan(score) or sum(rows.values()) == pytest.approx(score if rows else 0.0)
+    return rows
+
+
+def test_it_shows_values_side_by_side_and_what_differs_has_no_share():
+    task = task_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": [*COLOURS[1:], "red"]})
+    assert voter_of(task).has_needed() and voter_of(task).cost().mib > 0
+    same, other = "born: 1900-01-01 ~ geboren: 1.1.1900", "colour: red ≠ farbe: green"
+    assert explained(task, 0, 0, 0.6) == {same: pytest.approx(0.6), other: 0.0}
+    against = explained(task, 0, 0, -0.6)  # what differs speaks against the pair
+    assert list(against) == [other, same] and against == {other: pytest.approx(-0.6), same: pytest.approx(0.0)}
+    assert explained(task, 0, 0, float("nan")) == {}  # it had no opinion
+    voter = voter_of(task)
+    voter.known = KnownPairs(np.array([1]), np.array([1]), np.ones(1), {"attributes": np.array([0.6])})
+    assert all(np.isnan(row.weight) for row in voter.explain(0, 0)) and len(voter.explain(0, 0)) == 2
+
+
+def test_it_shows_no_values_of_predicates_that_are_not_compared():
+    moods = ["red", *(f"mood {i}" for i in range(1, N))]
+    task = task_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "mood": moods})
+    assert list(explained(task, 0, 0, 0.6)) == ["born: 1900-01-01 ~ geboren: 1.1.1900"]
+    unseen = task_of({"colour": ["red"]}, {"mood": ["blue"]}, n=1)
+    assert list(explained(unseen, 0, 0, 0.6).values()) == [0.6]  # what it went by is not known any more
+
+
+def test_it_shows_the_links_word_on_which_predicates_are_compared():
+    shifted, codes, links = [*WRITTEN[1:], WRITTEN[0]], [f"code {i * i}" for i in range(N)], [(i, i) for i in range(25)]
+    said = {"born": DATES, "code": codes}, {"geboren": shifted, "kode": codes}
+    assert set(explained(task_of(*said), 30, 30, 0.6)) > set(explained(task_of(*said, train=links), 30, 30, 0.6))
+
+
+def test_it_shows_names_of_entities_beside_literals():
+    source, target = lettered_cities()
+    assert explained(said_task(source, target), 1, 1, 0.4) == {"city: Alnoville ~ r0: Alnoville": pytest.approx(0.4)}
+    assert explained(said_task(target, source), 1, 1, 0.4) == {"r0: Alnoville ~ city: Alnoville": pytest.approx(0.4)}
+
+
+def test_many_values_are_shown_as_a_number_and_each_beside_the_most_alike():
+    ours = [(i, "has", f"{word} {i * k}") for i in range(8) for k, word in enumerate("abcdefg")]
+    theirs = [(i, "hat", value) for i, _, value in reversed(ours)]
+    task = said_task(said_graph([""] * 8, ours, "s"), said_graph([""] * 8, theirs, "t"))
+    found = explained(task, 3, 3, 0.7)
+    assert len(found) == 6 and list(found)[-1] == "2 more values"
+    shown = [what.split(" ~ ") for what in list(found)[:-1]]
+    assert all(ours.removeprefix("has") == theirs.removeprefix("hat") for ours, theirs in shown)
 
 
 def test_without_values_it_is_silent_and_changes_no_bit(told):

@@ -139,7 +139,8 @@ def test_it_explains_itself_by_the_cosine():
     assert voter.explain(2, 4) == ()  # nothing is known of other candidates
     voter.known = KnownPairs(np.array([2]), np.array([4]), np.ones(1), {"descriptions": np.array([0.4])})
     assert voter.explain(2, 4) == [("the given vectors' cosine is 1.000", 0.4)]
-    assert voter.explain(2, 0) == [("the given vectors' cosine is 0.707", 0.0)]
+    [unknown] = voter.explain(2, 0)  # no stored candidate, so its score is not known
+    assert unknown.what == "the given vectors' cosine is 0.707" and np.isnan(unknown.weight)
     assert voter.explain(3, 0) == () and voter.explain(0, 2) == ()
 
 

@@ -172,8 +172,23 @@ def test_it_says_which_names_it_compared():
     assert voter.explain(0, 0) == ()  # nothing is known yet
     voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
     assert voter.explain(0, 0) == [("“Oslo” ~ “Oslo”", 0.6)] and voter.explain(1, 0) == ()
-    assert voter.explain(0, 1) == [("“Oslo” ~ “Kristiania”", 0.0)]
-    assert voter.cost().mib > 0
+    [unknown] = voter.explain(0, 1)  # no stored candidate, so its score is not known
+    assert unknown.what == "“Oslo” ~ “Kristiania”" and np.isnan(unknown.weight) and voter.cost().mib > 0
+    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([NAN])})
+    assert voter.explain(0, 0) == ()  # it had no opinion
+
+
+def test_it_shows_the_names_that_are_alike_first():
+    many = [f"{word} Name" for word in ("A", "B", "C", "D", "E", "F", "G")]
+    source = replace(said_graph([""]), labels=Labels.from_columns([0] * 9, [*many, "Zürich", "!"]).as_set())
+    target = said_graph([""], prefix="t")
+    target = replace(target, labels=Labels.from_columns([0] * 3, ["Other", "Turicum", "ZURICH"]).as_set())
+    voter = Names().bind(said_task(source, target), Config.preset("best"))
+    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
+    [row] = voter.explain(0, 0)
+    ours, theirs = row.what.split(" ~ ")
+    assert ours.startswith("“Zürich”, “") and theirs.startswith("“ZURICH”, “") and row.weight == 0.6
+    assert ours.count("“") == 5 and theirs.count("“") == 3
 
 
 def test_silent_it_proposes_nothing_and_scores_nothing():

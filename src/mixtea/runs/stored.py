@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -55,4 +56,8 @@ class StoredRun:
 
     def explain(self, source: int, target: int) -> pd.DataFrame:
         """What each voter has to say for a pair, by numbers in their own graphs: voter, what, weight."""
-        return Explainer(self.answers_, self.config, self.about["voter_packages"])(source, target)
+        return self._explainer(source, target)
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(self.answers_, self.config, self.about["voter_packages"])

@@ -25,6 +25,7 @@ PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams coun
 LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
 PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of predicates in all
 EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
+LISTED = 200  # values of a predicate of one entity in an explanation
 CHANCE = 3000  # pairs of any two entities that tell how far they agree by chance
 
 
@@ -40,12 +41,26 @@ class Statements(NamedTuple):
     names: list[str]
     n_literal: int
 
+    def of_entity(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
+        """Its predicates and values."""
+        own = self.entity == entity
+        return self.predicate[own], self.value[own]
+
 
 class Aligned(NamedTuple):
     """Two predicates that are compared, by number, and how much they tell."""
 
     ends: tuple[int, int]
     weight: float
+
+
+class Compared(NamedTuple):
+    """Two values that are compared, each as (predicate, value): how alike they are, in [0, 1], and what that counts."""
+
+    source: tuple[str, str]
+    target: tuple[str, str]
+    alike: float
+    counts: float
 
 
 class AttributeOpinions(LikenessOpinions):
@@ -76,6 +91,32 @@ class AttributeOpinions(LikenessOpinions):
             found.append(has)
         return found[0], found[1]
 
+    def compared(self, source: int, target: int) -> list[Compared]:
+        """The values of two entities by predicates that are compared: the most alike first, each value once a pair.
+
+        `counts` is the part of the likeness of the two entities that equal values would have, but for one factor.
+        """
+        said = [of.of_entity(end) for of, end in zip(self.sides, (source, target), strict=True)]
+        found = []
+        for pair in self.aligned:
+            ends = [value[predicate == end][:LISTED] for (predicate, value), end in zip(said, pair.ends, strict=True)]
+            if not all(map(len, ends)):
+                continue
+            rows = [self.values[values] for values in ends]
+            rare = [self.rarity[values].mean() / _length(of) for values, of in zip(ends, rows, strict=True)]
+            for place, alike in _paired((rows[0] @ rows[1].T).toarray()):
+                shown = [
+                    (of.names[end], self.literal(values[at])[0])
+                    for of, end, values, at in zip(self.sides, pair.ends, ends, place, strict=True)
+                ]
+                found.append(Compared(shown[0], shown[1], alike, pair.weight * float(rare[0] * rare[1])))
+        return found
+
+    def literal(self, value: int) -> tuple[str, str]:
+        """(text, datatype) of a value."""
+        text, _, datatype = self.texts[value].rpartition("\x00")
+        return text, datatype
+
     def first_found(self) -> Likeness:
         rows = self._rows(self.aligned)
         a, b = alike_rows(*rows, NEAR)
@@ -84,7 +125,7 @@ class AttributeOpinions(LikenessOpinions):
 
     @cached_property
     def forms(self) -> list[Form]:
-        return [form_of(*text.split("\x00", 1)) for text in self.texts]
+        return [form_of(*self.literal(value)) for value in range(len(self.texts))]
 
     @cached_property
     def values(self) -> csr_matrix:
@@ -241,6 +282,21 @@ def _spread(ends: np.ndarray, shift: int) -> np.ndarray:
 def _agreement(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> float:
     """The mean cosine of the values of pairs of entities."""
     return float(products_of_rows(ours, theirs, source, target).mean())
+
+
+def _length(rows: csr_matrix) -> float:
+    """Of the sum of some rows; of values that have none it is 1."""
+    return float(np.linalg.norm(np.asarray(rows.sum(axis=0)))) or 1.0
+
+
+def _paired(alike: np.ndarray) -> list[tuple[tuple[int, int], float]]:
+    """((row, column), value): the greatest first, each row and each column once."""
+    found, left = [], alike.astype(np.float64)
+    for _ in range(min(alike.shape)):
+        place = divmod(int(left.argmax()), left.shape[1])
+        found.append((place, float(np.clip(alike[place], 0.0, 1.0))))
+        left[place[0]], left[:, place[1]] = -1.0, -1.0
+    return found
 
 
 def _rank(line: np.ndarray, value: np.ndarray) -> np.ndarray:

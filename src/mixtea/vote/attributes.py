@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mixtea.data.graph import Graph
-from mixtea.data.labels import RANKS
+import numpy as np
+
 from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Cost, Evidence
 
 if TYPE_CHECKING:
-    from mixtea.vote.attribute_opinions import AttributeOpinions
+    from mixtea.vote.attribute_opinions import AttributeOpinions, Compared
 
 SHOWN = 5  # values in an explanation
 LONGEST = 60  # characters of a value that are shown
@@ -33,30 +33,32 @@ class Attributes(LikenessVoter):
         return AttributeOpinions(self.task)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """Values of both side by side, the same first, and what all of them say for the pair."""
-        if self.known is None:
+        """Values that are compared, side by side, each with its share of the score; ≠ where they share nothing.
+
+        What is alike carries a score that speaks for the pair, what differs one against it. The predicates are those
+        that the links alone say are to be compared.
+        """
+        score = self.known.weight_of(self.name, source, target) if self.known is not None else None
+        if score is None:
             return ()
-        score = self.known.score_of(self.name, source, target)
-        rows = []
-        theirs = list(_compared(self.task.target, target))
-        for what, whole, words in _compared(self.task.source, source):
-            for other, other_whole, other_words in theirs:
-                if not words.isdisjoint(other_words):
-                    rows.append((1.0 if whole == other_whole else 0.5, f"{what} ~ {other}"))
-        shown = sorted(rows, key=lambda row: -row[0])[:SHOWN]
-        weight = (0.0 if score is None else score) / max(sum(alike for alike, _ in shown), 1)
-        return [Evidence(what, weight * alike) for alike, what in shown]
+        opinions = self.opinions()
+        opinions.learn(np.empty((0, 2), dtype=np.int64))
+        rows = opinions.compared(source, target)
+        if not rows:
+            return () if np.isnan(score) else [Evidence("values that training has shown to be the same", score)]
+        parts = np.array([row.counts * (1 - row.alike if score < 0 else row.alike) for row in rows])
+        weights = score * (parts / parts.sum() if parts.sum() > 0 else np.full(len(rows), 1 / len(rows)))
+        order = np.argsort(-parts, kind="stable")
+        shown = [Evidence(_side_by_side(rows[place]), float(weights[place])) for place in order[:SHOWN]]
+        rest = order[SHOWN:]
+        return [*shown, *([Evidence(f"{len(rest):,} more values", float(weights[rest].sum()))] if len(rest) else [])]
 
     def cost(self) -> Cost:
         n = self.task.source.n_attribute_triples + self.task.target.n_attribute_triples
         return Cost(mib=n * 2000 / 2**20, products=0.1)
 
 
-def _compared(graph: Graph, entity: int) -> Iterator[tuple[str, str, set[str]]]:
-    """Each value of an entity but for labels, which are names: in words, as a whole, and what it shares with others."""
-    from mixtea.vote.values import form_of
-
-    for predicate, value, _, kind in graph.attributes_of(entity):
-        form = form_of(value, kind)
-        if form.whole and predicate not in RANKS:
-            yield f"{predicate}: {value[:LONGEST]}", form.whole, set(form.words.split())
+def _side_by_side(row: Compared) -> str:
+    """`born: 1990-05-03 ~ geboren: 3.5.1990`."""
+    ours, theirs = (f"{predicate}: {value[:LONGEST]}" for predicate, value in (row.source, row.target))
+    return f"{ours} {'~' if row.alike > 0 else '≠'} {theirs}"

@@ -29,7 +29,8 @@ class Descriptions(LikenessVoter):
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The cosine of the two vectors."""
-        if not self.has_needed() or self.known is None:
+        weight = self.known.weight_of(self.name, source, target) if self.known is not None else None
+        if weight is None or not self.has_needed():
             return ()
         ours, theirs = (
             v.astype(np.float64) for v in (self.task.source.vectors[source], self.task.target.vectors[target])
@@ -37,8 +38,7 @@ class Descriptions(LikenessVoter):
         cosine = float(ours @ theirs / max(float(np.linalg.norm(ours) * np.linalg.norm(theirs)), 1e-300))
         if np.isnan(cosine):
             return ()
-        score = self.known.score_of(self.name, source, target)
-        return [Evidence(f"the given vectors' cosine is {cosine:.3f}", 0.0 if score is None else score)]
+        return [Evidence(f"the given vectors' cosine is {cosine:.3f}", weight)]
 
     def cost(self) -> Cost:
         size = self.task.source.vectors.nbytes + self.task.target.vectors.nbytes

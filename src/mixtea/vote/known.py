@@ -19,7 +19,15 @@ class KnownPairs:
 
     def score_of(self, opinion: str, source: int, target: int) -> float | None:
         """The score of a pair; None where the opinion, or the pair, is not there."""
-        place = np.flatnonzero((self.source == source) & (self.target == target))
-        if opinion not in self.scores or not len(place) or np.isnan(self.scores[opinion][place[0]]):
+        found = self.weight_of(opinion, source, target)
+        return None if found is None or np.isnan(found) else found
+
+    def weight_of(self, opinion: str, source: int, target: int) -> float | None:
+        """The score of a pair, NaN where it is no stored candidate, so that nobody knows it; None for no opinion."""
+        if opinion not in self.scores:
             return None
-        return float(self.scores[opinion][place[0]])
+        place = np.flatnonzero((self.source == source) & (self.target == target))
+        if not len(place):
+            return float("nan")
+        score = float(self.scores[opinion][place[0]])
+        return None if np.isnan(score) else score

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mixtea.data.names import entity_names
+import numpy as np
+
+from mixtea.data.names import entity_names, plain
+from mixtea.data.text_column import TextColumn
 from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Cost, Evidence
 
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from mixtea.vote.name_opinions import NameOpinions
 
 SHOWN = 5  # names of an entity in an explanation
+MOST = 200  # of which the most alike are looked for
 
 
 class Names(LikenessVoter):
@@ -26,20 +31,44 @@ class Names(LikenessVoter):
         return NameOpinions(self.task)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The names of both side by side, and what they say for the pair."""
-        ours, theirs = (self._shown(side, end) for side, end in ((0, source), (1, target)))
-        if not ours or not theirs or self.known is None:
+        """The names of both side by side, on either side the most alike first, and what they say for the pair."""
+        weight = self.known.weight_of(self.name, source, target) if self.known is not None else None
+        ours, theirs = _most_alike_first(self._names(0, source), self._names(1, target))
+        if weight is None or not ours or not theirs:
             return ()
-        score = self.known.score_of(self.name, source, target)
-        return [Evidence(f"{ours} ~ {theirs}", 0.0 if score is None else score)]
+        shown = (", ".join(f"“{name}”" for name in names[:SHOWN]) for names in (ours, theirs))
+        return [Evidence(" ~ ".join(shown), weight)]
 
-    def _shown(self, side: int, entity: int) -> str:
-        """`“Paris”, “Paname”`."""
-        if "_texts" not in self.__dict__:
-            self.__dict__["_texts"] = [entity_names(graph) for graph in (self.task.source, self.task.target)]
-        owner, texts = self.__dict__["_texts"][side]
-        return ", ".join(f"“{texts[int(row)]}”" for row in (owner == entity).nonzero()[0][:SHOWN])
+    def _names(self, side: int, entity: int) -> list[str]:
+        owner, texts = self._texts[side]
+        return [texts[int(row)] for row in (owner == entity).nonzero()[0]]
+
+    @cached_property
+    def _texts(self) -> list[tuple[np.ndarray, TextColumn]]:
+        return [entity_names(graph) for graph in (self.task.source, self.task.target)]
 
     def cost(self) -> Cost:
         n = self.task.source.n_entities + self.task.target.n_entities
         return Cost(mib=n * 4000 / 2**20, products=0.1)
+
+
+def _most_alike_first(ours: list[str], theirs: list[str]) -> tuple[list[str], list[str]]:
+    """The names that can be compared, MOST a side at the most, by the cosine with the most alike of the other side."""
+    from mixtea.compute.ngrams import gram_rows, unit_rows
+    from mixtea.vote.name_index import in_latin
+
+    forms = [{name: in_latin(plain(name)) or plain(name) for name in names} for names in (ours, theirs)]
+    same = set(forms[0].values()) & set(forms[1].values()) - {""}
+    sides = [
+        [*(n for n, form in of.items() if form in same), *(n for n, form in of.items() if form not in same | {""})][
+            :MOST
+        ]
+        for of in forms
+    ]
+    if not all(sides):
+        return [], []
+    rows = gram_rows(*([of[name] for name in side] for of, side in zip(forms, sides, strict=True)))
+    alike = (unit_rows(rows[0]) @ unit_rows(rows[1]).T).toarray()
+    orders = (np.argsort(-alike.max(axis=axis), kind="stable") for axis in (1, 0))
+    first, second = ([side[place] for place in order] for side, order in zip(sides, orders, strict=True))
+    return first, second
