@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import oracle
 import pandas as pd
@@ -11,6 +13,7 @@ from conftest import SMALL_BEST, make_graph
 from mixtea import MixTEA
 from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
+from mixtea.data.text_column import TextColumn
 from mixtea.errors import ConfigError, NotFittedError
 from mixtea.match import relations as module
 from mixtea.match import statements
@@ -154,13 +157,37 @@ def test_of_what_has_too_much_said_about_it_nothing_is_believed(town, monkeypatc
 @pytest.mark.parametrize(
     "one, other, same",
     [
-        ("1.50", "1.5", True), ("1e3", "1000", True), ("+7", "7", True), ("-0.0", "0", False), ("007", "7", False),
+        ("1.50", "1.5", True), ("1e3", "1000", True), ("+7", "7", True), ("-0.0", "0", True), ("007", "7", False),
         (" New\tYork ", "new york", True), ("ﬁn", "fin", True), ("1_000", "1000", False), ("nan", "NaN", True),
+        ("1,200", "1200.0", True), ("1990-05-03", "3.5.1990", True), ("1.5 km", "1500 m", True), ("?", "!", False),
+        ("http://www.wikidata.org/entity/Q64", "http://www.wikidata.org/entity/Q65", False), ("42", "41", False),
         ("12345678901234567", "12345678901234568", False), ("1e999", "1e998", False), ("", "0", False),
     ],
 )  # fmt: skip
 def test_values_are_compared_by_what_they_say(one, other, same):
     assert (statements.normalised(one) == statements.normalised(other)) is same
+
+
+def test_predicates_are_alike_by_dates_and_numbers_however_they_are_written():
+    rows = [(f"p{i}", "r", "c") for i in range(N)]
+    ours = [row for i in range(N) for row in ((f"p{i}", "born", f"1990-05-{i + 1:02d}"), (f"p{i}", "code", f"00{i}"))]
+    theirs = [row for i in range(N) for row in ((f"P{i}", "geboren", f"{i + 1}.5.1990"), (f"P{i}", "nummer", f"{i}"))]
+    ours += [(f"p{i}", "income", f"{i + 1},500") for i in range(N)]
+    theirs += [(f"P{i}", "lohn", f"{i + 1} 500,0") for i in range(N)]
+    found = relations_of(mapping(graph(rows, ours), graph([(h.upper(), r, "C") for h, r, _ in rows], theirs)))
+    assert {pair for pair in rows_of(found) if pair[0] == "attribute"} == {
+        ("attribute", "born", "geboren"), ("attribute", "income", "lohn"),
+    }  # fmt: skip
+
+
+def test_a_datatype_says_what_is_a_number():
+    rows, integer = [(f"p{i}", "r", "c") for i in range(N)], "http://www.w3.org/2001/XMLSchema#integer"
+    ours = graph(rows, [(f"p{i}", "age", f"00{i}") for i in range(N)])
+    typed = Attributes(*(getattr(ours.attributes, name) for name in ("entity", "predicate", "value", "language")),
+                       TextColumn.from_texts([integer] * N))  # fmt: skip
+    theirs = graph([(h.upper(), r, "C") for h, r, _ in rows], [(f"P{i}", "alter", str(i)) for i in range(N)])
+    for side, wanted in ((ours, 0), (replace(ours, attributes=typed), 1)):
+        assert (relations_of(mapping(side, theirs)).frame["kind"] == "attribute").sum() == wanted
 
 
 def test_nothing_in_common_is_an_empty_table(town):

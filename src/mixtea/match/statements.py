@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from typing import NamedTuple
 
@@ -12,9 +11,9 @@ import pandas as pd
 from mixtea.data.graph import Graph
 from mixtea.data.selection import TYPE
 from mixtea.vote.meetings import Pairs
+from mixtea.vote.values import form_of
 
 MANY = 200  # statements between the same two ends, or classes of one entity, from which on a single one says nothing
-_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?(?:[eE][+-]?[0-9]{1,2})?")
 
 
 class Statements(NamedTuple):
@@ -57,12 +56,12 @@ def relations(source: Graph, target: Graph, pairs: Pairs) -> Compared:
 
 def attributes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
     """Attribute triples, but for empty values; `normalised` says which values are the same."""
-    values = [[normalised(text) or None for text in graph.attributes.value.texts()] for graph in (source, target)]
-    codes, _ = pd.factorize(np.array([*values[0], *values[1], None], dtype=object)[:-1])
+    values = [_normalised_values(graph) for graph in (source, target)]
+    codes, _ = pd.factorize(np.array([*values[0][0], *values[1][0], None], dtype=object)[:-1])
     sides = []
-    for graph, start in ((source, 0), (target, len(values[0]))):
+    for graph, (_, place), start in zip((source, target), values, (0, len(values[0][0])), strict=True):
         of = graph.attributes
-        rows = np.stack([of.entity, of.predicate.codes, codes[start + of.value.codes]], axis=1)
+        rows = np.stack([of.entity, of.predicate.codes, codes[start + place]], axis=1)
         sides.append(Statements.of(rows[rows[:, 2] >= 0], np.array([*of.predicate.texts(), None], dtype=object)[:-1]))
     same = np.intersect1d(sides[0].far, sides[1].far)
     return sides[0], sides[1], pairs, Pairs(same, same, np.ones(len(same)))
@@ -82,13 +81,19 @@ def classes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
 KINDS = {"relation": relations, "attribute": attributes, "class": classes}
 
 
-def normalised(text: str) -> str:
-    """A value as it is compared: numbers by what they are worth, text without case and without more than one space.
+def _normalised_values(graph: Graph) -> tuple[list[str | None], np.ndarray]:
+    """The different literals of a graph, None for an empty one, and the place of each attribute triple's among them."""
+    value, datatype = graph.attributes.value, graph.attributes.datatype
+    keys, place = np.unique(value.codes.astype(np.int64) * datatype.n_texts + datatype.codes, return_inverse=True)
+    texts, kinds = value.texts(), datatype.texts()
+    literals = (divmod(key, len(kinds)) for key in keys.tolist())
+    return [normalised(texts[text], kinds[kind]) or None for text, kind in literals], place.reshape(-1)
 
-    Numbers with zeros in front stay text, for these are numbers of houses, telephones and agents.
 
-    >>> normalised(" 1.50 "), normalised("1.5e0"), normalised("007"), normalised("New  YORK")
-    ('1.5', '1.5', '007', 'new york')
+def normalised(text: str, datatype: str = "") -> str:
+    """A value as it is compared: as the voter of attributes does, or as it stands where that sees nothing to compare.
+
+    >>> normalised(" 1.50 "), normalised("1.5e0"), normalised("007"), normalised("New  YORK"), normalised("3.5.1990")
+    ('1.5', '1.5', '007', 'new york', '1990-05-03')
     """
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return repr(float(plain)) if _NUMBER.fullmatch(plain) else plain
+    return form_of(text, datatype).whole or " ".join(unicodedata.normalize("NFKC", text).casefold().split())
