@@ -58,11 +58,9 @@ def _most_alike_first(ours: list[str], theirs: list[str]) -> tuple[list[str], li
     from mixtea.vote.name_index import in_latin
 
     forms = [{name: in_latin(plain(name)) or plain(name) for name in names} for names in (ours, theirs)]
-    same = set(forms[0].values()) & set(forms[1].values()) - {""}
+    same = set(forms[0].values()) & set(forms[1].values())
     sides = [
-        [*(n for n, form in of.items() if form in same), *(n for n, form in of.items() if form not in same | {""})][
-            :MOST
-        ]
+        [name for equal in (True, False) for name, form in of.items() if form and (form in same) is equal][:MOST]
         for of in forms
     ]
     if not all(sides):
