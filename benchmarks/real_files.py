@@ -56,8 +56,8 @@ def f1(found: Links, truth: Links) -> str:
 
 def measure(data: Path, name: str, n_links: int) -> list[str]:
     folder = data / name
-    files = {side: next(folder.glob(f"{side}.*")) for side in ("source", "target")}
-    task = load_task(**files, links_from="names")
+    source, target = (next(folder.glob(f"{side}.*")) for side in ("source", "target"))
+    task = load_task(source=source, target=target, links_from="names")
     truth = reference(folder)
     if n_links:
         given = np.random.default_rng(1).permutation(np.array(sorted(truth)))[:n_links]

@@ -149,7 +149,7 @@ class MixTEA:
         self._answers: Answers | None = None
         self._answers_by = self._fitted = self.config
         if trained.opinions is not None:
-            self._last = stored_opinions(trained.opinions, trained.entities)
+            self._last = stored_opinions(trained.opinions, trained.entities, trained.rehearsed)
         self._packages = {name: found for name in self.config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because

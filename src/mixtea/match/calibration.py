@@ -1,4 +1,4 @@
-"""Probabilities: how often mappings like this one are right, learned from the validation links."""
+"""Probabilities: how often mappings like this one are right, learned from the given links."""
 
 from __future__ import annotations
 
@@ -9,45 +9,35 @@ import numpy as np
 from scipy.optimize import minimize
 
 BINS = 10
-MARGIN = 1e-4  # beliefs nearer to 0 or 1 say no more
-# Expected before any link has been seen: beliefs are too sure of themselves, voters who agree and many triples help.
-PRIOR = np.array([-4.9, 0.25, 1.5, 2.2, 0.75, 0.75])
-PRIOR_SPREAD = 1.0  # how far the weights may lie from there without much evidence
-
-
-def features(
-    belief: np.ndarray, agreeing: np.ndarray, cosine: np.ndarray, degrees: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
-    """[n, 6] of n mappings: a constant, the log-odds of the belief, the share of the voters that favour the mapping,
-
-    the student's cosine, and the logarithms of how many triples the two entities have.
-    """
-    held = np.clip(belief, MARGIN, 1 - MARGIN)
-    odds = np.log(held / (1 - held))
-    return np.stack([np.ones_like(held), odds, agreeing, cosine, *map(np.log1p, degrees)], axis=1)
+# Expected before any link has been seen, of `examples.features`; the last is of examples without the student.
+PRIOR = np.array([0.7, 0.9, 1.5, 0.5, 0.3, 0.3, 0.0, 0.4, 0.0])
+PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.7, 0.7, 0.5])  # how far they may lie without much evidence
 
 
 class Calibration:
-    """p(right) = sigmoid(w . features), w the most likely under the links seen and the prior.
+    """p(right) = sigmoid(w . features), w the most likely under the examples and the prior.
 
-    With many links they decide alone; with few, or none, the prior does.
+    With many examples they decide alone; with few, or none, the prior does.
     """
 
-    def __init__(self, seen: np.ndarray, right: np.ndarray) -> None:
-        """Rows of features [v, 6] of mappings, and whether each is right."""
-        sign = np.where(right, 1.0, -1.0)
-
-        def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
-            margin = sign * (seen @ w)
-            away = (w - PRIOR) / PRIOR_SPREAD
-            value = np.logaddexp(0, -margin).sum() + away @ away / 2
-            slope = -(sign * sigmoid(-margin)) @ seen + away / PRIOR_SPREAD
-            return value, slope
-
-        self.weights = minimize(loss, PRIOR, jac=True, method="L-BFGS-B").x
+    def __init__(self, seen: np.ndarray, right: np.ndarray, rehearsed: np.ndarray) -> None:
+        """Rows of features [e, 8] of mappings, whether each is right, and whether the student had no say in it."""
+        self.weights = logistic(np.column_stack([seen, rehearsed]), right, PRIOR, PRIOR_SPREAD)
 
     def __call__(self, seen: np.ndarray) -> np.ndarray:
-        return sigmoid(seen @ self.weights)
+        return sigmoid(seen @ self.weights[:-1])
+
+
+def logistic(seen: np.ndarray, right: np.ndarray, prior: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """The most likely weights [d] of sigmoid(w . seen) [e, d], with a normal prior."""
+    sign = np.where(right, 1.0, -1.0)
+
+    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
+        margin, away = sign * (seen @ w), (w - prior) / spread
+        slope = -(sign * sigmoid(-margin)) @ seen + away / spread
+        return np.logaddexp(0, -margin).sum() + away @ away / 2, slope
+
+    return minimize(loss, prior, jac=True, method="L-BFGS-B").x
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -1,118 +1,96 @@
-"""How likely a source has a counterpart at all, learned from links alone: nobody gives examples of entities without.
+"""How likely a source has a counterpart at all. Nobody gives examples of entities without: links are made such.
 
-The validation links are a sample of entities with a counterpart; all unlinked sources are a mixture of such and others.
+A link whose target is hidden shows what its source would look like without a counterpart, and the same link as it is
+what it looks like with one. Every open source is one or the other; how many are which follows from how they look.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
-from mixtea.data.summary import NEEDED_FOR_DOUBT
-from mixtea.match.calibration import sigmoid
+from mixtea.match.calibration import logistic, sigmoid
+from mixtea.match.examples import Examples
 
-TAIL = 0.1  # least share of the links that a threshold leaves
-NEARLY_ALL = 0.95  # a share from which on all are taken to have a counterpart
-CHOICE = 0.5  # links by which fewer than this part of the sure mappings would have a counterpart are no random sample
-SPLIT = 886  # the seed that halves sources
-EVIDENCE = [1, 2, 5]  # features that tell a match whatever entities links are given for
+MIDDLE = 1.5  # log of the triples of a usual entity
+# Log-odds of a counterpart by how the best candidate stands, expected before any link has been seen.
+PRIOR = np.array([0.0, 1.6, 0.4, -0.6, 0.0])
+PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 0.5, 0.5])
+ALIKE_EXAMPLES = 5.0  # of sources without a counterpart that look like without, before any is seen
+STARTS = ((2.0, 0.0, -3.0), (-0.5, 0.0, -3.0), (1.0, 3.0, 2.0))
+MOST = 20_000  # sources that the shares are learned from
+SURE = 2.0  # log-odds by looks from which on a source surely has a counterpart
+CHOSEN = 0.5  # if by the choice of links less of these have one, links were not given at random
 
 
-def counterparts(seen: np.ndarray, known: np.ndarray, right: np.ndarray, at_most: float) -> np.ndarray:
-    """[n]: the probability that each of n sources has a counterpart.
+class Counterparts(NamedTuple):
+    """[n] how likely each source has one; whether the training links look like a random choice of those that have."""
 
-    `seen` [n, 6] are features of the sources' best candidates: log-odds of the belief, share of agreeing voters,
-    cosine, logarithms of both degrees, and whether no other source is believed in more by the candidate. `known` marks
-    the sources with a validation link, `right` [n] says how often such a candidate is right if there is a counterpart,
-    `at_most` bounds the share of sources with one, by the number of targets.
+    probability: np.ndarray
+    links_are_random: bool
+
+
+def counterparts(
+    standing: np.ndarray, triples: np.ndarray, is_open: np.ndarray, examples: Examples, at_most: float
+) -> Counterparts:
+    """How likely each of n sources has a counterpart, by how its best candidate stands and how many triples it has.
+
+    log-odds = log P(standing | one) / P(standing | none) + a + b triples. The first part is learned from the examples,
+    each with its counterpart and without, so that it does not matter for which entities links were given. a and b are
+    the most likely ones for how the open sources stand, and for how many triples those with a training link have:
+    random links show who has a counterpart, also where looks do not tell. `at_most` bounds the share of the open ones.
     """
-    sure = min(at_most, float((right * seen[:, -1]).mean()))  # mappings to count on, a target each
-    x = _scaled(seen)
-    if known.sum() >= NEEDED_FOR_DOUBT:
-        scores = told_apart(x, known)
-        share = min(at_most, share_with_counterpart(scores, scores[known]))
-        if share < CHOICE * sure:  # links were given for easy entities: trust sizes and evidence, not their looks
-            share, x = sure, _scaled(seen[:, EVIDENCE])
-    elif at_most >= NEARLY_ALL:
-        share = 1.0
-    else:
-        known, share, x = (seen[:, -1] > 0) & (right > CHOICE), sure, _scaled(seen[:, EVIDENCE])
-    if share >= NEARLY_ALL:
-        return np.ones(len(seen))
-    if not known.any():
-        return np.full(len(seen), min(share, at_most))
-    return sigmoid(x @ like_the_links(x, x[known], share))
+    odds = _looks(standing, triples, examples)
+    centred, linked = triples - MIDDLE, examples.triples[examples.rehearsed] - MIDDLE
+    some = np.random.default_rng(len(odds)).permutation(np.flatnonzero(is_open))[:MOST]
+    sample = _Sample(odds[some], centred[some], linked if len(linked) else examples.triples - MIDDLE, at_most)
+    found = sample.posterior(sample.most_likely(by_links=True), odds, centred)
+    sure = is_open & (odds > SURE)
+    if sure.any() and found[sure].mean() < CHOSEN:
+        return Counterparts(sample.posterior(sample.most_likely(by_links=False), odds, centred), False)
+    return Counterparts(found, True)
 
 
-def _scaled(features: np.ndarray) -> np.ndarray:
-    """A column of ones, and every feature with mean 0 and spread 1."""
-    spread = np.maximum(features.std(axis=0), 1e-9)
-    return np.column_stack([np.ones(len(features)), (features - features.mean(axis=0)) / spread])
+def _looks(standing: np.ndarray, triples: np.ndarray, examples: Examples) -> np.ndarray:
+    """[n]: log P(standing | counterpart) / P(standing | none), for sources with as many triples."""
+    seen = np.concatenate([_seen(examples.standing, examples.triples), _seen(examples.hidden, examples.triples)])
+    weights = logistic(seen, np.arange(len(seen)) < len(examples.right), PRIOR, PRIOR_SPREAD)
+    return np.clip(_seen(standing, triples) @ weights, -30, 30)
 
 
-def told_apart(x: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """[n]: how much each row looks like the known ones rather than like everyone, judged by a half that it is not in.
-
-    A logistic regression of the known rows against all rows; scores of both halves have mean 0 and spread 1.
-    """
-    half = np.random.default_rng(SPLIT).random(len(x)) < 0.5
-    scores = np.zeros(len(x))
-    for own in (half, ~half):
-        if own.any() and (known & ~own).any():
-            found = x[own] @ _logistic(x[~own], x[~own & known])
-            scores[own] = (found - found.mean()) / max(found.std(), 1e-9)
-    return scores
+def _seen(standing: np.ndarray, triples: np.ndarray) -> np.ndarray:
+    scaled, centred = standing / 6, triples - MIDDLE
+    return np.stack([np.ones_like(scaled), scaled, np.maximum(scaled, 0), centred, centred * scaled], axis=1)
 
 
-def share_with_counterpart(everyone: np.ndarray, linked: np.ndarray) -> float:
-    """pi = min over t of P(score >= t) / P(score >= t | linked), from scores that are greater for the linked.
+class _Sample:
+    """Sources [n] by the log-odds of their looks and their triples; and the triples of linked ones."""
 
-    Above a high enough threshold there are only entities with a counterpart, and the ratio is pi; below, others only
-    raise it (Blanchard et al. 2010). Two standard errors of the lower term are granted, so that chance does not decide.
-    """
-    thresholds = np.quantile(linked, np.linspace(0, 1 - TAIL, 46))
-    above = np.array([(everyone >= t).mean() for t in thresholds])
-    known = np.array([(linked >= t).mean() for t in thresholds])
-    error = 2 * np.sqrt(known * (1 - known) / len(linked))
-    trusted = known > 2 * error
-    return float(min(1.0, (above / np.maximum(known - error, 1e-9))[trusted].min(initial=1.0)))
+    def __init__(self, odds: np.ndarray, triples: np.ndarray, linked: np.ndarray, at_most: float) -> None:
+        self.ratio, self.triples, self.linked, self.at_most = np.exp(odds), triples, linked, at_most
+        self.everyone = np.concatenate([triples, linked])
 
+    def most_likely(self, *, by_links: bool) -> np.ndarray:
+        """(a, b, e): sigmoid(a + b triples) have a counterpart; of those without, sigmoid(e) look as if they had."""
+        found = [
+            minimize(self._unlikely, start, (by_links,), "Nelder-Mead", options={"maxiter": 800, "fatol": 1e-2})
+            for start in STARTS
+        ]
+        return min(found, key=lambda result: result.fun).x
 
-def like_the_links(everyone: np.ndarray, linked: np.ndarray, share: float) -> np.ndarray:
-    """Weights w of p = sigmoid(w . x), so that sources weighted by p are as many as `share` says and look like links.
+    def _unlikely(self, weights: np.ndarray, by_links: bool) -> float:
+        a, b, e = weights
+        share, alike = sigmoid(a + b * self.triples), sigmoid(e)
+        likely = np.log(share * self.ratio + (1 - share) * (1 - alike + alike * self.ratio)).sum()
+        if by_links:
+            likely += np.log(sigmoid(a + b * self.linked) + 1e-12).sum()
+            likely -= len(self.linked) * np.log(sigmoid(a + b * self.everyone).mean() + 1e-12)
+        likely += ALIKE_EXAMPLES * np.log(1 - alike + 1e-9) - (b / 5) ** 2 / 2 - ((a - 1) / 4) ** 2 / 2
+        over = max(0.0, share.mean() - self.at_most) * len(share)
+        return -likely + over**2 / (0.02 * len(share) + 1)
 
-    everyone [n, d] and linked [v, d] have a first column of ones. w minimises the mean over everyone of
-    log(1 + exp(w . x)) less share times the mean over the linked of w . x, the risk of learning from positive and
-    unlabelled examples (du Plessis et al. 2015): where it is least, mean(p x) = share * mean of the linked x.
-    """
-    centre = share * linked.mean(axis=0)
-
-    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
-        score = everyone @ w
-        return np.logaddexp(0, score).mean() - centre @ w, sigmoid(score) @ everyone / len(everyone) - centre
-
-    return _minimum(loss, everyone.shape[1], 1 / len(linked))
-
-
-def _logistic(everyone: np.ndarray, linked: np.ndarray) -> np.ndarray:
-    """Weights that tell rows [v, d] from rows [n, d], both counting the same in all."""
-
-    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
-        all_of, few = everyone @ w, linked @ w
-        slope = sigmoid(all_of) @ everyone / len(everyone) - sigmoid(-few) @ linked / len(linked)
-        return np.logaddexp(0, all_of).mean() + np.logaddexp(0, -few).mean(), slope
-
-    return _minimum(loss, everyone.shape[1], 3 / len(linked))
-
-
-def _minimum(loss: Callable[[np.ndarray], tuple[float, np.ndarray]], n: int, pull: float) -> np.ndarray:
-    """Weights [n] of the least loss, all but the first, the constant, drawn to 0."""
-    drawn = np.array([0.0] + [pull] * (n - 1))
-
-    def pulled(w: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = loss(w)
-        return value + (drawn * w * w).sum() / 2, slope + drawn * w
-
-    return minimize(pulled, np.zeros(n), jac=True, method="L-BFGS-B").x
+    def posterior(self, weights: np.ndarray, odds: np.ndarray, triples: np.ndarray) -> np.ndarray:
+        share, alike, ratio = sigmoid(weights[0] + weights[1] * triples), sigmoid(weights[2]), np.exp(odds)
+        return share * ratio / (share * ratio + (1 - share) * (1 - alike + alike * ratio))

@@ -29,10 +29,10 @@ from mixtea.vote.opinions import (
     parts_of,
     scales,
     settle,
-    speaking,
     total_score,
 )
 from mixtea.vote.registry import voter_named
+from mixtea.vote.rehearsal import Rehearsed
 from mixtea.vote.vectors import OPINION
 from mixtea.vote.voter import AFTER, Belief, Voter, VotingState
 
@@ -44,7 +44,7 @@ class StoredOpinions:
     """What the voters beside the student thought last, as arrays that a run folder keeps.
 
     `source`, `target` are entities by their own graph's numbers; `scores` maps an opinion to its score of each pair,
-    NaN for none.
+    NaN for none. Pairs with an end that has a training link are what was said when nobody knew that link.
     """
 
     source: np.ndarray
@@ -53,14 +53,21 @@ class StoredOpinions:
     weights: dict[str, float]
 
 
-def stored_opinions(opinions: Opinions, entities: OpenEntities) -> StoredOpinions:
-    """A council's opinions in the graphs' own numbers, without the student's, which its vectors tell."""
+def stored_opinions(opinions: Opinions, entities: OpenEntities, rehearsed: Rehearsed | None = None) -> StoredOpinions:
+    """A council's opinions in the graphs' own numbers, without the student's, which its vectors tell.
+
+    Beside those about open entities, what was said of training links, and of their rivals, when nobody knew them.
+    """
     pairs, own = opinions.pairs, entities.own
-    source, target = own[0][pairs.source], own[1][pairs.target]
-    order = torch.argsort(source * (int(target.max()) + 1 if len(target) else 1) + target)
-    arrays = [a[order].cpu().numpy() for a in (source.int(), target.int())]
-    others = {name: s[order].cpu().numpy() for name, s in opinions.scores.items() if name != OPINION}
-    return StoredOpinions(arrays[0], arrays[1], others, opinions.weights)
+    source, target = (own[side][rows].cpu().numpy() for side, rows in enumerate((pairs.source, pairs.target)))
+    scores = {name: s.cpu().numpy() for name, s in opinions.scores.items() if name != OPINION}
+    if rehearsed is not None:
+        source, target = np.r_[source, rehearsed.source], np.r_[target, rehearsed.target]
+        silent = np.full(len(rehearsed.source), np.nan)
+        scores = {name: np.r_[s, rehearsed.scores.get(name, silent).astype(s.dtype)] for name, s in scores.items()}
+    order = np.lexsort((target, source))
+    others = {name: s[order] for name, s in scores.items()}
+    return StoredOpinions(source[order].astype(np.int32), target[order].astype(np.int32), others, opinions.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +108,19 @@ class Decoded:
         found = parts_of(held.scores, scales(self.voters, held.weights), giving_log_odds(self.voters))
         return {name: part / self.config.sinkhorn_temperature for name, part in found.items()}
 
-    @cached_property
-    def n_speaking(self) -> Tensor:
-        """[candidates]: how many voters have an opinion on each."""
-        return speaking(self.opinions.scores, self.voters)
+    def untrained(self, scores: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        """([p], [p]): what structure, and what names and the like add for pairs by their scores, divided by the
+
+        temperature; without the student, unless nobody else decides.
+        """
+        heard = {name: values for name, values in scores.items() if name != OPINION} or dict(scores)
+        log_odds = giving_log_odds(self.voters)
+        parts = parts_of(heard, scales(self.voters, self.opinions.weights), log_odds)
+        found = [np.zeros(len(next(iter(scores.values())))) for _ in range(2)]
+        for name, part in parts.items():
+            added = part.nan_to_num(0.0).double().cpu().numpy() / self.config.sinkhorn_temperature
+            found[name in log_odds] += added
+        return found[0], found[1]
 
     def among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
         """Candidates and their ranking among some rows alone, which become rows 0, 1, 2, ... in their given order."""

@@ -10,21 +10,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.memory import CHUNK_BYTES
 from mixtea.compute.nearest import nearest
 from mixtea.compute.pairs import Pairs, pairs_of_keys, places
-from mixtea.compute.similarity import products_at, unit
 from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.match.answers import STORED, Answers, Ranked, decided_mapping
-from mixtea.match.calibration import Calibration, features, trust
+from mixtea.match.calibration import Calibration, trust
 from mixtea.match.candidates import Candidates
 from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
+from mixtea.match.examples import LIMIT, Examples, Judged, features, hidden_standing, joined, rehearsed
 from mixtea.match.mapping import Mapping
 from mixtea.match.ranked_links import RankedLinks
 from mixtea.measure.metrics import both_directions
+from mixtea.vote.vectors import OPINION
 
 ONCE = "one_to_one"  # the decoder that gives each target once
 
@@ -272,11 +272,14 @@ class Predictor:
         chosen = self._looked_up(found.target, decoded.opinions.pairs.best_of_columns(decoded.opinions.belief))
         silent = self._silent(found.target)
         named = found.named & ~silent[..., None]
-        target, score, belief, named_, chosen_, silent_ = (
-            part.cpu().numpy() for part in (found.target, found.score, found.belief, named, chosen, silent)
+        score, belief, named_, chosen_, silent_ = (
+            part.cpu().numpy() for part in (found.score, found.belief, named, chosen, silent)
         )
-        agreeing = named_.sum(axis=-1) / self._n_speaking(found.target)
-        likelihood, counterpart = self._likelihoods(target, belief, agreeing, chosen_, silent_, bounded=bounded)
+        target = found.target.cpu().numpy()
+        if decoded.alone:
+            likelihood, counterpart = self._likelihoods_without_links(belief, silent_)
+        else:
+            likelihood, counterpart = self._likelihoods(found.target, silent_, bounded=bounded)
         return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart)
 
     def _silent(self, target: Tensor) -> Tensor:
@@ -285,35 +288,76 @@ class Predictor:
         unknown = (alone[0][self.rows][:, None] | alone[1][target]) & ~self._considered(target)[1]
         return unknown | self._rejected(target)
 
-    def _n_speaking(self, target: Tensor) -> np.ndarray:
-        """[p, k]: how many voters have an opinion on each candidate; all where the decoder has not considered it."""
-        n_voters = len(self.decoded.voters)
-        return self._looked_up(target, self.decoded.n_speaking, n_voters).clamp(min=1).cpu().numpy()
-
-    def _likelihoods(
-        self, target: np.ndarray, belief: np.ndarray, agreeing: np.ndarray, chosen: np.ndarray, silent: np.ndarray, *,
-        bounded: bool,
-    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """([p, k], [p]): how often such candidates of validation links are right, and how likely a counterpart is."""
-        task, free = self.task, self.free
-        if self.decoded.alone:
-            return self._likelihoods_without_links(belief, silent)
-        counts = (
-            task.source.triple_counts()[free].repeat(target.shape[1]),
-            task.target.triple_counts()[target].ravel(),
-        )
-        seen = features(belief.astype(np.float64).ravel(), agreeing.ravel(), self._cosines(target), counts)
-        seen = seen.reshape(*belief.shape, seen.shape[1])
-        speaks = ~silent[:, 0]
-        known = np.isin(free, task.valid[:, 0]) & speaks
-        calibration = Calibration(seen[known, 0], self._among(task.valid, free[known], target[known, 0]))
+    def _likelihoods(self, target: Tensor, silent: np.ndarray, *, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
+        """([p, k], [p]): how often such candidates of links are right, and how likely a counterpart is."""
+        task, free, speaks = self.task, self.free, ~silent[:, 0]
+        seen, linked = self._seen(target), np.isin(free, task.valid[:, 0])
+        known = linked & speaks
+        right = self._among(task.valid, free[known], target[known, 0].cpu().numpy()) if known.any() else known[:0]
+        examples = self._examples(known, seen[known, 0], right)
+        calibration = Calibration(examples.seen, examples.right, examples.rehearsed)
         likelihood, counterpart = np.where(silent, 0.0, calibration(seen)), np.zeros(len(free))
-        if speaks.any():
-            first = np.column_stack([seen[:, 0, 1:], chosen[:, 0]])[speaks]
-            n_targets = len(self.decoded.entities.rows[1])
-            at_most = n_targets / speaks.sum() if bounded and self._links_are_single() else 1.0
-            counterpart[speaks] = counterparts(first, known[speaks], likelihood[speaks, 0], at_most)
+        is_open = speaks & ~linked
+        n_targets = len(self.decoded.entities.rows[1]) - len(np.unique(task.valid[:, 1]))
+        at_most = n_targets / max(is_open.sum(), 1) if bounded and self._links_are_single() else 1.0
+        standing, triples = self._judged.best_standing()[free], np.log1p(task.source.triple_counts()[free])
+        found = counterparts(standing, triples, is_open, examples, at_most)
+        counterpart[speaks] = found.probability[speaks]
         return likelihood, counterpart
+
+    def _seen(self, target: Tensor) -> np.ndarray:
+        """[p, k, 8]: what is seen of candidates, without the student unless nobody else decides."""
+        judged, (n, m) = self._judged, (self.task.source.triple_counts(), self.task.target.triple_counts())
+        row, column, joined_, said = (
+            self._looked_up(target, torch.from_numpy(part).to(target.device), otherwise).cpu().numpy()
+            for part, otherwise in (
+                (judged.row, -LIMIT), (judged.column, -LIMIT), (judged.joined, 0.0), (judged.said, 0.0)
+            )
+        )  # fmt: skip
+        found = target.cpu().numpy()
+        return features(row, column, joined_, said, (np.broadcast_to(n[self.free][:, None], found.shape), m[found]))
+
+    @cached_property
+    def _judged(self) -> Judged:
+        """The candidates of the open entities."""
+        pairs, own = self.decoded.opinions.pairs, self.decoded.entities.own
+        source, target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
+        return Judged(source, target, *self.decoded.untrained(self.decoded.opinions.scores), self._shape)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.task.source.n_entities, self.task.target.n_entities
+
+    def _examples(self, known: np.ndarray, seen: np.ndarray, right: np.ndarray) -> Examples:
+        """The sources of the validation links, and those of the training links as they were rehearsed."""
+        task, judged, sources = self.task, self._judged, self.free[known]
+        triples = task.source.triple_counts()
+        hidden = hidden_standing(judged, task.valid)
+        none = np.zeros(len(sources), dtype=bool)
+        openly = Examples(
+            seen, right, judged.best_standing()[sources], hidden[sources], np.log1p(triples[sources]), none
+        )
+        return joined(openly, self._rehearsed) if self._rehearsed is not None else openly
+
+    @cached_property
+    def _rehearsed(self) -> Examples | None:
+        """Training links, judged by voters who did not know them; None where there are no such judgements."""
+        task, last = self.task, self.last
+        names = set(self.decoded.opinions.scores) - {OPINION}
+        if last is None or not names or not names <= last.scores.keys():
+            return None
+        kept = np.isin(last.source, task.train[:, 0]) | np.isin(last.target, task.train[:, 1])
+        if not kept.any():
+            return None
+        scores = {name: torch.from_numpy(last.scores[name][kept]) for name in sorted(names)}
+        ends = (last.source[kept].astype(np.int64), last.target[kept].astype(np.int64))
+        pairs = rehearsed(Judged(*ends, *self.decoded.untrained(scores), self._shape), self._judged, task.train)
+        best = pairs.best()
+        source, target = pairs.source[best], pairs.target[best]
+        counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])
+        seen = features(pairs.row[best], pairs.column[best], pairs.joined[best], pairs.said[best], counts)
+        right, hidden = self._among(task.train, source, target), hidden_standing(pairs, task.train)[source]
+        return Examples(seen, right, pairs.standing[best], hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
 
     def _likelihoods_without_links(self, belief: np.ndarray, silent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same where names and values are all that it began with: the belief knows no counterpart as a rival."""
@@ -325,15 +369,6 @@ class Predictor:
         """Whether no target has two given links: then none is expected to have."""
         links = np.concatenate([self.task.train, self.task.valid])
         return len(np.unique(links[:, 1])) == len(links)
-
-    def _cosines(self, target: np.ndarray) -> np.ndarray:
-        """[p * k]: the student's cosine of every source and its candidates, the same however many are asked for."""
-        vectors = self.vectors
-        sources, targets = unit(vectors[self.rows]), unit(vectors[self.task.source.n_entities :])
-        rows = torch.arange(len(self.free), device=vectors.device).repeat_interleave(target.shape[1])
-        columns = torch.from_numpy(target.ravel()).to(vectors.device)
-        chunk = CHUNK_BYTES[vectors.device.type]
-        return products_at(sources, targets, rows, columns, chunk).double().cpu().numpy()
 
     def _among(self, links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """bool: whether each pair is one of the links."""

@@ -204,17 +204,15 @@ def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
 
 
 def check_opinions(opinions: Arrays, task: Task) -> None:
-    """opinions.safetensors: each pair once, of entities that could be mapped, with scores that are numbers."""
+    """opinions.safetensors: each pair once, with scores that are numbers."""
     check_lengths(opinions)
     if not opinions:
         return
     for name in opinions.keys() - {*SIDES}:
         check_finite(name, opinions[name], LARGEST, or_nan=True)
     ends = [opinions[side] for side in SIDES]
-    for side, (end, graph) in enumerate(zip(ends, (task.source, task.target), strict=True)):
+    for end, graph in zip(ends, (task.source, task.target), strict=True):
         check_within(end, graph.n_entities, "an entity of an opinion")
-        if np.isin(end, task.train[:, side]).any():
-            raise ValueError("the opinions are about entities that are linked")
     if len(np.unique(np.stack(ends), axis=1).T) != len(ends[0]):
         raise ValueError("the opinions repeat a pair")
 

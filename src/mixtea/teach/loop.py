@@ -33,6 +33,7 @@ from mixtea.teach.strategies import strategy_of
 from mixtea.teach.warm_start import take_over
 from mixtea.vote.council import Council, OnRound, know_all, voters_of
 from mixtea.vote.open_entities import open_entities
+from mixtea.vote.rehearsal import rehearsed
 from mixtea.vote.speaking import misleading
 from mixtea.vote.trace import Trace
 from mixtea.vote.votes import Votes
@@ -150,12 +151,16 @@ class Trainer:
 
     @torch.no_grad()
     def _judge_last(self, trained: Trained) -> None:
-        """The council's opinions with the kept student; if a process is lost, those that it had before."""
+        """The council's opinions with the kept student, and of links as if nobody knew them; if a process is lost,
+
+        those that it had before.
+        """
         trained.opinions = self.council.opinions
         if trained.lost is None:
             try:
                 self.council.judge(self.student())
                 trained.opinions = self.council.opinions
+                trained.rehearsed = rehearsed(self.council)
             except ProcessLostError as error:
                 trained.lost, trained.stopped_because = error, "another process ended after the last epoch"
 

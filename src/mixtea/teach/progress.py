@@ -14,6 +14,7 @@ from mixtea.encode.encoder import Encoder
 from mixtea.errors import ProcessLostError
 from mixtea.vote.open_entities import OpenEntities
 from mixtea.vote.opinions import Opinions
+from mixtea.vote.rehearsal import Rehearsed
 from mixtea.vote.trace import Trace
 
 Record = dict[str, Any]
@@ -23,16 +24,18 @@ Record = dict[str, Any]
 class Trained:
     """What the loop learned: the kept student, the history of all epochs, and why it stopped.
 
-    `trace` says who voted for what; `opinions` is what the council thought last, about the open `entities`. `seconds`
-    counts those of all sittings, where the training was stopped and resumed. `lowered` says how much lower the
-    learning rate was than the settings say, and since when; it is empty if all went well. `misleading` is, by voter,
-    the share of the links for which what it compares tells nothing.
+    `trace` says who voted for what; `opinions` is what the council thought last, about the open `entities`, and
+    `rehearsed` what it would think of the training links if it did not know them. `seconds` counts those of all
+    sittings, where the training was stopped and resumed. `lowered` says how much lower the learning rate was than the
+    settings say, and since when; it is empty if all went well. `misleading` is, by voter, the share of the links for
+    which what it compares tells nothing.
     """
 
     student: Encoder
     trace: Trace
     entities: OpenEntities
     opinions: Opinions | None = None
+    rehearsed: Rehearsed | None = None
     history: list[Record] = field(default_factory=list)
     stopped_because: str = ""
     best_epoch: int | None = None

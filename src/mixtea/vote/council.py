@@ -61,6 +61,7 @@ class Council:
         self.rejected = rejected_pairs(task, entities)
         self.opinions: Opinions | None = None
         self.learned = False
+        self.begun_with = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
         self.weights: dict[str, float] = {}
         self.direction_weights = [config.first_beta, 1 - config.first_beta]
 
@@ -98,6 +99,11 @@ class Council:
             if n_now < SETTLED * n_sure:
                 break
             n_sure = n_now
+
+    @torch.no_grad()
+    def rehearse(self) -> bool:
+        """Judge once, without training, from what is known at the beginning; whether there was something to judge."""
+        return self._judge([voter for voter in self.voters if "vectors" not in voter.needs], None, BEFORE, ROUNDS_ALONE)
 
     @torch.no_grad()
     def cast(self, vectors: Tensor, epoch: int) -> list[Votes]:
@@ -199,7 +205,7 @@ class Council:
         """
         own = self.entities.own
         if self.opinions is None:
-            return own[0].new_empty(0, 2)
+            return self.begun_with
         pairs, p = self.opinions.pairs, self.opinions.belief
         if not len(self.task.train):
             p = among_rivals(pairs, self.opinions.total / self.config.sinkhorn_temperature - math.log(own[1].numel()))

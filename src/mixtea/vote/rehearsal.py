@@ -1,0 +1,88 @@
+"""A rehearsal: given links are judged by a council that does not know them, so that they tell what its word is worth.
+
+Voters that need no training judge again with a part of the training links taken away, part by part. What they say of
+these links is what they would have said of any other entity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from mixtea.config import Config
+from mixtea.data.task import Task
+from mixtea.vote.council import Council, know_all, voters_of
+from mixtea.vote.likeness import LikenessVoter
+from mixtea.vote.open_entities import open_entities
+from mixtea.vote.voter import Voter
+
+PARTS = 2  # of the training links, each judged by those who know the others
+
+
+class Rehearsed(NamedTuple):
+    """Pairs of entities, by their own graphs' numbers, of which one at least has a training link that nobody knew;
+
+    `scores` are what each opinion said, NaN for none.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    scores: dict[str, np.ndarray]
+
+
+def rehearsed(council: Council) -> Rehearsed | None:
+    """What a council's voters think of the training links and of their rivals when they do not know them.
+
+    The pairs that all were sure of in the end are known here too. None where no voter can tell without training.
+    """
+    task, config = council.task, council.config
+    untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
+    if not len(task.train) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
+        return None
+    order = np.random.default_rng(config.seed).permutation(len(task.train))
+    found = [_judged(council, untrained, order[part::PARTS]) for part in range(min(PARTS, len(order)))]
+    names = sorted(set().union(*(scores for _, _, scores in found)))
+    return Rehearsed(
+        np.concatenate([source for source, _, _ in found]), np.concatenate([target for _, target, _ in found]),
+        {name: np.concatenate([_of(scores, name, len(source)) for source, _, scores in found]) for name in names},
+    )  # fmt: skip
+
+
+def _of(scores: dict[str, np.ndarray], name: str, n: int) -> np.ndarray:
+    return scores[name] if name in scores else np.full(n, np.nan)
+
+
+@torch.no_grad()
+def _judged(
+    known: Council, voters: Sequence[Voter], held: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """(source, target, scores) of the pairs that have an end in common with the links `held`, which nobody knows."""
+    task, config, sure = known.task, known.config, known.sure_pairs()
+    links = task.train[held]
+    fewer = replace(task, train=np.delete(task.train, held, axis=0))
+    asked = [_without_links(voter, fewer, config) for voter in voters]
+    generator = torch.Generator(sure.device).manual_seed(config.seed)
+    entities = open_entities(fewer, generator, sure.device, without_triples=know_all(asked))
+    council = Council(fewer, config, asked, entities, generator)
+    council.weights = known.weights
+    ends = [torch.from_numpy(links[:, side]).to(sure.device) for side in (0, 1)]
+    council.begun_with = sure[~(torch.isin(sure[:, 0], ends[0]) | torch.isin(sure[:, 1], ends[1]))]
+    if not council.rehearse():
+        return links[:0, 0], links[:0, 1], {}
+    assert council.opinions is not None
+    pairs, own = council.opinions.pairs, entities.own
+    source, target = own[0][pairs.source], own[1][pairs.target]
+    kept = torch.isin(source, ends[0]) | torch.isin(target, ends[1])
+    scores = {name: values[kept].cpu().numpy() for name, values in council.opinions.scores.items()}
+    return source[kept].cpu().numpy(), target[kept].cpu().numpy(), scores
+
+
+def _without_links(voter: Voter, task: Task, config: Config) -> Voter:
+    """The voter as it would be with fewer links; those that compare names and the like judge each link as unknown."""
+    if isinstance(voter, LikenessVoter):
+        return voter
+    return voters_of(task, config, [voter.name])[0]
