@@ -43,6 +43,18 @@ def test_entities_of_attributes_and_links_belong_too(tmp_path):
     assert summary(task)["source"]["isolated_entities"] == 2
 
 
+FULL = "http://www.w3.org/2004/02/skos/core#prefLabel"
+
+
+@pytest.mark.parametrize("attributes", [True, False])
+def test_labels_among_attributes_are_names_as_in_rdf(tmp_path, attributes):
+    said = f"a\trdfs:label\tAlpha\na\tschema:alternateName\tFirst\nb\t{FULL}\tBeta\nb\tsize\t3\nc\tlabel\tCe\n"
+    files = benchmark_files() | {"attr_triples_1": said, "ent_names_1": "b\tBee\n"}
+    graph = load_task(write(tmp_path, files), attributes=attributes).source
+    assert [graph.labels_of(i) for i in range(3)] == [[("Alpha", ""), ("First", "")], [("Bee", ""), ("Beta", "")], []]
+    assert graph.n_attribute_triples == 5 * attributes
+
+
 def test_unlabelled_are_those_without_a_training_link_that_have_a_triple(tmp_path):
     task = load_task(write(tmp_path, benchmark_files() | {"ent_links": LINKS + "y\tY\n"}))
     source, target = task.unlabelled()

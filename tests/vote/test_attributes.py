@@ -149,7 +149,7 @@ def test_a_predicate_of_one_language_is_compared_with_any():
 
 
 def test_labels_are_no_values_and_who_has_none_has_no_opinion():
-    opinions = opinions_of({LABEL: DATES, "born": [*DATES[:20], *[""] * 20]}, {LABEL: DATES, "geboren": WRITTEN})
+    opinions = opinions_of({LABEL: DATES, "born": [*DATES[:20], *[""] * 20]}, {"rdfs:label": DATES, "geboren": WRITTEN})
     assert set(aligned(opinions)) == {("born", "geboren")}
     odds = opinions.log_odds(np.array([0, 0, 30]), np.array([0, 1, 30]))
     assert np.isnan(odds).tolist() == [False, False, True] and odds[0] > 0 > odds[1]

@@ -74,7 +74,8 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
 
 
 def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:
-    """The part with the labels of a table too, as far as they are of its entities."""
+    """The part with the labels that its attribute triples state, and those of a table that are of its entities."""
+    part = replace(part, labels=Labels.of_attributes(part.attributes))
     if path is None:
         return part
     with collected(problems):

@@ -22,6 +22,7 @@ RANKS = {  # of the predicates whose values are labels, the best first
         [*(expand(name, BUILT_IN) for name in NAMING + ALTERNATIVE), *(OBO_IN_OWL + name for name in SYNONYMS)]
     )
 }
+NO_LABEL = -1  # in place of a rank, of every other predicate
 TRANSLATED = 200  # the rank of a label that is a translation: shown only where there is no other
 LANGUAGES = ("en", "")
 
@@ -51,9 +52,9 @@ class Labels(EntityTable):
     @classmethod
     def of_attributes(cls, attributes: Attributes) -> Self:
         """Those that attribute triples state; a blank text is no label."""
-        ranks = np.array([RANKS.get(word, -1) for word in attributes.predicate.texts()], dtype=np.int64)
+        ranks = np.array([label_rank(word) for word in attributes.predicate.texts()], dtype=np.int64)
         rank = ranks[attributes.predicate.codes]
-        rows = np.flatnonzero(rank >= 0)
+        rows = np.flatnonzero(rank != NO_LABEL)
         language = attributes.language.take(rows)
         tags = TextColumn.from_texts(tag.lower() for tag in language.texts())
         language = TextColumn(tags.data, tags.offsets, tags.codes[language.codes])
@@ -76,6 +77,15 @@ class Labels(EntityTable):
             wanted[self.language.codes], self.rank >= len(NAMING), self.rank == TRANSLATED, self.entity,
         )  # fmt: skip
         return self.take(np.lexsort(keys)).once("entity", "text", "language")
+
+
+def label_rank(predicate: str) -> int:
+    """The rank of a predicate, in full or with a common prefix; NO_LABEL if its values are no labels.
+
+    >>> label_rank("rdfs:label"), label_rank("http://www.w3.org/2004/02/skos/core#prefLabel"), label_rank("label")
+    (0, 1, -1)
+    """
+    return RANKS.get(expand(predicate, BUILT_IN), NO_LABEL)
 
 
 def _place(tag: str, languages: Sequence[str]) -> int:

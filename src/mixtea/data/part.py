@@ -30,7 +30,8 @@ class Part:
     """`ids` and `predicates` are arrays of str; the other numbers are places in them.
 
     `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
-    included; the predicates of attribute triples are among `predicates` too.
+    included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
+    side are joined.
     """
 
     ids: np.ndarray
@@ -75,10 +76,9 @@ def joined(parts: Sequence[Part]) -> Part:
         head, relation, tail = part.triples.T
         triples.append(np.stack([entity[head], predicate[relation], entity[tail]], axis=1))
         prefixes = part.prefixes | prefixes
-    both = list(zip(parts, entity_places, strict=True))
+    both = zip(parts, entity_places, strict=True)
     attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
-    labels = Labels.joined([part.labels.moved(place) for part, place in both])
-    return Part(ids, predicates, np.concatenate(triples), attributes, labels, prefixes)
+    return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes)
 
 
 def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:

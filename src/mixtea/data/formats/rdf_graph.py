@@ -1,4 +1,4 @@
-"""An RDF file as a part of a graph: IRIs and blank nodes are entities, literals are attribute values and labels."""
+"""An RDF file as a part of a graph: IRIs and blank nodes are entities, literals are attribute values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from mixtea.data.entity_table import Attributes
 from mixtea.data.formats.rdf import Statements, find_line
-from mixtea.data.labels import Labels
 from mixtea.data.part import Part
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.text_column import TextBuilder, TextColumn
@@ -67,8 +66,7 @@ def rdf_part(path: Path, kind: str, problems: Problems, *, file_number: int = 1)
     if strange:
         _report_triple_terms(path, kind, strange, problems)
     attributes = literals.attributes(list(predicates))
-    labels = Labels.of_attributes(attributes)
-    return Part(_words(entities), _words(predicates), _rows(triples), attributes, labels, statements.prefixes)
+    return Part(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
 
 
 class Literals:
