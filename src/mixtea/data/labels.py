@@ -12,16 +12,13 @@ from mixtea.data.entity_table import Attributes, EntityTable
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.text_column import TextColumn
 
-OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
 NAMING = ("rdfs:label", "skos:prefLabel", "foaf:name", "schema:name", "sdo:name")
-ALTERNATIVE = ("skos:altLabel", "schema:alternateName", "sdo:alternateName")
-SYNONYMS = ("hasExactSynonym", "hasSynonym", "hasRelatedSynonym")
-RANKS = {  # of the predicates whose values are labels, the best first
-    iri: rank
-    for rank, iri in enumerate(
-        [*(expand(name, BUILT_IN) for name in NAMING + ALTERNATIVE), *(OBO_IN_OWL + name for name in SYNONYMS)]
-    )
-}
+ALTERNATIVE = (  # broader and narrower synonyms are not among them: what they name is something else
+    "dcterms:title", "dc:title", "obo:IAO_0000589", "skos:altLabel", "schema:alternateName", "sdo:alternateName",
+    "dcterms:alternative", "obo:IAO_0000118", "oboInOwl:hasExactSynonym", "oboInOwl:hasSynonym",
+    "oboInOwl:hasRelatedSynonym", "foaf:nick", "skos:hiddenLabel",
+)  # fmt: skip
+RANKS = {expand(name, BUILT_IN): rank for rank, name in enumerate(NAMING + ALTERNATIVE)}  # the best first
 NO_LABEL = -1  # in place of a rank, of every other predicate
 TRANSLATED = 200  # the rank of a label that is a translation: shown only where there is no other
 LANGUAGES = ("en", "")

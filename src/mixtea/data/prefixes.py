@@ -29,6 +29,7 @@ BUILT_IN = {
     "wdt": "http://www.wikidata.org/prop/direct/",
     "yago": "http://yago-knowledge.org/resource/",
     "obo": "http://purl.obolibrary.org/obo/",
+    "oboInOwl": "http://www.geneontology.org/formats/oboInOwl#",
     "semapv": "https://w3id.org/semapv/vocab/",
     "sssom": "https://w3id.org/sssom/",
     "linkml": "https://w3id.org/linkml/",

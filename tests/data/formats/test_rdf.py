@@ -204,6 +204,25 @@ def test_all_labels_are_kept_with_their_languages(tmp_path):
     assert graph.n_attribute_triples == 12  # labels are attribute triples too
 
 
+TITLES = (
+    HEAD
+    + """@prefix dc: <http://purl.org/dc/elements/1.1/> .
+@prefix dcterms: <http://purl.org/dc/terms/> .
+@prefix obo: <http://purl.obolibrary.org/obo/> .
+@prefix oboInOwl: <http://www.geneontology.org/formats/oboInOwl#> .
+:a foaf:nick "nick" ; skos:hiddenLabel "hidden" ; dcterms:alternative "alternative" ; obo:IAO_0000118 "term" ;
+   obo:IAO_0000589 "unique" ; dc:title "title" ; dcterms:title "full title" ; oboInOwl:hasBroadSynonym "wider" ;
+   oboInOwl:hasNarrowSynonym "narrower" ; oboInOwl:hasExactSynonym "exact" ."""
+)
+
+
+def test_titles_and_synonyms_are_labels_after_the_usual_ones(tmp_path):
+    found = ["full title", "title", "unique", "alternative", "term", "exact", "nick", "hidden"]
+    assert [text for text, _ in graph_of(tmp_path, {"g.ttl": TITLES}).labels_of(0)] == found
+    named = TITLES + ' :a rdfs:label "der Name"@de .'
+    assert [text for text, _ in graph_of(tmp_path, {"g.ttl": named}).labels_of(0)] == ["der Name", *found]
+
+
 def test_labels_and_literals_of_several_files_are_one_set(tmp_path):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     first = f'<{E}a> {label} "A"@en .\n<{E}b> <{E}p> "1" .\n'
