@@ -11,9 +11,9 @@ from mixtea.cli import options
 from mixtea.cli.saying import say_encoded
 from mixtea.cli.tables import count_table, estimate_table, file_table, relation_table
 from mixtea.config import PRESETS, Config
-from mixtea.data.name_summary import text_lines
 from mixtea.data.summary import doubts, summary
 from mixtea.data.task import Task, load_task
+from mixtea.measure.text_summary import text_lines, text_summary
 from mixtea.text import json_text, visible
 
 
@@ -64,7 +64,7 @@ def inspect(
     )  # fmt: skip
     wanted: dict[str, Any] = dict(one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
     read = load_task(task, fold, **own, **texts, **wanted, attributes=not no_attributes, links_from=links_from)
-    found = summary(read) | {"estimates": estimates(read, device or "auto")}
+    found = summary(read) | {"texts": text_summary(read), "estimates": estimates(read, device or "auto")}
     if as_json:
         typer.echo(json_text(found))
         return

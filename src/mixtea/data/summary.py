@@ -11,7 +11,6 @@ import numpy as np
 from mixtea.data.equal_names import equal_names
 from mixtea.data.graph import Graph
 from mixtea.data.labels import TRANSLATED, Labels
-from mixtea.data.name_summary import text_summary
 from mixtea.data.part import FileRead
 from mixtea.data.task import SPLITS, Task
 from mixtea.errors import shorten
@@ -30,7 +29,6 @@ def summary(task: Task) -> dict[str, Any]:
         "target": _graph(task.target),
         "links": {split: len(getattr(task, split)) for split in SPLITS},
         "links_from": task.links_from,
-        "texts": text_summary(task),
         "rejected": len(task.rejected),
         "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
         "warnings": [*task.warnings, *doubts(task)],

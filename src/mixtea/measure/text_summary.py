@@ -1,4 +1,4 @@
-"""What names and values a task holds, in numbers, and what voters could make of them."""
+"""What names and values a task holds, in numbers, and what voters could make of them. No torch."""
 
 from __future__ import annotations
 
@@ -12,29 +12,47 @@ from mixtea.data.graph import Graph
 from mixtea.data.labels import TRANSLATED
 from mixtea.data.names import entity_names
 from mixtea.data.task import Task
+from mixtea.vote.attribute_opinions import AttributeOpinions
 
 
 def text_summary(task: Task) -> dict[str, Any]:
     """Of each side who has names and values, and of both what is equal; of the training links, how many say the same.
 
     `judged` are the pairs of equal names of which an end has a training link, `right` those that are such a link.
+    Values are counted as the voter of attributes sees them: labels are none, and one value may be written in many ways.
+    `compared` are the entities that it has an opinion about before it has learned.
     """
     source, target = entity_names(task.source), entity_names(task.target)
     n_equal, pairs = equal_among(source, target)
     right = len(set(map(tuple, pairs.tolist())) & set(map(tuple, task.train.tolist())))
     judged = np.isin(pairs[:, 0], task.train[:, 0]) | np.isin(pairs[:, 1], task.train[:, 1])
-    values = [set(graph.attributes.value.texts()) for graph in (task.source, task.target)]
+    sides, equal_values = _values(task)
     return {
-        "source": _side(task.source, source[0]),
-        "target": _side(task.target, target[0]),
+        "source": _side(task.source, source[0]) | sides[0],
+        "target": _side(task.target, target[0]) | sides[1],
         "equal_names": n_equal,
         "unique_pairs": len(pairs),
         "judged": int(judged.sum()),
         "right": right,
         "share_right": right / int(judged.sum()) if judged.any() else None,
         "train_links": len(task.train),
-        "equal_values": len(values[0] & values[1]),
+        "equal_values": equal_values,
     }
+
+
+def _values(task: Task) -> tuple[list[dict[str, int]], int]:
+    """Of each side what it has of values; and how many both have, as a literal on one side at least."""
+    if not any(graph.n_attribute_triples for graph in (task.source, task.target)):
+        return [dict.fromkeys(("values", "with_values", "compared"), 0)] * 2, 0
+    opinions, found, stated, literals = AttributeOpinions(task), [], [], []
+    for of, has in zip(opinions.sides, opinions.has, strict=True):
+        whole = opinions.wholes[of.value]
+        literal = (of.predicate < of.n_literal) & (whole >= 0)
+        stated.append({*whole[whole >= 0].tolist()})
+        literals.append({*whole[literal].tolist()})
+        n_with = len(np.unique(of.entity[literal]))
+        found.append({"values": len(literals[-1]), "with_values": n_with, "compared": int(has.sum())})
+    return found, len(stated[0] & stated[1] & (literals[0] | literals[1]))
 
 
 def _side(graph: Graph, entity: np.ndarray) -> dict[str, int]:
@@ -47,8 +65,6 @@ def _side(graph: Graph, entity: np.ndarray) -> dict[str, int]:
         "named_by_themselves": len(np.unique(own)),
         "names": len(entity),
         "translations": n_translations,
-        "values": graph.attributes.value.n_texts,
-        "with_values": len(np.unique(graph.attributes.entity)),
     }
 
 
@@ -68,10 +84,14 @@ def text_lines(found: Mapping[str, Any]) -> Iterator[str]:
             f"({found['share_right']:.1%}) are links, of {found['train_links']:,}"
         )
     source, target = found["source"], found["target"]
-    for voter, what in (("names", "named"), ("attributes", "with_values")):
-        shared = f", {found['equal_values']:,} values on both sides" if voter == "attributes" else ""
-        if source[what] and target[what]:
-            yield f"the voter {voter} could use {source[what]:,} source and {target[what]:,} target entities{shared}"
-        else:
-            sides = [side for side in ("source", "target") if not found[side][what]]
-            yield f"the voter {voter} could use nothing: there is none in the {' and in the '.join(sides)} graph"
+    unnamed = " and in the ".join(side for side in ("source", "target") if not found[side]["named"])
+    why = f"there is none in the {unnamed} graph"
+    yield f"the voter names could use {_usable(source['named'], target['named'], '', why)}"
+    shared = f"{found['equal_values']:,} values on both sides"
+    why = f"no two predicates have enough in common, {shared}" if source["values"] or target["values"] else "none there"
+    yield f"the voter attributes could use {_usable(source['compared'], target['compared'], f', {shared}', why)}"
+
+
+def _usable(n_source: int, n_target: int, more: str, why_not: str) -> str:
+    both = f"{n_source:,} source and {n_target:,} target entities{more}"
+    return both if n_source and n_target else f"nothing: {why_not}"
