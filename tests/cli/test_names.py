@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 from conftest import SMALL_BEST, SOURCE, TARGET, benchmark_files, rings_files, write
+from pyarrow.parquet import read_schema
 
 from mixtea import MixTEA
 from mixtea.runs.folder import read_run
@@ -100,6 +102,22 @@ def test_a_run_without_links_says_so_wherever_it_goes(files, tmp_path, mixtea, u
     for option, name in (("--out", "m.sssom.tsv"), ("--out", "m.rdf"), ("--relations", "r.ttl")):
         assert mixtea("export", run, option, tmp_path / name, "--every", "--min-score", "0")[0] == 0
         assert "No links were given: learning began from names." in (tmp_path / name).read_text()
+    for name in ("m.parquet", "r.parquet"):
+        option = "--out" if name == "m.parquet" else "--relations"
+        assert mixtea("export", run, option, tmp_path / name, "--every", "--min-score", "0")[0] == 0
+        told = read_schema(tmp_path / name).metadata[b"mapping_set_description"]
+        assert told == b"No links were given: learning began from names."
+    assert mixtea("score", run, "--curve", tmp_path / "c.png")[0] == 0
+    assert b"No links were given: learning began from names" in (tmp_path / "c.png").read_bytes()
+    tables = {
+        "p.tsv": ("predict", run, "--out", tmp_path / "p.tsv"),
+        "r.tsv": ("export", run, "--relations", tmp_path / "r.tsv", "--every", "--min-score", "0"),
+        "c.csv": ("score", run, "--curve", tmp_path / "c.csv"),
+    }
+    for name, words in tables.items():
+        assert mixtea(*words)[0] == 0
+        frame = pd.read_csv(tmp_path / name, sep="," if name == "c.csv" else "\t")
+        assert len(frame) and frame.columns[-1] == "links_from" and set(frame["links_from"]) == {"names"}, name
 
 
 def test_names_that_mislead_are_told_of(tmp_path, mixtea, undrawn):

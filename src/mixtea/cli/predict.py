@@ -32,8 +32,8 @@ def predict(
     Columns: source, target, rank, score, probability (calibrated on the validation links), voters (who favours it),
     decision: mapped at the target that the source is given (at rank k + 1 if it is not among the k best), and at the
     first candidate no counterpart, where that is likelier or its targets go to others, or given, where a validation
-    link says it; evidence: of what is mapped, what each voter adds to its score. The runner-up of a mapping is the
-    best other candidate.
+    link says it; evidence: of what is mapped, what each voter adds to its score; links_from: of a run that began
+    without links, names. The runner-up of a mapping is the best other candidate.
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """

@@ -71,7 +71,7 @@ def score(
         found, table = aligner.score(scored), aligner.score_by_evidence(scored)
     found = found | aligner.score_mapping(scored, complete=complete)
     if curve is not None:
-        write_curve(aligner.threshold_curve(scored, complete=complete), curve)
+        write_curve(aligner.threshold_curve(scored, complete=complete), curve, task.links_from)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:
         typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)

@@ -104,6 +104,11 @@ class About:
         return {name: value for name, value in found.items() if value}
 
 
+def marked(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
+    """A table with a header, which has no other place to say it: a column more where no links were given."""
+    return frame if links_from == "given" else frame.assign(links_from=links_from)
+
+
 def is_iri(text: str) -> bool:
     """Whether the text is a valid absolute IRI."""
     try:

@@ -6,19 +6,21 @@ from pathlib import Path
 
 import pandas as pd
 
+from mixtea.export.about import marked
 from mixtea.runs.atomic import atomic_file
+from mixtea.text import FROM_NAMES
 
 
-def write_curve(curve: pd.DataFrame, path: Path) -> None:
+def write_curve(curve: pd.DataFrame, path: Path, links_from: str = "given") -> None:
     """.csv: all columns of the curve; .png: precision, recall and F1 by the least probability."""
     with atomic_file(path) as temporary:
         if path.suffix.lower() == ".csv":
-            curve.to_csv(temporary, index=False)
+            marked(curve, links_from).to_csv(temporary, index=False)
         else:
-            _draw(curve, temporary)
+            _draw(curve, temporary, "" if links_from == "given" else FROM_NAMES)
 
 
-def _draw(curve: pd.DataFrame, path: Path) -> None:
+def _draw(curve: pd.DataFrame, path: Path, title: str) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.6, 3.8), layout="constrained")
@@ -26,6 +28,7 @@ def _draw(curve: pd.DataFrame, path: Path) -> None:
     for name, style, colour in (("precision", "-", "#1b4f72"), ("recall", "--", "#b9770e"), ("f1", ":", "#616a6b")):
         axes.step(curve["threshold"], curve[name], style, where="post", color=colour, label=name.replace("f1", "F1"))
     axes.set(xlabel="least probability of a mapping", ylabel="share", xlim=(0, 1), ylim=(0, 1.02))
+    axes.set_title(title, fontsize="medium")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    figure.savefig(path, format="png", dpi=130, metadata={"Software": None})
+    figure.savefig(path, format="png", dpi=130, metadata={"Software": None, "Description": title or None})

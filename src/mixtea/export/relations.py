@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from mixtea.data.id_iris import SIDES
-from mixtea.export.about import About
+from mixtea.export.about import About, marked
 from mixtea.export.curies import BUILT_IN, Curies, known_prefixes
 from mixtea.export.identifiers import Naming, text_of, without_blank
 from mixtea.export.mapping import writer_for
@@ -43,7 +43,7 @@ def _write_tsv(relations: Relations, path: Path, about: About) -> int:
     frame = relations.to_frame()
     texts = {name: numbers(frame[name]) for name in NUMBERS}
     inverse = ["true" if turned else "false" for turned in frame["inverse"]]
-    return write_table(frame.assign(**texts, inverse=inverse), path, kind="id")
+    return write_table(marked(frame.assign(**texts, inverse=inverse), relations.links_from), path, kind="id")
 
 
 def _write_parquet(relations: Relations, path: Path, about: About) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.export.about import About
+from mixtea.export.about import About, marked
 from mixtea.export.identifiers import only_pairs
 from mixtea.export.quoting import tsv_text
 from mixtea.export.refusal import HALF, INSTEAD, half_character, holds, refuse
@@ -26,9 +26,10 @@ def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> in
 
     The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
     not among the k best; else at the first candidate "no counterpart", or "given" where a link was. The evidence is
-    that of what is mapped. Returns how many candidates there are.
+    that of what is mapped. A run without given links has a column `links_from` more. Returns how many candidates there
+    are.
     """
-    frame = _decided(candidates.to_frame(), mapping)
+    frame = marked(_decided(candidates.to_frame(), mapping), mapping.links_from)
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
     frame["probability"] = frame["probability"].map("{:.6f}".format)
     return write_table(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the id.")
