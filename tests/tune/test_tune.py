@@ -11,11 +11,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from conftest import LINKS, SOURCE, TARGET, rings_files, write
+from conftest import LINKS, SMALL_BEST, SOURCE, TARGET, rings_files, write
 from processes import start, wait_until_halted
+from safetensors.numpy import save_file
 
 from mixtea import Config, ConfigError, DataError
+from mixtea.data.checksum import checksum
+from mixtea.runs.folder import read_run
 from mixtea.tune.ranges import PAPER, Range, parse_ranges
 from mixtea.tune.study import Study, Trial
 
@@ -79,6 +83,33 @@ def test_own_graphs_are_searched_and_trained_on_with_the_same_split(tmp_path, mi
     assert code == 0 and command[:4] == ["mixtea", "fit", "--source", str(tmp_path / "a b.tsv")]
     assert mixtea(*command[1:])[0] == 0
     assert best_value(tmp_path / "t" / "best") == max(float(row["value"]) for row in rows(tmp_path / "t"))
+
+
+def test_the_task_that_is_tuned_is_the_one_that_is_trained(tune, mixtea, tmp_path):
+    """Names, translations, words, vectors and voters are options of both."""
+    folder = write(tmp_path / "f", rings_files() | {"attr_triples_1": "s1\tsize\t3\n"})
+    write(tmp_path, {"n.tsv": "s0\tZero\n", "m.tsv": "t0\tzero\n", "tr.tsv": "s1\tOne\n", "d.tsv": "zero\tnull\n"})
+    ids = json.dumps([f"x{i}" for i in range(3)])
+    for side, name in (("source", "s"), ("target", "t")):
+        save_file(
+            {"vectors": np.eye(3, dtype=np.float32)}, tmp_path / f"{side}.safetensors", {"ids": ids.replace("x", name)}
+        )
+    data = ["--names-source", tmp_path / "n.tsv", "--names-target", tmp_path / "m.tsv", "--no-attributes"]
+    data += ["--translations", tmp_path / "tr.tsv", "--dictionary", tmp_path / "d.tsv"]
+    data += [w for side in ("source", "target") for w in (f"--vectors-{side}", tmp_path / f"{side}.safetensors")]
+    small = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}") if name != "device"]
+    voters = ("--voters", "forward,backward,names", "--preset", "best", "--set", "validate_every=1")
+    out = tmp_path / "t"
+    words = (folder, "--out", out, "--trials", "1", *data, *small, *voters, "--range", "margin=1,2", "--device", "cpu")
+    code, said, err = mixtea("tune", *words)
+    assert code == 0, err
+    assert mixtea(*shlex.split(said.splitlines()[-1])[1:])[0] == 0
+    run = read_run(out / "best")
+    assert run.config.voters == ("forward", "backward", "names") and not run.task.source.n_attribute_triples
+    assert run.task.source.labels.text.tolist() == ["Zero", "null", "One"] and run.task.target.vectors.shape == (30, 3)
+    assert json.loads((out / "tune.json").read_text())["checksum"] == checksum(run.task)
+    code, _, err = mixtea("tune", *words, "--links-from", "names")
+    assert code == 2 and "no validation links, by which settings are compared" in err
 
 
 def test_more_trials_add_only_what_is_missing_and_the_same_as_at_once(tune, tmp_path):

@@ -27,7 +27,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="The run folder to write; an earlier run there is replaced.")] = Path(
         "runs/demo"
     ),
-    preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
+    preset: options.Preset = "best",
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
     device: options.Device = None,
 ) -> None:

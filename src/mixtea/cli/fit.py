@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.saying import say_encoded
+from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.cli.training import Shown
 from mixtea.config import parse_setting
 from mixtea.data.formats.settings import read_settings
-from mixtea.data.task import load_task
 from mixtea.errors import ConfigError
 from mixtea.train import train
 
@@ -21,39 +20,16 @@ RESUMED = {  # options that go with --resume alone; of settings, those that it b
 }  # fmt: skip
 
 
+@reads_task
 def fit(
     context: typer.Context,
-    task: options.TaskFolder = None,
-    out: Annotated[Path, typer.Option(help="The run folder to write.")] = ...,  # type: ignore[assignment]
-    fold: options.Fold = None,
-    source: options.Source = None,
-    target: options.Target = None,
-    links: options.Links = None,
-    valid_links: options.ValidLinks = None,
-    test_links: options.TestLinks = None,
-    links_from: options.LinksFrom = "given",
-    names_source: options.NamesSource = None,
-    names_target: options.NamesTarget = None,
-    translations: options.Translations = None,
-    dictionary: options.Dictionary = None,
-    no_attributes: options.NoAttributes = False,
-    one_to_many: options.OneToMany = False,
-    keep_types: options.KeepTypes = None,
-    keep_predicates: options.KeepPredicates = None,
-    drop_predicates: options.DropPredicates = None,
-    namespaces: options.Namespaces = None,
-    language: options.Language = None,
-    limit: options.Limit = None,
-    vectors_source: options.VectorsSource = None,
-    vectors_target: options.VectorsTarget = None,
-    text_model: options.TextModel = None,
-    preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    read: TaskOptions,
+    preset: options.Preset = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
-    voters: Annotated[
-        str | None, typer.Option(metavar="NAME,NAME,...", help="Who votes, the same as --set voters=NAME,NAME,...")
-    ] = None,
+    voters: options.WhoVotes = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
+    seed: options.Seed = None,
     device: options.Device = None,
     warm_start: Annotated[
         Path | None,
@@ -91,30 +67,11 @@ def fit(
     there too.
     """
     chosen = chosen_settings(config, settings, seed, device, voters)
-    own: dict[str, Any] = dict(
-        source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
-    )
-    wanted: dict[str, Any] = dict(
-        one_to_many=one_to_many,
-        seed=chosen.get("seed", 1),
-        reading=options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language),
-        limits=options.limits(limit),
-        names_source=names_source,
-        names_target=names_target,
-        translations=translations,
-        dictionary=dictionary,
-        attributes=not no_attributes,
-        links_from=links_from,
-        vectors_source=vectors_source,
-        vectors_target=vectors_target,
-        text_model=text_model,
-        on_texts=say_encoded,
-    )
-    goes_on = resume and not (task or any(own.values()))
+    goes_on = resume and not read.names_files
     if goes_on:
         check_only_resumed(context)
     train(
-        None if goes_on else lambda: load_task(task, fold, **own, **wanted),
+        None if goes_on else lambda: read.load(chosen.get("seed", 1)),
         out,
         preset=None if goes_on else preset,
         resume=resume,

@@ -8,39 +8,18 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
-from mixtea.cli.saying import say_encoded
 from mixtea.cli.tables import count_table, estimate_table, file_table, relation_table
+from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import doubts, summary
-from mixtea.data.task import Task, load_task
+from mixtea.data.task import Task
 from mixtea.measure.text_summary import text_lines, text_summary
 from mixtea.text import json_text, visible
 
 
+@reads_task
 def inspect(
-    task: options.TaskFolder = None,
-    fold: options.Fold = None,
-    source: options.Source = None,
-    target: options.Target = None,
-    links: options.Links = None,
-    valid_links: options.ValidLinks = None,
-    test_links: options.TestLinks = None,
-    links_from: options.LinksFrom = "given",
-    names_source: options.NamesSource = None,
-    names_target: options.NamesTarget = None,
-    translations: options.Translations = None,
-    dictionary: options.Dictionary = None,
-    no_attributes: options.NoAttributes = False,
-    one_to_many: options.OneToMany = False,
-    keep_types: options.KeepTypes = None,
-    keep_predicates: options.KeepPredicates = None,
-    drop_predicates: options.DropPredicates = None,
-    namespaces: options.Namespaces = None,
-    language: options.Language = None,
-    limit: options.Limit = None,
-    vectors_source: options.VectorsSource = None,
-    vectors_target: options.VectorsTarget = None,
-    text_model: options.TextModel = None,
+    read: TaskOptions,
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -54,22 +33,13 @@ def inspect(
 
     mixtea inspect --source zh.nt --target en.nt --links-from names --translations zh_in_english.tsv
     """
-    own: dict[str, Any] = dict(
-        source=source, target=target, links=links, valid_links=valid_links, test_links=test_links
-    )
-    kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, language)
-    texts: dict[str, Any] = dict(
-        names_source=names_source, names_target=names_target, translations=translations, dictionary=dictionary,
-        vectors_source=vectors_source, vectors_target=vectors_target, text_model=text_model, on_texts=say_encoded,
-    )  # fmt: skip
-    wanted: dict[str, Any] = dict(one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
-    read = load_task(task, fold, **own, **texts, **wanted, attributes=not no_attributes, links_from=links_from)
-    found = summary(read) | {"texts": text_summary(read), "estimates": estimates(read, device or "auto")}
+    task = read.load()
+    found = summary(task) | {"texts": text_summary(task), "estimates": estimates(task, device or "auto")}
     if as_json:
         typer.echo(json_text(found))
         return
     console = Console()
-    for table in (file_table(found), count_table(read), relation_table(found)):
+    for table in (file_table(found), count_table(task), relation_table(found)):
         console.print(table)
     rejected = f"; rejected pairs: {found['rejected']:,}" if found["rejected"] else ""
     typer.echo("links: " + ", ".join(f"{n:,} {split}" for split, n in found["links"].items()) + rejected)
@@ -84,7 +54,7 @@ def inspect(
         typer.echo(line)
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
-    for doubt in doubts(read):  # warnings about the files are on standard error already
+    for doubt in doubts(task):  # warnings about the files are on standard error already
         typer.echo(visible(f"warning: {doubt}"))
 
 

@@ -83,6 +83,11 @@ TextModel = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="Make such vectors of labels and descriptions by this model's folder instead."),
 ]
+Preset = Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")]
+Seed = Annotated[int | None, typer.Option(help="Of everything random (1).")]
+WhoVotes = Annotated[
+    str | None, typer.Option(metavar="NAME,NAME,...", help="Who votes, the same as --set voters=NAME,NAME,...")
+]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Decoder = Annotated[str | None, typer.Option(help="nearest, csls, sinkhorn or one_to_one; else the run's own.")]

@@ -17,9 +17,9 @@ from mixtea.cli import options
 from mixtea.cli.fit import chosen_settings
 from mixtea.cli.saying import say
 from mixtea.cli.tables import text
+from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import Config
 from mixtea.data.summary import doubts
-from mixtea.data.task import load_task
 from mixtea.errors import TrainingError
 from mixtea.text import visible
 from mixtea.tune.ranges import parse_ranges
@@ -32,25 +32,16 @@ RANGES = (
 )
 
 
+@reads_task
 def tune(
-    task: options.TaskFolder = None,
-    out: Annotated[Path, typer.Option(help="The folder of the search; one that is there is gone on with.")] = ...,  # type: ignore[assignment]
-    fold: options.Fold = None,
-    source: options.Source = None,
-    target: options.Target = None,
-    links: options.Links = None,
-    valid_links: options.ValidLinks = None,
-    one_to_many: options.OneToMany = False,
-    keep_types: options.KeepTypes = None,
-    keep_predicates: options.KeepPredicates = None,
-    drop_predicates: options.DropPredicates = None,
-    namespaces: options.Namespaces = None,
+    out: Annotated[Path, typer.Option(help="The folder of the search; one that is there is gone on with.")],
+    read: TaskOptions,
     ranges: Annotated[list[str], typer.Option("--range", metavar="FIELD=...", help=RANGES)] = [],  # noqa: B006
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, with those that are there.")] = 20,
-    preset: Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")] = "best",
+    preset: options.Preset = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Fix a setting.")] = [],  # noqa: B006
-    seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
-    limit: options.Limit = None,
+    voters: options.WhoVotes = None,
+    seed: options.Seed = None,
     device: options.Device = None,
 ) -> None:
     """Search settings that map validation links best, and say how to train with them.
@@ -65,36 +56,26 @@ def tune(
 
     mixtea tune --source a.tsv --target b.tsv --links seeds.tsv --out runs/tune --range learning_rate=0.0005..0.05
     """
-    chosen = chosen_settings(None, settings, seed, device)
+    chosen = chosen_settings(None, settings, seed, device, voters)
     Config.preset(preset, **chosen)  # which says what is wrong with them
     tried = parse_ranges(ranges, preset, chosen)
-    own: dict[str, Any] = dict(source=source, target=target, links=links, valid_links=valid_links)
-    part = dict(
-        keep_types=keep_types, keep_predicates=keep_predicates, drop_predicates=drop_predicates, namespaces=namespaces,
-        limit=limit,
-    )  # fmt: skip
-    kept = options.reading(keep_types, keep_predicates, drop_predicates, namespaces, None)
-    asked: dict[str, Any] = dict(one_to_many=one_to_many, reading=kept, limits=options.limits(limit))
-    read = load_task(task, fold, **own, **asked, seed=chosen.get("seed", 1))
-    study = Study(read, out, tried, preset, chosen)
+    task = read.load(chosen.get("seed", 1))
+    study = Study(task, out, tried, preset, chosen)
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     say(console, f"{study.task!r}")
     say(console, f"preset {preset}; trying {'; '.join(map(str, tried))}")
     say(console, f"{len(study.trials)} trials are there, {trials} wanted in all; test links are not used")
-    for doubt in doubts(read):
+    for doubt in doubts(task):
         say(console, f"warning: {doubt}")
     with TuneProgress(study, trials, console) as progress:
         study.run(trials, progress)
     if study.best is None:
         raise TrainingError(f"{out}: no trial came to its end. The last one: {study.trials[-1].note}")
     show(study)
-    given = {"fold": fold} | own | part
-    given |= {"preset": preset, "config": out / "best.toml", "out": out / "best", "device": device}
-    words = ["mixtea", "fit", *([str(task)] if task else [])]
-    for name, value in given.items():
-        for one in value if isinstance(value, list) else [] if value is None else [value]:
-            words += [f"--{name.replace('_', '-')}", str(one)]
-    words += ["--one-to-many"] * one_to_many + ["--overwrite"] * (out / "best").exists()
+    more = {"preset": preset, "config": out / "best.toml", "out": out / "best", "device": device}
+    words = ["mixtea", "fit", *read.words()]
+    words += [word for name, value in more.items() if value is not None for word in (f"--{name}", str(value))]
+    words += ["--overwrite"] * (out / "best").exists()
     typer.echo(f"To train with the best settings:\n{visible(shlex.join(words))}")
 
 
