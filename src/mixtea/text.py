@@ -26,14 +26,14 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def decoded_by(voters: Sequence[str]) -> str:
-    """Whose scores were decoded, in words.
+    """Whose scores were decoded, in words; of those who spoke.
 
     >>> decoded_by(("forward", "backward")), decoded_by(("forward", "backward", "agreement"))
     ('the student alone', 'the student, agreement')
     """
     others = [name for name in voters if name not in ("forward", "backward")]
-    student = ["the student"] if len(others) < len(voters) else []
-    return ", ".join([*student, *others]) if others else "the student alone"
+    student = ["the student" if others else "the student alone"] if len(others) < len(voters) else []
+    return ", ".join([*student, *others]) or "nobody"
 
 
 def visible(text: object, longest: int | None = None) -> str:

@@ -80,7 +80,7 @@ def score(
         typer.echo(json.dumps(found | more | {"by_evidence": as_objects(table)}, indent=1))
         return
     console = Console()
-    console.print(score_table(found, len(scored), title, aligner.config, task.links_from))
+    console.print(score_table(found, len(scored), title, aligner.config, aligner.answers_))
     if len(table):
         console.print(evidence_table(table))
 

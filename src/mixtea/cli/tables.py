@@ -14,6 +14,7 @@ from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
 from mixtea.fields import assignments
+from mixtea.match.answers import Answers
 from mixtea.measure.by_evidence import HITS, LINKS, NOTE, PARTS, deciders
 from mixtea.text import FROM_NAMES, LONGEST_LABEL, METRICS, decoded_by, visible
 
@@ -31,16 +32,15 @@ def approximate_label(config: Config) -> str:
     return ", ".join(assignments(config.approximations()))
 
 
-def score_table(
-    scores: Mapping[str, float], n_links: int, title: str, config: Config, links_from: str = "given"
-) -> Table:
+def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config, answers: Answers) -> Table:
+    """The scores of a run that has concluded `answers`; the title names those of its voters who spoke."""
     unlinked = "" if config.only_student_decodes else "unlinked "
     pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
-    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(config.deciding_voters)}"
+    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
     caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
-    said = "; ".join([*_trust(scores), *([] if links_from == "given" else [FROM_NAMES])])
+    said = "; ".join([*_trust(scores), *([] if answers.task.links_from == "given" else [FROM_NAMES])])
     table = Table(title=text(caption), title_justify="left", caption=said or None, caption_justify="left")
     table.add_column("direction")
     for name in METRICS.values():

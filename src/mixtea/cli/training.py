@@ -46,7 +46,7 @@ class Shown(Watch):
         self.console.show_cursor(True)
 
     def scored(self, aligner: MixTEA) -> None:
-        console, task = Console(), aligner.task_
-        console.print(score_table(aligner.metrics_, len(task.test), "Test links", aligner.config, task.links_from))
+        console, n_links = Console(), len(aligner.task_.test)
+        console.print(score_table(aligner.metrics_, n_links, "Test links", aligner.config, aligner.answers_))
         if len(aligner.by_evidence_):
             console.print(evidence_table(aligner.by_evidence_))

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from mixtea.config import VECTORS
 from mixtea.data.task import Task
 from mixtea.match.candidates import Candidates
 from mixtea.match.contributions import evidence_texts
@@ -18,6 +19,7 @@ from mixtea.match.mapping import COLUMNS, Mapping
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.trace import voter_texts
+from mixtea.vote.vectors import OPINION
 
 STORED = 20  # candidates of a source
 DECISIONS = ("", "mapped", "no counterpart", "given")
@@ -67,6 +69,11 @@ class Answers:
     decided: Ranked
     is_free: np.ndarray
     parts: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def spoke(self) -> tuple[str, ...]:
+        """Of the voters that decided those who had an opinion on any pair."""
+        return tuple(name for name in self.voter_names if (OPINION if name in VECTORS else name) in self.parts)
 
     def candidates(self, k: int) -> Candidates:
         """The k best of each source; all that are stored if there are fewer."""

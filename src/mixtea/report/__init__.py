@@ -15,6 +15,7 @@ from mixtea.compute.device import describe_device
 from mixtea.config import Config
 from mixtea.data.summary import doubts
 from mixtea.data.task import SPLITS
+from mixtea.match.answers import Answers
 from mixtea.match.calibration import trust
 from mixtea.match.candidates import Candidates
 from mixtea.measure.by_evidence import NOTE
@@ -42,7 +43,7 @@ def make_report(aligner: MixTEA) -> str:
         "settings": findings.changed_settings(aligner.config, aligner.preset),
         "metrics": METRICS,
         "scores": _scores(aligner, history),
-        "ranked": _ranked(aligner.config) if aligner.metrics_ and len(task.test) else "",
+        "ranked": _ranked(aligner.config, aligner.answers_) if aligner.metrics_ and len(task.test) else "",
         "by_evidence": findings.by_evidence(aligner.by_evidence_),
         "evidence_note": NOTE,
         "voters": findings.who_spoke(aligner.answers_),
@@ -69,11 +70,11 @@ def _scores(aligner: MixTEA, history: pd.DataFrame) -> list[dict[str, Any]]:
     return [*findings.score_rows(aligner.metrics_, scored), *findings.score_rows(validated, "validation", "valid_")]
 
 
-def _ranked(config: Config) -> str:
+def _ranked(config: Config, answers: Answers) -> str:
     """Among what, and by what, the test links were ranked."""
     everything = "all entities" if config.only_student_decodes else "all entities without a training link"
     pool = "the ends of the test links" if config.candidates == "given" else everything
-    decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(config.deciding_voters)}"
+    decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
     return f"The test ranks among {pool} ({decoder}); ties count in expectation."
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mixtea.config import FIELDS, VECTORS, Config
+from mixtea.config import FIELDS, Config
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
 from mixtea.fields import written
@@ -20,7 +20,6 @@ from mixtea.match.calibration import BINS
 from mixtea.match.candidates import Candidates
 from mixtea.measure.by_evidence import HITS, LINKS, PARTS, deciders
 from mixtea.text import LONGEST_LABEL, METRICS, visible
-from mixtea.vote.vectors import OPINION
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
@@ -94,9 +93,8 @@ def by_evidence(table: pd.DataFrame) -> dict[str, Any]:
 
 def who_spoke(answers: Answers) -> str:
     """The voters that decided, and those that were silent."""
-    silent = [name for name in answers.voter_names if (OPINION if name in VECTORS else name) not in answers.parts]
-    spoke = [name for name in answers.voter_names if name not in silent]
-    return ", ".join(spoke or ["nobody"]) + (f"; silent: {', '.join(silent)}" if silent else "")
+    silent = [name for name in answers.voter_names if name not in answers.spoke]
+    return ", ".join(answers.spoke or ["nobody"]) + (f"; silent: {', '.join(silent)}" if silent else "")
 
 
 def last_validation(history: pd.DataFrame) -> dict[str, float]:
