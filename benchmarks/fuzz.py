@@ -3,10 +3,11 @@
     python benchmarks/fuzz.py [--n 100000] [--seed 1] [--jobs 2] [--w3c FOLDER] [--keep FOLDER]
     python benchmarks/fuzz.py --seed 1 --replay 4711
 
-Good files (fuzz_seeds.py, and W3C's test files if their folder is named as for w3c.py) are mutated and read. A case
-fails if anything but mixtea's own error comes out of it, if that does not name the file and the place (where it is not
-the file as a whole that is wrong), if the process dies, computes for more than 10 seconds, hangs or takes more than
-2 GB. Failing files are kept, with the command that replays them. Prints a table.
+Good files (fuzz_seeds.py, and W3C's test files if their folder is named as for w3c.py) are mutated and read. Names,
+values and vectors of what can be read are compared, as voters do (fuzz_compare.py). A case fails if anything but
+mixtea's own error comes out of it, if that does not name the file and the place (where it is not the file as a whole
+that is wrong), if the process dies, computes for more than 10 seconds, hangs or takes more than 2 GB. Failing files are
+kept, with the command that replays them. Prints a table.
 """
 
 from __future__ import annotations
@@ -41,9 +42,11 @@ SECONDS, MIB = 10.0, 2000.0
 HANGS = 300.0  # seconds by the clock, with which a machine that has other work is patient
 LINE_EVERY = 5000  # cases, where there is no terminal for a bar
 OK, REFUSED = "read", "explained"
-PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be ")  # a setting is named
+# what says where it is wrong, also the name of a setting or of a column; and what is wrong with the whole
+PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be |names .|a column of type ")
 WHOLE = re.compile(
-    r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes"
+    r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes|"
+    r"not safetensors|vectors of [\d,]+ numbers?|none of its [\d,]+ ids"
 )
 
 

@@ -81,8 +81,20 @@ def footer(good: bytes, other: bytes, chance: random.Random) -> bytes:
     return with_footer(good, lambda old: changed(old, other, chance))
 
 
+def header(good: bytes, other: bytes, chance: random.Random) -> bytes:
+    """safetensors whose header is changed and still as long as it says; or some bytes of its tensors are others."""
+    size = 8 + int.from_bytes(good[:8], "little")
+    head, tensors = good[8:size], bytearray(good[size:])
+    if chance.random() < 0.5:
+        head = changed(head, other, chance)
+    else:
+        for _ in range(chance.choice((1, 3, 20))):
+            tensors[chance.randrange(len(tensors))] = chance.randrange(256)
+    return len(head).to_bytes(8, "little") + head + bytes(tensors)
+
+
 def mutated(good: bytes, other: bytes, kind: Format, chance: random.Random) -> bytes:
-    """Another file; a compressed one is changed inside or outside, a Parquet file often in its footer."""
+    """Another file; a compressed one is changed inside or outside, one of Parquet or safetensors often in its form."""
     if kind.packed:
         inside = chance.random() < 0.5
         data = changed(good, other, chance) if inside else good
@@ -90,4 +102,6 @@ def mutated(good: bytes, other: bytes, kind: Format, chance: random.Random) -> b
         return data if inside else changed(data, other, chance)
     if kind.is_parquet and chance.random() < 0.6:
         return footer(good, other, chance)
+    if kind.file.endswith(".safetensors") and chance.random() < 0.6:
+        return header(good, other, chance)
     return changed(good, other, chance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fuzz_compare import compare, compare_task
+from safetensors.numpy import save
 
 from mixtea.config import Config
-from mixtea.data.equal_names import equal_names
 from mixtea.data.formats.endings import RDF_ENDINGS
 from mixtea.data.formats.settings import read_settings
 from mixtea.data.graph import Graph
@@ -21,6 +23,7 @@ from mixtea.data.links import read_links
 from mixtea.data.name_files import NameFiles
 from mixtea.data.safe.limits import in_force
 from mixtea.data.task import load_task
+from mixtea.data.vectors import with_vectors
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 
@@ -31,6 +34,7 @@ TRIPLES = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d"), ("a", "s", "d"), (
 LINKS = [("a", "A"), ("b", "B"), ("c", "C")]
 NAMES = [("a", "Ang Lee (director)"), ("b", "東京站 é\u0301"), ("c", E + "resource/A_b%20c"), ("d", "")]
 WORDS = [("a", "one"), ("東京", "Tokyo"), ("http b", "two words")]
+VECTORS = [(0.6, 0.8, 0.0), (1.0, -1e30, 3.0), (0.0, 0.0, 0.0), (1e-30, 2.0, 5.0)]
 XML = f"""<?xml version="1.0"?>
 <!DOCTYPE rdf:RDF [<!ENTITY e "{E}"><!ENTITY x "&e;x">]>
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="{E}" xml:base="{E}">
@@ -47,6 +51,29 @@ e:a e:r e:b , [ e:s ( 1 2.0 "x"@en ) ] ; a e:T .
 TRIG = TTL + "e:g { e:a e:r e:b } GRAPH _:g { [] e:s 5 }\n"
 NT = "".join(f"<{E}{h}> <{E}{r}> <{E}{t[:1]}> .\n" for h, r, t in TRIPLES) + f'_:x <{E}r> "x\\n\\u00e9"@en-gb . # c\n'
 NQ = NT.replace(" .\n", f" <{E}g> .\n")
+LABEL, ALTERNATIVE = "http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#altLabel"
+DATED = "http://www.w3.org/2001/XMLSchema#"
+SAID = [  # of an entity, under a predicate, a literal
+    ("a", LABEL, '"Ang Lee (director)"@en'), ("a", LABEL, '"\u674e\u5b89"@zh'), ("b", LABEL, '"A\u0301 \U0001F600"'),
+    ("c", ALTERNATIVE, '"http://e.org/resource/A_b%20c"'), ("d", ALTERNATIVE, '"(1965)"@de-AT'),
+    ("a", E + "born", f'"1954-10-23"^^<{DATED}date>'), ("b", E + "born", '"23 October 1954"'),
+    ("c", E + "born", f'"1954"^^<{DATED}gYear>'), ("b", E + "size", f'"-1.5e3"^^<{DATED}double>'),
+    ("c", E + "size", '"1,200.0"'), ("d", E + "size", '""'),
+]  # fmt: skip
+SAID_NT = "".join(f"<{E}{entity}> <{predicate}> {literal} .\n" for entity, predicate, literal in SAID)
+SAID_XML = f"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="{E}"
+  xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#">
+  <rdf:Description rdf:about="{E}a" rdfs:label="Ang Lee"><rdfs:label xml:lang="zh">李安</rdfs:label>
+    <e:born rdf:datatype="{DATED}date">1954-10-23</e:born><e:size>1,200</e:size>
+    <e:r rdf:resource="{E}b"/></rdf:Description>
+  <rdf:Description rdf:about="{E}b" xml:lang="de"><rdfs:label>Straße &#x301;</rdfs:label><e:born>23.10.1954</e:born>
+    <e:size rdf:datatype="{DATED}integer">-7</e:size></rdf:Description>
+</rdf:RDF>
+"""
+SAID_TSV = (
+    "a\trdfs:label\tAng Lee\na\tborn\t1954-10-23\nb\tborn\t1.5.1900\nb\tsize\t1,200.0\tm\nc\tsize\t7\n",
+    "A\tschema:name\tANG LEE\nA\tgeboren\t23 Oct 1954\nB\tgeboren\t1900-05-01\nB\tmass\t1200\nC\tmass\t7.0\n",
+)
 CELLS = """<?xml version="1.0"?>
 <rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment#"
   xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -93,8 +120,23 @@ class Format:
 
 def graph(path: Path) -> None:
     problems = Problems(in_force().max_problems)
-    read_graph(path, problems)
+    read = read_graph(path, problems)
     problems.raise_if_any()
+    compare(read)
+
+
+def folder(path: Path) -> None:
+    compare_task(load_task(path))
+
+
+def vectors(name: str) -> Callable[[Path], None]:
+    """How the file `name` of a folder is read, as vectors of the target."""
+
+    def read(path: Path) -> None:
+        sides = (_side(E, "abcd"), _side("http://t.org/", "ABCD"))
+        compare(*with_vectors(sides, [path / f"good{Path(name).suffix}", path / name], None, None)[0])
+
+    return read
 
 
 def links(path: Path) -> None:
@@ -117,7 +159,7 @@ def _named(files: NameFiles) -> None:
     problems = Problems(in_force().max_problems)
     source, target, _ = files.added(_side(E, "abcd"), _side("http://t.org/", "ABCD"), problems)
     problems.raise_if_any()
-    equal_names(source, target)
+    compare(source, target)
 
 
 def _side(base: str, labels: str) -> Graph:
@@ -125,7 +167,7 @@ def _side(base: str, labels: str) -> Graph:
     return Graph(entities, np.array(["r"], dtype=object), np.array([[0, 0, 1]]))
 
 
-def parquet(names: Iterable[str], rows: Iterable[tuple[str, ...]], **options: object) -> bytes:
+def parquet(names: Iterable[str], rows: Iterable[tuple[object, ...]], **options: object) -> bytes:
     sink = io.BytesIO()
     columns = [[*column] for column in zip(*rows, strict=True)]
     pq.write_table(pa.table(dict(zip(names, columns, strict=True))), sink, **options)
@@ -145,15 +187,22 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
     tables = [parquet(names, TRIPLES), parquet(names, TRIPLES * 40, compression="zstd", use_dictionary=False)]
     tables += [parquet(names, TRIPLES * 40, compression="gzip", data_page_version="2.0", row_group_size=50)]
     statements = [f"<{E}{s}> <{SAME}> <http://t.org/{t}> .\n" for s, t in LINKS]
-    rdf = {name: [text.encode(), *w3c_files(w3c, name)] for name, text in
-           {"ntriples": NT, "nquads": NQ, "turtle": TTL, "trig": TRIG, "rdf-xml": XML}.items()}  # fmt: skip
+    texts = {"ntriples": (NT, SAID_NT), "nquads": (NQ, SAID_NT), "turtle": (TTL, SAID_NT), "trig": (TRIG, SAID_NT),
+             "rdf-xml": (XML, SAID_XML)}  # fmt: skip
+    rdf = {name: [*(text.encode() for text in good), *w3c_files(w3c, name)] for name, good in texts.items()}
     plain = {name: list(v) if isinstance(v, tuple) else v for name, v in Config().to_dict().items()}
     toml = "".join(f"{name} = {value!r}\n".replace("True", "true").replace("False", "false")
                    for name, value in plain.items())  # fmt: skip
-    json = b'{"seed": 1, "dropout": 0.5, "device": "cpu", "rectify": true}'
+    settings = b'{"seed": 1, "dropout": 0.5, "device": "cpu", "rectify": true}'
     found = [
-        Format("folder", [tsv[0]], "rel_triples_1", load_task, 3, folder_files()),
-        Format("links of a folder", [pairs], "ent_links", load_task, 3, folder_files()),
+        Format("folder", [tsv[0]], "rel_triples_1", folder, 3, folder_files()),
+        Format("links of a folder", [pairs], "ent_links", folder, 3, folder_files()),
+        *(Format(f"{file} of a folder", [folder_files()[file]], file, folder, 2, folder_files())
+          for file in ("attr_triples_1", "attr_triples_2", "ent_names_1", "ent_names_2")),
+        Format("Parquet vectors", vector_tables("ABCD"), "v.parquet", vectors("v.parquet"), 1,
+               {"good.parquet": vector_tables("abcd")[0]}),
+        Format("safetensors", tensors("ABCD"), "v.safetensors", vectors("v.safetensors"), 5,
+               {"good.safetensors": tensors("abcd")[0]}),
         Format("TSV", tsv, "g.tsv", graph, 10), Format("CSV", csv, "g.csv", graph, 10),
         Format("Parquet", tables, "g.parquet", graph, 2), Format("TSV links", [pairs], "l.tsv", links, 6),
         Format("CSV links", [b"source,target\n" + delimited(LINKS, ",")], "l.csv", links, 6),
@@ -175,7 +224,7 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
         Format("Turtle, gzip", rdf["turtle"], "g.ttl.gz", graph, 1, packed=".gz"),
         Format("SSSOM, gzip", [SSSOM.encode()], "l.sssom.tsv.gz", links, 3, packed=".gz"),
         Format("settings, TOML", [toml.encode(), b"seed = 3\nkeep = 'best'\n"], "s.toml", read_settings, 6),
-        Format("settings, JSON", [json], "s.json", read_settings, 6),
+        Format("settings, JSON", [settings], "s.json", read_settings, 6),
     ]  # fmt: skip
     return {one.name: one for one in found}
 
@@ -184,9 +233,31 @@ def folder_files() -> dict[str, bytes]:
     pairs = delimited(LINKS, "\t").splitlines(keepends=True)
     return {
         "rel_triples_1": delimited(TRIPLES, "\t"), "rel_triples_2": delimited(TRIPLES, "\t").upper(),
-        "attr_triples_1": b"a\tage\t3\nb\tname\tB b\n", "ent_links": b"".join(pairs),
+        "attr_triples_1": SAID_TSV[0].encode(), "attr_triples_2": SAID_TSV[1].encode(), "ent_links": b"".join(pairs),
+        "ent_names_1": delimited(NAMES[:3], "\t"), "ent_names_2": "A\tAng Lee\nB\t東京站\n".encode(),
         "721_5fold/1/train_links": pairs[0], "721_5fold/1/valid_links": pairs[1], "721_5fold/1/test_links": pairs[2],
     }  # fmt: skip
+
+
+def vector_tables(ids: str) -> list[bytes]:
+    """Parquet with vectors as lists, and as columns of numbers."""
+    rows = list(zip(ids, VECTORS, strict=True))
+    flat = [(name, *vector) for name, vector in rows]
+    return [parquet(("id", "vector"), rows), parquet(("entity", "x", "y", "z"), flat, compression="gzip")]
+
+
+def tensors(ids: str) -> list[bytes]:
+    """safetensors with ids in the metadata, and as bytes."""
+    found = {"vectors": np.array(VECTORS, dtype=np.float32)}
+    places: dict[str, np.ndarray] = {
+        "ids.data": np.frombuffer(ids.encode(), dtype=np.uint8),
+        "ids.offsets": np.arange(len(ids) + 1),
+    }
+    return [
+        save(found, {"ids": json.dumps([*ids])}),
+        save(found | places),
+        save({"vectors": found["vectors"].astype("f8")} | places),
+    ]
 
 
 def w3c_files(folder: Path | None, suite: str) -> list[bytes]:

@@ -85,6 +85,23 @@ def test_damaged_files_are_read_or_explained(tmp_path):
     assert sum(counts.total() > 0 for counts in done.counts.values()) > 20
 
 
+@pytest.mark.parametrize(
+    "name, compares",
+    [
+        ("N-Triples", "attribute_opinions.form_of"),
+        ("attr_triples_2 of a folder", "attribute_opinions.form_of"),
+        ("ent_names_1 of a folder", "name_index.in_latin"),
+        ("CSV names", "name_index.in_latin"),
+        ("safetensors", "own_vectors.cosines"),
+    ],
+)
+def test_what_can_be_read_is_compared(name, compares, tmp_path, monkeypatch):
+    kind = formats()[name]
+    monkeypatch.setattr(f"mixtea.vote.{compares}", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        kind.read(kind.lay(tmp_path, kind.good[-1]))
+
+
 def test_a_case_whose_child_takes_too_much_fails_and_the_next_does_not(tmp_path, monkeypatch):
     """A process knows the largest of all its children so far, so that only its growth says something of a case."""
     held = iter([100.0, 2100.0, 2100.0, 2100.0])
