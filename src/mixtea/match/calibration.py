@@ -9,9 +9,11 @@ import numpy as np
 from scipy.optimize import minimize
 
 BINS = 10
-# Expected before any link has been seen, of `examples.features`; the last is of examples without the student.
-PRIOR = np.array([0.7, 0.9, 1.5, 0.5, 0.3, 0.3, 0.0, 0.4, 0.0])
-PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.7, 0.7, 0.5])  # how far they may lie without much evidence
+LESS_AHEAD = 3  # the feature: how far ahead on the side where it is less so
+# Expected before any link has been seen, of `examples.features`; the last two are of rehearsed examples, whose sure
+# ones are right more often: what all are sure of and wrong about is not known to those who rehearse.
+PRIOR = np.array([0.7, 0.9, 1.5, 0.5, 0.3, 0.3, 0.0, 0.4, 0.0, 0.4])
+PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.7, 0.7, 0.5, 0.4])  # how far they may lie
 
 
 class Calibration:
@@ -21,11 +23,12 @@ class Calibration:
     """
 
     def __init__(self, seen: np.ndarray, right: np.ndarray, rehearsed: np.ndarray) -> None:
-        """Rows of features [e, 8] of mappings, whether each is right, and whether the student had no say in it."""
-        self.weights = logistic(np.column_stack([seen, rehearsed]), right, PRIOR, PRIOR_SPREAD)
+        """Rows of features [e, 8] of mappings, whether each is right, and whether it was rehearsed."""
+        examples = np.column_stack([seen, rehearsed, rehearsed * seen[:, LESS_AHEAD]])
+        self.weights = logistic(examples, right, PRIOR, PRIOR_SPREAD)
 
     def __call__(self, seen: np.ndarray) -> np.ndarray:
-        return sigmoid(seen @ self.weights[:-1])
+        return sigmoid(seen @ self.weights[:-2])
 
 
 def logistic(seen: np.ndarray, right: np.ndarray, prior: np.ndarray, spread: np.ndarray) -> np.ndarray:

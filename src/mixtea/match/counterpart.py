@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from mixtea.match.calibration import logistic, sigmoid
 from mixtea.match.examples import Examples
@@ -18,9 +17,13 @@ MIDDLE = 1.5  # log of the triples of a usual entity
 # Log-odds of a counterpart by how the best candidate stands, expected before any link has been seen.
 PRIOR = np.array([0.0, 1.6, 0.4, -0.6, 0.0])
 PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 0.5, 0.5])
-ALIKE_EXAMPLES = 5.0  # of sources without a counterpart that look like without, before any is seen
-STARTS = ((2.0, 0.0, -3.0), (-0.5, 0.0, -3.0), (1.0, 3.0, 2.0))
-MOST = 20_000  # sources that the shares are learned from
+# What is thought possible: (a, b, e), sigmoid(a + b triples) being the share with a counterpart, and e the share of
+# those without that look as if they had one.
+POSSIBLE = (np.arange(-4, 6.01, 0.2), np.arange(-2, 8.01, 0.5), np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97]))
+STEPS = np.array([0.2, 0.5, 0.0])
+LOOKS_LIE = 0.03  # how likely e is not 0, before anything is seen
+MOST, COUNTED = 2000, 300  # sources that looks are learned from, and for how many independent ones they count
+TRIED, KEPT = 2000, 100
 SURE = 2.0  # log-odds by looks from which on a source surely has a counterpart
 CHOSEN = 0.5  # if by the choice of links less of these have one, links were not given at random
 
@@ -38,18 +41,23 @@ def counterparts(
     """How likely each of n sources has a counterpart, by how its best candidate stands and how many triples it has.
 
     log-odds = log P(standing | one) / P(standing | none) + a + b triples. The first part is learned from the examples,
-    each with its counterpart and without, so that it does not matter for which entities links were given. a and b are
-    the most likely ones for how the open sources stand, and for how many triples those with a training link have:
-    random links show who has a counterpart, also where looks do not tell. `at_most` bounds the share of the open ones.
+    each with its counterpart and without, so that it does not matter for which entities links were given. For a and b
+    all that is possible is averaged, weighted by how likely it makes how the open sources stand, and how many triples
+    those with a training link have: random links show who has a counterpart, also where looks do not tell. `at_most`
+    bounds the share of the open ones.
     """
     odds = _looks(standing, triples, examples)
     centred, linked = triples - MIDDLE, examples.triples[examples.rehearsed] - MIDDLE
-    some = np.random.default_rng(len(odds)).permutation(np.flatnonzero(is_open))[:MOST]
-    sample = _Sample(odds[some], centred[some], linked if len(linked) else examples.triples - MIDDLE, at_most)
-    found = sample.posterior(sample.most_likely(by_links=True), odds, centred)
+    linked = linked if len(linked) else examples.triples - MIDDLE
+    if not is_open.any():
+        return Counterparts(np.ones(len(odds)), True)
+    rng = np.random.default_rng(len(odds))
+    some, n = rng.permutation(np.flatnonzero(is_open))[:MOST], int(is_open.sum())
+    sample = _Sample(np.exp(odds[some]), centred[some], linked, n, at_most)
+    found = _average(sample.likely_shares(rng, by_links=True), np.exp(odds), centred)
     sure = is_open & (odds > SURE)
     if sure.any() and found[sure].mean() < CHOSEN:
-        return Counterparts(sample.posterior(sample.most_likely(by_links=False), odds, centred), False)
+        return Counterparts(_average(sample.likely_shares(rng, by_links=False), np.exp(odds), centred), False)
     return Counterparts(found, True)
 
 
@@ -65,32 +73,53 @@ def _seen(standing: np.ndarray, triples: np.ndarray) -> np.ndarray:
     return np.stack([np.ones_like(scaled), scaled, np.maximum(scaled, 0), centred, centred * scaled], axis=1)
 
 
-class _Sample:
-    """Sources [n] by the log-odds of their looks and their triples; and the triples of linked ones."""
+class _Sample(NamedTuple):
+    """Some of n open sources by what their looks say and their triples; and the triples of linked ones."""
 
-    def __init__(self, odds: np.ndarray, triples: np.ndarray, linked: np.ndarray, at_most: float) -> None:
-        self.ratio, self.triples, self.linked, self.at_most = np.exp(odds), triples, linked, at_most
-        self.everyone = np.concatenate([triples, linked])
+    ratio: np.ndarray
+    triples: np.ndarray
+    linked: np.ndarray
+    n: int
+    at_most: float
 
-    def most_likely(self, *, by_links: bool) -> np.ndarray:
-        """(a, b, e): sigmoid(a + b triples) have a counterpart; of those without, sigmoid(e) look as if they had."""
-        found = [
-            minimize(self._unlikely, start, (by_links,), "Nelder-Mead", options={"maxiter": 800, "fatol": 1e-2})
-            for start in STARTS
-        ]
-        return min(found, key=lambda result: result.fun).x
+    def likely_shares(self, rng: np.random.Generator, *, by_links: bool) -> np.ndarray:
+        """[KEPT, 3] drawn from what is possible, by how likely it is (importance sampling around a grid)."""
+        grid = np.stack(np.meshgrid(*POSSIBLE, indexing="ij"), axis=-1).reshape(-1, 3)
+        proposed = 0.9 * _normalised(self._log_likelihood(grid, by_links)) + 0.1 / len(grid)
+        place = rng.choice(len(grid), TRIED, p=proposed)
+        tried = grid[place] + rng.uniform(-0.5, 0.5, (TRIED, 3)) * STEPS
+        weight = _normalised(self._log_likelihood(tried, by_links) - np.log(proposed[place]))
+        return tried[rng.choice(TRIED, KEPT, p=weight)]
 
-    def _unlikely(self, weights: np.ndarray, by_links: bool) -> float:
-        a, b, e = weights
-        share, alike = sigmoid(a + b * self.triples), sigmoid(e)
-        likely = np.log(share * self.ratio + (1 - share) * (1 - alike + alike * self.ratio)).sum()
+    def _log_likelihood(self, possible: np.ndarray, by_links: bool) -> np.ndarray:
+        return np.concatenate(
+            [self._of_some(part, by_links) for part in np.array_split(possible, len(possible) // 500 + 1)]
+        )
+
+    def _of_some(self, possible: np.ndarray, by_links: bool) -> np.ndarray:
+        """[g]: the logarithm of how likely each of (a, b, e) [g, 3] makes what is seen, and of how likely it is."""
+        a, b, e = possible.T[:, :, None]
+        share = sigmoid(a + b * self.triples)
+        looks = np.log(share * self.ratio + (1 - share) * (1 - e + e * self.ratio)).sum(axis=1)
+        found = looks * min(1.0, COUNTED / len(self.triples))
         if by_links:
-            likely += np.log(sigmoid(a + b * self.linked) + 1e-12).sum()
-            likely -= len(self.linked) * np.log(sigmoid(a + b * self.everyone).mean() + 1e-12)
-        likely += ALIKE_EXAMPLES * np.log(1 - alike + 1e-9) - (b / 5) ** 2 / 2 - ((a - 1) / 4) ** 2 / 2
-        over = max(0.0, share.mean() - self.at_most) * len(share)
-        return -likely + over**2 / (0.02 * len(share) + 1)
+            linked = sigmoid(a + b * self.linked)
+            of_all = (share.mean(axis=1) * self.n + linked.sum(axis=1)) / (self.n + len(self.linked))
+            found += np.log(linked + 1e-12).sum(axis=1) - len(self.linked) * np.log(of_all + 1e-12)
+        found += np.where(possible[:, 2] > 0, np.log(LOOKS_LIE / (len(POSSIBLE[2]) - 1)), np.log(1 - LOOKS_LIE))
+        found -= ((possible[:, 1] - 1) / 2.5) ** 2 / 2 + ((possible[:, 0] - 1) / 4) ** 2 / 2
+        return found - (np.maximum(0.0, share.mean(axis=1) - self.at_most) / 0.02) ** 2 / 2
 
-    def posterior(self, weights: np.ndarray, odds: np.ndarray, triples: np.ndarray) -> np.ndarray:
-        share, alike, ratio = sigmoid(weights[0] + weights[1] * triples), sigmoid(weights[2]), np.exp(odds)
-        return share * ratio / (share * ratio + (1 - share) * (1 - alike + alike * ratio))
+
+def _normalised(log_weight: np.ndarray) -> np.ndarray:
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum()
+
+
+def _average(shares: np.ndarray, ratio: np.ndarray, triples: np.ndarray) -> np.ndarray:
+    """[n]: the mean over (a, b, e) [g, 3] of the probability of a counterpart."""
+    found = np.zeros(len(ratio))
+    for a, b, e in shares:
+        share = sigmoid(a + b * triples)
+        found += share * ratio / (share * ratio + (1 - share) * (1 - e + e * ratio))
+    return found / len(shares)
