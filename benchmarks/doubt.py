@@ -40,7 +40,7 @@ from common import header, row
 from mixtea import MixTEA, Task, load_example, load_task
 from mixtea.config import STRUCTURE, parse_setting
 from mixtea.data.equal_names import linked_by_name
-from mixtea.match.answers import Ranked
+from mixtea.match.answers import Ranked, _verdicts
 from mixtea.match.calibration import calibration_error
 from mixtea.match.predict import Predictor
 from mixtea.vote import name_opinions
@@ -142,7 +142,8 @@ def measured(aligner: MixTEA, task: Task) -> dict[str, float]:
         return float(2 * (right(found) & mapped).sum() / max((mapped & asked).sum() + (has & asked).sum(), 1))
 
     speaks = ~once.silent[:, 0]
-    kept = is_free & speaks & (probability >= 1 - once.counterpart)
+    lost, doubted, _ = _verdicts(task, best.free, once, is_free, abstain=True)
+    kept = ~lost & ~doubted
     return {
         "sources": int(asked.sum()), "with counterpart": float(has[asked].mean()),
         "believed": float(once.counterpart[asked].mean()), "hits@1": float((right(once) & is_free)[asked & has].mean()),

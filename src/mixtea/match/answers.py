@@ -126,9 +126,24 @@ def _verdicts(
     task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """bool [p]: sources whose target nobody has an opinion on or is another's; that rather have none; with a link."""
-    best = found.probability(found.target.shape[1])[:, 0]
-    doubted = (1 - found.counterpart > best) if abstain else np.zeros(len(best), dtype=bool)
-    return found.silent[:, 0] | ~is_free, doubted, np.isin(free, task.valid[:, 0])
+    best, given = found.probability(found.target.shape[1])[:, 0], np.isin(free, task.valid[:, 0])
+    lost = found.silent[:, 0] | ~is_free
+    if not abstain:
+        return lost, np.zeros(len(best), dtype=bool), given
+    least = half_of_best_f1(best[~lost & ~given], float(found.counterpart[~given].sum()))
+    return lost, (1 - found.counterpart > best) & (best < least), given
+
+
+def half_of_best_f1(probability: np.ndarray, n_matched: float) -> float:
+    """max over k of sum of the k greatest / (k + matched): half of the best F1 that can be expected.
+
+    A mapping that is less probable than that lowers the expected F1 = 2 right / (mapped + matched).
+
+    >>> half_of_best_f1(np.array([0.9, 0.9, 0.1]), 2.0)
+    0.45
+    """
+    total = np.cumsum(np.sort(probability)[::-1])
+    return float((total / (np.arange(1, len(total) + 1) + n_matched)).max(initial=0.0))
 
 
 def decided_mapping(

@@ -84,7 +84,8 @@ class _Sample(NamedTuple):
 
     def likely_shares(self, rng: np.random.Generator, *, by_links: bool) -> np.ndarray:
         """[KEPT, 3] drawn from what is possible, by how likely it is (importance sampling around a grid)."""
-        grid = np.stack(np.meshgrid(*POSSIBLE, indexing="ij"), axis=-1).reshape(-1, 3)
+        shares, lie = POSSIBLE[:2], POSSIBLE[2] if by_links else POSSIBLE[2][:1]  # only links can tell that looks lie
+        grid = np.stack(np.meshgrid(*shares, lie, indexing="ij"), axis=-1).reshape(-1, 3)
         proposed = 0.9 * _normalised(self._log_likelihood(grid, by_links)) + 0.1 / len(grid)
         place = rng.choice(len(grid), TRIED, p=proposed)
         tried = grid[place] + rng.uniform(-0.5, 0.5, (TRIED, 3)) * STEPS

@@ -298,7 +298,8 @@ class Predictor:
         calibration = Calibration(examples.seen, examples.right, examples.rehearsed)
         likelihood, counterpart = np.where(silent, 0.0, calibration(seen)), np.zeros(len(free))
         is_open = speaks & ~linked
-        n_targets = len(self.decoded.entities.rows[1]) - len(np.unique(task.valid[:, 1]))
+        given = np.concatenate([task.train[:, 1], task.valid[:, 1]])
+        n_targets = task.target.n_entities - len(np.unique(given))
         at_most = n_targets / max(is_open.sum(), 1) if bounded and self._links_are_single() else 1.0
         standing, triples = self._judged.best_standing()[free], np.log1p(task.source.triple_counts()[free])
         found = counterparts(standing, triples, is_open, examples, at_most)
