@@ -376,6 +376,7 @@ class MixTEA:
             "approximations": self._fitted.approximations(),
             "learning_rate_lowered": self.lowered_,
             "misleading": self.misleading_,
+            "links_are_random": self.answers_.decided.links_are_random,
             "voter_weights": self._last.weights if self._last is not None else {},
             "voter_packages": self._packages,
             "versions": versions(),

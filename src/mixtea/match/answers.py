@@ -15,14 +15,14 @@ from mixtea.config import VECTORS
 from mixtea.data.task import Task
 from mixtea.match.candidates import Candidates
 from mixtea.match.contributions import evidence_texts
-from mixtea.match.mapping import COLUMNS, Mapping
+from mixtea.match.mapping import ALONE, COLUMNS, GIVEN, MAPPED, TAKEN, UNKNOWN, Mapping
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.trace import voter_texts
 from mixtea.vote.vectors import OPINION
 
 STORED = 20  # candidates of a source
-DECISIONS = ("", "mapped", "no counterpart", "given")
+DECISIONS = ("", MAPPED, ALONE, GIVEN, TAKEN, UNKNOWN)  # a run folder has their places
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Ranked:
 
     `likelihood` is how often such a candidate is right if there is a counterpart, `counterpart` [p] how likely there is
     one. `named` [p, k, v] says which voters favour it, `chosen` where no other source has a greater belief in the
-    target, `silent` where nobody has an opinion.
+    target, `silent` where nobody has an opinion. `links_are_random`: whether training links look like a random choice.
     """
 
     target: np.ndarray
@@ -42,6 +42,7 @@ class Ranked:
     silent: np.ndarray
     likelihood: np.ndarray
     counterpart: np.ndarray
+    links_are_random: bool = True
 
     def probability(self, k: int) -> np.ndarray:
         """[p, k], of the first k: right if there is a counterpart; further ones share what the first one leaves."""
@@ -96,13 +97,12 @@ class Answers:
     @cached_property
     def decisions(self) -> np.ndarray:
         """uint8 [p, k], places in DECISIONS: at the target that the source is given, else at the first candidate."""
-        lost, doubted, given = _verdicts(self.task, self.free, self.decided, self.is_free, abstain=True)
+        verdict = _verdicts(self.task, self.free, self.decided, self.is_free, abstain=True)
         found: np.ndarray = np.zeros(self.ranked.target.shape, dtype=np.uint8)
-        mapped = ~(lost | doubted | given)
-        found[(self.ranked.target == self.decided.target[:, :1]) & mapped[:, None]] = DECISIONS.index("mapped")
+        mapped = verdict == DECISIONS.index(MAPPED)
+        found[(self.ranked.target == self.decided.target[:, :1]) & mapped[:, None]] = DECISIONS.index(MAPPED)
         if found.shape[1]:
-            found[lost | doubted, 0] = DECISIONS.index("no counterpart")
-            found[given, 0] = DECISIONS.index("given")
+            found[~mapped, 0] = verdict[~mapped]
         return found
 
     def mapping_scores(self, links: np.ndarray, *, complete: bool = False, abstain: bool = True) -> dict[str, float]:
@@ -122,13 +122,13 @@ class Answers:
         return KnownPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
 
 
-def _verdicts(
-    task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """bool [p]: sources whose target nobody has an opinion on or is another's; that rather have none; with a link."""
+def _verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool) -> np.ndarray:
+    """uint8 [p], places in DECISIONS: what becomes of each source; the first reason that holds."""
     best = found.probability(found.target.shape[1])[:, 0]
-    doubted = (1 - found.counterpart > best) if abstain else np.zeros(len(best), dtype=bool)
-    return found.silent[:, 0] | ~is_free, doubted, np.isin(free, task.valid[:, 0])
+    doubted = (1 - found.counterpart > best) & abstain
+    reasons = {GIVEN: np.isin(free, task.valid[:, 0]), UNKNOWN: found.silent[:, 0], ALONE: doubted, TAKEN: ~is_free}
+    places = [np.uint8(DECISIONS.index(reason)) for reason in reasons]
+    return np.select(list(reasons.values()), places, np.uint8(DECISIONS.index(MAPPED)))
 
 
 def decided_mapping(
@@ -136,9 +136,9 @@ def decided_mapping(
     parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool,
 ) -> Mapping:  # fmt: skip
     """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`."""
-    lost, doubted, given = _verdicts(task, free, found, is_free, abstain=abstain)
+    decision = np.array(DECISIONS, dtype=object)[_verdicts(task, free, found, is_free, abstain=abstain)]
     probability, has_second = found.probability(found.target.shape[1]), found.target.shape[1] > 1
-    none, best = lost | doubted, probability[:, 0]
+    none, best = ~np.isin(decision, [MAPPED, GIVEN]), probability[:, 0]
     first = task.target.ids[found.target[:, 0]].astype(object)
     voters, evidence = voter_texts(found.named[:, 0], names), evidence_texts(parts, len(free))
     first[none], voters[none], evidence[none] = None, "", ""
@@ -147,20 +147,25 @@ def decided_mapping(
             "source": task.source.ids[free],
             "target": pd.Series(first, dtype=object),
             "probability": np.select(
-                [found.silent[:, 0], lost, doubted], [np.nan, 1 - best, 1 - found.counterpart], best
+                [decision == UNKNOWN, decision == ALONE, decision == TAKEN],
+                [np.nan, 1 - found.counterpart, 1 - best],
+                best,
             ),
             "runner_up": task.target.ids[found.target[:, 1]] if has_second else None,
             "runner_up_probability": probability[:, 1] if has_second else 0.0,
             "voters": voters,
             "given": False,
             "evidence": evidence,
+            "decision": decision,
         },
         columns=list(COLUMNS),
     )
-    frame = frame[~given]
+    asked = decision != GIVEN
+    frame, expected = frame[asked], float(found.counterpart[asked].sum()) if abstain else None
     if with_given:
         frame = pd.concat([given_links(task), frame])
-    return Mapping(task.source, task.target, frame.reset_index(drop=True), task.links_from)
+    whole = frame.reset_index(drop=True)
+    return Mapping(task.source, task.target, whole, task.links_from, expected, found.links_are_random)
 
 
 def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
@@ -175,4 +180,4 @@ def given_links(task: Task) -> pd.DataFrame:
     links = np.concatenate([task.train, task.valid])
     names = {"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]}
     others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
-    return pd.DataFrame(names).assign(**others, evidence="").astype({"runner_up": object})
+    return pd.DataFrame(names).assign(**others, evidence="", decision=GIVEN).astype({"runner_up": object})

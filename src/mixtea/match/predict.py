@@ -278,9 +278,10 @@ class Predictor:
         target = found.target.cpu().numpy()
         if decoded.alone:
             likelihood, counterpart = self._likelihoods_without_links(belief, silent_)
+            are_random = True
         else:
-            likelihood, counterpart = self._likelihoods(found.target, silent_, bounded=bounded)
-        return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart)
+            likelihood, counterpart, are_random = self._likelihoods(found.target, silent_, bounded=bounded)
+        return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart, are_random)
 
     def _silent(self, target: Tensor) -> Tensor:
         """bool [p, k]: nothing speaks for the pair: it was rejected, or an end has no triples and no voter knows it."""
@@ -288,8 +289,11 @@ class Predictor:
         unknown = (alone[0][self.rows][:, None] | alone[1][target]) & ~self._considered(target)[1]
         return unknown | self._rejected(target)
 
-    def _likelihoods(self, target: Tensor, silent: np.ndarray, *, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
-        """([p, k], [p]): how often such candidates of links are right, and how likely a counterpart is."""
+    def _likelihoods(self, target: Tensor, silent: np.ndarray, *, bounded: bool) -> tuple[np.ndarray, np.ndarray, bool]:
+        """([p, k], [p], ...): how often such candidates of links are right, how likely a counterpart is, and whether
+
+        links look like a random choice of the entities that have one.
+        """
         task, free, speaks = self.task, self.free, ~silent[:, 0]
         seen, linked = self._seen(target), np.isin(free, task.valid[:, 0])
         known = linked & speaks
@@ -303,7 +307,7 @@ class Predictor:
         standing, triples = self._judged.best_standing()[free], np.log1p(task.source.triple_counts()[free])
         found = counterparts(standing, triples, is_open, examples, at_most)
         counterpart[speaks] = found.probability[speaks]
-        return likelihood, counterpart
+        return likelihood, counterpart, found.links_are_random
 
     def _seen(self, target: Tensor) -> np.ndarray:
         """[p, k, 8]: what is seen of candidates, without the student unless nobody else decides."""

@@ -28,7 +28,7 @@ from mixtea.vote.speaking import misleading_lines
 def make_report(aligner: MixTEA) -> str:
     """The page of a fitted aligner as HTML. The same aligner gives the same page."""
     history, task = aligner.history_, aligner.task_
-    candidates = aligner.predict(k=2)
+    candidates, mapping = aligner.predict(k=2), aligner.map()
     split, links = findings.truth_of(task)
     rows, right = findings.check(candidates, links)
     unlinked = [] if task.links_from == "given" else [f"{FROM_NAMES}."]
@@ -39,7 +39,14 @@ def make_report(aligner: MixTEA) -> str:
         "versions": versions(),
         "graphs": findings.graph_counts(task),
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
-        "notes": [*unlinked, *task.warnings, *doubts(task), *misleading_lines(aligner.misleading_)],
+        "notes": [
+            *unlinked,
+            *task.warnings,
+            *doubts(task),
+            *misleading_lines(aligner.misleading_),
+            *mapping.doubts(),
+        ],
+        "decided": mapping.summary(),
         "settings": findings.changed_settings(aligner.config, aligner.preset),
         "metrics": METRICS,
         "scores": _scores(aligner, history),

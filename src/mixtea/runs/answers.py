@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -100,7 +101,9 @@ def check_numbers(arrays: Arrays, task: Task) -> None:
             check_finite(name, values, LARGEST, or_nan=name.startswith((PREFIX, PART)))
 
 
-def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Config) -> Answers:
+def check_answers(
+    candidates: Arrays, mapping: Arrays, task: Task, config: Config, *, links_are_random: bool = True
+) -> Answers:
     """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
     free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
     p, k = len(free), min(STORED, task.target.n_entities)
@@ -122,6 +125,7 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
     decided = _ranked(
         mapping, mapping["target"].shape, len(voters), mapping["belief"].astype(float), mapping["counterpart"]
     )
+    decided = replace(decided, links_are_random=links_are_random)
     scores = {n.removeprefix(PREFIX): v.reshape(shape) for n, v in candidates.items() if n.startswith(PREFIX)}
     parts = {n.removeprefix(PART): values for n, values in mapping.items() if n.startswith(PART)}
     return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts)
