@@ -5,8 +5,9 @@ Computed once at the end of a training and stored in its run folder; everything 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,33 @@ class Ranked:
         return found
 
 
+class Left(NamedTuple):
+    """[p] for sources whose targets went to others: one that nobody has, else -1; and how often such is right."""
+
+    target: np.ndarray
+    likelihood: np.ndarray
+
+    def put_first(self, found: Ranked) -> Ranked:
+        """The candidates with these in front, of which nobody thinks anything; what was first is the runner-up."""
+        rows = np.flatnonzero(self.target >= 0)
+        follows = np.where(found.target[rows, 0] == self.target[rows], found.target.shape[1] - 1, 0)
+
+        def changed(values: np.ndarray, first: np.ndarray | float = 0) -> np.ndarray:
+            new = values.copy()
+            new[rows, -1], new[rows, 0] = values[rows, follows], first
+            return new
+
+        target, likelihood = (
+            changed(values, new[rows])
+            for values, new in ((found.target, self.target), (found.likelihood, self.likelihood))
+        )
+        score, belief, named, chosen, silent = map(
+            changed, (found.score, found.belief, found.named, found.chosen, found.silent)
+        )
+        ranked = Ranked(target, score, belief, named, chosen, silent, likelihood, found.counterpart)
+        return replace(ranked, links_are_random=found.links_are_random)
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The k best targets of each source in `free` (those without a training link), and the decision about it.
@@ -59,7 +87,8 @@ class Answers:
     `ranked` are the candidates by the run's decoder. `decided` holds the two best of each where validation links are
     given and each target is given once, `is_free` [p] whether the first of them is not another one's. `scores` are each
     opinion's of the ranked candidates, NaN where it has none; `parts` [p, 2] what it adds, in units of the temperature,
-    to the score of the target that is decided on, and of the first candidate.
+    to the score of the target that is decided on, and of the first candidate. `left` is what the others get where every
+    source is to be mapped; None of a run that did not keep it.
     """
 
     task: Task
@@ -70,6 +99,7 @@ class Answers:
     decided: Ranked
     is_free: np.ndarray
     parts: dict[str, np.ndarray] = field(default_factory=dict)
+    left: Left | None = None
 
     @property
     def spoke(self) -> tuple[str, ...]:
@@ -87,7 +117,7 @@ class Answers:
         parts = {name: part[:, 0] for name, part in self.parts.items()}
         return decided_mapping(
             self.task, self.voter_names, self.free, self.decided, self.is_free, parts, abstain=abstain,
-            with_given=with_given,
+            with_given=with_given, left=self.left,
         )  # fmt: skip
 
     def evidence(self) -> np.ndarray:
@@ -133,9 +163,16 @@ def _verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, 
 
 def decided_mapping(
     task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray,
-    parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool,
+    parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool, left: Left | None = None,
 ) -> Mapping:  # fmt: skip
-    """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`."""
+    """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`.
+
+    If not, those whose targets went to others get what is `left`.
+    """
+    if left is not None and not abstain:
+        is_left = left.target >= 0
+        found, is_free = left.put_first(found), is_free | is_left
+        parts = {name: np.where(is_left, np.nan, part) for name, part in parts.items()}
     decision = np.array(DECISIONS, dtype=object)[_verdicts(task, free, found, is_free, abstain=abstain)]
     probability, has_second = found.probability(found.target.shape[1]), found.target.shape[1] > 1
     none, best = ~np.isin(decision, [MAPPED, GIVEN]), probability[:, 0]
