@@ -220,7 +220,7 @@ class _Training:
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
         watch.says(f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
-        for line in misleading_lines(aligner.misleading_):
+        for line in misleading_lines(aligner.misleading_, aligner.misleading_links_):
             watch.says(line)
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):

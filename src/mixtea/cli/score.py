@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -13,6 +13,7 @@ from rich.console import Console
 from mixtea.cli import options
 from mixtea.cli.answering import answering
 from mixtea.cli.tables import evidence_table, score_table
+from mixtea.compute.intervals import interval
 from mixtea.data.links import check_links, read_links
 from mixtea.data.safe.limits import applied, in_force
 from mixtea.data.task import Task
@@ -70,17 +71,19 @@ def score(
         aligner.config = aligner.config.replace(**{name: value for name, value in own.items() if value})
         found, table = aligner.score(scored), aligner.score_by_evidence(scored)
     found = found | aligner.score_mapping(scored, complete=complete)
+    behind = aligner.answers_.behind(found, scored, complete=complete)
     if curve is not None:
         write_curve(aligner.threshold_curve(scored, complete=complete), curve, task.links_from)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:
         typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)
     if as_json:
-        more = {"links": len(scored), "trained_on": learned, "links_from": task.links_from}
+        more: dict[str, Any] = {"links": len(scored), "trained_on": learned, "links_from": task.links_from}
+        more |= {"interval": {name: interval(found[name], n) for name, n in behind.items()}}
         typer.echo(json.dumps(found | more | {"by_evidence": as_objects(table)}, indent=1))
         return
     console = Console()
-    console.print(score_table(found, len(scored), title, aligner.config, aligner.answers_))
+    console.print(score_table(found, behind, title, aligner.config, aligner.answers_))
     if len(table):
         console.print(evidence_table(table))
 

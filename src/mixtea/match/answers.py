@@ -5,6 +5,7 @@ Computed once at the end of a training and stored in its run folder; everything 
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from mixtea.data.task import Task
 from mixtea.match.candidates import Candidates
 from mixtea.match.contributions import evidence_texts
 from mixtea.match.mapping import ALONE, COLUMNS, GIVEN, MAPPED, TAKEN, UNKNOWN, Mapping
-from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+from mixtea.measure.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.trace import voter_texts
 from mixtea.vote.vectors import OPINION
@@ -139,6 +140,15 @@ class Answers:
         """Precision, recall and F1 of the mapping on links [p, 2]; with `complete` nothing else has a counterpart."""
         pairs, truth = self.mapping(abstain=abstain).pairs(), linked_ids(self.task, links)
         return mapping_scores(pairs, truth, complete=complete)
+
+    def behind(self, scores: Table[str, float], links: np.ndarray, *, complete: bool = False) -> dict[str, int]:
+        """How many links or mappings stand behind those of the scores of links [p, 2] that are shares."""
+        truth, asked = linked_ids(self.task, links), int(np.isin(self.free, links[:, 0]).sum())
+        judged = judged_of(self.mapping().pairs(), truth, complete=complete)
+        found = dict.fromkeys(("hits@1", "backward_hits@1"), len(links))
+        found |= {"precision": len(judged), "recall": len(truth)}
+        found |= {"accepted@95_precision": round(scores.get("accepted@95", 0.0) * asked)}
+        return {name: n for name, n in found.items() if name in scores}
 
     def threshold_curve(self, links: np.ndarray, *, complete: bool = False) -> pd.DataFrame:
         """The scores of the mapping by the least probability that is asked for, instead of what was decided."""
