@@ -70,8 +70,7 @@ class Predictor:
     def answers(self) -> Answers:
         """What a run keeps: the best candidates by its decoder, and a mapping that gives each target once."""
         found = self._ranked(min(STORED, self.task.target.n_entities))
-        deciding = self.giving_each_once()
-        decided, is_free = deciding._decided(once=True)
+        decided, is_free = (deciding := self.giving_each_once())._decided(once=True)
         left = deciding._left(decided, is_free)
         held = self.decoded.opinions.scores
         scores = {name: self._looked_up(found.target, s, np.nan).cpu().numpy() for name, s in held.items()}
@@ -149,14 +148,12 @@ class Predictor:
         lost = np.flatnonzero(asked & ~is_free & ~task.source.isolated()[self.free])
         given = np.concatenate([task.train[:, 1], task.valid[:, 1], found.target[asked & is_free, 0]])
         others = np.setdiff1d(np.flatnonzero(~task.target.isolated()), given)
-        rejected = set(map(tuple, task.rejected.tolist()))
-        vectors = (self.vectors[:n], self.vectors[n:])
+        vectors, rejected = (self.vectors[:n], self.vectors[n:]), set(map(tuple, task.rejected.tolist()))
         target = np.full(len(self.free), -1, dtype=np.int64)
         target[lost] = nearest_left(vectors, self.free[lost], others, rejected, self.config)
         first = torch.from_numpy(np.where(target >= 0, target, found.target[:, 0]))[:, None].to(self.rows.device)
-        none = self._looked_up(first, self.decoded.named)
-        belief = self._looked_up(first, self.decoded.opinions.belief)
-        return Left(target, self._complete(Found(first, belief.double(), belief, none)).likelihood[:, 0])
+        belief, named = (self._looked_up(first, of) for of in (self.decoded.opinions.belief, self.decoded.named))
+        return Left(target, self._complete(Found(first, belief.double(), belief, named)).likelihood[:, 0])
 
     def _choices(self, once: bool) -> tuple[Found, np.ndarray]:
         """The two best of each source where validation links are given, so that their ends are taken if `once`.
