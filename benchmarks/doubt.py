@@ -40,8 +40,9 @@ from common import header, row
 from mixtea import MixTEA, Task, load_example, load_task
 from mixtea.config import STRUCTURE, parse_setting
 from mixtea.data.equal_names import linked_by_name
-from mixtea.match.answers import Ranked, _verdicts
+from mixtea.match.answers import DECISIONS, Ranked, _verdicts
 from mixtea.match.calibration import calibration_error
+from mixtea.match.mapping import MAPPED
 from mixtea.match.predict import Predictor
 from mixtea.vote import name_opinions
 from mixtea.vote.name_index import NameIndex
@@ -142,8 +143,7 @@ def measured(aligner: MixTEA, task: Task) -> dict[str, float]:
         return float(2 * (right(found) & mapped).sum() / max((mapped & asked).sum() + (has & asked).sum(), 1))
 
     speaks = ~once.silent[:, 0]
-    lost, doubted, _ = _verdicts(task, best.free, once, is_free, abstain=True)
-    kept = ~lost & ~doubted
+    kept = _verdicts(task, best.free, once, is_free, abstain=True) == DECISIONS.index(MAPPED)
     return {
         "sources": int(asked.sum()), "with counterpart": float(has[asked].mean()),
         "believed": float(once.counterpart[asked].mean()), "hits@1": float((right(once) & is_free)[asked & has].mean()),

@@ -82,7 +82,8 @@ class MixTEA:
     `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
     After `fit`: `history_` (a data frame, a row an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`,
     `metrics_`, `trace_` (who voted for what at which epochs), `lowered_` (by how much the learning rate had to be),
-    `misleading_` (by voter, the share of the links for which what it compares tells nothing). After `train` also
+    `misleading_` (by voter, the share of the links for which what it compares tells nothing) and `misleading_links_`
+    (how many links that was found by). After `train` also
     `by_evidence_`: the table of `score_by_evidence` for the test links.
     """
 
@@ -155,6 +156,7 @@ class MixTEA:
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_, self.lowered_ = trained.seconds, {}, trained.lowered
         self.by_evidence_, self.misleading_ = no_table(), trained.misleading
+        self.misleading_links_ = trained.misleading_links
         if trained.lost is not None:
             raise trained.lost
         return self
@@ -376,6 +378,8 @@ class MixTEA:
             "approximations": self._fitted.approximations(),
             "learning_rate_lowered": self.lowered_,
             "misleading": self.misleading_,
+            "misleading_links": self.misleading_links_,
+            "links_are_random": self.answers_.decided.links_are_random,
             "voter_weights": self._last.weights if self._last is not None else {},
             "voter_packages": self._packages,
             "versions": versions(),
@@ -412,6 +416,7 @@ class MixTEA:
         aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
         aligner.seconds_, aligner.lowered_ = run.about["seconds"], run.about.get("learning_rate_lowered", {})
         aligner.misleading_ = run.about.get("misleading", {})
+        aligner.misleading_links_ = run.about.get("misleading_links", {})
         return aligner
 
     def _learned(self) -> tuple[Task, dict[str, Tensor]]:

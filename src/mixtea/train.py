@@ -220,7 +220,7 @@ class _Training:
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
         watch.says(f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
-        for line in misleading_lines(aligner.misleading_):
+        for line in misleading_lines(aligner.misleading_, aligner.misleading_links_):
             watch.says(line)
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
@@ -294,6 +294,7 @@ class _Training:
         """Score, compare, write the run folder; then the checkpoints are not needed any more."""
         watch, out = self.watch, self.work.out
         self._score(aligner)
+        self._say_decided(aligner)
         pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
         try:
             aligner.save(out, overwrite=self.overwrite, pages=pages)
@@ -320,6 +321,13 @@ class _Training:
                 if not (isinstance(error, MixTEAError) or is_full_memory(error)):
                     raise
                 self.watch.warns(f"the test links could not be scored: {str(error) or 'memory is full'}")
+
+    def _say_decided(self, aligner: MixTEA) -> None:
+        """How many sources are mapped, and what may be wrong with that."""
+        mapping = aligner.map()
+        self.watch.says(mapping.summary())
+        for doubt in mapping.doubts():
+            self.watch.warns(doubt)
 
     def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
         """What became of the earlier run's mappings, as a page of the run; said in short."""

@@ -449,3 +449,20 @@ def test_a_warm_start_that_cannot_be_is_refused(run, folder, mixtea, tmp_path, w
     start = run if wrong else tmp_path / "nothing"
     code, _, err = mixtea("fit", folder, "--warm-start", start, "--out", tmp_path / "grown", *SHORT, *wrong)
     assert code == 2 and message in err and not (tmp_path / "grown").exists()
+
+
+def test_scores_of_few_links_have_their_intervals(trained, mixtea, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = mixtea("score", trained, "--json", "--complete")
+    found, behind = json.loads(out), StoredRun(trained).answers_.behind
+    task = StoredRun(trained).task_
+    assert code == 0 and found["interval"].keys() <= found.keys()
+    assert found["interval"].keys() >= {"hits@1", "backward_hits@1", "precision", "recall"}
+    assert all(low <= found[name] <= high for name, (low, high) in found["interval"].items())
+    n_open = task.source.n_entities - len(task.train) - len(task.valid)
+    counts = behind(found, task.test, complete=True)
+    assert counts["hits@1"] == counts["recall"] == len(task.test) and counts["precision"] <= n_open
+    assert behind({"recall": 1.0}, task.test).keys() == {"recall"}
+    code, out, _ = mixtea("score", trained)
+    low, high = found["interval"]["hits@1"]
+    assert f"{found['hits@1']:.3f} ({low:.3f}–{high:.3f})" in out and "95 % confidence" in " ".join(out.split())

@@ -98,5 +98,4 @@ def test_a_task_without_doubts_about_its_graphs(tmp_path):
     assert [doubt.split(":")[0] for doubt in doubts(task)] == [
         "only 4 train links",
         "only 1 valid links",
-        "fewer than 30 valid links",
     ]

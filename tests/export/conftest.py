@@ -27,7 +27,7 @@ Pairs = list[tuple[str, str]]
 
 def make(rows: Sequence[tuple], *, more: tuple[Sequence[str], Sequence[str]] = ((), ()), **fields: dict) -> Mapping:
     """Rows are (source, target) or begin like that; `fields` are source_labels (by id), target_prefixes and so on."""
-    defaults = (None, None, 0.5, None, None, "forward", False, "")
+    defaults = (None, None, 0.5, None, None, "forward", False, "", "mapped")
     frame = pd.DataFrame([(*row, *defaults[len(row) :]) for row in rows], columns=list(COLUMNS), dtype=object)
     frame = frame.astype({"probability": float, "runner_up_probability": float, "given": bool})
     columns = ([frame["source"]], [frame["target"], frame["runner_up"]])

@@ -5,34 +5,45 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mixtea.match.calibration import PRIOR, Calibration, acceptable, calibration_error, features, reliability, trust
+from mixtea.match.calibration import PRIOR, Calibration, acceptable, calibration_error, reliability, trust
+from mixtea.match.examples import features
 
 
 def mappings(n, seed, weights):
-    """n random mappings and whether each is right, by a known law."""
+    """n random mappings, whether each is right, by a known law, and that none was rehearsed."""
     random = np.random.default_rng(seed)
     degrees = (random.integers(1, 30, n), random.integers(1, 30, n))
-    seen = features(random.random(n), random.integers(0, 5, n) / 4, random.random(n), degrees)
-    return seen, random.random(n) < 1 / (1 + np.exp(-seen @ weights))
+    row, column = random.uniform(-12, 12, (2, n))
+    seen = features(row, column, random.uniform(0, 40, n), random.uniform(-12, 12, n), degrees)
+    return seen, random.random(n) < 1 / (1 + np.exp(-seen @ weights)), np.zeros(n, dtype=bool)
 
 
 def test_many_links_overrule_the_prior():
-    law = np.array([-1.0, 0.8, 0.4, 0.5, 0.3, -0.2])
+    law = np.array([-1.0, 0.8, 0.4, 0.5, 0.3, -0.2, 0.1, 0.1])
     calibration = Calibration(*mappings(4000, 0, law))
-    seen, right = mappings(20_000, 1, law)
+    seen, right, _ = mappings(20_000, 1, law)
     assert calibration_error(calibration(seen), right) < 0.02
 
 
 def test_without_links_the_prior_speaks():
-    calibration = Calibration(np.empty((0, 6)), np.empty(0, dtype=bool))
+    calibration = Calibration(np.empty((0, 8)), np.empty(0, dtype=bool), np.empty(0, dtype=bool))
     np.testing.assert_allclose(calibration.weights, PRIOR)
 
 
 def test_few_links_stay_near_the_prior_and_one_sided_ones_do_no_harm():
-    seen, _ = mappings(5, 2, PRIOR)
-    calibration = Calibration(seen, np.ones(5, dtype=bool))
+    seen, _, rehearsed = mappings(5, 2, PRIOR[:-2])
+    calibration = Calibration(seen, np.ones(5, dtype=bool), rehearsed)
     assert np.abs(calibration.weights - PRIOR).max() < 2
     assert np.isfinite(calibration(seen)).all()
+
+
+def test_what_is_rehearsed_may_be_right_more_often():
+    """Examples of both kinds by different laws: mappings that are not rehearsed are judged by theirs."""
+    law = np.array([0.0, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0])
+    seen, right, plain = mappings(3000, 3, law)
+    more = mappings(3000, 4, law + np.eye(8)[0])
+    examples = [np.concatenate(parts) for parts in ((seen, more[0]), (right, more[1]), (plain, ~more[2]))]
+    assert calibration_error(Calibration(*examples)(seen), right) < 0.03
 
 
 def test_the_error_by_hand():

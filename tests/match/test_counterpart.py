@@ -6,80 +6,76 @@ import numpy as np
 import pytest
 
 from mixtea.match.calibration import calibration_error
-from mixtea.match.counterpart import counterparts, like_the_links, share_with_counterpart, told_apart
+from mixtea.match.counterpart import counterparts
+from mixtea.match.examples import NOWHERE, Examples
 
 
-def population(n, share, seed, gap=2.0):
-    """Features of n sources, whether each has a counterpart, and how often its best candidate would then be right."""
+def stands(has, seed):
+    """How the best candidates of sources stand, by whether these have a counterpart."""
     random = np.random.default_rng(seed)
-    has = random.random(n) < share
-    seen = random.normal(size=(n, 6)) + gap * has[:, None] * np.array([0.5, 1, 1, 0.5, 0.5, 0])
-    seen[:, 5] = random.random(n) < np.where(has, 0.95, 0.4)
-    return seen, has, np.full(n, 0.9)
+    return np.clip(np.where(has, random.normal(14, 7, len(has)), random.normal(-9, 5, len(has))), NOWHERE, 24)
 
 
-def drawn(has, n, seed):
-    known = np.zeros(len(has), dtype=bool)
-    known[np.random.default_rng(seed).choice(np.flatnonzero(has), n, replace=False)] = True
-    return known
+def population(n, share, seed, by_triples=0.0):
+    """Whether each of n sources has a counterpart, how its best candidate stands, and logarithms of its triples."""
+    random = np.random.default_rng(seed)
+    triples = np.log1p(random.integers(1, 20, n))
+    odds = np.log(share / (1 - share)) + by_triples * (triples - triples.mean())
+    has = random.random(n) < 1 / (1 + np.exp(-odds))
+    return has, stands(has, seed + 1), triples
+
+
+def links(triples, seed):
+    """Examples of so many triples: judged with their counterparts, and without."""
+    n = len(triples)
+    yes, no = stands(np.ones(n, dtype=bool), seed), stands(np.zeros(n, dtype=bool), seed + 1)
+    return Examples(np.ones((n, 8)), np.ones(n, dtype=bool), yes, no, triples, np.ones(n, dtype=bool))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
-@pytest.mark.parametrize("n_links", [200, 1500])
+@pytest.mark.parametrize("n_links", [40, 1000])
 def test_a_mixture_is_taken_apart(share, n_links):
-    seen, has, right = population(20_000, share, 0)
-    p = counterparts(seen, drawn(has, n_links, 1), right, 1.0)
-    assert p.mean() == pytest.approx(share, abs=0.08)
-    assert calibration_error(p, has) < 0.1 and ((p > 0.5) == has).mean() > 0.85
+    has, standing, triples = population(6000, share, 0)
+    found = counterparts(standing, triples, np.ones(6000, dtype=bool), links(triples[has][:n_links], 5), 1.0)
+    assert found.links_are_random and found.probability.mean() == pytest.approx(share, abs=0.06)
+    assert calibration_error(found.probability, has) < 0.06 and ((found.probability > 0.5) == has).mean() > 0.95
 
 
-@pytest.mark.parametrize("n_links", [50, 200, 1500])
-def test_where_all_have_one_nobody_is_doubted(n_links):
-    seen, has, right = population(20_000, 1.0, 2)
-    assert counterparts(seen, drawn(has, n_links, 3), right, 1.0).mean() > 0.9
+def test_links_of_the_best_connected_are_as_good_as_any():
+    has, standing, triples = population(6000, 0.5, 2)
+    easy = np.sort(triples[has])[-300:]
+    p = counterparts(standing, triples, np.ones(6000, dtype=bool), links(easy, 7), 1.0).probability
+    assert ((p > 0.5) == has).mean() > 0.9
+
+
+def test_where_looks_do_not_tell_random_links_do():
+    """Who has few triples has no counterpart, though a candidate looks like one."""
+    random = np.random.default_rng(3)
+    triples = np.log1p(random.integers(1, 20, 6000))
+    has = triples > np.log(4)
+    standing = stands(np.ones(6000, dtype=bool), 4)
+    linked = random.choice(triples[has], 800)
+    found = counterparts(standing, triples, np.ones(6000, dtype=bool), links(linked, 9), 1.0)
+    assert found.probability[~has].mean() < 0.35 < 0.85 < found.probability[has].mean()
+
+
+def test_links_by_which_nobody_sure_had_a_counterpart_are_not_believed():
+    has, standing, triples = population(6000, 0.6, 5)
+    hubs = np.full(3000, np.log1p(400.0))
+    found = counterparts(standing, triples, np.ones(6000, dtype=bool), links(hubs, 11), 1.0)
+    assert not found.links_are_random and ((found.probability > 0.5) == has).mean() > 0.8
 
 
 def test_there_are_no_more_counterparts_than_targets():
-    seen, has, right = population(20_000, 0.9, 4)
-    p = counterparts(seen, drawn(has, 500, 5), right, 0.4)
-    assert p.mean() == pytest.approx(0.4, abs=0.02)
+    """Where all look the same, sizes tell."""
+    same, triples, everyone = np.full(3000, 3.0), np.full(3000, 1.5), np.ones(3000, dtype=bool)
+    alike = links(np.full(200, 1.5), 13)._replace(standing=np.full(200, 3.0), hidden=np.full(200, 3.0))
+    shares = [counterparts(same, triples, everyone, alike, most).probability.mean() for most in (0.3, 1.0)]
+    assert shares[0] < 0.35 < 0.5 < shares[1]
 
 
-def test_links_given_for_easy_entities_are_not_taken_for_a_sample():
-    """All links are of entities far out in one feature: the evidence decides, not how links look."""
-    seen, has, right = population(20_000, 0.4, 6)
-    easy = has & (seen[:, 3] > np.quantile(seen[has, 3], 0.98))
-    p = counterparts(seen, easy, right, 1.0)
-    assert 0.25 < p.mean() < 0.75 and ((p > 0.5) == has).mean() > 0.75
-
-
-def test_few_links_say_nothing_and_sizes_still_do():
-    seen, has, right = population(5_000, 0.4, 7)
-    few = drawn(has, 5, 8)
-    assert (counterparts(seen, few, right, 1.0) == 1).all()
-    p = counterparts(seen, few, right, 0.4)
-    assert p.mean() == pytest.approx(0.4, abs=0.05) and ((p > 0.5) == has).mean() > 0.7
-
-
-def test_the_share_is_the_ratio_in_the_upper_tail():
-    everyone = np.concatenate([np.linspace(1, 2, 500), np.linspace(0, 0.9, 500)])
-    assert share_with_counterpart(everyone, np.linspace(1, 2, 5000)) == pytest.approx(0.5, abs=0.01)
-    assert share_with_counterpart(everyone, everyone) == 1
-
-
-def test_weighted_sources_look_like_the_links():
-    """mean(p x) = share * mean of the links, as the loss's slope says."""
-    seen, has, _ = population(5_000, 0.5, 9)
-    x = np.column_stack([np.ones(len(seen)), seen])
-    known = drawn(has, 2_000, 10)
-    p = 1 / (1 + np.exp(-x @ like_the_links(x, x[known], 0.5)))
-    np.testing.assert_allclose(p @ x / len(x), 0.5 * x[known].mean(axis=0), atol=0.01)
-
-
-def test_nobody_is_judged_by_what_was_learned_from_them():
-    """Random features: scores of the known ones are no greater than those of others."""
-    random = np.random.default_rng(11)
-    x = np.column_stack([np.ones(4_000), random.normal(size=(4_000, 6))])
-    known = random.random(4_000) < 0.02
-    scores = told_apart(x, known)
-    assert scores[known].mean() < 0.2
+def test_without_links_or_open_sources_what_is_expected_speaks():
+    none = links(np.empty(0), 0)
+    p = counterparts(np.array([20.0, -20.0]), np.array([1.5, 1.5]), np.ones(2, dtype=bool), none, 1.0).probability
+    assert p[0] > 0.9 > 0.5 > p[1]
+    assert counterparts(np.array([20.0]), np.array([1.5]), np.zeros(1, dtype=bool), none, 1.0).probability == [1.0]

@@ -53,7 +53,7 @@ def test_every_source_without_a_given_link_is_decided_once(best, example):
     pairs = mapping.pairs()
     assert pairs["target"].is_unique and not pairs["target"].isin(example.target.ids[given[:, 1]]).any()
     assert pairs["probability"].between(0, 1).all() and not frame["given"].any()
-    assert (frame["runner_up"] != frame["target"]).all() and "mappings" in repr(mapping)
+    assert (frame["runner_up"] != frame["target"]).all() and "mapped" in repr(mapping)
 
 
 @pytest.mark.parametrize("decoder", ["nearest", "csls", "sinkhorn", "one_to_one"])

@@ -115,10 +115,10 @@ def test_a_run_without_links_says_so(tiny, opened):
     aligner = MixTEA(preset="best", **SMALL_BEST).fit(
         replace(tiny, train=tiny.train[:0], valid=tiny.valid[:0], links_from="names")
     )
-    aligner.misleading_ = {"names": 0.5}
+    aligner.misleading_, aligner.misleading_links_ = {"names": 0.5}, {"names": 100}
     notes = texts(opened(make_report(aligner)), "li")
     assert "No links were given: learning began from names." in notes
-    assert "names tell nothing for about 50 % of the links" in notes
+    assert "names tell nothing for about 50 % (40 %–60 %) of the links" in notes
 
 
 def test_nothing_is_wider_than_the_window(html, opened):

@@ -291,7 +291,6 @@ HOSTILE = {
     "votes of 64 bits": (VOTES, array("source", lambda a: a.astype(np.int64))),
     "votes of different lengths": (VOTES, array("source", lambda a: a[:-1])),
     "an opinion about nobody": (OPINIONS, number("source", 0, 99)),
-    "an opinion about a linked entity": (OPINIONS, number("source", 0, 0)),
     "a negative opinion": (OPINIONS, number("target", 0, -1)),
     "an opinion twice": (OPINIONS, in_arrays(lambda a: a.update(source=a["source"] * 0 + a["source"][0]))),
     "an infinite opinion": (OPINIONS, number("score.agreement", 0, np.inf)),

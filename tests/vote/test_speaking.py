@@ -9,7 +9,7 @@ from conftest import labelled
 
 from mixtea.config import Config
 from mixtea.vote.council import voters_of
-from mixtea.vote.speaking import misleading, misleading_lines, who_speaks
+from mixtea.vote.speaking import misleading, misleading_lines, misleading_links, who_speaks
 
 
 def test_who_speaks_and_about_how_many(tiny):
@@ -27,3 +27,6 @@ def test_whose_likeness_tells_nothing(example):
     wrong.train[:, 1] = wrong.train[::-1, 1]
     assert misleading(voters_of(wrong, Config(), ("names",)))["names"] > 0.5
     assert misleading_lines({"names": 0.04}) == []
+    assert misleading_links(voters) == {"names": len(example.train)}
+    many = misleading_lines({"names": 0.5}, {"names": 5000})
+    assert many == misleading_lines({"names": 0.5}) == ["names tell nothing for about 50 % of the links"]

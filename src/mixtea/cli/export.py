@@ -93,7 +93,8 @@ def export(
     )  # fmt: skip
     asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many}
     how = {"abstain": not every, "with_given": with_given or relations is not None}
-    mapping = _mapping(answering(run, asked, device), how, asked).above(min_probability)
+    decided = _mapping(answering(run, asked, device), how, asked)
+    mapping = decided.above(min_probability)
     if relations is not None:
         found = relations_of(mapping, min_score)
         n = alike.write_relations(found, relations, _beside(about) if out is not None else about)
@@ -101,9 +102,10 @@ def export(
     if out is not None:
         mapping = mapping if with_given else mapping.predicted()
         n = mappings.write_mapping(mapping, out, about)
-        left = int(mapping.frame["target"].isna().sum())
-        rest = f"; {left:,} source entities without a counterpart" if left else ""
-        typer.echo(f"{visible(out)}: {n:,} mappings{rest}", err=True)
+        typer.echo(f"{visible(out)}: {n:,} mappings", err=True)
+        typer.echo(decided.summary(), err=True)
+        for doubt in decided.doubts():
+            typer.echo(f"warning: {doubt}", err=True)
 
 
 def _mapping(aligner: StoredRun | MixTEA, how: dict[str, bool], asked: dict[str, Any]) -> Mapping:

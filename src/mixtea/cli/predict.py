@@ -31,9 +31,10 @@ def predict(
 
     Columns: source, target, rank, score, probability (calibrated on the validation links), voters (who favours it),
     decision: mapped at the target that the source is given (at rank k + 1 if it is not among the k best), and at the
-    first candidate no counterpart, where that is likelier or its targets go to others, or given, where a validation
-    link says it; evidence: of what is mapped, what each voter adds to its score; links_from: of a run that began
-    without links, names. The runner-up of a mapping is the best other candidate.
+    first candidate no counterpart, where that is likelier, target taken, where it went to another, no evidence, where
+    nothing is known of the source, or given, where a validation link says it; evidence: of what is mapped, what each
+    voter adds to its score; links_from: of a run that began without links, names. The runner-up of a mapping is the
+    best other candidate.
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """
@@ -49,5 +50,4 @@ def predict(
         mapping = aligner.map(one_to_many=one_to_many, abstain=not every, decoder=decoder, voters=voters)
         candidates = aligner.predict(k, decoder=decoder, voters=voters)
     n = write_candidates(candidates, mapping, out)
-    mapped = f"{len(mapping.pairs()):,} of {len(mapping):,} sources without a given link mapped"
-    typer.echo(f"{visible(out)}: {n:,} candidates; {mapped}", err=True)
+    typer.echo(f"{visible(out)}: {n:,} candidates; {mapping.summary()}", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -12,13 +12,16 @@ from rich.console import Console
 
 from mixtea.cli import options
 from mixtea.cli.answering import answering
+from mixtea.cli.saying import one_line
 from mixtea.cli.tables import evidence_table, score_table
+from mixtea.compute.intervals import interval
 from mixtea.data.links import check_links, read_links
 from mixtea.data.safe.limits import applied, in_force
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.curve import write_curve
 from mixtea.measure.by_evidence import as_objects
+from mixtea.measure.sample import sample_line, sample_of
 from mixtea.runs.stored import StoredRun
 from mixtea.text import METRICS
 
@@ -43,7 +46,8 @@ def score(
 
     Then precision, recall and F1 of the one-to-one mapping, which `mixtea export` writes unless told otherwise. Where
     names or the like speak beside structure: Hit@1 by all voters, by structure alone and by each of them alone, over
-    links whose names are equal and over the others.
+    links whose names are equal and over the others. Last, whether the sources of the links look like a random sample of
+    all sources without a given link: if not, the scores need not hold for these.
 
     Examples:
 
@@ -70,19 +74,25 @@ def score(
         aligner.config = aligner.config.replace(**{name: value for name, value in own.items() if value})
         found, table = aligner.score(scored), aligner.score_by_evidence(scored)
     found = found | aligner.score_mapping(scored, complete=complete)
+    behind = aligner.answers_.behind(found, scored, complete=complete)
     if curve is not None:
         write_curve(aligner.threshold_curve(scored, complete=complete), curve, task.links_from)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:
         typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)
+    sample = sample_of(task, scored)
     if as_json:
-        more = {"links": len(scored), "trained_on": learned, "links_from": task.links_from}
+        more: dict[str, Any] = {"links": len(scored), "trained_on": learned, "links_from": task.links_from}
+        more |= {"sample": sample}
+        more |= {"interval": {name: interval(found[name], n) for name, n in behind.items()}}
         typer.echo(json.dumps(found | more | {"by_evidence": as_objects(table)}, indent=1))
         return
     console = Console()
-    console.print(score_table(found, len(scored), title, aligner.config, aligner.answers_))
+    console.print(score_table(found, behind, title, aligner.config, aligner.answers_))
     if len(table):
         console.print(evidence_table(table))
+    if line := sample_line(sample):
+        typer.echo(one_line(line))
 
 
 def _read(links: Path, task: Task, limit: options.Words) -> np.ndarray:

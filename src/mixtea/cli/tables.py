@@ -10,6 +10,7 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
+from mixtea.compute.intervals import ENOUGH, beside
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
@@ -32,21 +33,26 @@ def approximate_label(config: Config) -> str:
     return ", ".join(assignments(config.approximations()))
 
 
-def score_table(scores: Mapping[str, float], n_links: int, title: str, config: Config, answers: Answers) -> Table:
-    """The scores of a run that has concluded `answers`; the title names those of its voters who spoke."""
+def score_table(
+    scores: Mapping[str, float], behind: Mapping[str, int], title: str, config: Config, answers: Answers
+) -> Table:
+    """The scores of a run that has concluded `answers`; the title names those of its voters who spoke.
+
+    `behind` says how many links or mappings a share rests on: an interval stands beside it if they are few.
+    """
     unlinked = "" if config.only_student_decodes else "unlinked "
     pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
     decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
-    caption = f"{title} ({n_links:,} links, ranked among {pool}, ties in expectation; {decoder})"
-    said = "; ".join([*_trust(scores), *([] if answers.task.links_from == "given" else [FROM_NAMES])])
+    caption = f"{title} ({behind['hits@1']:,} links, ranked among {pool}, ties in expectation; {decoder})"
+    said = "; ".join([*_trust(scores, behind), *([] if answers.task.links_from == "given" else [FROM_NAMES])])
     table = Table(title=text(caption), title_justify="left", caption=said or None, caption_justify="left")
     table.add_column("direction")
     for name in METRICS.values():
         table.add_column(name, justify="right")
     for label, prefix in (("source to target", ""), ("target to source", "backward_")):
-        table.add_row(label, *(f"{scores[prefix + metric]:.3f}" for metric in METRICS))
+        table.add_row(label, *(_share(scores, behind, prefix + metric) for metric in METRICS))
     return table
 
 
@@ -62,17 +68,26 @@ def evidence_table(found: pd.DataFrame) -> Table:
     return table
 
 
-def _trust(scores: Mapping[str, float]) -> list[str]:
+def _share(scores: Mapping[str, float], behind: Mapping[str, int], name: str) -> str:
+    """A score, and between what it may truly lie where that is not sure."""
+    return f"{scores[name]:.3f}{beside(scores[name], behind.get(name))}"
+
+
+def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
     """What can be said of the probabilities and of the mapping, in words."""
     said = []
     if "calibration_error" in scores:
         said.append(f"probabilities: expected calibration error {scores['calibration_error']:.3f}")
     if "accepted@95_precision" in scores:
         share, precision = scores["accepted@95"], scores["accepted@95_precision"]
-        said.append(f"{share:.0%} of these mappings could be accepted unseen at 95 % precision ({precision:.1%} found)")
+        few = beside(precision, behind.get("accepted@95_precision"), "{:.1%}").replace(" (", ", ").replace(")", "")
+        found = f"{precision:.1%} found{few}"
+        said.append(f"{share:.0%} of these mappings could be accepted unseen at 95 % precision ({found})")
     if "f1" in scores:
-        found = (f"{name.replace('f1', 'F1')} {scores[name]:.3f}" for name in ("precision", "recall", "f1"))
-        said.append(f"mapping among all targets: {', '.join(found)}")
+        three = (f"{n.replace('f1', 'F1')} {_share(scores, behind, n)}" for n in ("precision", "recall", "f1"))
+        said.append(f"mapping among all targets: {', '.join(three)}")
+    if any(n < ENOUGH for n in behind.values()):
+        said.append("in brackets: where the true share lies with 95 % confidence")
     return said
 
 

@@ -46,7 +46,8 @@ class Shown(Watch):
         self.console.show_cursor(True)
 
     def scored(self, aligner: MixTEA) -> None:
-        console, n_links = Console(), len(aligner.task_.test)
-        console.print(score_table(aligner.metrics_, n_links, "Test links", aligner.config, aligner.answers_))
+        console, found = Console(), aligner.metrics_
+        behind = aligner.answers_.behind(found, aligner.task_.test)
+        console.print(score_table(found, behind, "Test links", aligner.config, aligner.answers_))
         if len(aligner.by_evidence_):
             console.print(evidence_table(aligner.by_evidence_))

@@ -39,6 +39,12 @@ def linked_by_name(source: Graph, target: Graph, links: np.ndarray) -> np.ndarra
     return np.isin(np.arange(len(links)), named["link"].to_numpy())
 
 
+def named_alike(source: Graph, target: Graph) -> np.ndarray:
+    """bool [n]: the source entities with a name that somebody on the other side has too, in `plain` writing."""
+    ours, theirs = (_plain_names(*entity_names(graph)) for graph in (source, target))
+    return np.isin(np.arange(source.n_entities), ours.loc[ours["name"].isin(theirs["name"]), "entity"].to_numpy())
+
+
 def _plain_names(entity: np.ndarray, names: TextColumn) -> pd.DataFrame:
     """Each entity with each of its names in plain writing, once."""
     writing = np.array([plain(text) for text in names.texts()], dtype=object)[names.codes]

@@ -16,7 +16,6 @@ from mixtea.data.task import SPLITS, Task
 from mixtea.errors import shorten
 
 FEW_LINKS = 100
-NEEDED_FOR_DOUBT = 30  # validation links, below which every source is taken to have a counterpart
 TOP_RELATIONS, TOP_LANGUAGES = 5, 20
 
 
@@ -136,5 +135,3 @@ def _link_doubts(task: Task) -> Iterator[str]:
         yield "no validation links: training runs to max_epochs and all voters weigh the same"
     elif len(task.valid) < FEW_LINKS:
         yield f"only {len(task.valid)} valid links: their scores are rough"
-    if len(task.valid) < NEEDED_FOR_DOUBT:
-        yield f"fewer than {NEEDED_FOR_DOUBT} valid links: entities without a counterpart are not recognised"

@@ -14,7 +14,7 @@ from mixtea.export.identifiers import only_pairs
 from mixtea.export.quoting import tsv_text
 from mixtea.export.refusal import HALF, INSTEAD, half_character, holds, refuse
 from mixtea.match.candidates import Candidates
-from mixtea.match.mapping import Mapping
+from mixtea.match.mapping import GIVEN, MAPPED, Mapping
 from mixtea.runs.atomic import atomic_file
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
@@ -25,9 +25,9 @@ def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> in
     """All ranked candidates with a header: source, target, rank, score, probability, voters, decision, evidence.
 
     The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
-    not among the k best; else at the first candidate "no counterpart", or "given" where a link was. The evidence is
-    that of what is mapped. A run without given links has a column `links_from` more. Returns how many candidates there
-    are.
+    not among the k best; else at the first candidate why there is none ("no counterpart", "target taken", "no
+    evidence"), or "given" where a link was. The evidence is that of what is mapped. A run without given links has a
+    column `links_from` more. Returns how many candidates there are.
     """
     frame = marked(_decided(candidates.to_frame(), mapping), mapping.links_from)
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
@@ -57,9 +57,11 @@ def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
     evidence = pairs.set_index(ends)["evidence"]
     mapped = pd.MultiIndex.from_frame(frame[ends]).isin(evidence.index)
     first = (frame["rank"] == 1).to_numpy()
-    alone = first & frame["source"].isin(mapping.frame.loc[mapping.frame["target"].isna(), "source"]).to_numpy()
+    unmapped = mapping.frame[mapping.frame["target"].isna()].set_index("source")["decision"]
+    alone = first & frame["source"].isin(unmapped.index).to_numpy()
     given = first & ~frame["source"].isin(mapping.frame["source"]).to_numpy()
-    decision = np.select([mapped, alone, given], ["mapped", "no counterpart", "given"], "")
+    why = frame["source"].map(unmapped).to_numpy(dtype=object)
+    decision = np.select([mapped, alone, given], [MAPPED, why, GIVEN], "")
     said = evidence.reindex(pd.MultiIndex.from_frame(frame[ends]), fill_value="").to_numpy()
     return frame.assign(decision=decision, evidence=said)
 

@@ -5,8 +5,10 @@ Computed once at the end of a training and stored in its run folder; everything 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,14 +17,14 @@ from mixtea.config import VECTORS
 from mixtea.data.task import Task
 from mixtea.match.candidates import Candidates
 from mixtea.match.contributions import evidence_texts
-from mixtea.match.mapping import COLUMNS, Mapping
-from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+from mixtea.match.mapping import ALONE, COLUMNS, GIVEN, MAPPED, TAKEN, UNKNOWN, Mapping
+from mixtea.measure.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.trace import voter_texts
 from mixtea.vote.vectors import OPINION
 
 STORED = 20  # candidates of a source
-DECISIONS = ("", "mapped", "no counterpart", "given")
+DECISIONS = ("", MAPPED, ALONE, GIVEN, TAKEN, UNKNOWN)  # a run folder has their places
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class Ranked:
 
     `likelihood` is how often such a candidate is right if there is a counterpart, `counterpart` [p] how likely there is
     one. `named` [p, k, v] says which voters favour it, `chosen` where no other source has a greater belief in the
-    target, `silent` where nobody has an opinion.
+    target, `silent` where nobody has an opinion. `links_are_random`: whether training links look like a random choice.
     """
 
     target: np.ndarray
@@ -42,6 +44,7 @@ class Ranked:
     silent: np.ndarray
     likelihood: np.ndarray
     counterpart: np.ndarray
+    links_are_random: bool = True
 
     def probability(self, k: int) -> np.ndarray:
         """[p, k], of the first k: right if there is a counterpart; further ones share what the first one leaves."""
@@ -51,6 +54,33 @@ class Ranked:
         return found
 
 
+class Left(NamedTuple):
+    """[p] for sources whose targets went to others: one that nobody has, else -1; and how often such is right."""
+
+    target: np.ndarray
+    likelihood: np.ndarray
+
+    def put_first(self, found: Ranked) -> Ranked:
+        """The candidates with these in front, of which nobody thinks anything; what was first is the runner-up."""
+        rows = np.flatnonzero(self.target >= 0)
+        follows = np.where(found.target[rows, 0] == self.target[rows], found.target.shape[1] - 1, 0)
+
+        def changed(values: np.ndarray, first: np.ndarray | float = 0) -> np.ndarray:
+            new = values.copy()
+            new[rows, -1], new[rows, 0] = values[rows, follows], first
+            return new
+
+        target, likelihood = (
+            changed(values, new[rows])
+            for values, new in ((found.target, self.target), (found.likelihood, self.likelihood))
+        )
+        score, belief, named, chosen, silent = map(
+            changed, (found.score, found.belief, found.named, found.chosen, found.silent)
+        )
+        ranked = Ranked(target, score, belief, named, chosen, silent, likelihood, found.counterpart)
+        return replace(ranked, links_are_random=found.links_are_random)
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The k best targets of each source in `free` (those without a training link), and the decision about it.
@@ -58,7 +88,8 @@ class Answers:
     `ranked` are the candidates by the run's decoder. `decided` holds the two best of each where validation links are
     given and each target is given once, `is_free` [p] whether the first of them is not another one's. `scores` are each
     opinion's of the ranked candidates, NaN where it has none; `parts` [p, 2] what it adds, in units of the temperature,
-    to the score of the target that is decided on, and of the first candidate.
+    to the score of the target that is decided on, and of the first candidate. `left` is what the others get where every
+    source is to be mapped; None of a run that did not keep it.
     """
 
     task: Task
@@ -69,6 +100,7 @@ class Answers:
     decided: Ranked
     is_free: np.ndarray
     parts: dict[str, np.ndarray] = field(default_factory=dict)
+    left: Left | None = None
 
     @property
     def spoke(self) -> tuple[str, ...]:
@@ -86,7 +118,7 @@ class Answers:
         parts = {name: part[:, 0] for name, part in self.parts.items()}
         return decided_mapping(
             self.task, self.voter_names, self.free, self.decided, self.is_free, parts, abstain=abstain,
-            with_given=with_given,
+            with_given=with_given, left=self.left,
         )  # fmt: skip
 
     def evidence(self) -> np.ndarray:
@@ -96,19 +128,27 @@ class Answers:
     @cached_property
     def decisions(self) -> np.ndarray:
         """uint8 [p, k], places in DECISIONS: at the target that the source is given, else at the first candidate."""
-        lost, doubted, given = _verdicts(self.task, self.free, self.decided, self.is_free, abstain=True)
+        verdict = _verdicts(self.task, self.free, self.decided, self.is_free, abstain=True)
         found: np.ndarray = np.zeros(self.ranked.target.shape, dtype=np.uint8)
-        mapped = ~(lost | doubted | given)
-        found[(self.ranked.target == self.decided.target[:, :1]) & mapped[:, None]] = DECISIONS.index("mapped")
+        mapped = verdict == DECISIONS.index(MAPPED)
+        found[(self.ranked.target == self.decided.target[:, :1]) & mapped[:, None]] = DECISIONS.index(MAPPED)
         if found.shape[1]:
-            found[lost | doubted, 0] = DECISIONS.index("no counterpart")
-            found[given, 0] = DECISIONS.index("given")
+            found[~mapped, 0] = verdict[~mapped]
         return found
 
     def mapping_scores(self, links: np.ndarray, *, complete: bool = False, abstain: bool = True) -> dict[str, float]:
         """Precision, recall and F1 of the mapping on links [p, 2]; with `complete` nothing else has a counterpart."""
         pairs, truth = self.mapping(abstain=abstain).pairs(), linked_ids(self.task, links)
         return mapping_scores(pairs, truth, complete=complete)
+
+    def behind(self, scores: Table[str, float], links: np.ndarray, *, complete: bool = False) -> dict[str, int]:
+        """How many links or mappings stand behind those of the scores of links [p, 2] that are shares."""
+        truth, asked = linked_ids(self.task, links), int(np.isin(self.free, links[:, 0]).sum())
+        judged = judged_of(self.mapping().pairs(), truth, complete=complete)
+        found = dict.fromkeys(("hits@1", "backward_hits@1"), len(links))
+        found |= {"precision": len(judged), "recall": len(truth)}
+        found |= {"accepted@95_precision": round(scores.get("accepted@95", 0.0) * asked)}
+        return {name: n for name, n in found.items() if name in scores}
 
     def threshold_curve(self, links: np.ndarray, *, complete: bool = False) -> pd.DataFrame:
         """The scores of the mapping by the least probability that is asked for, instead of what was decided."""
@@ -122,16 +162,15 @@ class Answers:
         return KnownPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
 
 
-def _verdicts(
-    task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """bool [p]: sources whose target nobody has an opinion on or is another's; that rather have none; with a link."""
+def _verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool) -> np.ndarray:
+    """uint8 [p], places in DECISIONS: what becomes of each source; the first reason that holds."""
     best, given = found.probability(found.target.shape[1])[:, 0], np.isin(free, task.valid[:, 0])
-    lost = found.silent[:, 0] | ~is_free
-    if not abstain:
-        return lost, np.zeros(len(best), dtype=bool), given
-    least = half_of_best_f1(best[~lost & ~given], float(found.counterpart[~given].sum()))
-    return lost, (1 - found.counterpart > best) & (best < least), given
+    silent = found.silent[:, 0]
+    least = half_of_best_f1(best[is_free & ~silent & ~given], float(found.counterpart[~given].sum()))
+    doubted = (1 - found.counterpart > best) & (best < least) & abstain
+    reasons = {GIVEN: given, UNKNOWN: silent, ALONE: doubted, TAKEN: ~is_free}
+    places = [np.uint8(DECISIONS.index(reason)) for reason in reasons]
+    return np.select(list(reasons.values()), places, np.uint8(DECISIONS.index(MAPPED)))
 
 
 def half_of_best_f1(probability: np.ndarray, n_matched: float) -> float:
@@ -148,12 +187,19 @@ def half_of_best_f1(probability: np.ndarray, n_matched: float) -> float:
 
 def decided_mapping(
     task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray,
-    parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool,
+    parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool, left: Left | None = None,
 ) -> Mapping:  # fmt: skip
-    """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`."""
-    lost, doubted, given = _verdicts(task, free, found, is_free, abstain=abstain)
+    """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`.
+
+    If not, those whose targets went to others get what is `left`.
+    """
+    if left is not None and not abstain:
+        is_left = left.target >= 0
+        found, is_free = left.put_first(found), is_free | is_left
+        parts = {name: np.where(is_left, np.nan, part) for name, part in parts.items()}
+    decision = np.array(DECISIONS, dtype=object)[_verdicts(task, free, found, is_free, abstain=abstain)]
     probability, has_second = found.probability(found.target.shape[1]), found.target.shape[1] > 1
-    none, best = lost | doubted, probability[:, 0]
+    none, best = ~np.isin(decision, [MAPPED, GIVEN]), probability[:, 0]
     first = task.target.ids[found.target[:, 0]].astype(object)
     voters, evidence = voter_texts(found.named[:, 0], names), evidence_texts(parts, len(free))
     first[none], voters[none], evidence[none] = None, "", ""
@@ -162,20 +208,25 @@ def decided_mapping(
             "source": task.source.ids[free],
             "target": pd.Series(first, dtype=object),
             "probability": np.select(
-                [found.silent[:, 0], lost, doubted], [np.nan, 1 - best, 1 - found.counterpart], best
+                [decision == UNKNOWN, decision == ALONE, decision == TAKEN],
+                [np.nan, 1 - found.counterpart, 1 - best],
+                best,
             ),
             "runner_up": task.target.ids[found.target[:, 1]] if has_second else None,
             "runner_up_probability": probability[:, 1] if has_second else 0.0,
             "voters": voters,
             "given": False,
             "evidence": evidence,
+            "decision": decision,
         },
         columns=list(COLUMNS),
     )
-    frame = frame[~given]
+    asked = decision != GIVEN
+    frame, expected = frame[asked], float(found.counterpart[asked].sum()) if abstain else None
     if with_given:
         frame = pd.concat([given_links(task), frame])
-    return Mapping(task.source, task.target, frame.reset_index(drop=True), task.links_from)
+    whole = frame.reset_index(drop=True)
+    return Mapping(task.source, task.target, whole, task.links_from, expected, found.links_are_random)
 
 
 def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
@@ -190,4 +241,4 @@ def given_links(task: Task) -> pd.DataFrame:
     links = np.concatenate([task.train, task.valid])
     names = {"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]}
     others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
-    return pd.DataFrame(names).assign(**others, evidence="").astype({"runner_up": object})
+    return pd.DataFrame(names).assign(**others, evidence="", decision=GIVEN).astype({"runner_up": object})

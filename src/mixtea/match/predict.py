@@ -14,13 +14,14 @@ from mixtea.compute.nearest import nearest
 from mixtea.compute.pairs import Pairs, pairs_of_keys, places
 from mixtea.config import Config
 from mixtea.data.task import Task
-from mixtea.match.answers import STORED, Answers, Ranked, decided_mapping
+from mixtea.match.answers import STORED, Answers, Left, Ranked, decided_mapping
 from mixtea.match.calibration import Calibration, trust
 from mixtea.match.candidates import Candidates
 from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
 from mixtea.match.examples import LIMIT, Examples, Judged, features, hidden_standing, joined, rehearsed
+from mixtea.match.left_over import nearest_left
 from mixtea.match.mapping import Mapping
 from mixtea.match.ranked_links import RankedLinks
 from mixtea.measure.metrics import both_directions
@@ -69,12 +70,13 @@ class Predictor:
     def answers(self) -> Answers:
         """What a run keeps: the best candidates by its decoder, and a mapping that gives each target once."""
         found = self._ranked(min(STORED, self.task.target.n_entities))
-        decided, is_free = self.giving_each_once()._decided(once=True)
+        decided, is_free = (deciding := self.giving_each_once())._decided(once=True)
+        left = deciding._left(decided, is_free)
         held = self.decoded.opinions.scores
         scores = {name: self._looked_up(found.target, s, np.nan).cpu().numpy() for name, s in held.items()}
         names, first = self.config.deciding_voters, torch.from_numpy(decided.target[:, :1]).to(found.target.device)
         parts = self._parts(torch.cat([first, found.target[:, :1]], dim=1))
-        return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free, parts)
+        return Answers(self.task, names, self.free, self._complete(found), scores, decided, is_free, parts, left)
 
     def candidates(self, k: int) -> Candidates:
         """The k best of all targets for every source without a training link."""
@@ -87,8 +89,9 @@ class Predictor:
         found, is_free = self._decided(once)
         names, first = self.config.deciding_voters, torch.from_numpy(found.target[:, :1]).to(self.rows.device)
         parts = {name: part[:, 0] for name, part in self._parts(first).items()}
+        left = self._left(found, is_free) if once and not abstain else None
         return decided_mapping(
-            self.task, names, self.free, found, is_free, parts, abstain=abstain, with_given=with_given
+            self.task, names, self.free, found, is_free, parts, abstain=abstain, with_given=with_given, left=left
         )
 
     def _parts(self, target: Tensor) -> dict[str, np.ndarray]:
@@ -134,6 +137,23 @@ class Predictor:
             repeated[first] = False
             is_free[order[repeated]] = False
         return complete, is_free
+
+    def _left(self, found: Ranked, is_free: np.ndarray) -> Left:
+        """What the sources get whose targets went to others, where every one is to be mapped: the nearest left over.
+
+        Entities without triples get and are nothing: the student knows nothing of them.
+        """
+        task, n = self.task, self.task.source.n_entities
+        asked = ~np.isin(self.free, task.valid[:, 0]) & ~found.silent[:, 0]
+        lost = np.flatnonzero(asked & ~is_free & ~task.source.isolated()[self.free])
+        given = np.concatenate([task.train[:, 1], task.valid[:, 1], found.target[asked & is_free, 0]])
+        others = np.setdiff1d(np.flatnonzero(~task.target.isolated()), given)
+        vectors, rejected = (self.vectors[:n], self.vectors[n:]), set(map(tuple, task.rejected.tolist()))
+        target = np.full(len(self.free), -1, dtype=np.int64)
+        target[lost] = nearest_left(vectors, self.free[lost], others, rejected, self.config)
+        first = torch.from_numpy(np.where(target >= 0, target, found.target[:, 0]))[:, None].to(self.rows.device)
+        belief, named = (self._looked_up(first, of) for of in (self.decoded.opinions.belief, self.decoded.named))
+        return Left(target, self._complete(Found(first, belief.double(), belief, named)).likelihood[:, 0])
 
     def _choices(self, once: bool) -> tuple[Found, np.ndarray]:
         """The two best of each source where validation links are given, so that their ends are taken if `once`.
@@ -278,9 +298,10 @@ class Predictor:
         target = found.target.cpu().numpy()
         if decoded.alone:
             likelihood, counterpart = self._likelihoods_without_links(belief, silent_)
+            are_random = True
         else:
-            likelihood, counterpart = self._likelihoods(found.target, silent_, bounded=bounded)
-        return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart)
+            likelihood, counterpart, are_random = self._likelihoods(found.target, silent_, bounded=bounded)
+        return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart, are_random)
 
     def _silent(self, target: Tensor) -> Tensor:
         """bool [p, k]: nothing speaks for the pair: it was rejected, or an end has no triples and no voter knows it."""
@@ -288,8 +309,11 @@ class Predictor:
         unknown = (alone[0][self.rows][:, None] | alone[1][target]) & ~self._considered(target)[1]
         return unknown | self._rejected(target)
 
-    def _likelihoods(self, target: Tensor, silent: np.ndarray, *, bounded: bool) -> tuple[np.ndarray, np.ndarray]:
-        """([p, k], [p]): how often such candidates of links are right, and how likely a counterpart is."""
+    def _likelihoods(self, target: Tensor, silent: np.ndarray, *, bounded: bool) -> tuple[np.ndarray, np.ndarray, bool]:
+        """([p, k], [p], ...): how often such candidates of links are right, how likely a counterpart is, and whether
+
+        links look like a random choice of the entities that have one.
+        """
         task, free, speaks = self.task, self.free, ~silent[:, 0]
         seen, linked = self._seen(target), np.isin(free, task.valid[:, 0])
         known = linked & speaks
@@ -304,7 +328,7 @@ class Predictor:
         standing, triples = self._judged.best_standing()[free], np.log1p(task.source.triple_counts()[free])
         found = counterparts(standing, triples, is_open, examples, at_most)
         counterpart[speaks] = found.probability[speaks]
-        return likelihood, counterpart
+        return likelihood, counterpart, found.links_are_random
 
     def _seen(self, target: Tensor) -> np.ndarray:
         """[p, k, 8]: what is seen of candidates, without the student unless nobody else decides."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from mixtea.compute.intervals import wilson
 from mixtea.data.graph import Graph
 from mixtea.errors import ConfigError
 from mixtea.match.mapping import Mapping
@@ -126,7 +127,4 @@ def lower_bound(met: np.ndarray, could: np.ndarray) -> np.ndarray:
     >>> lower_bound(np.array([1.0, 10.0, 5.0]), np.array([1.0, 10.0, 10.0])).round(2).tolist()
     [0.27, 0.79, 0.27]
     """
-    could = np.maximum(could, np.maximum(met, 1e-9))
-    share, half = met / could, Z * Z / (2 * could)
-    spread = Z * np.sqrt(share * (1 - share) / could + half / (2 * could))
-    return np.clip((share + half - spread) / (1 + 2 * half), 0, 1)
+    return wilson(met, np.maximum(could, np.maximum(met, 1e-9)), Z)[0]

@@ -12,9 +12,14 @@ def mapping_scores(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool
     With `complete` the links are all there are: a mapping of any other source is wrong. Without, only sources with a
     link are judged.
     """
-    judged = mapping if complete else mapping[mapping["source"].isin(links["source"])]
+    judged = judged_of(mapping, links, complete=complete)
     n_right = int(_right(judged, links).sum())
     return _scores(n_right, len(judged), len(links))
+
+
+def judged_of(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool) -> pd.DataFrame:
+    """The rows of a mapping that the links say something of."""
+    return mapping if complete else mapping[mapping["source"].isin(links["source"])]
 
 
 def threshold_curve(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool) -> pd.DataFrame:
@@ -22,7 +27,7 @@ def threshold_curve(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: boo
 
     `mapping` has a column probability too. Columns: threshold, mapped, precision, recall, f1.
     """
-    judged = mapping if complete else mapping[mapping["source"].isin(links["source"])]
+    judged = judged_of(mapping, links, complete=complete)
     judged = judged.sort_values("probability", ascending=False, kind="stable")
     right = np.cumsum(_right(judged, links))
     probability = judged["probability"].to_numpy()

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from mixtea.aligner import MixTEA, versions
 from mixtea.compute.device import describe_device
+from mixtea.compute.intervals import beside
 from mixtea.config import Config
 from mixtea.data.summary import doubts
 from mixtea.data.task import SPLITS
@@ -28,7 +29,7 @@ from mixtea.vote.speaking import misleading_lines
 def make_report(aligner: MixTEA) -> str:
     """The page of a fitted aligner as HTML. The same aligner gives the same page."""
     history, task = aligner.history_, aligner.task_
-    candidates = aligner.predict(k=2)
+    candidates, mapping = aligner.predict(k=2), aligner.map()
     split, links = findings.truth_of(task)
     rows, right = findings.check(candidates, links)
     unlinked = [] if task.links_from == "given" else [f"{FROM_NAMES}."]
@@ -39,7 +40,14 @@ def make_report(aligner: MixTEA) -> str:
         "versions": versions(),
         "graphs": findings.graph_counts(task),
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
-        "notes": [*unlinked, *task.warnings, *doubts(task), *misleading_lines(aligner.misleading_)],
+        "notes": [
+            *unlinked,
+            *task.warnings,
+            *doubts(task),
+            *misleading_lines(aligner.misleading_, aligner.misleading_links_),
+            *mapping.doubts(),
+        ],
+        "decided": mapping.summary(),
         "settings": findings.changed_settings(aligner.config, aligner.preset),
         "metrics": METRICS,
         "scores": _scores(aligner, history),
@@ -56,6 +64,7 @@ def make_report(aligner: MixTEA) -> str:
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = findings.shown
+    environment.globals["beside"] = beside
     return environment.from_string(_text("report.html.j2")).render(page, style=Markup(_text("report.css")))
 
 
@@ -67,7 +76,9 @@ def _text(name: str) -> str:
 def _scores(aligner: MixTEA, history: pd.DataFrame) -> list[dict[str, Any]]:
     validated = findings.last_validation(history)
     scored = "test" if len(aligner.task_.test) else "scored"
-    return [*findings.score_rows(aligner.metrics_, scored), *findings.score_rows(validated, "validation", "valid_")]
+    n_test, n_valid = len(aligner.task_.test), len(aligner.task_.valid)
+    rows = findings.score_rows(aligner.metrics_, scored, n_links=n_test)
+    return [*rows, *findings.score_rows(validated, "validation", "valid_", n_links=n_valid)]
 
 
 def _ranked(config: Config, answers: Answers) -> str:
@@ -82,7 +93,8 @@ def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[
     """What `score` says of the probabilities, how many mappings were checked, and the share that is right."""
     if not len(rows):
         return {}
-    return {"n": len(rows), "right": float(right.mean())} | dict(trust(candidates.probability[rows, 0], right))
+    found = {"n": len(rows), "right": float(right.mean())} | dict(trust(candidates.probability[rows, 0], right))
+    return found | {"accepted": round(found["accepted@95"] * len(rows))}
 
 
 def _examples(aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[str, Any]:

@@ -72,10 +72,11 @@ def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:
     ]
 
 
-def score_rows(scores: Mapping[str, float], links: str, prefix: str = "") -> list[dict[str, Any]]:
+def score_rows(scores: Mapping[str, float], links: str, prefix: str = "", *, n_links: int = 0) -> list[dict[str, Any]]:
     """A row a direction with the metrics that are there, None for others; no row where there is none at all."""
     rows = [
-        {"links": links, "direction": words} | {name: scores.get(prefix + back + name) for name in METRICS}
+        {"links": links, "direction": words, "n": n_links}
+        | {name: scores.get(prefix + back + name) for name in METRICS}
         for back, words in DIRECTIONS.items()
     ]
     return [row for row in rows if any(row[name] is not None for name in METRICS)]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mixtea.config import Config
 from mixtea.data.checks import check_finite, check_lengths, check_within
 from mixtea.data.task import Task
-from mixtea.match.answers import DECISIONS, STORED, Answers, Ranked
+from mixtea.match.answers import DECISIONS, STORED, Answers, Left, Ranked
 from mixtea.runs.untrusted import Form
 
 Arrays = Mapping[str, np.ndarray]
 PREFIX = "score."  # of an opinion's scores
 PART = "part."  # of what an opinion adds to the score of what is decided on, and of the first candidate
+LEFT = {"left", "likelihood_of_left"}  # what is given where every source is to be mapped
 LARGEST = 1e10  # of a score: what nobody considered has a very low one
 
 
@@ -50,6 +52,8 @@ def mapping_arrays(answers: Answers) -> dict[str, np.ndarray]:
         **{name: bits.reshape(p, found.target.shape[1], bits.shape[1]) for name, bits in _bits(found).items()},
         **{f"{PART}{name}": values for name, values in answers.parts.items()},
     }
+    if answers.left is not None:
+        columns |= {"left": answers.left.target.astype(np.int32), "likelihood_of_left": answers.left.likelihood}
     return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 
 
@@ -78,7 +82,7 @@ def _of_opinions(names: Sequence[str], prefix: str) -> list[str]:
 
 
 def mapping_forms(names: Sequence[str], real: str, n_voters: int, task: Task) -> dict[str, Form]:
-    """The arrays of mapping.safetensors, with the opinions that it names."""
+    """The arrays of mapping.safetensors, with the opinions that it names, and with what is left, if it says that."""
     k = min(2, task.target.n_entities)
     forms: dict[str, Form] = {
         "source": ("I32", (None,)),
@@ -88,6 +92,8 @@ def mapping_forms(names: Sequence[str], real: str, n_voters: int, task: Task) ->
     forms |= dict.fromkeys(("counterpart", "counterpart_of_candidates"), ("F64", (None,)))
     forms |= {"is_free": ("U8", (None,)), "belief": (real, (None, k))}
     forms |= dict.fromkeys(_of_opinions(names, PART), (real, (None, 2)))
+    if LEFT & {*names}:
+        forms |= {"left": ("I32", (None,)), "likelihood_of_left": ("F64", (None,))}
     return forms | {"voters": ("U8", (None, k, -(-n_voters // 8))), "flags": ("U8", (None, k, 1))}
 
 
@@ -100,7 +106,9 @@ def check_numbers(arrays: Arrays, task: Task) -> None:
             check_finite(name, values, LARGEST, or_nan=name.startswith((PREFIX, PART)))
 
 
-def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Config) -> Answers:
+def check_answers(
+    candidates: Arrays, mapping: Arrays, task: Task, config: Config, *, links_are_random: bool = True
+) -> Answers:
     """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
     free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
     p, k = len(free), min(STORED, task.target.n_entities)
@@ -110,11 +118,13 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
     if not np.array_equal(candidates["rank"], ranks):
         raise ValueError("the candidates are not ranked from 1 on")
     check_within(candidates["decision"], len(DECISIONS), "a decision")
+    if "left" in mapping:
+        check_within(mapping["left"] + 1, task.target.n_entities + 1, "a target that is left")
     for arrays, names in (
         (candidates, ("likelihood", "probability")),
-        (mapping, ("likelihood", "counterpart", "counterpart_of_candidates")),
+        (mapping, ("likelihood", "counterpart", "counterpart_of_candidates", "likelihood_of_left")),
     ):
-        if any((arrays[name] < 0).any() or (arrays[name] > 1).any() for name in names):
+        if any((arrays[name] < 0).any() or (arrays[name] > 1).any() for name in names if name in arrays):
             raise ValueError("a probability is not between 0 and 1")
     counterpart = mapping["counterpart_of_candidates"]
     shape, voters = (p, k), config.deciding_voters
@@ -122,9 +132,11 @@ def check_answers(candidates: Arrays, mapping: Arrays, task: Task, config: Confi
     decided = _ranked(
         mapping, mapping["target"].shape, len(voters), mapping["belief"].astype(float), mapping["counterpart"]
     )
+    decided = replace(decided, links_are_random=links_are_random)
+    left = Left(mapping["left"].astype(np.int64), mapping["likelihood_of_left"]) if mapping.keys() >= LEFT else None
     scores = {n.removeprefix(PREFIX): v.reshape(shape) for n, v in candidates.items() if n.startswith(PREFIX)}
     parts = {n.removeprefix(PART): values for n, values in mapping.items() if n.startswith(PART)}
-    return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts)
+    return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts, left)
 
 
 def _ranked(

@@ -56,6 +56,8 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "approximations": (False, lambda value: isinstance(value, dict)),
     "learning_rate_lowered": (False, lambda value: is_numbers(value)),
     "misleading": (False, lambda value: are_weights(value) and all(share <= 1 for share in value.values())),
+    "misleading_links": (False, lambda value: are_weights(value)),
+    "links_are_random": (False, lambda value: type(value) is bool),
     "versions": (False, is_words),
 }
 

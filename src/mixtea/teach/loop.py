@@ -34,7 +34,7 @@ from mixtea.teach.warm_start import take_over
 from mixtea.vote.council import Council, OnRound, know_all, voters_of
 from mixtea.vote.open_entities import open_entities
 from mixtea.vote.rehearsal import rehearsed
-from mixtea.vote.speaking import misleading
+from mixtea.vote.speaking import misleading, misleading_links
 from mixtea.vote.trace import Trace
 from mixtea.vote.votes import Votes
 
@@ -125,7 +125,9 @@ class Trainer:
         if self.settles:
             self._judge_last(trained)
         trained.seconds, trained.lowered = self.seconds(), self.lowered
-        trained.misleading = misleading(self.council.voters) if self.settles else {}
+        if self.settles:
+            voters = self.council.voters
+            trained.misleading, trained.misleading_links = misleading(voters), misleading_links(voters)
         return trained
 
     def epoch(self, number: int) -> Record:

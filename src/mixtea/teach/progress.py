@@ -28,7 +28,7 @@ class Trained:
     `rehearsed` what it would think of the training links if it did not know them. `seconds` counts those of all
     sittings, where the training was stopped and resumed. `lowered` says how much lower the learning rate was than the
     settings say, and since when; it is empty if all went well. `misleading` is, by voter, the share of the links for
-    which what it compares tells nothing.
+    which what it compares tells nothing, `misleading_links` how many links that was found by.
     """
 
     student: Encoder
@@ -43,6 +43,7 @@ class Trained:
     lowered: Record = field(default_factory=dict)
     lost: ProcessLostError | None = None
     misleading: dict[str, float] = field(default_factory=dict)
+    misleading_links: dict[str, int] = field(default_factory=dict)
 
 
 class Progress:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
+from mixtea.compute.intervals import beside
 from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Voter
 
@@ -27,18 +29,28 @@ def _coverage(voter: Voter) -> str:
 
 def misleading(voters: Sequence[Voter]) -> dict[str, float]:
     """By voter that compares entities: the share of the links for which that tells nothing; after learning."""
-    comparing = [voter for voter in voters if isinstance(voter, LikenessVoter) and voter.has_needed()]
-    return {voter.name: float(voter.opinions().table.misleading) for voter in comparing}
+    return {voter.name: float(voter.opinions().table.misleading) for voter in _comparing(voters)}
 
 
-def misleading_lines(shares: Mapping[str, float]) -> list[str]:
-    """A line for each voter whose share is worth saying.
+def misleading_links(voters: Sequence[Voter]) -> dict[str, int]:
+    """By voter that compares entities: how many links that share was found by."""
+    return {voter.name: int(voter.opinions().table.n_links) for voter in _comparing(voters)}
 
-    >>> misleading_lines({"names": 0.502, "attributes": 0.01})
-    ['names tell nothing for about 50 % of the links']
+
+def _comparing(voters: Sequence[Voter]) -> list[LikenessVoter]:
+    return [voter for voter in voters if isinstance(voter, LikenessVoter) and voter.has_needed()]
+
+
+def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = MappingProxyType({})) -> list[str]:
+    """A line for each voter whose share is worth saying, with an interval where few links stand behind it.
+
+    >>> misleading_lines({"names": 0.502, "attributes": 0.01}, {"names": 195})
+    ['names tell nothing for about 50 % (43 %–57 %) of the links']
     """
     return [
-        f"{name} tell nothing for about {share:.0%} of the links".replace("%", " %")
+        f"{name} tell nothing for about {share:.0%}{beside(share, n_links.get(name), '{:.0%}')} of the links".replace(
+            "%", " %"
+        )
         for name, share in shares.items()
         if share > WORTH_SAYING
     ]
