@@ -24,6 +24,7 @@ from mixtea.vote.trace import voter_texts
 from mixtea.vote.vectors import OPINION
 
 STORED = 20  # candidates of a source
+ASSIGNED_IT = 2  # how a source's first target stands: an assignment gives it, or it may have it without
 DECISIONS = ("", MAPPED, ALONE, GIVEN, TAKEN, UNKNOWN)  # a run folder has their places
 
 
@@ -171,6 +172,21 @@ def _verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, 
     reasons = {GIVEN: given, UNKNOWN: silent, ALONE: doubted, TAKEN: ~is_free}
     places = [np.uint8(DECISIONS.index(reason)) for reason in reasons]
     return np.select(list(reasons.values()), places, np.uint8(DECISIONS.index(MAPPED)))
+
+
+def given_once(target: np.ndarray, probability: np.ndarray, standing: np.ndarray) -> np.ndarray:
+    """bool [p]: the sources that get their first target; each target goes to the likeliest of those who stand for it.
+
+    Of equal ones an assignment decides. It gives as many targets as it can, also to who is unlikely to have any.
+
+    >>> given_once(np.array([5, 5, 7, 5]), np.array([0.2, 0.9, 0.1, 0.95]), np.array([2, 1, 1, 0]))
+    array([False,  True,  True, False])
+    """
+    asked = np.flatnonzero(standing > 0)
+    order = asked[np.lexsort((-standing[asked], -probability[asked]))]
+    found = np.zeros(len(target), dtype=bool)
+    found[order[np.unique(target[order], return_index=True)[1]]] = True
+    return found
 
 
 def half_of_best_f1(probability: np.ndarray, n_matched: float) -> float:

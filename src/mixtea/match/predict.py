@@ -14,7 +14,7 @@ from mixtea.compute.nearest import nearest
 from mixtea.compute.pairs import Pairs, pairs_of_keys, places
 from mixtea.config import Config
 from mixtea.data.task import Task
-from mixtea.match.answers import STORED, Answers, Left, Ranked, decided_mapping
+from mixtea.match.answers import ASSIGNED_IT, STORED, Answers, Left, Ranked, decided_mapping, given_once
 from mixtea.match.calibration import Calibration, trust
 from mixtea.match.candidates import Candidates
 from mixtea.match.counterpart import counterparts
@@ -126,16 +126,14 @@ class Predictor:
 
     def _decided(self, once: bool) -> tuple[Ranked, np.ndarray]:
         """The two best of each source, and whether the first is free for it; `once` gives a target to one source."""
-        found, is_free = self._choices(once)
+        found, standing = self._choices(once)
         complete = self._complete(found, bounded=once)
-        if once and self.config.decoder != ONCE:  # an assignment has given each target once
-            asked = np.flatnonzero(~np.isin(self.free, self.task.valid[:, 0]))
-            best = complete.probability(complete.target.shape[1])[asked, 0]
-            order = asked[np.argsort(-best, kind="stable")]
-            first = np.unique(complete.target[order, 0], return_index=True)[1]
-            repeated = np.ones(len(order), dtype=bool)
-            repeated[first] = False
-            is_free[order[repeated]] = False
+        if not once:
+            return complete, standing == ASSIGNED_IT
+        linked = np.isin(self.free, self.task.valid[:, 0])
+        best = complete.probability(complete.target.shape[1])[:, 0]
+        is_free = given_once(complete.target[:, 0], best, np.where(linked, 0, standing))
+        is_free |= linked & (standing == ASSIGNED_IT)
         return complete, is_free
 
     def _left(self, found: Ranked, is_free: np.ndarray) -> Left:
@@ -158,8 +156,8 @@ class Predictor:
     def _choices(self, once: bool) -> tuple[Found, np.ndarray]:
         """The two best of each source where validation links are given, so that their ends are taken if `once`.
 
-        And whether the first one is free: some source's, and not another one's by the assignment. Sources of validation
-        links keep what they would get without.
+        And how the first one stands: 2 if the assignment gives it to the source, or there is none; 1 if it is the
+        source's best, no more; 0 if nothing is left. Sources of validation links keep what they would get without.
         """
         decoded, task = self.decoded, self.task
         taken = (task.valid[:, 0], task.valid[: None if once else 0, 1])
@@ -171,10 +169,10 @@ class Predictor:
         self._put_best(target, opinions.pairs, decoded.ranking, own)
         pairs, ranking = decoded.among(*kept)
         row, first = self._put_best(target, pairs, ranking, (own[0][kept[0]], own[1][kept[1]]))
-        free = torch.zeros(len(self.rows), dtype=torch.bool, device=self.rows.device)
-        free[row] = first > ASSIGNED / 2 if self.config.decoder == ONCE else True
+        standing = torch.zeros(len(self.rows), dtype=torch.int8, device=self.rows.device)
+        standing[row] = 1 + ((first > ASSIGNED / 2) | (self.config.decoder != ONCE)).to(torch.int8)
         belief = self._looked_up(target, opinions.belief)
-        return Found(target, belief.double(), belief, self._looked_up(target, decoded.named)), free.cpu().numpy()
+        return Found(target, belief.double(), belief, self._looked_up(target, decoded.named)), standing.cpu().numpy()
 
     def _put_best(
         self, target: Tensor, pairs: Pairs, ranking: Tensor, ends: tuple[Tensor, Tensor]
