@@ -232,8 +232,8 @@ class MixTEA:
         """Decide about every source entity without a given link, among all targets.
 
         Each target is given once, by a one-to-one assignment unless another `decoder` is named, unless `one_to_many`.
-        With `abstain` a source has no counterpart where that is likelier than its best target. `with_given` puts the
-        given links in front.
+        With `abstain` a source has no counterpart where that is likelier than its best target and a mapping would lower
+        the expected F1. `with_given` puts the given links in front.
         """
         config = self._decoding(decoder, voters)
         if config == self._trained_config() and decoder is None and not one_to_many:

@@ -62,8 +62,8 @@ def export(
 ) -> None:
     """Write the mapping in a standard format: one decision for every source entity without a given link.
 
-    Every target is given once, and a source has no counterpart where that is likelier than its best target. A .tsv has
-    two columns, source and target, and no header, like a file of links.
+    Every target is given once, and a source has no counterpart where that is likelier than its best target and a
+    mapping would lower the expected F1. A .tsv has two columns, source and target, and no header, like a file of links.
 
     With --relations, instead or besides: which relations, attribute predicates and classes are equal, narrower,
     broader or inverse, by that mapping and the given links.

@@ -205,7 +205,7 @@ def decided_mapping(
     task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray,
     parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool, left: Left | None = None,
 ) -> Mapping:  # fmt: skip
-    """Decisions as a mapping: a source has no counterpart where that is likelier than its best target, if `abstain`.
+    """Decisions as a mapping: if `abstain`, a source has no counterpart where that is likelier and F1 would not gain.
 
     If not, those whose targets went to others get what is `left`.
     """
