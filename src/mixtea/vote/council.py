@@ -102,8 +102,8 @@ class Council:
 
     @torch.no_grad()
     def rehearse(self) -> bool:
-        """Judge once, without training, from what is known at the beginning; whether there was something to judge."""
-        return self._judge([voter for voter in self.voters if "vectors" not in voter.needs], None, BEFORE, ROUNDS_ALONE)
+        """Judge once, by voters who need no training, from what is known already; whether there was anything to judge."""
+        return self._judge(self.voters, None, BEFORE, ROUNDS_ALONE)
 
     @torch.no_grad()
     def cast(self, vectors: Tensor, epoch: int) -> list[Votes]:

@@ -159,8 +159,3 @@ def favourites(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Vote
             named[:, column] |= best[end](values)
         named[:, column] &= values > 0
     return named
-
-
-def speaking(scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
-    """[candidates]: how many voters have an opinion on each."""
-    return torch.stack([~scores[v.opinion].isnan() for v in voters if v.opinion in scores]).sum(0)
