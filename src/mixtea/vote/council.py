@@ -102,7 +102,7 @@ class Council:
 
     @torch.no_grad()
     def rehearse(self) -> bool:
-        """Judge once, by voters who need no training, from what is known already; whether there was anything to judge."""
+        """Judge once, by voters who need no training, from what is known; whether there was anything to judge."""
         return self._judge(self.voters, None, BEFORE, ROUNDS_ALONE)
 
     @torch.no_grad()
