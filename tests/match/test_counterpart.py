@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from mixtea.match.calibration import calibration_error
-from mixtea.match.counterpart import counterparts
+from mixtea.match.counterpart import counterparts as counterparts_by_types
 from mixtea.match.examples import NOWHERE, Examples
+
+
+def looking(standing, agreed=0.0):
+    return np.stack([standing, np.broadcast_to(agreed, standing.shape)], axis=1)
+
+
+def counterparts(standing, triples, *others):
+    """Of sources without types, whose neighbours tell nothing."""
+    return counterparts_by_types(looking(standing), triples, csr_matrix((len(standing), 1)), *others)
 
 
 def stands(has, seed):
@@ -29,7 +39,7 @@ def links(triples, seed):
     """Examples of so many triples: judged with their counterparts, and without."""
     n = len(triples)
     yes, no = stands(np.ones(n, dtype=bool), seed), stands(np.zeros(n, dtype=bool), seed + 1)
-    return Examples(np.ones((n, 8)), np.ones(n, dtype=bool), yes, no, triples, np.ones(n, dtype=bool))
+    return Examples(np.ones((n, 8)), np.ones(n, dtype=bool), looking(yes), looking(no), triples, np.ones(n, dtype=bool))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
@@ -69,7 +79,7 @@ def test_links_by_which_nobody_sure_had_a_counterpart_are_not_believed():
 def test_there_are_no_more_counterparts_than_targets():
     """Where all look the same, sizes tell."""
     same, triples, everyone = np.full(3000, 3.0), np.full(3000, 1.5), np.ones(3000, dtype=bool)
-    alike = links(np.full(200, 1.5), 13)._replace(standing=np.full(200, 3.0), hidden=np.full(200, 3.0))
+    alike = links(np.full(200, 1.5), 13)._replace(looks=looking(np.full(200, 3.0)), hidden=looking(np.full(200, 3.0)))
     shares = [counterparts(same, triples, everyone, alike, most).probability.mean() for most in (0.3, 1.0)]
     assert shares[0] < 0.35 < 0.5 < shares[1]
 
@@ -79,3 +89,33 @@ def test_without_links_or_open_sources_what_is_expected_speaks():
     p = counterparts(np.array([20.0, -20.0]), np.array([1.5, 1.5]), np.ones(2, dtype=bool), none, 1.0).probability
     assert p[0] > 0.9 > 0.5 > p[1]
     assert counterparts(np.array([20.0]), np.array([1.5]), np.zeros(1, dtype=bool), none, 1.0).probability == [1.0]
+
+
+def test_a_type_that_the_other_graph_lacks():
+    """Two types look alike but for a few: of one nobody looks as if it had a counterpart, so its doubtful have none."""
+    n, everyone = 4000, np.ones(4000, dtype=bool)
+    strange = np.arange(n) % 4 == 0
+    has = ~strange & (np.random.default_rng(1).random(n) < 0.8)
+    doubtful = np.arange(n) % 10 == 0
+    standing, triples = np.where(doubtful, 0.0, stands(has, 2)), np.full(n, 1.5)
+    types = csr_matrix((np.ones(n, dtype=np.int32), (np.arange(n), strange.astype(int))), shape=(n, 2))
+    given, none = links(np.full(200, 1.5), 5), csr_matrix((n, 1))
+    p, untyped = (counterparts_by_types(looking(standing), triples, t, everyone, given, 1.0).probability
+                  for t in (types, none))  # fmt: skip
+    assert p[doubtful & strange].mean() < untyped[doubtful & strange].mean() - 0.1
+    assert p[doubtful & ~strange].mean() > untyped[doubtful & ~strange].mean()
+
+
+def test_neighbours_that_are_matched_elsewhere_speak_against():
+    """All candidates stand alike; what differs is where the neighbours' matches are, in links and elsewhere."""
+    random = np.random.default_rng(0)
+    has = random.random(4000) < 0.6
+    looks = looking(np.zeros(4000), np.where(has, random.normal(2, 1, 4000), random.normal(-2, 1, 4000)))
+    n = 300
+    given = links(np.full(n, 1.5), 5)._replace(
+        looks=looking(np.zeros(n), random.normal(2, 1, n)), hidden=looking(np.zeros(n), random.normal(-2, 1, n))
+    )
+    found = counterparts_by_types(
+        looks, np.full(4000, 1.5), csr_matrix((4000, 1)), np.ones(4000, dtype=bool), given, 1.0
+    )
+    assert ((found.probability > 0.5) == has).mean() > 0.95

@@ -8,7 +8,7 @@ import torch
 from conftest import SMALL_BEST
 
 from mixtea.config import Config
-from mixtea.match.examples import LIMIT, NOWHERE, Judged, features, hidden_standing, log_of_others, rehearsed
+from mixtea.match.examples import LIMIT, NOWHERE, Judged, features, log_of_others, rehearsed
 from mixtea.teach.loop import Trainer
 from mixtea.vote.rehearsal import rehearsed as rehearse
 
@@ -27,13 +27,18 @@ def test_the_others_by_hand():
 def test_ahead_of_rivals_on_both_sides():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 0, 4.0)])
     assert judged.row == pytest.approx([2.0, -2.0, LIMIT]) and judged.column == pytest.approx([1.0, LIMIT, -1.0])
-    assert judged.best().tolist() == [1, 2] and judged.best_standing()[2] == NOWHERE
+    assert judged.best().tolist() == [1, 2] and judged.best_of_all()[1][2] == NOWHERE
 
 
 def test_hidden_targets_leave_the_next_best():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 1, 4.0)])
-    found = hidden_standing(judged, np.array([[0, 0]]))
-    assert found[0] == pytest.approx(LIMIT - 1.0) and found[2] == NOWHERE
+    target, standing = judged.without(np.array([[0, 0]])).best_of_all()
+    assert target.tolist() == [1, 1, -1] and standing[0] == pytest.approx(LIMIT - 1.0) and standing[2] == NOWHERE
+
+
+def test_who_is_well_ahead_on_both_sides():
+    judged = pairs([(0, 0, 9.0), (0, 1, 3.0), (1, 1, 4.0), (2, 2, 5.0), (1, 2, 4.0)])
+    assert judged.sure_targets().tolist() == [0, -1, -1]
 
 
 def test_a_rehearsed_source_rivals_with_the_open_ones():

@@ -10,7 +10,7 @@ from conftest import SMALL_BEST, said_graph, said_task
 
 from mixtea import DataError, MixTEA, Task
 from mixtea.data.labels import Labels
-from mixtea.match.two_views import SEEN, SURE_SHARE, _left, log_odds, without_links
+from mixtea.match.two_views import SEEN, UNSURE, Views, left, without_links
 from mixtea.runs.stored import StoredRun
 from mixtea.vote import evidence
 
@@ -24,8 +24,8 @@ def unlinked(task, **more) -> Task:
 
 def test_with_nothing_sure_what_is_said_decides_alone():
     said, joined = np.zeros(9), np.random.default_rng(1).random(9)
-    assert log_odds(*EVERY, said, joined, (3, 3)) == pytest.approx(-np.log(3))
-    assert log_odds(*(EVERY[:, :0]), said[:0], joined[:0], (3, 3)).shape == (0,)
+    assert Views(*EVERY, said, joined, (3, 3)).log_odds(0.0) == pytest.approx(-np.log(3))
+    assert Views(*(EVERY[:, :0]), said[:0], joined[:0], (3, 3)).log_odds(0.0).shape == (0,)
 
 
 def test_structure_counts_the_more_the_more_pairs_are_sure():
@@ -34,25 +34,26 @@ def test_structure_counts_the_more_the_more_pairs_are_sure():
     same = source == target
     said = np.where(same & (source < n - 1), 9.0, -3.0)  # all are sure but the last, of whom nothing is known
     joined = np.where(same, 0.9, 0.2)
-    found = log_odds(source, target, said, joined, (n, n)).reshape(n, n)
+    found = Views(source, target, said, joined, (n, n)).log_odds(n - 0.5).reshape(n, n)
     links = np.stack([np.arange(n - 1)] * 2, axis=1)
     level = evidence.levels(source, target, np.clip(joined / 0.9, 0, 0.999), links, (n, n))
     odds = evidence.learned(level, source, target, links, (n, n)).odds[level].reshape(n, n)
     trusted = (n - 1) ** 2 / ((n - 1) ** 2 + SEEN**2)
     alone = -3.0 - np.log(n)
-    both = -3.0 + odds[-1, -1] + _left(n - 1, (n, n))
+    both = -3.0 + odds[-1, -1] + left(n - 1, n - 0.5, (n, n))
     assert found[-1, -1] == pytest.approx(alone + trusted * (both - alone))
     assert found[-1, -1] > found[-1, :-1].max() and found[0, 0] > 3 > -3 > found[0, 1]
-    agreeing = log_odds(source, target, said, np.full(n * n, 0.5), (n, n)).reshape(n, n)
+    agreeing = Views(source, target, said, np.full(n * n, 0.5), (n, n)).log_odds(n - 0.5).reshape(n, n)
     assert agreeing[-1, -1] < found[-1, -1]  # structure that is the same for all tells nothing
 
 
-def test_the_fewer_are_sure_the_fewer_are_left():
-    assert _left(85, (100, 100)) == pytest.approx(np.log(1 / (1 - SURE_SHARE)))  # each of the others has one
-    assert _left(10, (100, 100)) == pytest.approx(np.log((10 / SURE_SHARE - 10) / 90 / (1 - SURE_SHARE)))
-    assert _left(10, (100, 100)) < _left(50, (100, 100)) < _left(85, (100, 100))
-    assert _left(0, (100, 100)) == pytest.approx(np.log(1e-3 / (1 - SURE_SHARE)))
-    assert np.isfinite([_left(3, (3, 3)), _left(0, (0, 0)), _left(5, (5, 100))]).all()
+def test_the_fewer_have_a_counterpart_the_fewer_are_left():
+    assert left(80, 100, (100, 100)) == pytest.approx(np.log(1 / 0.2))  # each of the others has one
+    assert left(10, 40, (100, 100)) == pytest.approx(np.log(30 / 90 / 0.75))
+    assert left(10, 20, (100, 100)) < left(10, 40, (100, 100)) < left(10, 90, (100, 100))
+    assert left(90, 90.1, (100, 100)) == pytest.approx(np.log(0.1 / 10 / UNSURE))
+    assert left(0, 0, (100, 100)) == pytest.approx(np.log(1e-3))
+    assert np.isfinite([left(3, 3, (3, 3)), left(0, 0, (0, 0)), left(5, 9, (5, 100))]).all()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """How likely a source has a counterpart at all. Nobody gives examples of entities without: links are made such.
 
 A link whose target is hidden shows what its source would look like without a counterpart, and the same link as it is
-what it looks like with one. Every open source is one or the other; how many are which follows from how they look.
+what it looks like with one: how the best candidate stands against its rivals, and whether neighbours are matched beside
+it or elsewhere. Every open source is one or the other; how many are which follows from how they look.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
 
 from mixtea.match.calibration import logistic, sigmoid
 from mixtea.match.examples import Examples
 
 MIDDLE = 1.5  # log of the triples of a usual entity
 # Log-odds of a counterpart by how the best candidate stands, expected before any link has been seen.
-PRIOR = np.array([0.0, 1.6, 0.4, -0.6, 0.0])
-PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 0.5, 0.5])
+PRIOR = np.array([0.0, 1.6, 0.4, -0.6, 0.0, 0.1])
+PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 0.5, 0.5, 0.5])
 # What is thought possible: (a, b, e), sigmoid(a + b triples) being the share with a counterpart, and e the share of
 # those without that look as if they had one.
 POSSIBLE = (np.arange(-4, 6.01, 0.2), np.arange(-2, 8.01, 0.5), np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97]))
@@ -25,6 +28,7 @@ LOOKS_LIE = 0.03  # how likely e is not 0, before anything is seen
 MOST, COUNTED = 2000, 300  # sources that looks are learned from, and for how many independent ones they count
 TRIED, KEPT = 2000, 100
 SURE = 2.0  # log-odds by looks from which on a source surely has a counterpart
+TYPE_SPREAD = 2.0  # how far the log-odds of a counterpart may differ from type to type
 CHOSEN = 0.5  # if by the choice of links less of these have one, links were not given at random
 
 
@@ -36,17 +40,17 @@ class Counterparts(NamedTuple):
 
 
 def counterparts(
-    standing: np.ndarray, triples: np.ndarray, is_open: np.ndarray, examples: Examples, at_most: float
+    looks: np.ndarray, triples: np.ndarray, types: csr_matrix, is_open: np.ndarray, examples: Examples, at_most: float
 ) -> Counterparts:
-    """How likely each of n sources has a counterpart, by how its best candidate stands and how many triples it has.
+    """How likely each of n sources has a counterpart, by its looks [n, 2], how many triples it has, and its types.
 
-    log-odds = log P(standing | one) / P(standing | none) + a + b triples. The first part is learned from the examples,
+    log-odds = log P(looks | one) / P(looks | none) + a + b triples. The first part is learned from the examples,
     each with its counterpart and without, so that it does not matter for which entities links were given. For a and b
-    all that is possible is averaged, weighted by how likely it makes how the open sources stand, and how many triples
+    all that is possible is averaged, weighted by how likely it makes how the open sources look, and how many triples
     those with a training link have: random links show who has a counterpart, also where looks do not tell. `at_most`
-    bounds the share of the open ones.
+    bounds the share of the open ones. Last, types [n, t] whose sources look as if they had none lower it.
     """
-    odds = _looks(standing, triples, examples)
+    odds = _odds(looks, triples, examples)
     centred, linked = triples - MIDDLE, examples.triples[examples.rehearsed] - MIDDLE
     linked = linked if len(linked) else examples.triples - MIDDLE
     if not is_open.any():
@@ -54,23 +58,47 @@ def counterparts(
     rng = np.random.default_rng(len(odds))
     some, n = rng.permutation(np.flatnonzero(is_open))[:MOST], int(is_open.sum())
     sample = _Sample(np.exp(odds[some]), centred[some], linked, n, at_most)
-    found = _average(sample.likely_shares(rng, by_links=True), np.exp(odds), centred)
+    found, are_random = _average(sample.likely_shares(rng, by_links=True), np.exp(odds), centred), True
     sure = is_open & (odds > SURE)
     if sure.any() and found[sure].mean() < CHOSEN:
-        return Counterparts(_average(sample.likely_shares(rng, by_links=False), np.exp(odds), centred), False)
-    return Counterparts(found, True)
+        found, are_random = _average(sample.likely_shares(rng, by_links=False), np.exp(odds), centred), False
+    return Counterparts(_by_types(found, odds, types, is_open), are_random)
 
 
-def _looks(standing: np.ndarray, triples: np.ndarray, examples: Examples) -> np.ndarray:
-    """[n]: log P(standing | counterpart) / P(standing | none), for sources with as many triples."""
-    seen = np.concatenate([_seen(examples.standing, examples.triples), _seen(examples.hidden, examples.triples)])
+def _odds(looks: np.ndarray, triples: np.ndarray, examples: Examples) -> np.ndarray:
+    """[n]: log P(looks | counterpart) / P(looks | none), for sources with as many triples."""
+    seen = np.concatenate([_seen(examples.looks, examples.triples), _seen(examples.hidden, examples.triples)])
     weights = logistic(seen, np.arange(len(seen)) < len(examples.right), PRIOR, PRIOR_SPREAD)
-    return np.clip(_seen(standing, triples) @ weights, -30, 30)
+    return np.clip(_seen(looks, triples) @ weights, -30, 30)
 
 
-def _seen(standing: np.ndarray, triples: np.ndarray) -> np.ndarray:
-    scaled, centred = standing / 6, triples - MIDDLE
-    return np.stack([np.ones_like(scaled), scaled, np.maximum(scaled, 0), centred, centred * scaled], axis=1)
+def _seen(looks: np.ndarray, triples: np.ndarray) -> np.ndarray:
+    scaled, centred = looks[:, 0] / 6, triples - MIDDLE
+    return np.stack(
+        [np.ones_like(scaled), scaled, np.maximum(scaled, 0), centred, centred * scaled, looks[:, 1]], axis=1
+    )
+
+
+def _by_types(found: np.ndarray, odds: np.ndarray, types: csr_matrix, is_open: np.ndarray) -> np.ndarray:
+    """[n]: the probabilities where the sources of a type have counterparts more or less often than others.
+
+    Each type shifts the log-odds by what makes the looks of its open sources most likely, with a normal prior.
+    """
+    if not types.nnz:
+        return found
+    rows = np.flatnonzero(is_open)
+    of_open, ratio = types[rows], np.exp(odds[rows])
+    before = np.log(np.clip(found, 1e-9, 1 - 1e-9) / np.clip(1 - found, 1e-9, 1)) - odds
+    counted = min(1.0, COUNTED / len(rows))
+
+    def loss(shift: np.ndarray) -> tuple[float, np.ndarray]:
+        share = sigmoid(before[rows] + of_open @ shift)
+        likely = share * ratio + 1 - share
+        slope = counted * (of_open.T @ (share * ratio / likely - share)) - shift / TYPE_SPREAD**2
+        return -counted * np.log(likely).sum() + shift @ shift / (2 * TYPE_SPREAD**2), -slope
+
+    shift = minimize(loss, np.zeros(types.shape[1]), jac=True, method="L-BFGS-B").x
+    return sigmoid(before + types @ shift + odds)
 
 
 class _Sample(NamedTuple):

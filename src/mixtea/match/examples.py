@@ -12,8 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mixtea.match.neighbours import MatchedNeighbours
+
 LIMIT = 12.0  # of log-odds: more says no more
 NOWHERE = -2 * LIMIT  # how a source stands that has no candidate
+SURE = 2.0  # log-odds ahead of rivals, from which on neighbours may count on a pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +64,29 @@ class Judged:
         order = np.lexsort((self.standing, self.source))
         return order[np.diff(self.source[order], append=-1) != 0]
 
-    def best_standing(self) -> np.ndarray:
-        """[n]: how well the best candidate of each source stands."""
-        found = np.full(self.shape[0], NOWHERE)
+    def best_of_all(self) -> tuple[np.ndarray, np.ndarray]:
+        """([n], [n]): the best candidate of each source, -1 for none, and how well it stands."""
+        target, standing = np.full(self.shape[0], -1), np.full(self.shape[0], NOWHERE)
         best = self.best()
-        found[self.source[best]] = self.standing[best]
+        target[self.source[best]], standing[self.source[best]] = self.target[best], self.standing[best]
+        return target, standing
+
+    def looks(self, neighbours: MatchedNeighbours) -> np.ndarray:
+        """[n, 2] of each source: how well its best candidate stands, and how far its matched neighbours agree."""
+        target, standing = self.best_of_all()
+        return np.stack([standing, neighbours.agreed(np.arange(len(target)), target)], axis=1)
+
+    def without(self, links: np.ndarray) -> Judged:
+        """As if the targets of the links were not there."""
+        hidden = np.zeros(self.shape[1], dtype=bool)
+        hidden[links[:, 1]] = True
+        return self.where(~hidden[self.target])
+
+    def sure_targets(self) -> np.ndarray:
+        """[n]: the best candidate of each source where it is well ahead of its rivals on both sides, else -1."""
+        best, found = self.best(), np.full(self.shape[0], -1)
+        best = best[np.minimum(self.row, self.column)[best] > SURE]
+        found[self.source[best]] = self.target[best]
         return found
 
 
@@ -101,15 +122,15 @@ def rehearsed(pairs: Judged, openly: Judged, links: np.ndarray) -> Judged:
 
 
 class Examples(NamedTuple):
-    """Sources of links: what is seen [e, d] of the candidate that each gets, whether it is right, how its best
+    """Sources of links: what is seen [e, 8] of the candidate that each gets, whether it is right; `looks` [e, 2], and
 
-    candidate stands, and how the best of the others would if its counterpart were not there; `triples` are logarithms
-    of how many each has. `rehearsed` ones were judged without the student.
+    `hidden` what these would be if its counterpart were not there; `triples` are logarithms of how many each has.
+    `rehearsed` ones were judged without the student.
     """
 
     seen: np.ndarray
     right: np.ndarray
-    standing: np.ndarray
+    looks: np.ndarray
     hidden: np.ndarray
     triples: np.ndarray
     rehearsed: np.ndarray
@@ -117,13 +138,6 @@ class Examples(NamedTuple):
 
 def joined(first: Examples, second: Examples) -> Examples:
     return Examples(*(np.concatenate(parts) for parts in zip(first, second, strict=True)))
-
-
-def hidden_standing(pairs: Judged, links: np.ndarray) -> np.ndarray:
-    """[n]: how well the best candidate of each source stands where the targets of the links are not there."""
-    hidden = np.zeros(pairs.shape[1], dtype=bool)
-    hidden[links[:, 1]] = True
-    return pairs.where(~hidden[pairs.target]).best_standing()
 
 
 def features(

@@ -20,11 +20,13 @@ from mixtea.match.candidates import Candidates
 from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions, decode
 from mixtea.match.decoders import ASSIGNED, ranked
-from mixtea.match.examples import LIMIT, Examples, Judged, features, hidden_standing, joined, rehearsed
+from mixtea.match.examples import LIMIT, Examples, Judged, features, joined, rehearsed
 from mixtea.match.left_over import nearest_left
 from mixtea.match.mapping import Mapping
+from mixtea.match.neighbours import MatchedNeighbours
 from mixtea.match.ranked_links import RankedLinks
 from mixtea.measure.metrics import both_directions
+from mixtea.vote.kinds import own_types
 from mixtea.vote.vectors import OPINION
 
 ONCE = "one_to_one"  # the decoder that gives each target once
@@ -323,8 +325,8 @@ class Predictor:
         given = np.concatenate([task.train[:, 1], task.valid[:, 1]])
         n_targets = task.target.n_entities - len(np.unique(given))
         at_most = n_targets / max(is_open.sum(), 1) if bounded and self._links_are_single() else 1.0
-        standing, triples = self._judged.best_standing()[free], np.log1p(task.source.triple_counts()[free])
-        found = counterparts(standing, triples, is_open, examples, at_most)
+        looks, triples = self._judged.looks(self._neighbours)[free], np.log1p(task.source.triple_counts()[free])
+        found = counterparts(looks, triples, own_types(task.source)[free], is_open, examples, at_most)
         counterpart[speaks] = found.probability[speaks]
         return likelihood, counterpart, found.links_are_random
 
@@ -347,6 +349,14 @@ class Predictor:
         source, target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
         return Judged(source, target, *self.decoded.untrained(self.decoded.opinions.scores), self._shape)
 
+    @cached_property
+    def _neighbours(self) -> MatchedNeighbours:
+        """Neighbours of sources that have a given link, or a candidate well ahead of its rivals."""
+        matched = self._judged.sure_targets()
+        for links in (self.task.valid, self.task.train):
+            matched[links[:, 0]] = links[:, 1]
+        return MatchedNeighbours(self.task, matched)
+
     @property
     def _shape(self) -> tuple[int, int]:
         return self.task.source.n_entities, self.task.target.n_entities
@@ -355,11 +365,9 @@ class Predictor:
         """The sources of the validation links, and those of the training links as they were rehearsed."""
         task, judged, sources = self.task, self._judged, self.free[known]
         triples = task.source.triple_counts()
-        hidden = hidden_standing(judged, task.valid)
+        looks, hidden = (of.looks(self._neighbours)[sources] for of in (judged, judged.without(task.valid)))
         none = np.zeros(len(sources), dtype=bool)
-        openly = Examples(
-            seen, right, judged.best_standing()[sources], hidden[sources], np.log1p(triples[sources]), none
-        )
+        openly = Examples(seen, right, looks, hidden, np.log1p(triples[sources]), none)
         return joined(openly, self._rehearsed) if self._rehearsed is not None else openly
 
     @cached_property
@@ -379,8 +387,9 @@ class Predictor:
         source, target = pairs.source[best], pairs.target[best]
         counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])
         seen = features(pairs.row[best], pairs.column[best], pairs.joined[best], pairs.said[best], counts)
-        right, hidden = self._among(task.train, source, target), hidden_standing(pairs, task.train)[source]
-        return Examples(seen, right, pairs.standing[best], hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
+        right = self._among(task.train, source, target)
+        looks, hidden = (of.looks(self._neighbours)[source] for of in (pairs, pairs.without(task.train)))
+        return Examples(seen, right, looks, hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
 
     def _likelihoods_without_links(self, belief: np.ndarray, silent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same where names and values are all that it began with: the belief knows no counterpart as a rival."""

@@ -24,6 +24,8 @@ from mixtea.vote.voter import Voter
 
 SURE = 0.9  # by names and values alone
 SURE_SHARE = 0.85  # of the entities with a counterpart, typically, are sure so
+UNSURE = 0.05  # of them at least are not
+ROUNDS = 4  # in which it is estimated how many have a counterpart
 SEEN = 100  # sure pairs by which structure is half believed
 USUAL = 0.99  # of the best structural scores, which are all of likeness
 
@@ -47,40 +49,52 @@ def judged_by_both(
         return total.double().cpu().numpy()
 
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
-    odds = log_odds(*ends, added(True) / config.sinkhorn_temperature, added(False), pairs.shape)
-    belief = among_rivals(pairs, torch.from_numpy(odds).to(pairs.source.device))
+    views = Views(*ends, added(True) / config.sinkhorn_temperature, added(False), pairs.shape)
+    n_matched = views.n_sure / SURE_SHARE
+    for _ in range(ROUNDS):
+        belief = among_rivals(pairs, torch.from_numpy(views.log_odds(n_matched)).to(pairs.source.device))
+        n_matched = float(belief.sum())
     for graph, own, rows in zip((task.source, task.target), entities.own, (pairs.source, pairs.target), strict=True):
         things = torch.tensor([not is_no_thing(str(id)) for id in graph.ids], device=belief.device)
         belief = belief * things[own[rows]]
     return replace(opinions, belief=belief.to(opinions.belief.dtype))
 
 
-def log_odds(
-    source: np.ndarray, target: np.ndarray, said: np.ndarray, joined: np.ndarray, shape: tuple[int, int]
-) -> np.ndarray:
-    """Log-odds of a match for each pair of candidates.
+class Views:
+    """Log-odds of a match for each pair of candidates, by names and by structure.
 
     `said` are log-odds by names and values against a pair of which nothing is known, `joined` the score of structure.
-    A pair of two that are not sure has only such for rivals. The fewer pairs are sure, the less structure counts.
     """
-    best = (rank_of(source, said) == 0) & (rank_of(target, said) == 0)
-    sure = best & (said - np.log(max(shape[1], 1)) > np.log(SURE / (1 - SURE)))
-    links = np.stack([source[sure], target[sure]], axis=1)
-    first = joined[rank_of(source, joined) == 0]
-    usual = max(float(np.quantile(first, USUAL)), 1e-6) if len(first) else 1.0
-    level = evidence.levels(source, target, np.clip(joined / usual, 0.0, 0.999), links, shape)
-    odds = evidence.learned(level, source, target, links, shape).odds
-    is_open = ~(np.isin(source, links[:, 0]) | np.isin(target, links[:, 1]))
-    alone, trusted = said - np.log(max(shape[1], 1)), len(links) ** 2 / (len(links) ** 2 + SEEN**2)
-    among_open, others = _left(len(links), shape), np.log(max(shape[1] - len(links), 1) / max(shape[1], 1))
-    return alone + trusted * (said + odds[level] + np.where(is_open, among_open, others) - alone)
+
+    def __init__(
+        self, source: np.ndarray, target: np.ndarray, said: np.ndarray, joined: np.ndarray, shape: tuple[int, int]
+    ) -> None:
+        best = (rank_of(source, said) == 0) & (rank_of(target, said) == 0)
+        sure = best & (said - np.log(max(shape[1], 1)) > np.log(SURE / (1 - SURE)))
+        links = np.stack([source[sure], target[sure]], axis=1)
+        first = joined[rank_of(source, joined) == 0]
+        usual = max(float(np.quantile(first, USUAL)), 1e-6) if len(first) else 1.0
+        level = evidence.levels(source, target, np.clip(joined / usual, 0.0, 0.999), links, shape)
+        self.both = said + evidence.learned(level, source, target, links, shape).odds[level]
+        self.alone = said - np.log(max(shape[1], 1))
+        self.is_open = ~(np.isin(source, links[:, 0]) | np.isin(target, links[:, 1]))
+        self.n_sure, self.shape = len(links), shape
+
+    def log_odds(self, n_matched: float) -> np.ndarray:
+        """Where so many have a counterpart. A pair of two that are not sure has only such for rivals.
+
+        The fewer pairs are sure, the less structure counts.
+        """
+        n, m = self.n_sure, self.shape[1]
+        rivals = np.where(self.is_open, left(n, n_matched, self.shape), np.log(max(m - n, 1) / max(m, 1)))
+        return self.alone + n**2 / (n**2 + SEEN**2) * (self.both + rivals - self.alone)
 
 
-def _left(n_sure: int, shape: tuple[int, int]) -> float:
-    """What it says for a match that neither is sure: log P(a match is not sure) P(who is not sure has one), reversed.
+def left(n_sure: int, n_matched: float, shape: tuple[int, int]) -> float:
+    """What it says for a match that neither is sure: log P(who is not sure has one) / P(a match is not sure).
 
     Most matches are sure, so those that are left have names less alike; and the fewer are sure, the fewer there are.
     """
-    n_matched = min(min(shape), n_sure / SURE_SHARE)
+    n_matched = min(min(shape), n_matched)
     share = max((n_matched - n_sure) / max(shape[0] - n_sure, 1), 1e-3)
-    return float(np.log(share / (1 - SURE_SHARE)))
+    return float(np.log(share / min(max(1 - n_sure / max(n_matched, 1), UNSURE), 1.0)))

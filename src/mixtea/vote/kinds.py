@@ -27,17 +27,17 @@ def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: 
     return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
 
 
-def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
+def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     """[entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
     return _said_in_names(lambda text: in_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
 
 
-def numbers_in_names(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
+def numbers_in_names(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     """[entities, numbers] of each graph: `164` of `164th Infantry Division`, in the digits of any script."""
     return _said_in_names(lambda text: [str(int(number)) for number in _NUMBERS.findall(text)], source, target)
 
 
-def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
+def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     number: dict[str, int] = {}
     rows = []
     for graph in (source, target):
@@ -51,31 +51,37 @@ def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: 
     return _matrices(rows, (source, target), len(number))
 
 
-def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
-    """[entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`.
-
-    A class or property that is called an individual too, which OWL allows, is a class or property.
-    """
+def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
+    """[entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
     number: dict[str, int] = {}
-    rows = []
-    for graph in (source, target):
-        typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
-        kinds = [(int(owner), expand(str(graph.ids[kind]), BUILT_IN)) for owner, _, kind in typed.tolist()]
-        terms = {owner for owner, kind in kinds if is_no_thing(kind) and kind not in _INDIVIDUALS}
-        rows.append([
-            (owner, number.setdefault(kind, len(number)))
-            for owner, kind in kinds if owner not in terms or kind not in _INDIVIDUALS
-        ])  # fmt: skip
+    rows = [_typed(graph, number) for graph in (source, target)]
     known = {kind for _, kind in rows[0]} & {kind for _, kind in rows[1]}
     return _matrices([[row for row in side if row[1] in known] for side in rows], (source, target), len(number))
 
 
-def _matrices(
-    rows: list[list[tuple[int, int]]], graphs: tuple[Graph, Graph], n_columns: int
-) -> tuple[csr_matrix, csr_matrix]:
+def own_types(graph: Graph) -> csr_matrix:
+    """[entities, types] of a graph, whatever the other one has."""
+    number: dict[str, int] = {}
+    rows = _typed(graph, number)
+    return _matrices([rows], (graph,), len(number))[0]
+
+
+def _typed(graph: Graph, number: dict[str, int]) -> list[tuple[int, int]]:
+    """(entity, number of its type), each once; types that are new get the next number.
+
+    A class or property that is called an individual too, which OWL allows, is a class or property.
+    """
+    typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
+    kinds = [(int(owner), expand(str(graph.ids[kind]), BUILT_IN)) for owner, _, kind in typed.tolist()]
+    terms = {owner for owner, kind in kinds if is_no_thing(kind) and kind not in _INDIVIDUALS}
+    kept = (row for row in dict.fromkeys(kinds) if row[0] not in terms or row[1] not in _INDIVIDUALS)
+    return [(owner, number.setdefault(kind, len(number))) for owner, kind in kept]
+
+
+def _matrices(rows: list[list[tuple[int, int]]], graphs: tuple[Graph, ...], n_columns: int) -> tuple[csr_matrix, ...]:
     found = []
     for side, graph in zip(rows, graphs, strict=True):
         ends = np.array(side, dtype=np.int64).reshape(-1, 2)
         ones = np.ones(len(ends), dtype=np.int32)
         found.append(csr_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(graph.n_entities, max(n_columns, 1))))
-    return found[0], found[1]
+    return tuple(found)

@@ -1,6 +1,6 @@
 """A rehearsal: given links are judged by a council that does not know them, so that they tell what its word is worth.
 
-Voters that need no training judge again with a part of the training links taken away, part by part. What they say of
+Voters that need no training judge again with a part of the training links taken away, twice. What they say of
 these links is what they would have said of any other entity.
 """
 
@@ -20,7 +20,8 @@ from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.open_entities import open_entities
 from mixtea.vote.voter import Voter
 
-PARTS = 2  # of the training links, each judged by those who know the others
+REHEARSALS = 2
+MANY = 1000  # training links: of so many a fifth at a time is enough, which those who judge do not miss
 
 
 class Rehearsed(NamedTuple):
@@ -44,12 +45,18 @@ def rehearsed(council: Council) -> Rehearsed | None:
     if not len(task.train) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
         return None
     order = np.random.default_rng(config.seed).permutation(len(task.train))
-    found = [_judged(council, untrained, order[part::PARTS]) for part in range(min(PARTS, len(order)))]
+    found = [_judged(council, untrained, part) for part in _parts(order)]
     names = sorted(set().union(*(scores for _, _, scores in found)))
     return Rehearsed(
         np.concatenate([source for source, _, _ in found]), np.concatenate([target for _, target, _ in found]),
         {name: np.concatenate([_of(scores, name, len(source)) for source, _, scores in found]) for name in names},
     )  # fmt: skip
+
+
+def _parts(order: np.ndarray) -> list[np.ndarray]:
+    """What is taken away in each rehearsal: a half of the links each time, or a fifth of many."""
+    n = 5 if len(order) >= MANY else 2
+    return [order[part::n] for part in range(min(REHEARSALS, len(order)))]
 
 
 def _of(scores: dict[str, np.ndarray], name: str, n: int) -> np.ndarray:
