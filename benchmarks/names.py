@@ -13,7 +13,7 @@ shuffled  the names of a part of the targets dealt out among themselves: 10, 50 
 decoys    a tenth of the targets copied, with the same name and other neighbours
 onesided  D_W, whose targets have no names, with names and without
 few       1 % of the links
-parts     one thing switched off at a time, on EN_FR, EN_DE and DBP15K_ZH_EN
+parts     one thing switched off at a time, on EN_FR, EN_DE and DBP15K_ZH_EN, WN30_WN31 if among the tasks
 wordnet   WN30_WN31 with its literals
 """
 
@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ import torch
 from common import header, row
 
 from mixtea import MixTEA, Task, load_task
-from mixtea.config import STRUCTURE, parse_setting
+from mixtea.compute import ngrams
+from mixtea.config import STRUCTURE, Config, parse_setting
 from mixtea.data.graph import Graph
 from mixtea.data.labels import Labels
 from mixtea.data.names import entity_names
@@ -170,7 +172,10 @@ OFF: dict[str, Callable[[], Any]] = {  # what each part adds, beside the rows of
     "no translator": lambda: switched_off(name_opinions, "FEWEST", 10**9),
     "no transliteration": lambda: switched_off(name_index, "in_latin", lambda text: text),
     "no kinds": lambda: switched_off(name_opinions, "KINDS", {}),
+    "no words": lambda: switched_off(ngrams, "_words", lambda letters, row: (row[:0], letters[:0])),
+    "words alone": lambda: switched_off(name_index, "gram_rows", partial(ngrams.gram_rows, lengths=())),
 }
+SILENT = ("names", "attributes", "propagation", "agreement")  # and without each of these voters
 
 
 def main() -> None:
@@ -209,6 +214,10 @@ def main() -> None:
             for part, off in OFF.items():
                 with off():
                     measure(part, load(data, name, fold), fold, settings)
+        if "parts" in args.only and name in (*NAMED[:2], ZH, "WN30_WN31"):
+            for voter in SILENT:
+                others = tuple(other for other in Config.preset("best").voters if other != voter)
+                measure(f"no {voter}", load(data, name, fold), fold, settings | {"voters": others})
     if "onesided" in args.only:
         for part, chosen in (("one-sided names", settings), ("structure", structure)):
             measure(part, load(data, "D_W_15K_V1", args.folds[0]), args.folds[0], chosen)

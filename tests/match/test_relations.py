@@ -210,3 +210,18 @@ def test_an_aligner_and_its_stored_run_say_the_same(rings, undrawn, tmp_path):
     pd.testing.assert_frame_equal(found.frame, stored.frame)
     pd.testing.assert_frame_equal(MixTEA.load(tmp_path / "run").relations().frame, stored.frame)
     assert len(StoredRun(tmp_path / "run").relations(min_score=0.9)) < len(stored)
+
+
+def test_a_literal_here_is_a_named_entity_there():
+    """Towns are words in the one graph and entities in the other, with a label or an id that says it."""
+    towns = ["Oslo", "Wien", "Roma"]
+    source = graph([(f"p{i}", "knows", f"p{(i + 1) % N}") for i in range(N)],
+                   [(f"p{i}", "town", f" {towns[i % 3].upper()}") for i in range(N)])  # fmt: skip
+    target = graph([(f"P{i}", "livesIn", f"http://x.org/{towns[i % 3]}") for i in range(N)])
+    for ours, theirs, pairs, names in (
+        (source, target, None, ("town", "livesIn")),
+        (target, source, [(f"P{i}", f"p{i}", 1.0) for i in range(N)], ("livesIn", "town")),
+    ):
+        frame = relations_of(mapping(ours, theirs, pairs)).to_frame()
+        assert frame[["kind", "source", "target", "relation"]].to_numpy().tolist() == [["attribute", *names, "equal"]]
+        assert frame["count"].tolist() == [N]

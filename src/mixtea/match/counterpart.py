@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.sparse import csr_matrix
 
 from mixtea.match.calibration import logistic, sigmoid
@@ -47,8 +47,8 @@ def counterparts(
     log-odds = log P(looks | one) / P(looks | none) + a + b triples. The first part is learned from the examples,
     each with its counterpart and without, so that it does not matter for which entities links were given. For a and b
     all that is possible is averaged, weighted by how likely it makes how the open sources look, and how many triples
-    those with a training link have: random links show who has a counterpart, also where looks do not tell. `at_most`
-    bounds the share of the open ones. Last, types [n, t] whose sources look as if they had none lower it.
+    those with a training link have: random links show who has a counterpart, also where looks do not tell. Types
+    [n, t] whose sources look as if they had none lower it. Of the open ones no more than a share `at_most` have one.
     """
     odds = _odds(looks, triples, examples)
     centred, linked = triples - MIDDLE, examples.triples[examples.rehearsed] - MIDDLE
@@ -62,7 +62,7 @@ def counterparts(
     sure = is_open & (odds > SURE)
     if sure.any() and found[sure].mean() < CHOSEN:
         found, are_random = _average(sample.likely_shares(rng, by_links=False), np.exp(odds), centred), False
-    return Counterparts(_by_types(found, odds, types, is_open), are_random)
+    return Counterparts(_bounded(_by_types(found, odds, types, is_open), is_open, at_most), are_random)
 
 
 def _odds(looks: np.ndarray, triples: np.ndarray, examples: Examples) -> np.ndarray:
@@ -88,7 +88,7 @@ def _by_types(found: np.ndarray, odds: np.ndarray, types: csr_matrix, is_open: n
         return found
     rows = np.flatnonzero(is_open)
     of_open, ratio = types[rows], np.exp(odds[rows])
-    before = np.log(np.clip(found, 1e-9, 1 - 1e-9) / np.clip(1 - found, 1e-9, 1)) - odds
+    before = _log_odds(found) - odds
     counted = min(1.0, COUNTED / len(rows))
 
     def loss(shift: np.ndarray) -> tuple[float, np.ndarray]:
@@ -99,6 +99,19 @@ def _by_types(found: np.ndarray, odds: np.ndarray, types: csr_matrix, is_open: n
 
     shift = minimize(loss, np.zeros(types.shape[1]), jac=True, method="L-BFGS-B").x
     return sigmoid(before + types @ shift + odds)
+
+
+def _bounded(found: np.ndarray, is_open: np.ndarray, at_most: float) -> np.ndarray:
+    """[n]: the probabilities, all of their log-odds lowered alike if more of the open ones would have a counterpart."""
+    if found[is_open].mean() <= at_most:
+        return found
+    odds = _log_odds(found)
+    shift = brentq(lambda shift: sigmoid(odds[is_open] + shift).mean() - max(at_most, 1e-6), -60, 0)
+    return sigmoid(odds + shift)
+
+
+def _log_odds(share: np.ndarray) -> np.ndarray:
+    return np.log(np.clip(share, 1e-9, 1 - 1e-9) / np.clip(1 - share, 1e-9, 1))
 
 
 class _Sample(NamedTuple):

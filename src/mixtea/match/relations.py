@@ -15,7 +15,7 @@ from mixtea.compute.intervals import wilson
 from mixtea.data.graph import Graph
 from mixtea.errors import ConfigError
 from mixtea.match.mapping import Mapping
-from mixtea.match.statements import KINDS, Statements
+from mixtea.match.statements import COMPARED, KINDS, Statements
 from mixtea.vote.meetings import Pairs, meetings
 
 COLUMNS = ("kind", "source", "target", "relation", "inverse", "score", "count", "source_count", "target_count")
@@ -30,12 +30,13 @@ FEW = 20  # counterparts of an entity; of one that has more, none says anything
 class Relations:
     """Pairs of relations, of attribute predicates and of classes, the best score first in each kind.
 
-    `frame` has the columns of COLUMNS: `kind` is relation, attribute or class; `source` and `target` are ids as in the
-    graphs; `relation` says that the source is equal to, narrower or broader than the target, or its inverse. `inverse`
-    is true where the target is read from its object to its subject. `score` is a cautious share: of the source's
-    statements that the target makes too (narrower), of the target's that the source makes (broader), or the smaller of
-    both. `count` statements met, of `source_count` and `target_count` that could have, each counted as far as the
-    mapping of its ends is believed. For classes, members are counted. `links_from` is that of the task.
+    `frame` has the columns of COLUMNS: `kind` is relation, attribute or class, an attribute being a predicate that has
+    literals in one graph at least, and in the other perhaps entities of these names; `source` and `target` are ids as
+    in the graphs; `relation` says that the source is equal to, narrower or broader than the target, or its inverse.
+    `inverse` is true where the target is read from its object to its subject. `score` is a cautious share: of the
+    source's statements that the target makes too (narrower), of the target's that the source makes (broader), or the
+    smaller of both. `count` statements met, of `source_count` and `target_count` that could have, each counted as far
+    as the mapping of its ends is believed. For classes, members are counted. `links_from` is that of the task.
     """
 
     source: Graph
@@ -63,8 +64,10 @@ def relations_of(mapping: Mapping, min_score: float = MIN_SCORE) -> Relations:
     if not 0 <= min_score <= 1:
         raise ConfigError(f"min_score must be from 0 to 1, not {min_score!r}.")
     source, target, pairs = mapping.source, mapping.target, _believed(mapping)
-    frames = [_alike(kind, *compared(source, target, pairs)) for kind, compared in KINDS.items()]
-    return Relations(source, target, pd.concat(frames, ignore_index=True), mapping.links_from).above(min_score)
+    rows = pd.concat([_alike(kind, *compared(source, target, pairs)) for kind, compared in COMPARED])
+    order = np.lexsort([-rows["count"], -rows["score"], rows["kind"].map(KINDS.index)])
+    found = rows.iloc[order].reset_index(drop=True)
+    return Relations(source, target, found, mapping.links_from).above(min_score)
 
 
 def _believed(mapping: Mapping) -> Pairs:
@@ -76,7 +79,7 @@ def _believed(mapping: Mapping) -> Pairs:
 
 
 def _alike(kind: str, ours: Statements, theirs: Statements, near: Pairs, far: Pairs) -> pd.DataFrame:
-    """The rows of one kind, the best first."""
+    """The rows of one kind."""
     rows = _counts(ours, theirs, near, far)
     within = lower_bound(rows["count"].to_numpy(), rows["source_count"].to_numpy())
     around = lower_bound(rows["count_back"].to_numpy(), rows["target_count"].to_numpy())
@@ -86,7 +89,7 @@ def _alike(kind: str, ours: Statements, theirs: Statements, near: Pairs, far: Pa
     ends = {"source": ours.names[rows["first"]], "target": theirs.names[rows["second"]]}
     names = {side: pd.Series(ids, rows.index, dtype=object) for side, ids in ends.items()}
     rows = rows.assign(kind=kind, **names, relation=words, inverse=inverse, score=np.where(equal, less, more))
-    return _without_lesser(rows).sort_values(["score", "count"], ascending=False, kind="stable")[list(COLUMNS)]
+    return _without_lesser(rows)[list(COLUMNS)]
 
 
 def _without_lesser(rows: pd.DataFrame) -> pd.DataFrame:

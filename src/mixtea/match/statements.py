@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
+from mixtea.data.names import entity_names
 from mixtea.data.selection import TYPE
 from mixtea.vote.meetings import Pairs
 from mixtea.vote.values import form_of
@@ -56,13 +58,54 @@ def relations(source: Graph, target: Graph, pairs: Pairs) -> Compared:
 
 def attributes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
     """Attribute triples, but for empty values; `normalised` says which values are the same."""
-    values = [_normalised_values(graph) for graph in (source, target)]
-    codes, _ = pd.factorize(np.array([*values[0][0], *values[1][0], None], dtype=object)[:-1])
+    return _by_texts(_Said.literals(source), _Said.literals(target), pairs)
+
+
+def literals_and_entities(source: Graph, target: Graph, pairs: Pairs) -> Compared:
+    """Attribute triples of the source, relation triples of the target: a value there may be an entity's name here."""
+    return _by_texts(_Said.literals(source), _Said.named_tails(target), pairs)
+
+
+def entities_and_literals(source: Graph, target: Graph, pairs: Pairs) -> Compared:
+    """The same with the relation triples of the source."""
+    return _by_texts(_Said.named_tails(source), _Said.literals(target), pairs)
+
+
+class _Said(NamedTuple):
+    """Statements (entity, kind) about a text: the place of each one's in `texts`, None for an empty one."""
+
+    entity: np.ndarray
+    kind: np.ndarray
+    place: np.ndarray
+    texts: list[str | None]
+    names: np.ndarray
+
+    @classmethod
+    def literals(cls, graph: Graph) -> _Said:
+        of, (texts, place) = graph.attributes, _normalised_values(graph)
+        return cls(
+            of.entity, of.predicate.codes, place, texts, np.array([*of.predicate.texts(), None], dtype=object)[:-1]
+        )
+
+    @classmethod
+    def named_tails(cls, graph: Graph) -> _Said:
+        """Each triple once for every name of its tail."""
+        owner, column = entity_names(graph)
+        order = np.argsort(owner, kind="stable")
+        n = np.bincount(owner, minlength=graph.n_entities)
+        repeated = np.repeat(np.arange(graph.n_triples), n[graph.triples[:, 2]])
+        head, kind, tail = graph.triples[repeated].T
+        step = np.arange(len(repeated)) - np.searchsorted(repeated, repeated)
+        place = column.codes[order][(np.cumsum(n) - n)[tail] + step]
+        return cls(head, kind, place, [normalised(text) or None for text in column.texts()], graph.relations)
+
+
+def _by_texts(ours: _Said, theirs: _Said, pairs: Pairs) -> Compared:
+    codes, _ = pd.factorize(np.array([*ours.texts, *theirs.texts, None], dtype=object)[:-1])
     sides = []
-    for graph, (_, place), start in zip((source, target), values, (0, len(values[0][0])), strict=True):
-        of = graph.attributes
-        rows = np.stack([of.entity, of.predicate.codes, codes[start + place]], axis=1)
-        sides.append(Statements.of(rows[rows[:, 2] >= 0], np.array([*of.predicate.texts(), None], dtype=object)[:-1]))
+    for said, start in ((ours, 0), (theirs, len(ours.texts))):
+        rows = np.stack([said.entity, said.kind, codes[start + said.place]], axis=1)
+        sides.append(Statements.of(rows[rows[:, 2] >= 0], said.names))
     same = np.intersect1d(sides[0].far, sides[1].far)
     return sides[0], sides[1], pairs, Pairs(same, same, np.ones(len(same)))
 
@@ -78,7 +121,11 @@ def classes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
     return sides[0], sides[1], Pairs(*(part[both] for part in pairs)), Pairs(one, one, np.ones(1))
 
 
-KINDS = {"relation": relations, "attribute": attributes, "class": classes}
+KINDS = ("relation", "attribute", "class")
+COMPARED: tuple[tuple[str, Callable[[Graph, Graph, Pairs], Compared]], ...] = (
+    ("relation", relations), ("attribute", attributes), ("attribute", literals_and_entities),
+    ("attribute", entities_and_literals), ("class", classes),
+)  # fmt: skip
 
 
 def _normalised_values(graph: Graph) -> tuple[list[str | None], np.ndarray]:
