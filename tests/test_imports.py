@@ -17,8 +17,8 @@ ORDER = (  # a room may import what stands before it; rooms side by side do not 
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
 READERS = (  # of data: they use its formats
-    "asked", "benchmark_folder", "checksum", "graph_files", "links", "name_files", "selection", "summary", "task",
-    "text_model", "texts", "vectors",
+    "asked", "benchmark_folder", "checksum", "graph_files", "in_memory", "links", "lookup", "name_files", "selection",
+    "summary", "task", "text_model", "texts", "vectors",
 )  # fmt: skip
 
 

@@ -14,12 +14,16 @@ from mixtea.data import prefixes
 from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
 from mixtea.data.formats.endings import plain_name
+from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
+from mixtea.data.in_memory.given import Given, InMemory, given, path_of
 from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.lookup import without_labels
 from mixtea.data.name_files import NameFiles
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
+from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
 from mixtea.data.text_model import OnTexts
 from mixtea.data.vectors import with_vectors
@@ -121,8 +125,9 @@ def load_task(
     holds a model that makes such of their texts, and `on_texts` is told how many of them are done, and of how many.
     """
     vectors = [None if path is None else Path(path) for path in (vectors_source, vectors_target, text_model)]
-    sides = {"source": _paths(source), "target": _paths(target)}
-    files = {"train": _paths(links), "valid": _paths(valid_links), "test": _paths(test_links)}
+    sides = {"source": given(source, "source"), "target": given(target, "target")}
+    splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
+    files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
     own = {**sides, "links": files["train"]}
     names = NameFiles(*map(_paths, (names_source, names_target, translations, dictionary)))
     asked = Asked(one_to_many, seed, names, attributes, links_from)
@@ -180,15 +185,15 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     return _task(name, source, target, splits, said, asked, fold)
 
 
-def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked: Asked, selection: Selection) -> Task:
+def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     source, target, of_names = asked.completed(source, target, problems, selection.reading.languages)
-    read = [read_links(path, split, source, target, problems) for split in SPLITS for path in files[split]]
+    read = [_links(one, split, source, target, problems) for split in SPLITS for one in files[split]]
     splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
     if asked.reads_links and not len(splits["train"]):
         todo = "Learning needs links: add some, or find them by names (--links-from names)."
-        problems.add(files["train"][0], None, "", "no link, only rejected pairs", todo)
+        problems.add(path_of(files["train"][0]), None, "", "no link, only rejected pairs", todo)
         problems.raise_if_any()
     source, target = (
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
@@ -196,6 +201,16 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
     )
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
     return _task(name, source, target, splits, said, asked)
+
+
+def _links(one: Given, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
+    """The links of a file, or of an object, which may name entities by labels that no other has."""
+    if isinstance(one, Path):
+        return read_links(one, split, source, target, problems)
+    table = LinkTable(one.path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
+    with collected(problems):
+        table = one.links(problems)
+    return find_links(without_labels(table, source, target, problems), split, source, target, problems)
 
 
 def _task(
@@ -210,8 +225,9 @@ def _no_links() -> np.ndarray:
     return np.empty((0, 2), dtype=np.int64)
 
 
-def _name(paths: list[Path]) -> str:
-    return plain_name(paths[0]) + (f"+{len(paths) - 1}" if len(paths) > 1 else "")
+def _name(given: list[Given]) -> str:
+    first = given[0].name if isinstance(given[0], InMemory) else plain_name(given[0])
+    return first + (f"+{len(given) - 1}" if len(given) > 1 else "")
 
 
 def _checked(

@@ -1,0 +1,124 @@
+"""Entities by what a person calls them: their id, their id with a prefix, or a label that no other entity has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mixtea.data.formats.link_tables import UNKNOWN, LinkTable, find_ends
+from mixtea.data.graph import Graph
+from mixtea.data.in_memory.tables import id_text
+from mixtea.data.labels import TRANSLATED
+from mixtea.data.prefixes import expand
+from mixtea.data.safe.problems import told
+from mixtea.errors import DataError, Problems, shorten
+
+SHOWN = 3  # names that are shown of several
+MOST_COMPARED = 500_000  # names that the nearest are looked for among
+
+
+def entities(graph: Graph, names: Any, side: str) -> np.ndarray:
+    """int64 [n]: the number of each entity, by number, by id or by unique label; whoever is unknown is an error."""
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, Iterable):
+        raise DataError(f"The {side}s are a list of ids or labels, not {type(names).__name__}.")
+    asked = list(names)
+    if asked and all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in asked):
+        return _by_number(graph, np.array(asked, dtype=np.int64), side)
+    texts = [id_text(name) for name in asked]
+    if None in texts:
+        wrong = asked[texts.index(None)]
+        raise DataError(f"The {side}s are ids or labels, which are text, not {type(wrong).__name__} {wrong!r:.100}.")
+    return _by_name(graph, np.array(texts, dtype=object), side)
+
+
+def _by_number(graph: Graph, numbers: np.ndarray, side: str) -> np.ndarray:
+    outside = (numbers < 0) | (numbers >= graph.n_entities)
+    if outside.any():
+        first = numbers[outside][0]
+        raise DataError(
+            f"The {side} graph has no entity of number {first}: they are 0 to {graph.n_entities - 1:,}. "
+            f"If it is an id, write it as text: '{first}'."
+        )
+    return numbers
+
+
+def _by_name(graph: Graph, texts: np.ndarray, side: str) -> np.ndarray:
+    found = graph.find(texts)
+    for place in np.flatnonzero(found < 0):
+        text = str(texts[place])
+        called = labelled(graph, [text])[0]
+        if len(called) > 1:
+            raise DataError(_ambiguous(graph, text, called, side))
+        in_full = graph.find(np.array([expand(text, graph.prefixes)], dtype=object))[0]
+        found[place] = called[0] if len(called) else in_full
+        if found[place] < 0:
+            near = ", ".join(map(shorten, nearest_names(graph, text)))
+            raise DataError(f"The {side} graph has no entity {shorten(text)}." + (f" Near it: {near}." if near else ""))
+    return found
+
+
+def without_labels(table: LinkTable, source: Graph, target: Graph, problems: Problems) -> LinkTable:
+    """The links with ids in place of labels that one entity has; a label of several entities is a problem."""
+    found, _, _ = find_ends(table, source, target)
+    columns = list(table.columns)
+    keep = np.ones(len(table), dtype=bool)
+    for side, graph in enumerate((source, target)):
+        rows = np.flatnonzero(found[side] == UNKNOWN)
+        called = labelled(graph, [str(text) for text in columns[side][rows]])
+        several = np.array([len(one) > 1 for one in called], dtype=bool)
+        for row in told(problems, table.path, rows[several]):
+            text = str(columns[side][row])
+            what = _ambiguous(graph, text, labelled(graph, [text])[0], ("source", "target")[side])
+            problems.add(table.path, int(table.lines[row]), "", what.rstrip("."), "Name it by its id.")
+        changed = columns[side].copy()
+        for row, one in zip(rows, called, strict=True):
+            if len(one) == 1:
+                changed[row] = graph.ids[one[0]]
+        columns[side] = changed
+        keep[rows[several]] = False
+    table = replace(table, columns=tuple(columns))
+    return table if keep.all() else _kept(table, keep)
+
+
+def _kept(table: LinkTable, keep: np.ndarray) -> LinkTable:
+    full = None if table.in_full is None else tuple(column[keep] for column in table.in_full)
+    rejected = None if table.rejected is None else table.rejected[keep]
+    columns = tuple(column[keep] for column in table.columns)
+    return replace(table, columns=columns, lines=table.lines[keep], in_full=full, rejected=rejected)
+
+
+def labelled(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
+    """For each text the numbers of the entities that have it as a label of their own."""
+    if not texts:
+        return []
+    labels = graph.labels
+    own = labels.rank != TRANSLATED
+    codes, owners = labels.text.codes[own], labels.entity[own]
+    order = np.argsort(codes, kind="stable")
+    code_of = {text: code for code, text in enumerate(labels.text.texts())}
+    wanted = np.array([code_of.get(text, UNKNOWN) for text in texts], dtype=np.int64)
+    ends = (np.searchsorted(codes[order], wanted, side) for side in ("left", "right"))
+    return [np.unique(owners[order[start:end]]) for start, end in zip(*ends, strict=True)]
+
+
+def nearest_names(graph: Graph, text: str, n: int = SHOWN) -> list[str]:
+    """The ids and labels that share most of their letters, three in a row, with the text."""
+    wanted = _threes(text)
+    names = {*graph.ids[:MOST_COMPARED].tolist(), *graph.labels.text.texts()[:MOST_COMPARED]}
+    shares = ((len(wanted & (own := _threes(name))) / len(wanted | own), name) for name in names)
+    return [name for share, name in sorted(shares, key=lambda one: (-one[0], one[1]))[:n] if share > 0.2]
+
+
+def _threes(text: str) -> set[str]:
+    padded = f" {text.casefold()} "
+    return {padded[i : i + 3] for i in range(len(padded) - 2)}
+
+
+def _ambiguous(graph: Graph, text: str, called: np.ndarray, side: str) -> str:
+    shown = ", ".join(shorten(str(graph.ids[i])) for i in called[:SHOWN])
+    more = ", ..." if len(called) > SHOWN else ""
+    return f"{len(called):,} entities of the {side} graph are called {shorten(text)}: {shown}{more}."
