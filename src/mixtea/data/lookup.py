@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
+from mixtea.data.formats.headers import LINK_HEADERS, header_places
 from mixtea.data.formats.link_tables import UNKNOWN, LinkTable, find_ends
 from mixtea.data.graph import Graph
 from mixtea.data.in_memory.tables import id_text
@@ -16,23 +18,63 @@ from mixtea.data.prefixes import expand
 from mixtea.data.safe.problems import told
 from mixtea.errors import DataError, Problems, shorten
 
+if TYPE_CHECKING:
+    from mixtea.data.task import Task
+
 SHOWN = 3  # names that are shown of several
+LINKS = "Give pairs: [(source, target), ...]."
 MOST_COMPARED = 500_000  # names that the nearest are looked for among
 
 
 def entities(graph: Graph, names: Any, side: str) -> np.ndarray:
     """int64 [n]: the number of each entity, by number, by id or by unique label; whoever is unknown is an error."""
     names = [names] if isinstance(names, str) else names
-    if not isinstance(names, Iterable):
-        raise DataError(f"The {side}s are a list of ids or labels, not {type(names).__name__}.")
+    if not isinstance(names, Iterable) or isinstance(names, Mapping | pd.DataFrame):
+        raise DataError(f"The {side}s are a list of ids or labels, not an object of type {type(names).__name__}.")
     asked = list(names)
-    if asked and all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in asked):
+    if asked and all(map(is_number, asked)):
         return _by_number(graph, np.array(asked, dtype=np.int64), side)
     texts = [id_text(name) for name in asked]
     if None in texts:
         wrong = asked[texts.index(None)]
-        raise DataError(f"The {side}s are ids or labels, which are text, not {type(wrong).__name__} {wrong!r:.100}.")
+        raise DataError(f"The {side}s are ids or labels, which are text, not {type(wrong).__name__} {wrong!s:.100}.")
     return _by_name(graph, np.array(texts, dtype=object), side)
+
+
+def links_of(task: Task, links: Any) -> np.ndarray:
+    """int64 [p, 2]: links by numbers, as in a task, or by ids or unique labels; the test links where none are given."""
+    found = task.test if links is None else links
+    if isinstance(found, str):
+        raise DataError(f"Links are pairs of source and target, not the text {shorten(found)}. {LINKS}")
+    if links is None and not len(found):
+        raise DataError(f"The task has no test links. {LINKS}")
+    if isinstance(found, Mapping):
+        found = list(found.items())
+    rows = as_rows(found)
+    if rows is None or not len(rows):
+        raise DataError(f"Links to score are [p, 2], source and target as numbers or ids, at least one. {LINKS}")
+    if not all(is_number(name) for column in rows for name in column):
+        rows = tuple([id_text(name) if is_number(name) else name for name in column] for column in rows)
+    sides = ((task.source, "source"), (task.target, "target"))
+    return np.stack([entities(graph, rows[place], side) for place, (graph, side) in enumerate(sides)], axis=1)
+
+
+def is_number(name: Any) -> bool:
+    return isinstance(name, int | np.integer) and not isinstance(name, bool)
+
+
+def as_rows(links: Any) -> tuple[list[Any], ...] | None:
+    """The two columns of links; None if they have not two."""
+    if isinstance(links, pd.DataFrame):
+        places = header_places([str(name) for name in links.columns], LINK_HEADERS) or [0, 1]
+        links = links.iloc[:, places].to_numpy(dtype=object) if links.shape[1] > 1 else []
+    try:
+        rows = [list(row) for row in links]
+    except TypeError:
+        return None
+    if not rows or any(len(row) != 2 for row in rows):
+        return None
+    return [row[0] for row in rows], [row[1] for row in rows]
 
 
 def _by_number(graph: Graph, numbers: np.ndarray, side: str) -> np.ndarray:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +19,7 @@ from mixtea.data.in_memory.given import Given, InMemory, given, path_of
 from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
 from mixtea.data.lookup import without_labels
 from mixtea.data.name_files import NameFiles
+from mixtea.data.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.safe.problems import collected
@@ -28,13 +27,11 @@ from mixtea.data.selection import Selection
 from mixtea.data.text_model import OnTexts
 from mixtea.data.vectors import with_vectors
 from mixtea.errors import DataError, Problems
-from mixtea.text import visible, whole_text
+from mixtea.text import html_table, visible, whole_text
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
 LONGEST_WARNING, LONGEST_NAME = 6000, 200  # characters; a warning may name a file by its whole path
-PathOrStr = str | PathLike[str]
-Paths = PathOrStr | Iterable[PathOrStr]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +79,16 @@ class Task:
         said = "links" if self.links_from == "given" else f"links from {self.links_from}"
         return f"Task({visible(self.name, LONGEST_NAME)}{fold}: {sides}; {said}: {links}{rejected})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what both graphs hold, and the links."""
+        counts = ("n_entities", "n_relations", "n_triples", "n_attribute_triples")
+        header = ("", "entities", "relations", "triples", "attribute triples", "labels")
+        rows = [
+            (side, *(f"{getattr(graph, name):,}" for name in counts), f"{len(graph.labels):,}")
+            for side, graph in (("source", self.source), ("target", self.target))
+        ]
+        return html_table(repr(self), header, rows)
+
 
 def load_task(
     folder: PathOrStr | None = None,
@@ -124,12 +131,18 @@ def load_task(
     `vectors_source` and `vectors_target` are files of vectors of your own for the entities; or the folder `text_model`
     holds a model that makes such of their texts, and `on_texts` is told how many of them are done, and of how many.
     """
-    vectors = [None if path is None else Path(path) for path in (vectors_source, vectors_target, text_model)]
+    for name, value, kind in (("reading", reading, Reading), ("limits", limits, Limits)):
+        if value is not None and not isinstance(value, kind):
+            made = f"from mixtea import {kind.__name__}; {name}={kind.__name__}(...)"
+            raise DataError(f"{name} is an object of type {type(value).__name__}. Make one: {made}.")
+    wanted = {"vectors_source": vectors_source, "vectors_target": vectors_target, "text_model": text_model}
+    vectors = [None if path is None else as_path(path, name) for name, path in wanted.items()]
     sides = {"source": given(source, "source"), "target": given(target, "target")}
     splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
     files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
     own = {**sides, "links": files["train"]}
-    names = NameFiles(*map(_paths, (names_source, names_target, translations, dictionary)))
+    called = {"names_source": names_source, "names_target": names_target, "translations": translations}
+    names = NameFiles(*(as_paths(value, name) for name, value in (called | {"dictionary": dictionary}).items()))
     asked = Asked(one_to_many, seed, names, attributes, links_from)
     if folder is not None:
         if any((*own.values(), *files.values())):
@@ -137,7 +150,7 @@ def load_task(
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         with applied(limits):
-            return _with_vectors(_load_folder(Path(folder), fold, asked), on_texts, *vectors)
+            return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
         raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
@@ -155,12 +168,6 @@ def _with_vectors(task: Task, on_texts: OnTexts | None, *given: Path | None) -> 
     *files, text_model = given
     graphs, warnings = with_vectors((task.source, task.target), files, text_model, on_texts)
     return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
-
-
-def _paths(given: Paths | None) -> list[Path]:
-    if given is None or isinstance(given, str | PathLike):
-        return [] if given is None else [Path(given)]
-    return [Path(path) for path in given]
 
 
 def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:

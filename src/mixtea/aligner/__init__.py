@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as Table
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import wraps
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,59 +12,52 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from mixtea import __version__
+from mixtea.aligner.saving import restore, run_of
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
-from mixtea.compute.device import choose_device, describe_device
+from mixtea.compute.device import choose_device
 from mixtea.compute.memory import enough_memory
+from mixtea.compute.reproducible import reproducible
+from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
 from mixtea.data.equal_names import linked_by_name
-from mixtea.data.task import PathOrStr, Task
-from mixtea.encode.encoder import Encoder
-from mixtea.encode.structure import build_structure
-from mixtea.errors import ConfigError, DataError, NotFittedError, RunError
+from mixtea.data.lookup import entities, links_of
+from mixtea.data.paths import PathOrStr, as_path
+from mixtea.data.task import Task
+from mixtea.errors import ConfigError, DataError, NotFittedError
 from mixtea.match.answers import STORED, Answers, linked_ids
 from mixtea.match.candidates import Candidates
-from mixtea.match.decode import StoredOpinions, check_deciding, deciding_alone, stored_opinions
+from mixtea.match.decode import check_deciding, deciding_alone, stored_opinions
 from mixtea.match.explain import Explainer
+from mixtea.match.linked import of_sources
 from mixtea.match.mapping import Mapping
 from mixtea.match.predict import Predictor
 from mixtea.match.relations import MIN_SCORE, Relations, relations_of
-from mixtea.measure.by_evidence import as_numbers, evidence_table, no_table, without_table
+from mixtea.measure.by_evidence import evidence_table, no_table
 from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+from mixtea.progress import Asked, both, training_progress
 from mixtea.runs.checkpoints import Checkpoints, kept_in
-from mixtea.runs.folder import Run, read_run, write_run
+from mixtea.runs.folder import read_run, write_run
 from mixtea.teach.loop import Observer, OnEpoch
 from mixtea.teach.recovery import trained_with
+from mixtea.text import METRICS, html_table
 from mixtea.vote.council import OnRound, voters_of
 from mixtea.vote.registry import package_of
+from mixtea.vote.speaking import check_begins
 from mixtea.vote.trace import trace_frame
-from mixtea.vote.voter import Voter
 
 DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
 Voters = str | Sequence[str] | None  # names, in a list or joined by commas
 T = TypeVar("T")
 
 
-@contextmanager
-def _reproducible(wanted: bool) -> Iterator[None]:
-    """Only algorithms that give the same bits every time, while the block runs."""
-    before = torch.are_deterministic_algorithms_enabled()
-    if wanted:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)
-
-
 def _reproducibly(method: Callable[..., T]) -> Callable[..., T]:
-    """A method of an aligner that gives the same bits every time where `deterministic` asks for it."""
+    """A method of a fitted aligner that gives the same bits every time where `deterministic` asks for it."""
 
     @wraps(method)
     def run(self: MixTEA, *args: Any, **kwargs: Any) -> T:
-        with _reproducible(self.config.deterministic):
+        self._check_fitted()
+        with reproducible(self.config.deterministic), enough_memory():
             return method(self, *args, **kwargs)
 
     return run
@@ -100,6 +87,16 @@ class MixTEA:
         state = f" fitted on {self.task_!r}" if hasattr(self, "task_") else ""
         return f"MixTEA(preset={self.preset!r}{settings}){state}"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what differs from the preset, and what was learned."""
+        usual = Config.preset(self.preset).to_dict()
+        rows = [(name, value) for name, value in self.config.to_dict().items() if value != usual[name]]
+        if hasattr(self, "task_"):
+            rows += [("fitted on", repr(self.task_)), ("epochs", self.n_epochs_), ("stopped", self.stopped_because_)]
+            rows += [(name, f"{value:.3f}") for name, value in self.metrics_.items() if name in METRICS]
+        state = "" if hasattr(self, "task_") else ", not fitted yet"
+        return html_table(f"MixTEA, preset {self.preset}{state}", (), rows)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The preset and the value of every setting, as scikit-learn asks for them."""
         return {"preset": self.preset} | self.config.to_dict()
@@ -121,30 +118,69 @@ class MixTEA:
         observer: Observer | None = None,
         warm_start: MixTEA | None = None,
         checkpoints: Checkpoints | PathOrStr | None = None,
+        *,
+        progress: Asked = None,
     ) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
 
-        `on_epoch` is called with each epoch's record, `on_round` with the number of each round of propagation before
-        the first epoch and the pairs that are sure after it, `observer` after each epoch with its number and a function
-        that gives the student's vectors: for curves of scores that training must not see. `warm_start` is an aligner
-        that was fitted to an earlier state of these graphs: what it learned of entities and relations that are still
-        there, by id, is where this one begins. `checkpoints` is a folder to save the state of the training in from
-        time to time; if it holds one already, of the same task, settings and warm start, the training goes on from
-        there, to the same end. If another process of the run is lost, what was learned so far is kept, and
-        ProcessLostError is raised.
+        Parameters
+        ----------
+        task
+            What `load_task` gives.
+        on_epoch, on_round
+            Functions: the first is called with each epoch's record, the second with the number of each round of
+            propagation before the first epoch and the pairs that are sure after it.
+        observer
+            A function that is called after each epoch with its number and a function that gives the student's vectors:
+            for curves of scores that training must not see.
+        warm_start
+            An aligner that was fitted to an earlier state of these graphs: what it learned of entities and relations
+            that are still there, by id, is where this one begins.
+        checkpoints
+            A folder to save the state of the training in from time to time; if it holds one already, of the same task,
+            settings and warm start, the training goes on from there, to the same end.
+        progress
+            True shows how far it is, False does not, None does in notebooks alone; or a function that is called with
+            the epochs done, the most there will be, and how it goes in words.
+
+        Returns
+        -------
+        MixTEA
+            This aligner.
+
+        Raises
+        ------
+        DataError
+            `task` is no task, or has nothing to learn from.
+        ConfigError
+            A setting cannot be met here, such as a device that is not there.
+        TrainingError
+            Memory is full (FullMemoryError), the training diverged twice (DivergedError), or another process of the run
+            is lost (ProcessLostError), after what was learned so far is kept.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_example
+        >>> said = []
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1)
+        >>> aligner.fit(load_example(), progress=lambda done, of, words: said.append((done, of))).n_epochs_, said
+        (2, [(1, 2), (2, 2)])
         """
-        if not isinstance(task, Task):
-            raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
+        self._check_call(task, on_epoch, on_round, observer, warm_start)
+        if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
+            checkpoints = as_path(checkpoints, "checkpoints")
         voters = voters_of(task, self.config, self.config.deciding_voters)
         check_deciding(voters, self.config)
         if not len(task.train):
-            _check_begins(task, voters)
+            check_begins(task, voters)
         device = choose_device(self.config.device)
-        with _reproducible(self.config.deterministic), distributed.together(device), enough_memory():
+        shown = training_progress(progress if is_first() else False, self.config.max_epochs)
+        with reproducible(self.config.deterministic), distributed.together(device), enough_memory(), shown:
             start = None if warm_start is None else warm_start._learned()
             began_with = None if start is None else (start[0], as_arrays(start[1]))
+            epoch_ended, round_ended = both(shown, on_epoch), both(shown.round, on_round)
             with kept_in(checkpoints, task, self.config, began_with) as kept:
-                trained = trained_with(task, self.config, device, start, kept, on_epoch, on_round, observer)
+                trained = trained_with(task, self.config, device, start, kept, epoch_ended, round_ended, observer)
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(), None
         self._answers: Answers | None = None
@@ -178,7 +214,7 @@ class MixTEA:
         """[n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
         if self._vectors is None:
-            with torch.no_grad(), _reproducible(self.config.deterministic):
+            with torch.no_grad(), reproducible(self.config.deterministic):
                 self._vectors = self._student()
         return self._vectors
 
@@ -188,7 +224,7 @@ class MixTEA:
         self._check_fitted()
         config = self._trained_config()
         if self._answers is None or self._answers_by != config:
-            with _reproducible(config.deterministic):
+            with reproducible(config.deterministic):
                 self._answers, self._answers_by = self._predictor(config).answers(), config
         return self._answers
 
@@ -197,27 +233,58 @@ class MixTEA:
         return self._fitted.replace(**{name: getattr(self.config, name) for name in DECODING})
 
     @_reproducibly
-    def predict(self, k: int = 10, *, decoder: str | None = None, voters: Voters = None) -> Candidates:
-        """Rank all targets for every source entity without a training link.
+    def predict(
+        self,
+        k: int = 10,
+        *,
+        sources: str | Iterable[Any] | None = None,
+        decoder: str | None = None,
+        voters: Voters = None,
+    ) -> Candidates:
+        """Rank all targets for every source entity without a training link, or for those that are asked about.
 
-        Parameters: `k`, how many of each source come back; `decoder` and `voters` take the place of the settings
-        `decoder` and `decode_voters` (names as in the setting `voters`).
+        Parameters
+        ----------
+        k
+            How many candidates of each source come back.
+        sources
+            Some source entities, by ids, by labels that no other entity has, or by numbers as in a task. They are
+            answered in this order, also those with a training link: its target is the first candidate, and sure.
+        decoder, voters
+            Take the place of the settings `decoder` and `decode_voters` (names as in the setting `voters`).
 
-        Returns Candidates: ids, scores, calibrated probabilities, and who favours each.
+        Returns
+        -------
+        Candidates
+            Ids, scores, calibrated probabilities, and who favours each.
 
-        Raises ConfigError for a wrong `k` or unknown names, NotFittedError before `fit`.
+        Raises
+        ------
+        DataError
+            The source graph has no such entity, or several of that label.
+        ConfigError
+            `k` is no whole number of at least 1, or a name is unknown.
+        NotFittedError
+            Nothing has been learned yet.
 
+        Examples
+        --------
         >>> from mixtea import MixTEA, load_example
         >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
         >>> aligner.predict(k=3).to_frame().columns.tolist()
         ['source', 'target', 'rank', 'score', 'probability', 'voters']
+        >>> aligner.predict(k=2, sources=["territory/Germany"]).to_frame()["source"].tolist()
+        ['territory/Germany', 'territory/Germany']
         """
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise ConfigError(f"k must be a whole number of at least 1, not {k!r}.")
-        config = self._decoding(decoder, voters)
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise ConfigError(f"k must be a whole number of at least 1, not {k!r:.100}.")
+        config, k = self._decoding(decoder, voters), int(k)
+        asked = None if sources is None else entities(self.task_.source, sources, "source")
         if config == self._trained_config() and k <= STORED:
-            return self.answers_.candidates(int(k))
-        return self._predictor(config).candidates(int(k))
+            found = self.answers_.candidates(k)
+        else:
+            found = self._predictor(config).candidates(k)
+        return found if asked is None else of_sources(found, asked, self.vectors_, self.task_, config, k)
 
     @_reproducibly
     def map(
@@ -231,9 +298,37 @@ class MixTEA:
     ) -> Mapping:
         """Decide about every source entity without a given link, among all targets.
 
-        Each target is given once, by a one-to-one assignment unless another `decoder` is named, unless `one_to_many`.
-        With `abstain` a source has no counterpart where that is likelier than its best target and a mapping would lower
-        the expected F1. `with_given` puts the given links in front.
+        Parameters
+        ----------
+        one_to_many
+            Several sources may get the same target. Else each target is given once, by a one-to-one assignment unless
+            another `decoder` is named.
+        abstain
+            A source has no counterpart where that is likelier than its best target and a mapping would lower the
+            expected F1.
+        with_given
+            Put the given links in front.
+        decoder, voters
+            As in `predict`.
+
+        Returns
+        -------
+        Mapping
+            A row a decision; `mapping.write("m.sssom.tsv")` writes it.
+
+        Raises
+        ------
+        ConfigError
+            A name is unknown.
+        NotFittedError
+            Nothing has been learned yet.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.map(abstain=False).pairs()["target"].is_unique
+        True
         """
         config = self._decoding(decoder, voters)
         if config == self._trained_config() and decoder is None and not one_to_many:
@@ -247,22 +342,31 @@ class MixTEA:
         """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the entities.
 
         Training and validation links count as 1, other mappings by their probabilities. Pairs that score less than
-        `min_score` are left out. See `Relations` for the columns, docs/relations.md for what they mean.
+        `min_score`, from 0 to 1, are left out. Returns Relations: see there for the columns, and docs/relations.md for
+        what they mean. Raises ConfigError for another `min_score`, NotFittedError before `fit`.
 
         >>> from mixtea import MixTEA, load_example
         >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
         >>> aligner.relations(min_score=0.5).to_frame().columns.tolist()[:6]
         ['kind', 'source', 'target', 'relation', 'inverse', 'score']
         """
-        return relations_of(self.map(with_given=True), min_score)
+        if not isinstance(min_score, int | float | np.number) or not 0 <= min_score <= 1:
+            raise ConfigError(f"min_score is a number from 0 to 1, not {min_score!r:.100}.")
+        return relations_of(self.map(with_given=True), float(min_score))
 
     def explain(self, source: str, target: str) -> pd.DataFrame:
-        """Why two entities, by their ids, are or are not taken for the same: a row for each thing that speaks for them.
+        """Why two entities, by ids or unique labels, are or are not taken for the same: a row for each reason.
 
-        Columns: voter, what (in words), weight (how much, by that voter's own measure; the larger, the more).
+        Returns a data frame: voter, what (in words), weight (how much, by that voter's own measure; the larger, the
+        more). Raises DataError for an entity that the graph does not have, NotFittedError before `fit`.
+
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.explain("territory/Germany", "territoire/Allemagne").columns.tolist()
+        ['voter', 'what', 'weight']
         """
         self._check_fitted()
-        pair = self._indices(np.array([[source, target]], dtype=object))[0]
+        pair = links_of(self.task_, [(source, target)])[0]
         return self.explainer()(int(pair[0]), int(pair[1]))
 
     def explainer(self) -> Explainer:
@@ -276,15 +380,26 @@ class MixTEA:
         """Precision, recall and F1 of the mapping that `map` gives, on links (the task's test links unless given).
 
         With `complete` no further entity has a counterpart; without, only mappings of sources with a link are judged.
-        Links of sources that have a given link do not count: the mapping says nothing of them.
+        Links of sources that have a given link do not count: the mapping says nothing of them. `links` are as in
+        `score`, `one_to_many` and `abstain` as in `map`. Raises what these raise.
+
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> sorted(aligner.score_mapping())[:3]
+        ['f1', 'precision', 'recall']
         """
+        self._check_fitted()
         if not one_to_many:
             return self.answers_.mapping_scores(self._links(links), complete=complete, abstain=abstain)
         pairs = self.map(one_to_many=True, abstain=abstain).pairs()
         return mapping_scores(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
     def threshold_curve(self, links: Any = None, *, complete: bool = False, one_to_many: bool = False) -> pd.DataFrame:
-        """The scores of the mapping by the least probability that is asked for, instead of what `map` decides."""
+        """The scores of the mapping by the least probability that is asked for, instead of what `map` decides.
+
+        Arguments are those of `score_mapping`. Returns a data frame: threshold, precision, recall, f1.
+        """
+        self._check_fitted()
         if not one_to_many:
             return self.answers_.threshold_curve(self._links(links), complete=complete)
         pairs = self.map(one_to_many=True, abstain=False).pairs()
@@ -294,9 +409,34 @@ class MixTEA:
     def score(self, links: Any = None, *, decoder: str | None = None, voters: Voters = None) -> dict[str, float]:
         """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
 
-        Links are pairs of indices, as in a task, or of ids. Ties count in expectation. Candidates are the links' own
-        targets, or all with candidates="all". Further: the calibration error of the probabilities that `predict` gives
-        these mappings among all targets, and the share of them to accept at 95 % precision.
+        Parameters
+        ----------
+        links
+            Pairs of numbers, as in a task, of ids, or of labels that no other entity has: an array, a list of pairs, a
+            data frame or a dictionary.
+        decoder, voters
+            As in `predict`.
+
+        Returns
+        -------
+        dict
+            Ties count in expectation. Candidates are the links' own targets, or all with candidates="all". Further: the
+            calibration error of the probabilities that `predict` gives these mappings among all targets, and the share
+            of them to accept at 95 % precision.
+
+        Raises
+        ------
+        DataError
+            There are no links, they are no pairs, or a graph has no such entity.
+        NotFittedError
+            Nothing has been learned yet.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> sorted(aligner.score({"territory/Germany": "territoire/Allemagne"}))[-4:]
+        ['hits@1', 'hits@10', 'hits@5', 'mrr']
         """
         config = self._decoding(decoder, voters)
         first = self.answers_.candidates(1) if config == self._trained_config() else None
@@ -322,17 +462,8 @@ class MixTEA:
         return evidence_table(hits, linked_by_name(self.task_.source, self.task_.target, links))
 
     def _links(self, links: Any) -> np.ndarray:
-        """Links to score as pairs of indices: the test links, or given ones, by index or by id."""
         self._check_fitted()
-        links = np.asarray(self.task_.test if links is None else links)
-        if links.ndim != 2 or links.shape[1] != 2 or not len(links) or links.dtype.kind not in "iuOU":
-            raise DataError("score needs links [p, 2], source and target as indices or ids, at least one.")
-        if links.dtype.kind in "OU":
-            links = self._indices(links)
-        sizes = np.array([self.task_.source.n_entities, self.task_.target.n_entities])
-        if (links < 0).any() or (links >= sizes).any():
-            raise DataError("A link to score names an entity outside the graphs.")
-        return links.astype(np.int64)
+        return links_of(self.task_, links)
 
     def _decoding(self, decoder: str | None, voters: Voters) -> Config:
         """The settings with another decoder or other voters."""
@@ -344,79 +475,36 @@ class MixTEA:
     def _predictor(self, config: Config) -> Predictor:
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages)
 
-    def _indices(self, labels: np.ndarray) -> np.ndarray:
-        """Pairs of ids as pairs of indices."""
-        found = [graph.find(labels[:, side]) for side, graph in enumerate((self.task_.source, self.task_.target))]
-        for side, indices in zip(("source", "target"), found, strict=True):
-            if (indices < 0).any():
-                unknown = labels[(indices < 0).argmax(), 0 if side == "source" else 1]
-                raise DataError(f"The {side} graph has no entity {str(unknown)!r}.")
-        return np.stack(found, axis=1)
-
-    def save(
-        self,
-        folder: PathOrStr,
-        *,
-        overwrite: bool = False,
-        pages: Table[str, str] | None = None,
-    ) -> None:
+    def save(self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
         `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
+        Raises RunError if the folder cannot be written, NotFittedError before `fit`.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> with TemporaryDirectory() as folder:
+        ...     aligner.save(f"{folder}/run")
+        ...     MixTEA.load(f"{folder}/run").n_epochs_
+        2
         """
         self._check_fitted()
-        weights = {name: value.cpu().contiguous().numpy() for name, value in self._student.state_dict().items()}
-        about = {
-            "preset": self.preset,
-            "seed": self._fitted.seed,
-            "device": describe_device(self.vectors_.device),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "seconds": round(self.seconds_, 3),
-            "n_epochs": self.n_epochs_,
-            "best_epoch": self.best_epoch_,
-            "stopped_because": self.stopped_because_,
-            "approximations": self._fitted.approximations(),
-            "learning_rate_lowered": self.lowered_,
-            "misleading": self.misleading_,
-            "misleading_links": self.misleading_links_,
-            "links_are_random": self.answers_.decided.links_are_random,
-            "voter_weights": self._last.weights if self._last is not None else {},
-            "voter_packages": self._packages,
-            "versions": versions(),
-        }
-        run = Run(
-            self.task_, self._trained_config(), weights, self._records, self._trace, opinion_arrays(self._last),
-            self.answers_, self.metrics_ | as_numbers(self.by_evidence_), about, pages or {},
-        )  # fmt: skip
-        write_run(run, Path(folder), overwrite=overwrite)
+        path = as_path(folder, "folder")
+        with reproducible(self.config.deterministic), enough_memory():
+            run = run_of(self, pages or {})
+        write_run(run, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: PathOrStr, *, device: str | None = None) -> MixTEA:
-        """Read a run folder; `device` says where to compute, else the saved setting if this machine has it."""
-        run = read_run(Path(folder))
+        """Read a run folder, as `save` and `mixtea fit` write it, and give the aligner back.
+
+        `device` says where to compute, else the saved setting if this machine has it. Raises RunError if the folder is
+        no run or a damaged one, ConfigError if the device cannot be used.
+        """
+        path = as_path(folder, "folder")
         aligner = cls.__new__(cls)
-        aligner.preset = run.about.get("preset", "paper")
-        usual = Config.preset(aligner.preset).to_dict()
-        aligner.settings = {k: v for k, v in run.config.to_dict().items() if v != usual[k]}
-        aligner.config = run.config
-        aligner.metrics_, aligner.by_evidence_ = without_table(run.metrics)
-        place = choose_device(device or ("auto" if run.config.device.startswith("cuda") else run.config.device))
-        dtype = getattr(torch, run.config.precision)
-        structure = build_structure(run.task.source, run.task.target, run.config).to(place, dtype)
-        student = Encoder(structure, run.config, torch.Generator(place))
-        student.load_state_dict({name: torch.from_numpy(v) for name, v in run.weights.items()})
-        aligner.task_, aligner._student, aligner._vectors = run.task, student, None
-        if not torch.isfinite(aligner.vectors_).all():
-            raise RunError(f"{Path(folder) / 'weights.safetensors'}: damaged (it leads to vectors without end).")
-        aligner._last = _opinions(run.opinions, run.about["voter_weights"])
-        aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
-        aligner._fitted = run.config
-        aligner._packages = run.about["voter_packages"]
-        aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
-        aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
-        aligner.seconds_, aligner.lowered_ = run.about["seconds"], run.about.get("learning_rate_lowered", {})
-        aligner.misleading_ = run.about.get("misleading", {})
-        aligner.misleading_links_ = run.about.get("misleading_links", {})
+        restore(aligner, read_run(path), path, device)
         return aligner
 
     def _learned(self) -> tuple[Task, dict[str, Tensor]]:
@@ -428,39 +516,13 @@ class MixTEA:
         if not hasattr(self, "task_"):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
 
-
-def _check_begins(task: Task, voters: Sequence[Voter]) -> None:
-    """Refuse to learn from nothing: without training links, somebody has to find entities alike."""
-    able = [voter for voter in voters if voter.log_odds]
-    if task.links_from == "given":
-        raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
-    if not able:
-        raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote and decode.")
-    if not any(voter.has_needed() for voter in able):
-        silent = ", ".join(voter.name for voter in able)
-        raise DataError(
-            f"{task.name}: no training link, and nothing that both graphs say of their entities is comparable (voters "
-            f"without a word: {silent}). Give links, names (names_source, names_target) or vectors."
-        )
-
-
-def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
-    """Opinions as a run folder has them."""
-    if last is None:
-        return {}
-    scores = {f"score.{name}": values for name, values in last.scores.items()}
-    return {"source": last.source, "target": last.target} | scores
-
-
-def _opinions(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> StoredOpinions | None:
-    """Opinions from a run folder, which has checked them."""
-    if not arrays:
-        return None
-    scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
-    return StoredOpinions(arrays["source"], arrays["target"], scores, dict(weights))
-
-
-def versions() -> dict[str, str]:
-    names = ("numpy", "scipy", "pandas", "safetensors")
-    found = {name: version(name) for name in names} | {"torch": str(torch.__version__)}
-    return {"mixtea": __version__, "python": platform.python_version()} | found
+    @staticmethod
+    def _check_call(task: Any, on_epoch: Any, on_round: Any, observer: Any, warm_start: Any) -> None:
+        if not isinstance(task, Task):
+            raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
+        for name, value in (("on_epoch", on_epoch), ("on_round", on_round), ("observer", observer)):
+            if value is not None and not callable(value):
+                raise ConfigError(f"{name} is a function, not an object of type {type(value).__name__}.")
+        if warm_start is not None and not isinstance(warm_start, MixTEA):
+            kind = type(warm_start).__name__
+            raise ConfigError(f"warm_start is a fitted aligner, not {kind}: MixTEA.load(folder) gives that of a run.")
