@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mixtea.errors import Problem, Problems
 from mixtea.text import visible
 
 KIND = "N-Triples"
-MADE_UP = re.compile(r"[nN][0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
+MADE_UP = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
 
 
 def rdflib_part(graph: Any, path: Path, number: int, problems: Problems) -> Part:
@@ -63,37 +64,62 @@ def _written(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path,
     problems.skipped[path] += found.skipped.total()
 
 
-def _lines(graph: Any, path: Path) -> Iterator[str]:
-    """The statements as N-Triples."""
+def _lines(graph: Any, path: Path) -> list[str]:
+    """The statements as N-Triples, sorted: rdflib has them in another order every time."""
     from pyoxigraph import Triple
 
     quads = graph.quads((None, None, None, None)) if hasattr(graph, "quads") else graph
-    term = _terms()
-    for subject, predicate, value, *_ in quads:
+    statements, lines = [quad[:3] for quad in quads], []
+    term = _terms(blank_names(statements))
+    for statement in statements:
         try:
-            yield f"{Triple(term(subject), term(predicate), term(value))} .\n"
+            lines.append(f"{Triple(*map(term, statement))} .\n")
         except (ValueError, TypeError) as error:
-            shown = f"{subject} {predicate} {value}"
             todo = "Mend the statement: IRIs are absolute and without spaces, predicates are IRIs."
-            raise UnreadableError(path, None, shown, f"no RDF ({visible(error)}):", todo) from None
+            what = f"no RDF ({visible(error)}):"
+            raise UnreadableError(path, None, " ".join(map(str, statement)), what, todo) from None
+    return sorted(lines)
 
 
-def _terms() -> Callable[[Any], Any]:
-    """What makes terms of the parser of terms of rdflib; blank nodes without a name of their own are numbered."""
+def _terms(names: dict[str, str]) -> Callable[[Any], Any]:
+    """What makes terms of the parser of terms of rdflib."""
     import pyoxigraph as ox
     import rdflib
-
-    numbers: dict[str, str] = {}
 
     def term(value: Any) -> Any:
         if isinstance(value, rdflib.URIRef):
             return ox.NamedNode(str(value))
         if isinstance(value, rdflib.BNode):
-            is_named = not MADE_UP.fullmatch(value)
-            return ox.BlankNode(str(value) if is_named else numbers.setdefault(value, f"rdflib.{len(numbers) + 1}"))
+            return ox.BlankNode(names.get(value, str(value)))
         if isinstance(value, rdflib.Literal):
             datatype = ox.NamedNode(str(value.datatype)) if value.datatype and not value.language else None
             return ox.Literal(str(value), language=value.language, datatype=datatype)
         raise TypeError(f"a term of type {type(value).__name__}")
 
     return term
+
+
+def blank_names(statements: Sequence[Sequence[Any]]) -> dict[str, str]:
+    """Names for the blank nodes that rdflib has named at random, the same for the same statements.
+
+    Each is told by what is said of it, then by what is said of its neighbours, and so on, until no more differ. Those
+    that stay alike can change places.
+    """
+    import rdflib
+
+    ends = {end for subject, _, value in statements for end in (subject, value) if isinstance(end, rdflib.BNode)}
+    known = dict.fromkeys((end for end in ends if MADE_UP.fullmatch(end)), "")
+    n_different = 0
+    while len(set(known.values())) > n_different:
+        n_different = len(set(known.values()))
+        said: dict[Any, list[str]] = {end: [] for end in known}
+        for subject, predicate, value in statements:
+            if subject in known:
+                said[subject].append(f"> {predicate} {known.get(value, value)}")
+            if value in known:
+                said[value].append(f"< {predicate} {known.get(subject, subject)}")
+        known = {
+            end: sha256("\n".join([known[end], *sorted(texts)]).encode()).hexdigest() for end, texts in said.items()
+        }
+    order = sorted(known, key=lambda end: known[end])
+    return {str(end): f"rdflib.{number}" for number, end in enumerate(order, 1)}
