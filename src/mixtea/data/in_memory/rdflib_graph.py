@@ -90,7 +90,7 @@ def _terms(names: dict[str, str]) -> Callable[[Any], Any]:
         if isinstance(value, rdflib.URIRef):
             return ox.NamedNode(str(value))
         if isinstance(value, rdflib.BNode):
-            return ox.BlankNode(names.get(value, str(value)))
+            return ox.BlankNode(names.get(str(value), str(value)))
         if isinstance(value, rdflib.Literal):
             datatype = ox.NamedNode(str(value.datatype)) if value.datatype and not value.language else None
             return ox.Literal(str(value), language=value.language, datatype=datatype)
@@ -118,8 +118,7 @@ def blank_names(statements: Sequence[Sequence[Any]]) -> dict[str, str]:
                 said[subject].append(f"> {predicate} {known.get(value, value)}")
             if value in known:
                 said[value].append(f"< {predicate} {known.get(subject, subject)}")
-        known = {
-            end: sha256("\n".join([known[end], *sorted(texts)]).encode()).hexdigest() for end, texts in said.items()
-        }
+        joined = {end: "\n".join([known[end], *sorted(texts)]) for end, texts in said.items()}
+        known = {end: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for end, text in joined.items()}
     order = sorted(known, key=lambda end: known[end])
     return {str(end): f"rdflib.{number}" for number, end in enumerate(order, 1)}
