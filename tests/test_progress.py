@@ -60,9 +60,14 @@ def test_a_notebook_is_not_drawn_too_often(notebook, monkeypatch):
     assert "&lt;&amp;&gt;" in notebook[0]["text/html"]
 
 
+def test_texts_are_counted_in_a_notebook(notebook):
+    progress.shown_texts()(1, 5)
+    assert notebook[0]["text/plain"] == "1 of 5  texts"
+
+
 def test_a_terminal_of_ipython_is_no_notebook(notebook, monkeypatch):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(config={}))
-    assert progress.tell_of(None) is False
+    assert progress.tell_of(None) is False and progress.shown_texts() is None
 
 
 def test_a_function_is_told_beside_those_who_listen(tiny):

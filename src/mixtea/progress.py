@@ -41,6 +41,14 @@ def training_progress(progress: Asked, max_epochs: int) -> Quiet:
     return ToldTraining(max_epochs, tell) if callable(tell) else Quiet(max_epochs)
 
 
+def shown_texts() -> Callable[[int, int], None] | None:
+    """What shows how many texts a model has read: a line in a notebook, and nothing elsewhere."""
+    if not in_notebook():
+        return None
+    line = NotebookLine()
+    return lambda done, of: line(done, of, "texts")
+
+
 def both(first: Callable[..., None], second: Callable[..., None] | None) -> Callable[..., None]:
     """A function that calls the two, one after the other."""
 

@@ -24,7 +24,7 @@ PRESETS = [("best", SMALL), ("paper", PAPER), ("paper", PAPER | {"decoder": "one
 def test_a_rejected_pair_is_never_voted_for_nor_decoded(rings, preset, settings):
     before = MixTEA(preset, **settings).fit(rings)
     found = before.map(abstain=False).pairs()
-    pair = np.array([before._indices(found[["source", "target"]].to_numpy()[:1].astype(object))[0]])
+    pair = np.array([before._links(found[["source", "target"]].to_numpy()[:1].astype(object))[0]])
     voted = before.trace_[["source", "target"]].to_numpy()
     assert (voted == pair).all(1).any() or preset == "paper"  # it was voted for, and decided
     after = MixTEA(preset, **settings).fit(replace(rings, rejected=pair))

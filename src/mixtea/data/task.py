@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from mixtea.data.selection import Selection
 from mixtea.data.text_model import OnTexts
 from mixtea.data.vectors import with_vectors
 from mixtea.errors import DataError, Problems
+from mixtea.progress import shown_texts
 from mixtea.text import html_table, visible, whole_text
 
 logger = logging.getLogger(__name__)
@@ -94,11 +96,11 @@ def load_task(
     folder: PathOrStr | None = None,
     fold: int | None = None,
     *,
-    source: Paths | None = None,
-    target: Paths | None = None,
-    links: Paths | None = None,
-    valid_links: Paths | None = None,
-    test_links: Paths | None = None,
+    source: Any = None,
+    target: Any = None,
+    links: Any = None,
+    valid_links: Any = None,
+    test_links: Any = None,
     one_to_many: bool = False,
     seed: int = 1,
     reading: Reading | None = None,
@@ -116,20 +118,57 @@ def load_task(
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
-    A folder has `rel_triples_1`, `rel_triples_2`, `ent_links` and splits in `721_5fold/K` (fold K, 1 unless given) or
-    in one folder `split*`; without validation links there, a seeded third of the training links takes their place.
-    A user's `source` and `target` are each a file or several, in the formats of docs/formats.md; `reading` keeps a part
-    of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
-    Each of the three may be several files, and each may also say which pairs are not the same (SSSOM can): these are
-    `rejected`. A file that exceeds `limits` is refused.
+    Parameters
+    ----------
+    folder, fold
+        A folder has `rel_triples_1`, `rel_triples_2`, `ent_links` and splits in `721_5fold/K` (fold K, 1 unless given)
+        or in one folder `split*`; without validation links there, a seeded third of the training links is in their
+        place.
+    source, target
+        A user's own graphs: each a file in one of the formats of docs/formats.md, a data frame (head, relation, tail),
+        rows, a NumPy array, an rdflib or a NetworkX graph, or several of these, which are read as one graph.
+    links, valid_links, test_links
+        Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
+        entities by labels that no other entity has. `links` are for learning: all of them train if `valid_links` are
+        given, else 80 % train and 20 % validate. Each may also say which pairs are not the same (SSSOM can): these are
+        `rejected`.
+    one_to_many
+        An entity may have several links.
+    seed
+        Of the choice of validation links.
+    reading
+        Which part of the graphs to keep, a `Reading`.
+    limits
+        What an input file may ask for, `Limits`; a file that exceeds them is refused.
+    names_source, names_target, translations, dictionary
+        Tables of ids and names, of ids and names of the source in the target's language, and of words and their
+        translations: all of them become labels.
+    attributes
+        Without it literal values are not kept, though labels among them are.
+    links_from
+        With "names" no links are read but those that are only scored.
+    vectors_source, vectors_target, text_model
+        Files of vectors of your own for the entities; or a folder with a model that makes such of their texts.
+    on_texts
+        Is told how many of the texts are done, and of how many; in a notebook a line shows it if nobody is told.
 
-    `names_source` and `names_target` are tables of ids and names, `translations` of ids and names of the source in the
-    target's language, and `dictionary` one of words and their translations: all of them become labels. Without
-    `attributes` literal values are not kept, though labels among them are. With `links_from="names"` no links are read
-    but those that are only scored.
+    Returns
+    -------
+    Task
+        Both graphs and the links, split.
 
-    `vectors_source` and `vectors_target` are files of vectors of your own for the entities; or the folder `text_model`
-    holds a model that makes such of their texts, and `on_texts` is told how many of them are done, and of how many.
+    Raises
+    ------
+    DataError
+        Something cannot be read as it is. All problems come together, each with its file and line, or object and row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mixtea import load_task
+    >>> source = pd.DataFrame([("Rome", "in", "Italy")], columns=["head", "relation", "tail"])
+    >>> load_task(source=source, target=[("Roma", "sta in", "Italia")], links={"Rome": "Roma"}).train.tolist()
+    [[0, 0]]
     """
     for name, value, kind in (("reading", reading, Reading), ("limits", limits, Limits)):
         if value is not None and not isinstance(value, kind):
@@ -144,6 +183,7 @@ def load_task(
     called = {"names_source": names_source, "names_target": names_target, "translations": translations}
     names = NameFiles(*(as_paths(value, name) for name, value in (called | {"dictionary": dictionary}).items()))
     asked = Asked(one_to_many, seed, names, attributes, links_from)
+    on_texts = on_texts or shown_texts()
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
