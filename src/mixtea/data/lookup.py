@@ -90,13 +90,13 @@ def _by_number(graph: Graph, numbers: np.ndarray, side: str) -> np.ndarray:
 
 def _by_name(graph: Graph, texts: np.ndarray, side: str) -> np.ndarray:
     found = graph.find(texts)
-    for place in np.flatnonzero(found < 0):
-        text = str(texts[place])
-        called = labelled(graph, [text])[0]
+    missing = np.flatnonzero(found < 0)
+    wanted = [str(text) for text in texts[missing]]
+    in_full = graph.find(np.array([expand(text, graph.prefixes) for text in wanted], dtype=object))
+    for place, text, called, other in zip(missing, wanted, labelled(graph, wanted), in_full, strict=True):
         if len(called) > 1:
             raise DataError(_ambiguous(graph, text, called, side))
-        in_full = graph.find(np.array([expand(text, graph.prefixes)], dtype=object))[0]
-        found[place] = called[0] if len(called) else in_full
+        found[place] = called[0] if len(called) else other
         if found[place] < 0:
             near = ", ".join(map(shorten, nearest_names(graph, text)))
             raise DataError(f"The {side} graph has no entity {shorten(text)}." + (f" Near it: {near}." if near else ""))
