@@ -12,13 +12,14 @@ from processes import MIXTEA, run
 
 ROOT = Path(__file__).parent.parent / "src" / "mixtea"
 ORDER = (  # a room may import what stands before it; rooms side by side do not import each other
-    "text", "errors", "fields", "config", "compute data", "encode", "vote", "measure", "match", "teach", "runs",
-    "export", "aligner", "report", "review", "example train", "reproduce tune", "cli", "__main__",
+    "text", "errors", "progress", "fields", "config", "compute data", "encode", "vote", "measure", "match", "teach",
+    "runs", "export", "aligner", "report", "review", "example train", "reproduce tune", "cli", "__main__",
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
+ON_USE = {("match/mapping.py", "mixtea.export.mapping")}  # a mapping can be told to write itself
 READERS = (  # of data: they use its formats
-    "asked", "benchmark_folder", "checksum", "graph_files", "links", "name_files", "selection", "summary", "task",
-    "text_model", "texts", "vectors",
+    "asked", "benchmark_folder", "checksum", "graph_files", "in_memory", "links", "lookup", "name_files", "selection",
+    "summary", "task", "text_model", "texts", "vectors",
 )  # fmt: skip
 
 
@@ -69,7 +70,7 @@ def against_the_order(file: str, name: str) -> bool:
 
 def test_rooms_import_what_stands_before_them():
     found = {(file, name) for file, names in ALL.items() for name in names if against_the_order(file, name)}
-    assert found == set()
+    assert found == ON_USE
 
 
 def test_every_room_has_its_place():

@@ -51,7 +51,12 @@ def test_every_cell_runs(tmp_path, monkeypatch):
     place, patience = {"metadata": {"path": str(work)}}, dict(timeout=LONG, startup_timeout=LONG)
     NotebookClient(notebook, kernel_manager_class=OwnKernel, resources=place, **patience).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert [output.output_type for output in outputs].count("display_data") == 2  # two pictures
+    shown = [output.data for output in outputs if output.output_type == "display_data"]
+    assert sum("image/png" in page for page in shown) == 2
+    trained = [page["text/html"] for page in shown if "<progress " in page.get("text/html", "")]
+    assert len(trained) == 5 and all('value="2" max="2"' in page for page in trained)  # each line has come to its end
+    pages = [output.data.get("text/html", "") for output in outputs if output.output_type == "execute_result"]
+    assert [page for page in pages if "Task(source-target" in page] and [p for p in pages if "Mapping(mapped" in p]
     assert not [output for output in outputs if output.output_type == "error"]
     said = "".join(output.text for output in outputs if output.get("name") == "stderr")
     assert "Warning" not in said

@@ -19,9 +19,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.config import Config
+    from mixtea.data.reading import Reading
+    from mixtea.data.safe.limits import Limits
     from mixtea.data.task import Task, load_task
-    from mixtea.errors import ConfigError, DataError, MixTEAError, RunError
+    from mixtea.errors import ConfigError, DataError, MixTEAError, NotFittedError, RunError
     from mixtea.example import load_example
+    from mixtea.match.candidates import Candidates
+    from mixtea.match.mapping import Mapping
     from mixtea.train import train
 
 try:
@@ -30,11 +34,16 @@ except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0+unknown"
 
 __all__ = [
+    "Candidates",
     "Config",
     "ConfigError",
     "DataError",
+    "Limits",
+    "Mapping",
     "MixTEA",
     "MixTEAError",
+    "NotFittedError",
+    "Reading",
     "RunError",
     "Task",
     "load_example",
@@ -45,9 +54,13 @@ __all__ = [
 _ROOMS = {
     "mixtea.aligner": ["MixTEA"],
     "mixtea.config": ["Config"],
+    "mixtea.data.reading": ["Reading"],
+    "mixtea.data.safe.limits": ["Limits"],
     "mixtea.data.task": ["Task", "load_task"],
-    "mixtea.errors": ["ConfigError", "DataError", "MixTEAError", "RunError"],
+    "mixtea.errors": ["ConfigError", "DataError", "MixTEAError", "NotFittedError", "RunError"],
     "mixtea.example": ["load_example"],
+    "mixtea.match.candidates": ["Candidates"],
+    "mixtea.match.mapping": ["Mapping"],
 }
 
 

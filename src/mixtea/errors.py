@@ -107,13 +107,14 @@ class MissingExtraError(MixTEAError, ImportError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in one place of one file. What is too long to be read is cut."""
+    """One thing wrong in one place of one file. What is too long to be read is cut. An object has rows, no lines."""
 
     file: Path
     line: int | None
     value: str
     what: str
     todo: str
+    counted: str = "line"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", self.value[:KEPT])
@@ -121,7 +122,7 @@ class Problem:
             object.__setattr__(self, name, shortened(getattr(self, name), LONGEST))
 
     def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line is not None else ""
+        where = f"{self.counted} {self.line}: " if self.line is not None else ""
         shown = f" {shorten(self.value)}" if self.value else ""
         return "  " + shortened(visible(f"{where}{self.what}{shown}. {self.todo}"), LONGEST_LINE)
 
@@ -129,17 +130,19 @@ class Problem:
 class Problems:
     """Collects what is wrong in the files of one task, so that a user sees everything at once.
 
-    Of a file that has more than `limit` problems, the further ones are counted, not kept.
+    Of a file that has more than `limit` problems, the further ones are counted, not kept. `by_row` are those that have
+    rows in place of lines.
     """
 
     def __init__(self, limit: int = 1000) -> None:
         self.found: list[Problem] = []
         self.limit, self.kept, self.skipped = limit, Counter[Path](), Counter[Path]()
+        self.by_row: set[Path] = set()
 
     def add(self, file: Path, line: int | None, value: str, what: str, todo: str) -> None:
         if self.kept[file] < self.limit:
             self.kept[file] += 1
-            self.found.append(Problem(file, line, value, what, todo))
+            self.found.append(Problem(file, line, value, what, todo, "row" if file in self.by_row else "line"))
         else:
             self.skipped[file] += 1
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
@@ -69,6 +70,22 @@ def whole_text(text: str) -> str:
     'caf\\\\udce9'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A short table for a notebook: whatever its texts hold, they are shown as text.
+
+    >>> html_table("<b>", ["id"], [["a&b"]])
+    '<div><p>&lt;b&gt;</p><table><thead><tr><th>id</th></tr></thead><tbody><tr><td>a&amp;b</td></tr></tbody></table></div>'
+    """
+
+    def line(cells: Iterable[object], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{html.escape(visible(cell, LONGEST_LABEL))}</{tag}>' for cell in cells)}</tr>"
+
+    head = f"<thead>{line(header, 'th')}</thead>" if header else ""
+    body = "".join(line(row, "td") for row in rows)
+    table = f"<table>{head}<tbody>{body}</tbody></table>" if body or head else ""
+    return f"<div><p>{html.escape(visible(title))}</p>{table}</div>"
 
 
 def json_text(value: Any) -> str:

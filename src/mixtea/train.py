@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from mixtea.compute.torchrun import is_first, launched, launched_as
 from mixtea.config import SETTINGS, Config
+from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.summary import doubts
-from mixtea.data.task import PathOrStr, Task
+from mixtea.data.task import Task
 from mixtea.errors import (
     ConfigError,
     DataError,
@@ -34,6 +35,7 @@ from mixtea.errors import (
     is_full_memory,
 )
 from mixtea.fields import assignments
+from mixtea.progress import Asked
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.resume import begun, resumed
 from mixtea.runs.signals import Stopping
@@ -94,6 +96,7 @@ def train(
     checkpoint_every: float = 60.0,
     tensorboard: PathOrStr | None = None,
     watch: Watch | None = None,
+    progress: Asked = None,
     **settings: Any,
 ) -> MixTEA:
     """Learn from a task, score its test links and write the run folder `out`, through interruptions if need be.
@@ -126,6 +129,8 @@ def train(
         A folder to write each epoch to as well, for TensorBoard; not inside `out`.
     watch
         Is told how it goes, see `Watch`; it is logged if there is none.
+    progress
+        As in `MixTEA.fit`: None shows the epochs in notebooks, unless somebody watches.
 
     Returns
     -------
@@ -153,15 +158,20 @@ def train(
     >>> aligner.n_epochs_, again.n_epochs_, again.metrics_ == aligner.metrics_
     (2, 2, True)
     """
-    folder, watch, settings = Path(out), watch or Watch(), SETTINGS.check_all(settings)
-    if tensorboard and Path(tensorboard).resolve().is_relative_to(folder.resolve()):
+    if watch is not None and not isinstance(watch, Watch):
+        raise ConfigError(f"watch is a Watch of mixtea.train, not an object of type {type(watch).__name__}.")
+    if not isinstance(checkpoint_every, int | float) or not checkpoint_every >= 0:
+        raise ConfigError(f"checkpoint_every is a number of seconds, 0 or more, not {checkpoint_every!r:.100}.")
+    progress = False if watch is not None and progress is None else progress
+    folder, watch, settings = as_path(out, "out"), watch or Watch(), SETTINGS.check_all(settings)
+    if tensorboard and as_path(tensorboard, "tensorboard").resolve().is_relative_to(folder.resolve()):
         raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
     read = _reader(task, preset, warm_start, settings, resume)
     work = Unfinished(folder)
     with work.held() if is_first() else nullcontext():
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
-            return _Training(start, work, watch, overwrite).run(checkpoint_every, TensorBoard(tensorboard))
+            return _Training(start, work, watch, overwrite, progress).run(checkpoint_every, TensorBoard(tensorboard))
     from mixtea.aligner import MixTEA
 
     watch.says(f"{folder}: finished already")
@@ -184,7 +194,7 @@ def _reader(
     config = Config.preset(preset, **settings)  # which says what is wrong with them, before any file is read
     if warm_start is not None:  # a third of the epochs, and votes that count from the first one on
         settings = {"max_epochs": -(-config.max_epochs // 3), "ramp_up_epochs": 0} | settings
-    earlier = None if warm_start is None else str(Path(warm_start).resolve())
+    earlier = None if warm_start is None else str(as_path(warm_start, "warm_start").resolve())
 
     def read() -> Start:
         found = task() if callable(task) else task
@@ -203,6 +213,7 @@ class _Training:
     work: Unfinished
     watch: Watch
     overwrite: bool
+    progress: Asked = None
     last_epoch: int = 0
 
     def run(self, every: float, board: TensorBoard) -> MixTEA:
@@ -281,7 +292,10 @@ class _Training:
         checkpoints = Checkpoints(self.work.folder, every, lambda: stopping.asked, on_load)
         try:
             with stopping if launched() == 1 else nullcontext(), watch.training(aligner.config), board:
-                aligner.fit(self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints)
+                aligner.fit(
+                    self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints,
+                    progress=self.progress,
+                )  # fmt: skip
         except StoppedError as error:
             raise error.with_advice(advice()) from None
         except KeyboardInterrupt:

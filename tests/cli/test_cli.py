@@ -18,7 +18,7 @@ from processes import run as run_process
 from rich.console import Console
 
 from mixtea import MixTEA, load_task
-from mixtea.cli.progress import TrainingProgress
+from mixtea.progress import TrainingProgress
 from mixtea.report import make_report
 from mixtea.runs.stored import StoredRun
 

@@ -19,7 +19,7 @@ SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "
 HALTS = """
 import os, signal
 from mixtea.cli import main
-from mixtea.cli.progress import TrainingProgress
+from mixtea.progress import TrainingProgress
 real = TrainingProgress.__call__
 def halt(self, record):
     real(self, record)
@@ -97,7 +97,7 @@ def test_a_second_signal_stops_at_once_and_loses_little(folder, tmp_path, mixtea
 
 def stopped(mixtea, monkeypatch, *args):
     """A call whose training is asked to stop after its second epoch."""
-    from mixtea.cli.progress import TrainingProgress
+    from mixtea.progress import TrainingProgress
 
     real = TrainingProgress.__call__
 

@@ -197,7 +197,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_opinions_that_cannot_be_are_refused(best, tmp_path, kind, monkeypatch):
-    import mixtea.aligner as module
+    import mixtea.aligner.saving as module
 
     assert len(best.answers_.free)  # decided with opinions that can be
     arrays = {name: a.copy() for name, a in module.opinion_arrays(best._last).items()}

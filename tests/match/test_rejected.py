@@ -24,7 +24,7 @@ PRESETS = [("best", SMALL), ("paper", PAPER), ("paper", PAPER | {"decoder": "one
 def test_a_rejected_pair_is_never_voted_for_nor_decoded(rings, preset, settings):
     before = MixTEA(preset, **settings).fit(rings)
     found = before.map(abstain=False).pairs()
-    pair = np.array([before._indices(found[["source", "target"]].to_numpy()[:1].astype(object))[0]])
+    pair = np.array([before._links(found[["source", "target"]].to_numpy()[:1].astype(object))[0]])
     voted = before.trace_[["source", "target"]].to_numpy()
     assert (voted == pair).all(1).any() or preset == "paper"  # it was voted for, and decided
     after = MixTEA(preset, **settings).fit(replace(rings, rejected=pair))
@@ -36,7 +36,7 @@ def test_a_rejected_pair_is_never_voted_for_nor_decoded(rings, preset, settings)
     assert everything.target_index[row, -1] == pair[0, 1] and everything.probability[row, -1] == 0
     for decoder in ("nearest", "csls", "sinkhorn", "one_to_one"):
         mapping = after.map(abstain=False, decoder=decoder, one_to_many=True).pairs()
-        ends = after._indices(mapping[["source", "target"]].to_numpy(dtype=object))
+        ends = after._links(mapping[["source", "target"]].to_numpy(dtype=object))
         assert not (ends == pair).all(1).any()
         first = after.predict(2, decoder=decoder)
         assert pair[0, 1] not in first.target_index[first.source_index == pair[0, 0]]

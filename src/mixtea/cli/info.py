@@ -25,7 +25,7 @@ def info(as_json: options.AsJson = False) -> None:
     """
     import torch
 
-    from mixtea.aligner import versions
+    from mixtea.aligner.saving import versions
     from mixtea.compute.device import choose_device, describe_device
 
     extras = {name: importlib.util.find_spec(name) is not None for name in EXTRAS}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from mixtea.cli.progress import TrainingProgress
 from mixtea.cli.saying import say
 from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
+from mixtea.progress import TrainingProgress
 from mixtea.train import Watch
 
 if TYPE_CHECKING:

@@ -14,13 +14,15 @@ def choose_device(name: str) -> torch.device:
     """auto is CUDA where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if not isinstance(name, str):
+        raise ConfigError(f"A device is a word (auto, cpu, cuda, cuda:1), not {name!r}.")
     try:
         device = torch.device(distributed.local_device() if name == "cuda" else name)
         if device.type not in ("cpu", "cuda"):
             raise RuntimeError(f"{device.type} is not supported")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        why = str(error).splitlines()[0]
+        why = "there is no such kind" if "Expected one of" in str(error) else str(error).splitlines()[0]
         raise ConfigError(f"device {name!r} cannot be used here: {why}. Choose cpu or auto.") from None
     return device
 

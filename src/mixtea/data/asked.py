@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
@@ -26,6 +27,8 @@ class Asked:
     def __post_init__(self) -> None:
         if self.links_from not in LINKS_FROM:
             raise DataError(f"links_from is {self.links_from!r}. Choose one of {', '.join(LINKS_FROM)}.")
+        if not isinstance(self.seed, Integral) or self.seed < 0:
+            raise DataError(f"seed is {self.seed!r:.100}. Choose a whole number, 0 or more.")
 
     @property
     def reads_links(self) -> bool:

@@ -1,4 +1,4 @@
-"""One side of a task from its files, in whatever formats they are."""
+"""One side of a task from its files and objects, in whatever formats they are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mixtea.data.formats.endings import format_of
 from mixtea.data.formats.registry import read_part
 from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
+from mixtea.data.in_memory.given import Given, InMemory
 from mixtea.data.labels import Labels
 from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined
 from mixtea.data.reading import Reading
@@ -23,7 +24,7 @@ from mixtea.errors import Problems
 
 
 def read_graph(
-    triples: Path | Sequence[Path],
+    triples: Path | Sequence[Given],
     problems: Problems,
     *,
     attributes: Path | None = None,
@@ -40,11 +41,11 @@ def read_graph(
     paths = [triples] if isinstance(triples, Path) else list(triples)
     selection = selection or Selection(Reading())
     parts, files = [], []
-    for number, path in enumerate(paths, 1):
+    for number, given in enumerate(paths, 1):
         with collected(problems):
-            kind = format_of(path)
-            parts.append(read_part(path, kind, number, problems))
-            files.append(FileRead(path, kind, len(parts[-1].triples), len(parts[-1].attributes)))
+            part, path, kind = _read(given, number, problems)
+            parts.append(part)
+            files.append(FileRead(path, kind, len(part.triples), len(part.attributes)))
     if attributes is not None:
         with collected(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
@@ -55,6 +56,14 @@ def read_graph(
     if also is not None:
         parts.append(entity_part(np.sort(also)))
     return _graph(_labelled(joined(parts), labels, problems), files, selection, problems)
+
+
+def _read(given: Given, number: int, problems: Problems) -> tuple[Part, Path, str]:
+    """What a file or an object says, what it is called, and its format."""
+    if isinstance(given, InMemory):
+        return given.part(number, problems), given.path, given.kind
+    kind = format_of(given)
+    return read_part(given, kind, number, problems), given, kind
 
 
 def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +13,27 @@ from mixtea.data import prefixes
 from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
 from mixtea.data.formats.endings import plain_name
+from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
+from mixtea.data.in_memory.given import Given, InMemory, given, path_of
 from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.lookup import without_labels
 from mixtea.data.name_files import NameFiles
+from mixtea.data.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
+from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
 from mixtea.data.text_model import OnTexts
 from mixtea.data.vectors import with_vectors
 from mixtea.errors import DataError, Problems
-from mixtea.text import visible, whole_text
+from mixtea.progress import shown_texts
+from mixtea.text import html_table, visible, whole_text
 
 logger = logging.getLogger(__name__)
 SPLITS = ("train", "valid", "test")
 LONGEST_WARNING, LONGEST_NAME = 6000, 200  # characters; a warning may name a file by its whole path
-PathOrStr = str | PathLike[str]
-Paths = PathOrStr | Iterable[PathOrStr]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,16 +81,26 @@ class Task:
         said = "links" if self.links_from == "given" else f"links from {self.links_from}"
         return f"Task({visible(self.name, LONGEST_NAME)}{fold}: {sides}; {said}: {links}{rejected})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what both graphs hold, and the links."""
+        counts = ("n_entities", "n_relations", "n_triples", "n_attribute_triples")
+        header = ("", "entities", "relations", "triples", "attribute triples", "labels")
+        rows = [
+            (side, *(f"{getattr(graph, name):,}" for name in counts), f"{len(graph.labels):,}")
+            for side, graph in (("source", self.source), ("target", self.target))
+        ]
+        return html_table(repr(self), header, rows)
+
 
 def load_task(
     folder: PathOrStr | None = None,
     fold: int | None = None,
     *,
-    source: Paths | None = None,
-    target: Paths | None = None,
-    links: Paths | None = None,
-    valid_links: Paths | None = None,
-    test_links: Paths | None = None,
+    source: Any = None,
+    target: Any = None,
+    links: Any = None,
+    valid_links: Any = None,
+    test_links: Any = None,
     one_to_many: bool = False,
     seed: int = 1,
     reading: Reading | None = None,
@@ -105,34 +118,79 @@ def load_task(
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
-    A folder has `rel_triples_1`, `rel_triples_2`, `ent_links` and splits in `721_5fold/K` (fold K, 1 unless given) or
-    in one folder `split*`; without validation links there, a seeded third of the training links takes their place.
-    A user's `source` and `target` are each a file or several, in the formats of docs/formats.md; `reading` keeps a part
-    of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
-    Each of the three may be several files, and each may also say which pairs are not the same (SSSOM can): these are
-    `rejected`. A file that exceeds `limits` is refused.
+    Parameters
+    ----------
+    folder, fold
+        A folder has `rel_triples_1`, `rel_triples_2`, `ent_links` and splits in `721_5fold/K` (fold K, 1 unless given)
+        or in one folder `split*`; without validation links there, a seeded third of the training links is in their
+        place.
+    source, target
+        A user's own graphs: each a file in one of the formats of docs/formats.md, a data frame (head, relation, tail),
+        rows, a NumPy array, an rdflib or a NetworkX graph, or several of these, which are read as one graph.
+    links, valid_links, test_links
+        Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
+        entities by labels that no other entity has. `links` are for learning: all of them train if `valid_links` are
+        given, else 80 % train and 20 % validate. Each may also say which pairs are not the same (SSSOM can): these are
+        `rejected`.
+    one_to_many
+        An entity may have several links.
+    seed
+        Of the choice of validation links.
+    reading
+        Which part of the graphs to keep, a `Reading`.
+    limits
+        What an input file may ask for, `Limits`; a file that exceeds them is refused.
+    names_source, names_target, translations, dictionary
+        Tables of ids and names, of ids and names of the source in the target's language, and of words and their
+        translations: all of them become labels.
+    attributes
+        Without it literal values are not kept, though labels among them are.
+    links_from
+        With "names" no links are read but those that are only scored.
+    vectors_source, vectors_target, text_model
+        Files of vectors of your own for the entities; or a folder with a model that makes such of their texts.
+    on_texts
+        Is told how many of the texts are done, and of how many; in a notebook a line shows it if nobody is told.
 
-    `names_source` and `names_target` are tables of ids and names, `translations` of ids and names of the source in the
-    target's language, and `dictionary` one of words and their translations: all of them become labels. Without
-    `attributes` literal values are not kept, though labels among them are. With `links_from="names"` no links are read
-    but those that are only scored.
+    Returns
+    -------
+    Task
+        Both graphs and the links, split.
 
-    `vectors_source` and `vectors_target` are files of vectors of your own for the entities; or the folder `text_model`
-    holds a model that makes such of their texts, and `on_texts` is told how many of them are done, and of how many.
+    Raises
+    ------
+    DataError
+        Something cannot be read as it is. All problems come together, each with its file and line, or object and row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mixtea import load_task
+    >>> source = pd.DataFrame([("Rome", "in", "Italy")], columns=["head", "relation", "tail"])
+    >>> load_task(source=source, target=[("Roma", "sta in", "Italia")], links={"Rome": "Roma"}).train.tolist()
+    [[0, 0]]
     """
-    vectors = [None if path is None else Path(path) for path in (vectors_source, vectors_target, text_model)]
-    sides = {"source": _paths(source), "target": _paths(target)}
-    files = {"train": _paths(links), "valid": _paths(valid_links), "test": _paths(test_links)}
+    for name, value, kind in (("reading", reading, Reading), ("limits", limits, Limits)):
+        if value is not None and not isinstance(value, kind):
+            made = f"from mixtea import {kind.__name__}; {name}={kind.__name__}(...)"
+            raise DataError(f"{name} is an object of type {type(value).__name__}. Make one: {made}.")
+    wanted = {"vectors_source": vectors_source, "vectors_target": vectors_target, "text_model": text_model}
+    vectors = [None if path is None else as_path(path, name) for name, path in wanted.items()]
+    sides = {"source": given(source, "source"), "target": given(target, "target")}
+    splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
+    files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
     own = {**sides, "links": files["train"]}
-    names = NameFiles(*map(_paths, (names_source, names_target, translations, dictionary)))
+    called = {"names_source": names_source, "names_target": names_target, "translations": translations}
+    names = NameFiles(*(as_paths(value, name) for name, value in (called | {"dictionary": dictionary}).items()))
     asked = Asked(one_to_many, seed, names, attributes, links_from)
+    on_texts = on_texts or shown_texts()
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         with applied(limits):
-            return _with_vectors(_load_folder(Path(folder), fold, asked), on_texts, *vectors)
+            return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
         raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
@@ -150,12 +208,6 @@ def _with_vectors(task: Task, on_texts: OnTexts | None, *given: Path | None) -> 
     *files, text_model = given
     graphs, warnings = with_vectors((task.source, task.target), files, text_model, on_texts)
     return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
-
-
-def _paths(given: Paths | None) -> list[Path]:
-    if given is None or isinstance(given, str | PathLike):
-        return [] if given is None else [Path(given)]
-    return [Path(path) for path in given]
 
 
 def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
@@ -180,15 +232,15 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     return _task(name, source, target, splits, said, asked, fold)
 
 
-def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked: Asked, selection: Selection) -> Task:
+def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     source, target, of_names = asked.completed(source, target, problems, selection.reading.languages)
-    read = [read_links(path, split, source, target, problems) for split in SPLITS for path in files[split]]
+    read = [_links(one, split, source, target, problems) for split in SPLITS for one in files[split]]
     splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
     if asked.reads_links and not len(splits["train"]):
         todo = "Learning needs links: add some, or find them by names (--links-from names)."
-        problems.add(files["train"][0], None, "", "no link, only rejected pairs", todo)
+        problems.add(path_of(files["train"][0]), None, "", "no link, only rejected pairs", todo)
         problems.raise_if_any()
     source, target = (
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
@@ -196,6 +248,16 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
     )
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
     return _task(name, source, target, splits, said, asked)
+
+
+def _links(one: Given, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
+    """The links of a file, or of an object, which may name entities by labels that no other has."""
+    if isinstance(one, Path):
+        return read_links(one, split, source, target, problems)
+    table = LinkTable(one.path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
+    with collected(problems):
+        table = one.links(problems)
+    return find_links(without_labels(table, source, target, problems), split, source, target, problems)
 
 
 def _task(
@@ -210,8 +272,9 @@ def _no_links() -> np.ndarray:
     return np.empty((0, 2), dtype=np.int64)
 
 
-def _name(paths: list[Path]) -> str:
-    return plain_name(paths[0]) + (f"+{len(paths) - 1}" if len(paths) > 1 else "")
+def _name(given: list[Given]) -> str:
+    first = given[0].name if isinstance(given[0], InMemory) else plain_name(given[0])
+    return first + (f"+{len(given) - 1}" if len(given) > 1 else "")
 
 
 def _checked(

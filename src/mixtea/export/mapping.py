@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping as Table
+from dataclasses import asdict
+from datetime import date
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from mixtea.errors import ConfigError
+from mixtea.errors import ConfigError, RunError
 from mixtea.export.about import About
 from mixtea.export.alignment_xml import write_alignment
 from mixtea.export.parquet import write_parquet
@@ -37,6 +39,21 @@ def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> i
     """
     writer = writer_for(path, WRITERS)
     return writer(mapping, path, (about or About()).identified(mapping.frame).described(mapping.links_from))
+
+
+def write_new_mapping(mapping: Mapping, path: Path, about: Table[str, Any], *, overwrite: bool) -> int:
+    """What `Mapping.write` does: the same with what the file says about itself by name; a file that is there stays."""
+    known = asdict(About())
+    for name, value in about.items():
+        if name not in known:
+            raise ConfigError(f"{name}: unknown. A mapping file says about itself: {', '.join(sorted(known))}.")
+        if not isinstance(value, date if name == "date" else type(known[name])):
+            kind = "a datetime.date" if name == "date" else {str: "text", bool: "True or False"}[type(known[name])]
+            raise ConfigError(f"{name}: {value!r:.100} is not {kind}.")
+    writer_for(path, WRITERS)
+    if path.exists() and not overwrite:
+        raise RunError(f"{path}: already there. Name another file, or replace it: overwrite=True.")
+    return write_mapping(mapping, path, About(**about))
 
 
 def writer_for(path: Path, writers: Table[str, W]) -> W:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
+from mixtea.errors import ConfigError
 from mixtea.vote.trace import voter_texts
 
 
@@ -40,6 +41,8 @@ class Candidates:
 
     def to_frame(self, k: int | None = None) -> pd.DataFrame:
         """One row a candidate: source, target, rank, score, probability, voters; the `k` best of each source."""
+        if k is not None and (not isinstance(k, int | np.integer) or k < 1):
+            raise ConfigError(f"k must be a whole number of at least 1, not {k!r:.100}.")
         k = self.target_index.shape[1] if k is None else min(k, self.target_index.shape[1])
         return pd.DataFrame(
             {

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
+from mixtea.data.paths import PathOrStr, as_path
+from mixtea.errors import ConfigError
+from mixtea.text import html_table
 
 COLUMNS = (
     "source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given", "evidence", "decision",
@@ -15,6 +20,7 @@ COLUMNS = (
 MAPPED, ALONE, TAKEN, UNKNOWN, GIVEN = "mapped", "no counterpart", "target taken", "no evidence", "given"
 WORDS = {ALONE: "have no counterpart", TAKEN: "lost their target to another", UNKNOWN: "without evidence"}
 FEWER, MORE = 2 / 3, 3 / 2  # as many mappings as should be, times this: beyond, something is said
+SHOWN = 10  # mappings in a notebook
 CHOSEN_LINKS = "the training links do not look like a random choice of the entities that have a counterpart, so sizes \
 and evidence decide who has one"
 
@@ -47,6 +53,17 @@ class Mapping:
         given = self._count(GIVEN)
         return f"Mapping({self.summary()}{f'; {given:,} given links' if given else ''})"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what was decided, and the first mappings by their labels."""
+        shown = self.frame.sort_values("given", kind="stable").head(SHOWN)
+        columns = ["source", "target", "probability", "decision", "evidence"]
+        rows = [
+            (_called(self.source, row[0]), _called(self.target, row[1]), *_in_words(*row[2:]))
+            for row in shown[columns].itertuples(index=False)
+        ]
+        more = len(self) - len(rows)
+        return html_table(repr(self), columns, [*rows, *([(f"{more:,} more", "", "", "", "")] if more else [])])
+
     def summary(self) -> str:
         """What was decided, in one sentence: how many of the sources without a given link are mapped, and why not all.
 
@@ -75,6 +92,8 @@ class Mapping:
 
     def above(self, probability: float) -> Mapping:
         """Without the mappings that are less probable, given ones apart."""
+        if not isinstance(probability, int | float | np.number) or not 0 <= probability <= 1:
+            raise ConfigError(f"A probability is a number from 0 to 1, not {probability!r:.100}.")
         kept = self.frame["given"] | self.frame["target"].isna() | (self.frame["probability"] >= probability)
         return replace(self, frame=self.frame[kept].reset_index(drop=True))
 
@@ -85,3 +104,53 @@ class Mapping:
     def pairs(self) -> pd.DataFrame:
         """The mappings alone, without the sources that have no counterpart."""
         return self.frame[self.frame["target"].notna()].reset_index(drop=True)
+
+    def write(self, path: PathOrStr, *, overwrite: bool = False, **about: Any) -> int:
+        """Write the mapping to a file, whole or not at all; the ending of its name chooses the format.
+
+        Parameters
+        ----------
+        path
+            The file: .tsv for links, .sssom.tsv, .nt or .ttl for RDF, .rdf for the OAEI's Alignment format, .parquet.
+        overwrite
+            Replace a file that is there already.
+        about
+            What the file says about itself, fields of `mixtea.export.about.About`: `title`, `licence`, `set_id`,
+            `date`, `predicate`, `with_unmapped` and others.
+
+        Returns
+        -------
+        int
+            The number of mappings in the file.
+
+        Raises
+        ------
+        ConfigError
+            No format has this ending, or a field of `about` is unknown or wrong.
+        RunError
+            The file is there already, cannot be written, or cannot hold one of the ids.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from mixtea import MixTEA, load_example
+        >>> mapping = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example()).map()
+        >>> with TemporaryDirectory() as folder:
+        ...     mapping.write(f"{folder}/m.sssom.tsv", title="The world") == len(mapping.pairs())
+        True
+        """
+        from mixtea.export.mapping import write_new_mapping  # a later room, asked for by the user alone
+
+        return write_new_mapping(self, as_path(path, "path"), about, overwrite=overwrite)
+
+
+def _called(graph: Graph, id: Any) -> str:
+    """An entity for a person; nothing where there is none."""
+    if id is None or pd.isna(id):
+        return ""
+    place = int(graph.find(np.array([id], dtype=object))[0])
+    return graph.display(place) if place >= 0 else str(id)
+
+
+def _in_words(probability: float, *others: str) -> tuple[str, ...]:
+    return ("" if pd.isna(probability) else f"{probability:.3f}", *others)

@@ -10,7 +10,8 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from mixtea.aligner import MixTEA, versions
+from mixtea.aligner import MixTEA
+from mixtea.aligner.saving import versions
 from mixtea.compute.device import describe_device
 from mixtea.compute.intervals import beside
 from mixtea.config import Config

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from mixtea.aligner import MixTEA, versions
+from mixtea.aligner import MixTEA
+from mixtea.aligner.saving import versions
 from mixtea.compute.device import choose_device, describe_device
 from mixtea.data.task import Task, load_task
 from mixtea.errors import DataError

@@ -120,7 +120,7 @@ def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
     if "run.json" not in held:
         raise RunError(f"{path}: the folder is not empty. Name another.")
     if not overwrite:
-        raise RunError(f"{path}: a run is already there. Name another, or say --overwrite.")
+        raise RunError(f"{path}: a run is already there. Name another, or say --overwrite (overwrite=True).")
     others = [name for name in held if name not in RUN_FILES]
     if others:
         raise RunError(f"{path}: besides a run it holds {', '.join(others[:5])}. Move that away, or name another.")

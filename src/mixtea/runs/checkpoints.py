@@ -19,7 +19,8 @@ import numpy as np
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
 from mixtea.data.checksum import checksum
-from mixtea.data.task import PathOrStr, Task
+from mixtea.data.paths import PathOrStr
+from mixtea.data.task import Task
 from mixtea.errors import RunError, StoppedError
 from mixtea.runs.atomic import clear_errors, clear_leftovers
 from mixtea.runs.lock import alone

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from mixtea.config import Config
-from mixtea.data.task import PathOrStr, Task
+from mixtea.data.paths import PathOrStr
+from mixtea.data.task import Task
 from mixtea.match.answers import Answers
 from mixtea.match.candidates import Candidates
 from mixtea.match.explain import Explainer

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from mixtea.compute.intervals import beside
+from mixtea.data.task import Task
+from mixtea.errors import DataError
 from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Voter
 
@@ -54,3 +56,18 @@ def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = M
         for name, share in shares.items()
         if share > WORTH_SAYING
     ]
+
+
+def check_begins(task: Task, voters: Sequence[Voter]) -> None:
+    """Refuse to learn from nothing: without training links, somebody has to find entities alike."""
+    able = [voter for voter in voters if voter.log_odds]
+    if task.links_from == "given":
+        raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
+    if not able:
+        raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote and decode.")
+    if not any(voter.has_needed() for voter in able):
+        silent = ", ".join(voter.name for voter in able)
+        raise DataError(
+            f"{task.name}: no training link, and nothing that both graphs say of their entities is comparable (voters "
+            f"without a word: {silent}). Give links, names (names_source, names_target) or vectors."
+        )

@@ -1,0 +1,421 @@
+"""The estimator: fit on a task, predict mappings, score them, save and load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping as Table
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from mixtea.aligner.saving import restore, run_of
+from mixtea.aligner.scoring import Scoring, Voters, reproducibly
+from mixtea.compute import distributed
+from mixtea.compute.arrays import as_arrays
+from mixtea.compute.device import choose_device
+from mixtea.compute.memory import enough_memory
+from mixtea.compute.reproducible import reproducible
+from mixtea.compute.torchrun import is_first
+from mixtea.config import Config
+from mixtea.data.lookup import entities, links_of
+from mixtea.data.paths import PathOrStr, as_path
+from mixtea.data.task import Task
+from mixtea.errors import ConfigError, DataError, NotFittedError
+from mixtea.match.answers import STORED, Answers
+from mixtea.match.candidates import Candidates
+from mixtea.match.decode import check_deciding, stored_opinions
+from mixtea.match.explain import Explainer
+from mixtea.match.linked import of_sources
+from mixtea.match.mapping import Mapping
+from mixtea.match.predict import Predictor
+from mixtea.match.relations import MIN_SCORE, Relations, relations_of
+from mixtea.measure.by_evidence import no_table
+from mixtea.progress import Asked, both, training_progress
+from mixtea.runs.checkpoints import Checkpoints, kept_in
+from mixtea.runs.folder import read_run, write_run
+from mixtea.teach.loop import Observer, OnEpoch
+from mixtea.teach.recovery import trained_with
+from mixtea.text import METRICS, html_table
+from mixtea.vote.council import OnRound, voters_of
+from mixtea.vote.registry import package_of
+from mixtea.vote.speaking import check_begins
+from mixtea.vote.trace import trace_frame
+
+DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
+
+
+class MixTEA(Scoring):
+    """Semi-supervised entity alignment with mixture teaching.
+
+    `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
+    After `fit`: `history_` (a data frame, a row an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`,
+    `metrics_`, `trace_` (who voted for what at which epochs), `lowered_` (by how much the learning rate had to be),
+    `misleading_` (by voter, the share of the links for which what it compares tells nothing) and `misleading_links_`
+    (how many links that was found by). After `train` also
+    `by_evidence_`: the table of `score_by_evidence` for the test links.
+    """
+
+    def __init__(self, preset: str = "best", **settings: Any) -> None:
+        self.preset, self.settings = preset, settings
+        self.config = Config.preset(preset, **settings)
+        self.metrics_: dict[str, float] = {}
+        self.by_evidence_ = no_table()
+        self._vectors: Tensor | None = None
+
+    def __repr__(self) -> str:
+        usual, own = Config.preset(self.preset).to_dict(), self.config.to_dict()
+        settings = "".join(f", {name}={value!r}" for name, value in own.items() if value != usual[name])
+        state = f" fitted on {self.task_!r}" if hasattr(self, "task_") else ""
+        return f"MixTEA(preset={self.preset!r}{settings}){state}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what differs from the preset, and what was learned."""
+        usual = Config.preset(self.preset).to_dict()
+        rows = [(name, value) for name, value in self.config.to_dict().items() if value != usual[name]]
+        if hasattr(self, "task_"):
+            rows += [("fitted on", repr(self.task_)), ("epochs", self.n_epochs_), ("stopped", self.stopped_because_)]
+            rows += [(name, f"{value:.3f}") for name, value in self.metrics_.items() if name in METRICS]
+        state = "" if hasattr(self, "task_") else ", not fitted yet"
+        return html_table(f"MixTEA, preset {self.preset}{state}", (), rows)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The preset and the value of every setting, as scikit-learn asks for them."""
+        return {"preset": self.preset} | self.config.to_dict()
+
+    def set_params(self, **params: Any) -> MixTEA:
+        """Change the preset or single settings; what was learned stays as it is until the next fit."""
+        preset = params.pop("preset", self.preset)
+        settings = (self.settings if preset == self.preset else {}) | params
+        self.config = Config.preset(preset, **settings)
+        self.preset, self.settings = preset, settings
+        self.metrics_, self.by_evidence_ = {}, no_table()  # of other settings
+        return self
+
+    def fit(
+        self,
+        task: Task,
+        on_epoch: OnEpoch | None = None,
+        on_round: OnRound | None = None,
+        observer: Observer | None = None,
+        warm_start: MixTEA | None = None,
+        checkpoints: Checkpoints | PathOrStr | None = None,
+        *,
+        progress: Asked = None,
+    ) -> MixTEA:
+        """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
+
+        Parameters
+        ----------
+        task
+            What `load_task` gives.
+        on_epoch, on_round
+            Functions: the first is called with each epoch's record, the second with the number of each round of
+            propagation before the first epoch and the pairs that are sure after it.
+        observer
+            A function that is called after each epoch with its number and a function that gives the student's vectors:
+            for curves of scores that training must not see.
+        warm_start
+            An aligner that was fitted to an earlier state of these graphs: what it learned of entities and relations
+            that are still there, by id, is where this one begins.
+        checkpoints
+            A folder to save the state of the training in from time to time; if it holds one already, of the same task,
+            settings and warm start, the training goes on from there, to the same end.
+        progress
+            True shows how far it is, False does not, None does in notebooks alone; or a function that is called with
+            the epochs done, the most there will be, and how it goes in words.
+
+        Returns
+        -------
+        MixTEA
+            This aligner.
+
+        Raises
+        ------
+        DataError
+            `task` is no task, or has nothing to learn from.
+        ConfigError
+            A setting cannot be met here, such as a device that is not there.
+        TrainingError
+            Memory is full (FullMemoryError), the training diverged twice (DivergedError), or another process of the run
+            is lost (ProcessLostError), after what was learned so far is kept.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_example
+        >>> said = []
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1)
+        >>> aligner.fit(load_example(), progress=lambda done, of, words: said.append((done, of))).n_epochs_, said
+        (2, [(1, 2), (2, 2)])
+        """
+        self._check_call(task, on_epoch, on_round, observer, warm_start)
+        if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
+            checkpoints = as_path(checkpoints, "checkpoints")
+        voters = voters_of(task, self.config, self.config.deciding_voters)
+        check_deciding(voters, self.config)
+        if not len(task.train):
+            check_begins(task, voters)
+        device = choose_device(self.config.device)
+        shown = training_progress(progress if is_first() else False, self.config.max_epochs)
+        with reproducible(self.config.deterministic), distributed.together(device), enough_memory(), shown:
+            start = None if warm_start is None else warm_start._learned()
+            began_with = None if start is None else (start[0], as_arrays(start[1]))
+            epoch_ended, round_ended = both(shown, on_epoch), both(shown.round, on_round)
+            with kept_in(checkpoints, task, self.config, began_with) as kept:
+                trained = trained_with(task, self.config, device, start, kept, epoch_ended, round_ended, observer)
+        self.task_, self._student, self._vectors = task, trained.student, None
+        self._trace, self._last = trained.trace.to_arrays(), None
+        self._answers: Answers | None = None
+        self._answers_by = self._fitted = self.config
+        if trained.opinions is not None:
+            self._last = stored_opinions(trained.opinions, trained.entities, trained.rehearsed)
+        self._packages = {name: found for name in self.config.voters if (found := package_of(name))}
+        self._records, self.n_epochs_ = trained.history, len(trained.history)
+        self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
+        self.seconds_, self.metrics_, self.lowered_ = trained.seconds, {}, trained.lowered
+        self.by_evidence_, self.misleading_ = no_table(), trained.misleading
+        self.misleading_links_ = trained.misleading_links
+        if trained.lost is not None:
+            raise trained.lost
+        return self
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """A row an epoch: losses, schedules, votes by voter and by how many agree, validation scores, seconds."""
+        self._check_fitted()
+        return pd.DataFrame(self._records)
+
+    @property
+    def trace_(self) -> pd.DataFrame:
+        """A row a vote: source and target by number, who voted, and from which epoch to which it stood."""
+        self._check_fitted()
+        return trace_frame(self._trace, self._fitted.voters)
+
+    @property
+    def vectors_(self) -> Tensor:
+        """[n_source + n_target, D]: the student's vectors, sources first."""
+        self._check_fitted()
+        if self._vectors is None:
+            with torch.no_grad(), reproducible(self.config.deterministic):
+                self._vectors = self._student()
+        return self._vectors
+
+    @property
+    def answers_(self) -> Answers:
+        """What the run concludes: candidates and decisions by its own decoder and voters, computed once."""
+        self._check_fitted()
+        config = self._trained_config()
+        if self._answers is None or self._answers_by != config:
+            with reproducible(config.deterministic):
+                self._answers, self._answers_by = self._predictor(config).answers(), config
+        return self._answers
+
+    def _trained_config(self) -> Config:
+        """The settings that it was fitted with, but for those that say how to decode, which may have changed since."""
+        return self._fitted.replace(**{name: getattr(self.config, name) for name in DECODING})
+
+    @reproducibly
+    def predict(
+        self,
+        k: int = 10,
+        *,
+        sources: str | Iterable[Any] | None = None,
+        decoder: str | None = None,
+        voters: Voters = None,
+    ) -> Candidates:
+        """Rank all targets for every source entity without a training link, or for those that are asked about.
+
+        Parameters
+        ----------
+        k
+            How many candidates of each source come back.
+        sources
+            Some source entities, by ids, by labels that no other entity has, or by numbers as in a task. They are
+            answered in this order, also those with a training link: its target is the first candidate, and sure.
+        decoder, voters
+            Take the place of the settings `decoder` and `decode_voters` (names as in the setting `voters`).
+
+        Returns
+        -------
+        Candidates
+            Ids, scores, calibrated probabilities, and who favours each.
+
+        Raises
+        ------
+        DataError
+            The source graph has no such entity, or several of that label.
+        ConfigError
+            `k` is no whole number of at least 1, or a name is unknown.
+        NotFittedError
+            Nothing has been learned yet.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.predict(k=3).to_frame().columns.tolist()
+        ['source', 'target', 'rank', 'score', 'probability', 'voters']
+        >>> aligner.predict(k=2, sources=["territory/Germany"]).to_frame()["source"].tolist()
+        ['territory/Germany', 'territory/Germany']
+        """
+        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+            raise ConfigError(f"k must be a whole number of at least 1, not {k!r:.100}.")
+        config, k = self._decoding(decoder, voters), int(k)
+        asked = None if sources is None else entities(self.task_.source, sources, "source")
+        if config == self._trained_config() and k <= STORED:
+            found = self.answers_.candidates(k)
+        else:
+            found = self._predictor(config).candidates(k)
+        return found if asked is None else of_sources(found, asked, self.vectors_, self.task_, config, k)
+
+    @reproducibly
+    def map(
+        self,
+        *,
+        one_to_many: bool = False,
+        abstain: bool = True,
+        with_given: bool = False,
+        decoder: str | None = None,
+        voters: Voters = None,
+    ) -> Mapping:
+        """Decide about every source entity without a given link, among all targets.
+
+        Parameters
+        ----------
+        one_to_many
+            Several sources may get the same target. Else each target is given once, by a one-to-one assignment unless
+            another `decoder` is named.
+        abstain
+            A source has no counterpart where that is likelier than its best target and a mapping would lower the
+            expected F1.
+        with_given
+            Put the given links in front.
+        decoder, voters
+            As in `predict`.
+
+        Returns
+        -------
+        Mapping
+            A row a decision; `mapping.write("m.sssom.tsv")` writes it.
+
+        Raises
+        ------
+        ConfigError
+            A name is unknown.
+        NotFittedError
+            Nothing has been learned yet.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.map(abstain=False).pairs()["target"].is_unique
+        True
+        """
+        config = self._decoding(decoder, voters)
+        if config == self._trained_config() and decoder is None and not one_to_many:
+            return self.answers_.mapping(abstain=abstain, with_given=with_given)
+        predictor = self._predictor(config)
+        if decoder is None and not one_to_many:
+            predictor = predictor.giving_each_once()
+        return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given)
+
+    def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
+        """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the entities.
+
+        Training and validation links count as 1, other mappings by their probabilities. Pairs that score less than
+        `min_score`, from 0 to 1, are left out. Returns Relations: see there for the columns, and docs/relations.md for
+        what they mean. Raises ConfigError for another `min_score`, NotFittedError before `fit`.
+
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.relations(min_score=0.5).to_frame().columns.tolist()[:6]
+        ['kind', 'source', 'target', 'relation', 'inverse', 'score']
+        """
+        if not isinstance(min_score, int | float | np.number) or not 0 <= min_score <= 1:
+            raise ConfigError(f"min_score is a number from 0 to 1, not {min_score!r:.100}.")
+        return relations_of(self.map(with_given=True), float(min_score))
+
+    def explain(self, source: str, target: str) -> pd.DataFrame:
+        """Why two entities, by ids or unique labels, are or are not taken for the same: a row for each reason.
+
+        Returns a data frame: voter, what (in words), weight (how much, by that voter's own measure; the larger, the
+        more). Raises DataError for an entity that the graph does not have, NotFittedError before `fit`.
+
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> aligner.explain("territory/Germany", "territoire/Allemagne").columns.tolist()
+        ['voter', 'what', 'weight']
+        """
+        self._check_fitted()
+        pair = links_of(self.task_, [(source, target)])[0]
+        return self.explainer()(int(pair[0]), int(pair[1]))
+
+    def explainer(self) -> Explainer:
+        """The same of many pairs, by numbers in their own graphs: `explainer()(source, target)`."""
+        self._check_fitted()
+        return Explainer(self.answers_, self._fitted, self._packages)
+
+    def _decoding(self, decoder: str | None, voters: Voters) -> Config:
+        """The settings with another decoder or other voters."""
+        self._check_fitted()
+        names = tuple(voters.split(",")) if isinstance(voters, str) else voters
+        changed = {"decoder": decoder, "decode_voters": names}
+        return self._trained_config().replace(**{name: value for name, value in changed.items() if value is not None})
+
+    def _predictor(self, config: Config) -> Predictor:
+        return Predictor(self.vectors_, self.task_, config, self._last, self._packages)
+
+    def save(self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None) -> None:
+        """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
+
+        `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
+        Raises RunError if the folder cannot be written, NotFittedError before `fit`.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> with TemporaryDirectory() as folder:
+        ...     aligner.save(f"{folder}/run")
+        ...     MixTEA.load(f"{folder}/run").n_epochs_
+        2
+        """
+        self._check_fitted()
+        path = as_path(folder, "folder")
+        with reproducible(self.config.deterministic), enough_memory():
+            run = run_of(self, pages or {})
+        write_run(run, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: PathOrStr, *, device: str | None = None) -> MixTEA:
+        """Read a run folder, as `save` and `mixtea fit` write it, and give the aligner back.
+
+        `device` says where to compute, else the saved setting if this machine has it. Raises RunError if the folder is
+        no run or a damaged one, ConfigError if the device cannot be used.
+        """
+        path = as_path(folder, "folder")
+        aligner = cls.__new__(cls)
+        restore(aligner, read_run(path), path, device)
+        return aligner
+
+    def _learned(self) -> tuple[Task, dict[str, Tensor]]:
+        """For a warm start: what was aligned, and the student's parameters."""
+        self._check_fitted()
+        return self.task_, self._student.state_dict()
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "task_"):
+            raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
+
+    @staticmethod
+    def _check_call(task: Any, on_epoch: Any, on_round: Any, observer: Any, warm_start: Any) -> None:
+        if not isinstance(task, Task):
+            raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
+        for name, value in (("on_epoch", on_epoch), ("on_round", on_round), ("observer", observer)):
+            if value is not None and not callable(value):
+                raise ConfigError(f"{name} is a function, not an object of type {type(value).__name__}.")
+        if warm_start is not None and not isinstance(warm_start, MixTEA):
+            kind = type(warm_start).__name__
+            raise ConfigError(f"warm_start is a fitted aligner, not {kind}: MixTEA.load(folder) gives that of a run.")

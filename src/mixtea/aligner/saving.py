@@ -1,0 +1,106 @@
+"""An aligner as a run folder has it, and one made of that again."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping as Table
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from mixtea import __version__
+from mixtea.compute.device import choose_device, describe_device
+from mixtea.config import Config
+from mixtea.encode.encoder import Encoder
+from mixtea.encode.structure import build_structure
+from mixtea.errors import RunError
+from mixtea.match.decode import StoredOpinions
+from mixtea.measure.by_evidence import as_numbers, without_table
+from mixtea.runs.folder import Run
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
+
+def run_of(aligner: MixTEA, pages: Table[str, str]) -> Run:
+    """What a run folder holds of a fitted aligner."""
+    weights = {name: value.cpu().contiguous().numpy() for name, value in aligner._student.state_dict().items()}
+    return Run(
+        aligner.task_, aligner._trained_config(), weights, aligner._records, aligner._trace,
+        opinion_arrays(aligner._last), aligner.answers_, aligner.metrics_ | as_numbers(aligner.by_evidence_),
+        _about(aligner), pages,
+    )  # fmt: skip
+
+
+def _about(aligner: MixTEA) -> dict[str, Any]:
+    return {
+        "preset": aligner.preset,
+        "seed": aligner._fitted.seed,
+        "device": describe_device(aligner.vectors_.device),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(aligner.seconds_, 3),
+        "n_epochs": aligner.n_epochs_,
+        "best_epoch": aligner.best_epoch_,
+        "stopped_because": aligner.stopped_because_,
+        "approximations": aligner._fitted.approximations(),
+        "learning_rate_lowered": aligner.lowered_,
+        "misleading": aligner.misleading_,
+        "misleading_links": aligner.misleading_links_,
+        "links_are_random": aligner.answers_.decided.links_are_random,
+        "voter_weights": aligner._last.weights if aligner._last is not None else {},
+        "voter_packages": aligner._packages,
+        "versions": versions(),
+    }
+
+
+def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
+    """Make a bare aligner what it was when the run was saved."""
+    aligner.preset = run.about.get("preset", "paper")
+    usual = Config.preset(aligner.preset).to_dict()
+    aligner.settings = {k: v for k, v in run.config.to_dict().items() if v != usual[k]}
+    aligner.config = run.config
+    aligner.metrics_, aligner.by_evidence_ = without_table(run.metrics)
+    saved = "auto" if run.config.device.startswith("cuda") else run.config.device
+    place = choose_device(saved if device is None else device)
+    dtype = getattr(torch, run.config.precision)
+    structure = build_structure(run.task.source, run.task.target, run.config).to(place, dtype)
+    student = Encoder(structure, run.config, torch.Generator(place))
+    student.load_state_dict({name: torch.from_numpy(v) for name, v in run.weights.items()})
+    aligner.task_, aligner._student, aligner._vectors = run.task, student, None
+    if not torch.isfinite(aligner.vectors_).all():
+        raise RunError(f"{folder / 'weights.safetensors'}: damaged (it leads to vectors without end).")
+    aligner._last = _opinions(run.opinions, run.about["voter_weights"])
+    aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
+    aligner._fitted = run.config
+    aligner._packages = run.about["voter_packages"]
+    aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
+    aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]
+    aligner.seconds_, aligner.lowered_ = run.about["seconds"], run.about.get("learning_rate_lowered", {})
+    aligner.misleading_ = run.about.get("misleading", {})
+    aligner.misleading_links_ = run.about.get("misleading_links", {})
+
+
+def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
+    """Opinions as a run folder has them."""
+    if last is None:
+        return {}
+    scores = {f"score.{name}": values for name, values in last.scores.items()}
+    return {"source": last.source, "target": last.target} | scores
+
+
+def _opinions(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> StoredOpinions | None:
+    """Opinions from a run folder, which has checked them."""
+    if not arrays:
+        return None
+    scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
+    return StoredOpinions(arrays["source"], arrays["target"], scores, dict(weights))
+
+
+def versions() -> dict[str, str]:
+    names = ("numpy", "scipy", "pandas", "safetensors")
+    found = {name: version(name) for name in names} | {"torch": str(torch.__version__)}
+    return {"mixtea": __version__, "python": platform.python_version()} | found

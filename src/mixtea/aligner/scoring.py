@@ -1,0 +1,150 @@
+"""How good a fitted aligner is, by links that it has not learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from mixtea.compute.memory import enough_memory
+from mixtea.compute.reproducible import reproducible
+from mixtea.data.equal_names import linked_by_name
+from mixtea.data.lookup import links_of
+from mixtea.match.answers import linked_ids
+from mixtea.match.decode import deciding_alone
+from mixtea.measure.by_evidence import evidence_table, no_table
+from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+    from mixtea.config import Config
+    from mixtea.data.task import Task
+    from mixtea.match.answers import Answers
+    from mixtea.match.decode import StoredOpinions
+    from mixtea.match.mapping import Mapping
+    from mixtea.match.predict import Predictor
+
+Voters = str | Sequence[str] | None  # names, in a list or joined by commas
+T = TypeVar("T")
+
+
+def reproducibly(method: Callable[..., T]) -> Callable[..., T]:
+    """A method of a fitted aligner that gives the same bits every time where `deterministic` asks for it."""
+
+    @wraps(method)
+    def run(self: MixTEA, *args: Any, **kwargs: Any) -> T:
+        self._check_fitted()
+        with reproducible(self.config.deterministic), enough_memory():
+            return method(self, *args, **kwargs)
+
+    return run
+
+
+class Scoring:
+    """The methods of `MixTEA` that score links, by what it has beside them."""
+
+    if TYPE_CHECKING:
+        task_: Task
+        _last: StoredOpinions | None
+        map: Callable[..., Mapping]
+        _check_fitted: Callable[[], None]
+        _decoding: Callable[[str | None, Voters], Config]
+        _predictor: Callable[[Config], Predictor]
+        _trained_config: Callable[[], Config]
+
+        @property
+        def answers_(self) -> Answers: ...
+
+    def score_mapping(
+        self, links: Any = None, *, complete: bool = False, one_to_many: bool = False, abstain: bool = True
+    ) -> dict[str, float]:
+        """Precision, recall and F1 of the mapping that `map` gives, on links (the task's test links unless given).
+
+        With `complete` no further entity has a counterpart; without, only mappings of sources with a link are judged.
+        Links of sources that have a given link do not count: the mapping says nothing of them. `links` are as in
+        `score`, `one_to_many` and `abstain` as in `map`. Raises what these raise.
+
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> sorted(aligner.score_mapping())[:3]
+        ['f1', 'precision', 'recall']
+        """
+        self._check_fitted()
+        if not one_to_many:
+            return self.answers_.mapping_scores(self._links(links), complete=complete, abstain=abstain)
+        pairs = self.map(one_to_many=True, abstain=abstain).pairs()
+        return mapping_scores(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
+
+    def threshold_curve(self, links: Any = None, *, complete: bool = False, one_to_many: bool = False) -> pd.DataFrame:
+        """The scores of the mapping by the least probability that is asked for, instead of what `map` decides.
+
+        Arguments are those of `score_mapping`. Returns a data frame: threshold, precision, recall, f1.
+        """
+        self._check_fitted()
+        if not one_to_many:
+            return self.answers_.threshold_curve(self._links(links), complete=complete)
+        pairs = self.map(one_to_many=True, abstain=False).pairs()
+        return threshold_curve(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
+
+    @reproducibly
+    def score(self, links: Any = None, *, decoder: str | None = None, voters: Voters = None) -> dict[str, float]:
+        """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
+
+        Parameters
+        ----------
+        links
+            Pairs of numbers, as in a task, of ids, or of labels that no other entity has: an array, a list of pairs, a
+            data frame or a dictionary.
+        decoder, voters
+            As in `predict`.
+
+        Returns
+        -------
+        dict
+            Ties count in expectation. Candidates are the links' own targets, or all with candidates="all". Further: the
+            calibration error of the probabilities that `predict` gives these mappings among all targets, and the share
+            of them to accept at 95 % precision.
+
+        Raises
+        ------
+        DataError
+            There are no links, they are no pairs, or a graph has no such entity.
+        NotFittedError
+            Nothing has been learned yet.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_example
+        >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
+        >>> sorted(aligner.score({"territory/Germany": "territoire/Allemagne"}))[-4:]
+        ['hits@1', 'hits@10', 'hits@5', 'mrr']
+        """
+        config = self._decoding(decoder, voters)
+        first = self.answers_.candidates(1) if config == self._trained_config() else None
+        return self._predictor(config).scores(self._links(links), first)
+
+    @reproducibly
+    def score_by_evidence(self, links: Any = None) -> pd.DataFrame:
+        """Hit@1 of links [p, 2] (the test links unless given) by all voters, by structure alone, by names alone, ...
+
+        A row for each who decides: all, structure (the voters that see nothing but triples and links), and each voter
+        that finds entities alike by what is said of them. Columns: hits@1 over all the links, over those whose names
+        are equal and over the others, and how many links these are. All rows are of this one run, in which structure
+        has learned from what the others found. Without anyone who speaks beside structure there is no row.
+        """
+        config, links = self._trained_config(), self._links(links)
+        deciding = deciding_alone(config, self._last)
+        if not deciding:
+            return no_table()
+        hits = {
+            name: self._predictor(config.replace(decode_voters=voters)).first_hits(links)
+            for name, voters in deciding.items()
+        }
+        return evidence_table(hits, linked_by_name(self.task_.source, self.task_.target, links))
+
+    def _links(self, links: Any) -> np.ndarray:
+        self._check_fitted()
+        return links_of(self.task_, links)

@@ -1,0 +1,129 @@
+"""What a user gives as a graph or as links: files, or objects in memory. No library is imported to find out which."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
+from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.in_memory.tables import as_table
+from mixtea.data.part import Part, triple_part
+from mixtea.errors import DataError, Problems
+
+FRAME, ARRAY, ROWS = "data frame", "array", "rows"
+RDFLIB, NETWORKX = "rdflib graph", "NetworkX graph"
+KINDS = {("pandas", "DataFrame"): FRAME, ("numpy", "ndarray"): ARRAY} | {
+    ("rdflib", "Graph"): RDFLIB, ("networkx", "Graph"): NETWORKX,
+}  # fmt: skip
+TAKEN = "a path, a data frame, rows of text, a NumPy array, an rdflib or a NetworkX graph, or a list of such"
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """An object in place of a file; `name` is what the user knows it by: the argument that it was given as."""
+
+    thing: Any
+    name: str
+    kind: str
+
+    @property
+    def path(self) -> Path:
+        """Stands where the path of a file would, in messages."""
+        return Path(f"{self.name} ({self.kind})")
+
+    def part(self, number: int, problems: Problems) -> Part:
+        """What it says of a graph; `number` is its place among several."""
+        problems.by_row.add(self.path)
+        if self.kind == RDFLIB:
+            from mixtea.data.in_memory.rdflib_graph import rdflib_part
+
+            return rdflib_part(self.thing, self.path, number, problems)
+        if self.kind == NETWORKX:
+            from mixtea.data.in_memory.networkx_graph import networkx_part
+
+            return networkx_part(self.thing, self.path, problems)
+        return triple_part(as_table(self.thing, self.path, TRIPLE_HEADERS, problems))
+
+    def links(self, problems: Problems) -> LinkTable:
+        """The links that it holds, as ids or labels."""
+        problems.by_row.add(self.path)
+        if self.kind == RDFLIB:
+            from mixtea.data.in_memory.rdflib_graph import rdflib_links
+
+            return rdflib_links(self.thing, self.path, problems)
+        if self.kind == NETWORKX:
+            raise DataError(f"{self.path}: links are pairs of ids, not a graph. Give list(graph.edges()).")
+        table = as_table(self.thing, self.path, LINK_HEADERS, problems)
+        return LinkTable(table.path, table.columns, table.lines)
+
+
+Given = Path | InMemory
+
+
+def given(value: Any, name: str) -> list[Given]:
+    """The files and objects that were given as the argument `name`."""
+    if value is None:
+        return []
+    if isinstance(value, Mapping) and name.endswith("links"):
+        value = list(value.items())
+    if (one := _one(value, name)) is not None:
+        return [one]
+    items = list(_items(value, name))
+    found = [(item, _one(item, f"{name} {place}")) for place, item in enumerate(items, 1)]
+    for item, one in found:
+        if one is None:
+            raise DataError(f"{name}: {_called(item)} among several. Each is {TAKEN.partition(', or')[0]}.")
+    return [one for _, one in found if one is not None]
+
+
+def path_of(one: Given) -> Path:
+    return one.path if isinstance(one, InMemory) else one
+
+
+def _one(value: Any, name: str) -> Given | None:
+    """The one thing that the value is; None if it may be several."""
+    if isinstance(value, str | PathLike):
+        return Path(value)
+    for (package, kind), word in KINDS.items():
+        if _is(value, package, kind):
+            return InMemory(value, name, word)
+    if isinstance(value, Iterable) and not isinstance(value, Collection | bytes | Mapping):
+        value = list(value)  # what can be gone through once only
+    if isinstance(value, set | frozenset) and any(map(_is_row, value)):
+        value = sorted(value, key=lambda row: [str(field) for field in row])  # a set has no order of its own
+    if isinstance(value, list | tuple) and any(map(_is_row, value)):
+        return InMemory(value, name, ROWS)
+    if isinstance(value, list) and value and all(isinstance(record, dict) for record in value):
+        return InMemory(pd.DataFrame(value), name, FRAME)
+    return None
+
+
+def _items(value: Any, name: str) -> Iterable[Any]:
+    if hasattr(value, "to_pandas"):
+        raise DataError(f"{name}: {_called(value)} is not read. Give {name}.to_pandas().")
+    if not isinstance(value, Iterable) or isinstance(value, bytes | Mapping) or _is(value, "pandas", "Series"):
+        raise DataError(f"{name}: {_called(value)} is not read. Give {TAKEN}.")
+    return value
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a value is one row of a table: fields in a row, not files or tables."""
+    is_row = isinstance(value, list | tuple) or (_is(value, "numpy", "ndarray") and value.ndim == 1)
+    return is_row and not any(isinstance(field, list | tuple) for field in value)
+
+
+def _is(value: Any, package: str, name: str) -> bool:
+    return any(c.__name__ == name and c.__module__.partition(".")[0] == package for c in type(value).__mro__)
+
+
+def _called(value: Any) -> str:
+    """The value's type in words."""
+    kind = type(value)
+    where = "" if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}."
+    return f"an object of type {where}{kind.__name__}"

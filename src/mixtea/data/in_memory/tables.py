@@ -1,0 +1,118 @@
+"""Data frames, arrays and rows as tables of text. Whole numbers become text; what is no id is told with its row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+
+from mixtea.data.formats.headers import Headers, header_places
+from mixtea.data.formats.tsv import Table, as_array, without_empty_labels
+from mixtea.data.safe.problems import UnreadableError, told
+from mixtea.errors import Problems, shorten
+
+WHOLE = 2.0**53  # beyond it, not every whole number can be told from the next
+NO_ID = "Write an id there, or leave the row out"
+
+
+class Columns(NamedTuple):
+    """Some columns of a table as they were given; `rows` are the numbers of their rows, from 1."""
+
+    names: list[str]
+    values: list[Any]
+    rows: np.ndarray
+
+
+def as_table(thing: Any, path: Path, headers: Headers, problems: Problems) -> Table:
+    """The columns that one of the headers names, else the first."""
+    if isinstance(thing, np.ndarray):
+        thing = _frame_of(thing, path, headers)
+    is_frame = isinstance(thing, pd.DataFrame)
+    found = _of_frame(thing, path, headers) if is_frame else _of_rows(thing, path, headers, problems)
+    if not len(thing):
+        problems.add(path, None, "", "empty", f"It needs rows of {', '.join(headers[0])}.")
+    texts = [_texts(column) for column in found.values]
+    bad = np.zeros(len(found.rows), dtype=bool)
+    for name, column, text in zip(found.names, found.values, texts, strict=True):
+        here = np.array([one is None for one in text], dtype=bool)
+        for place in told(problems, path, np.flatnonzero(here)):
+            what, todo = _why_no_id(column[place], name, thing.index[place] if is_frame else None)
+            problems.add(path, int(found.rows[place]), "", what, todo)
+        bad |= here
+    columns = tuple(as_array([one or "" for one in text])[~bad] for text in texts)
+    return without_empty_labels(Table(path, columns, found.rows[~bad]), problems)
+
+
+def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
+    n, names = len(headers[0]), [str(name) for name in frame.columns]
+    if len(names) < n:
+        shown = f"{len(names)} column{'s' * (len(names) != 1)}"
+        raise UnreadableError(path, None, ", ".join(names), shown, f"It needs {n}: {_needed(headers)}.")
+    places = header_places(names, headers) or list(range(n))
+    values = [frame.iloc[:, place].to_numpy(dtype=object).tolist() for place in places]
+    return Columns([names[place] for place in places], values, np.arange(1, len(frame) + 1))
+
+
+def _frame_of(array: np.ndarray, path: Path, headers: Headers) -> pd.DataFrame:
+    """An array [rows, columns], or one of records."""
+    if array.dtype.names or (array.ndim == 2 and array.shape[1] == len(headers[0])):
+        return pd.DataFrame(array)
+    shape = f"an array of shape {list(array.shape)}"
+    raise UnreadableError(path, None, "", shape, f"It needs [rows, {len(headers[0])}]: {_needed(headers)}.")
+
+
+def _of_rows(rows: Sequence[Any], path: Path, headers: Headers, problems: Problems) -> Columns:
+    n = len(headers[0])
+    good = np.array([isinstance(row, list | tuple | np.ndarray) and len(row) == n for row in rows], dtype=bool)
+    for place in told(problems, path, np.flatnonzero(~good)).tolist():
+        row = rows[place]
+        what = f"{len(row)} fields:" if isinstance(row, list | tuple | np.ndarray) else f"{type(row).__name__}:"
+        problems.add(path, place + 1, str(row), what, f"A row is ({', '.join(headers[0])}).")
+    kept = [rows[place] for place in np.flatnonzero(good).tolist()]
+    return Columns(list(headers[0]), [[row[i] for row in kept] for i in range(n)], np.flatnonzero(good) + 1)
+
+
+def _texts(column: Sequence[Any]) -> list[str | None]:
+    """Each value as an id, None where it is none; equal ones are one object."""
+    seen: dict[str, str] = {}
+    return [text and seen.setdefault(text, text) for text in _each(column)]
+
+
+def _each(column: Sequence[Any]) -> Iterator[str | None]:
+    for value in column:
+        yield value if type(value) is str else id_text(value)
+
+
+def id_text(value: Any) -> str | None:
+    """A value as an id: text, a whole number, or nothing.
+
+    >>> id_text("007"), id_text(7), id_text(7.0), id_text(7.5), id_text(float("nan")), id_text(True)
+    ('007', '7', '7', None, None, None)
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < WHOLE:
+        return str(int(value))
+    return str(value) if isinstance(value, UUID) else None
+
+
+def _why_no_id(value: Any, name: str, index: Any) -> tuple[str, str]:
+    """What is wrong with a value that is no id, and what to do; `index` is the row's in a data frame."""
+    where = "" if index is None else f", index {index}"
+    if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        shown = "None" if value is None else str(value)
+        return f"no {name} ({shown}{where})", NO_ID + (": frame.dropna()." if where else ".")
+    shown = f"{type(value).__name__} {shorten(str(value), 40)}"
+    return f"{name} is no id but {shown}{where}", "Ids are text or whole numbers: write it as text."
+
+
+def _needed(headers: Headers) -> str:
+    return " or ".join(", ".join(header) for header in headers[:2])

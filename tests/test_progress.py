@@ -1,0 +1,90 @@
+"""Who is shown how far a training is: people in notebooks, who asks for it, nobody else."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from mixtea import ConfigError, MixTEA, progress, train
+from mixtea.train import Watch
+
+QUICK = dict(preset="paper", max_epochs=2, device="cpu")
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """A kernel of Jupyter that keeps what it is told to display."""
+    shown = []
+
+    def display(page, raw, display_id):
+        shown.append(page)
+        return SimpleNamespace(update=lambda page, raw: shown.append(page))
+
+    ipython, displaying = ModuleType("IPython"), ModuleType("IPython.display")
+    ipython.get_ipython = lambda: SimpleNamespace(config={"IPKernelApp": {}})
+    displaying.display = display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", displaying)
+    monkeypatch.setattr(progress, "PAUSE", 0)
+    return shown
+
+
+def test_nothing_is_shown_unless_somebody_asks(tiny, capsys):
+    MixTEA(**QUICK).fit(tiny)
+    MixTEA(**QUICK).fit(tiny, progress=False)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_lines_on_standard_error(tiny, capsys):
+    MixTEA(**QUICK).fit(tiny, progress=True)
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("epoch 1/2  L_a ")
+
+
+def test_a_notebook_has_a_line_that_changes(tiny, notebook):
+    MixTEA(**QUICK).fit(tiny)
+    assert len(notebook) == 2 and '<progress value="2" max="2"' in notebook[-1]["text/html"]
+    assert notebook[-1]["text/plain"].startswith("2 of 2  epochs  L_a ")
+    MixTEA(**QUICK).fit(tiny, progress=False)
+    assert len(notebook) == 2
+
+
+def test_a_notebook_is_not_drawn_too_often(notebook, monkeypatch):
+    monkeypatch.setattr(progress, "PAUSE", 1000)
+    line = progress.NotebookLine()
+    for done in (1, 2, 3):
+        line(done, 3, "<&>")
+    assert [page["text/plain"] for page in notebook] == ["1 of 3  <&>", "3 of 3  <&>"]
+    assert "&lt;&amp;&gt;" in notebook[0]["text/html"]
+
+
+def test_texts_are_counted_in_a_notebook(notebook):
+    progress.shown_texts()(1, 5)
+    assert notebook[0]["text/plain"] == "1 of 5  texts"
+
+
+def test_a_terminal_of_ipython_is_no_notebook(notebook, monkeypatch):
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(config={}))
+    assert progress.tell_of(None) is False and progress.shown_texts() is None
+
+
+def test_a_function_is_told_beside_those_who_listen(tiny):
+    told, heard = [], []
+    how = dict(max_epochs=2, propagation_rounds=1, device="cpu", entity_dim=16)
+    MixTEA(**how).fit(tiny, heard.append, progress=lambda done, of, words: told.append((done, of, words)))
+    assert [row[:2] for row in told] == [(0, 2), (1, 2), (2, 2)] and "sure pairs" in told[0][2]
+    assert [record["epoch"] for record in heard] == [1, 2]
+
+
+def test_train_shows_it_unless_somebody_watches(tiny, tmp_path, notebook, undrawn):
+    train(tiny, tmp_path / "a", **QUICK)
+    assert len(notebook) == 2
+    train(tiny, tmp_path / "b", watch=Watch(), **QUICK)
+    assert len(notebook) == 2
+
+
+def test_what_is_no_answer_is_refused(tiny):
+    with pytest.raises(ConfigError, match=r"progress is 'yes'\. Choose True, False, None"):
+        MixTEA(**QUICK).fit(tiny, progress="yes")
