@@ -14,6 +14,7 @@ import typer
 from typer import rich_utils
 
 from mixtea.cli.demo import demo
+from mixtea.cli.evaluate import evaluate
 from mixtea.cli.export import export
 from mixtea.cli.fit import fit
 from mixtea.cli.info import info
@@ -56,7 +57,7 @@ def about(
         raise typer.Exit
 
 
-for verb in (demo, inspect, fit, tune, predict, score, export, reproduce, info):
+for verb in (demo, inspect, fit, tune, predict, score, export, evaluate, reproduce, info):
     app.command()(verb)
 
 
