@@ -23,6 +23,7 @@ from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
 from mixtea.cli.saying import one_line
 from mixtea.cli.score import score
+from mixtea.cli.split import split
 from mixtea.cli.tune import tune
 from mixtea.compute.torchrun import is_first
 from mixtea.errors import MixTEAError, StoppedError, is_full_memory
@@ -57,7 +58,7 @@ def about(
         raise typer.Exit
 
 
-for verb in (demo, inspect, fit, tune, predict, score, export, evaluate, reproduce, info):
+for verb in (demo, inspect, split, fit, tune, predict, score, export, evaluate, reproduce, info):
     app.command()(verb)
 
 

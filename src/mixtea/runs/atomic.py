@@ -102,6 +102,13 @@ def check_free(path: Path, *, overwrite: bool) -> None:
             pass
 
 
+def check_new_file(path: Path, *, overwrite: bool) -> None:
+    """Refuse a place where something is already, before any work is done for it, unless it may be replaced."""
+    with clear_errors(path):
+        if not overwrite and path.is_file():
+            raise RunError(f"{path}: a file is already there. Name another, or say --overwrite.")
+
+
 def resolved(path: Path) -> Path:
     """The path without links; it must have a name, so that something can lie beside it."""
     try:
