@@ -30,7 +30,7 @@ def test_every_link_is_in_one_file_and_the_seed_decides_which(tmp_path):
     write(tmp_path, {"l.tsv": "".join(f"{s}\t{t}\n" for s, t in LINKS)})
     parts, _ = split_file(tmp_path / "l.tsv", tmp_path / "one", THIRDS)
     found = lines_of(parts)
-    assert sorted(sum(found.values(), [])) == sorted(f"{s}\t{t}" for s, t in LINKS)
+    assert sorted(line for lines in found.values() for line in lines) == sorted(f"{s}\t{t}" for s, t in LINKS)
     assert {name: (part.path.name, part.n_links) for name, part in parts.items()} == {
         "train": ("train_links.tsv", 4), "valid": ("valid_links.tsv", 2), "test": ("test_links.tsv", 4),
     }  # fmt: skip

@@ -97,6 +97,19 @@ class About:
         """The IRI of a graph: its name where that is one, else one of this mapping set."""
         return name if is_iri(name) else f"{self.set_id}{MARK}graph/{quote(name, safe='')}"
 
+    def slots(self) -> dict[str, str]:
+        """The description under SSSOM's names."""
+        found = {
+            "mapping_set_id": self.set_id,
+            "mapping_set_version": self.version,
+            "mapping_set_title": self.title,
+            "mapping_set_description": self.description,
+            "license": self.licence,
+            "subject_source": self.source_name,
+            "object_source": self.target_name,
+        }
+        return {name: value for name, value in found.items() if value}
+
     def tool(self) -> dict[str, str]:
         """Who made the predicted mappings, and when, under SSSOM's names."""
         date = self.date.isoformat() if self.date else ""

@@ -10,6 +10,8 @@ from typing import TypeVar
 from mixtea.errors import ConfigError
 from mixtea.export.about import About
 from mixtea.export.alignment_xml import write_alignment
+from mixtea.export.csv_file import write_csv
+from mixtea.export.json_file import write_json
 from mixtea.export.parquet import write_parquet
 from mixtea.export.rdf import write_ntriples, write_turtle
 from mixtea.export.sssom import write_sssom
@@ -25,6 +27,8 @@ WRITERS: dict[str, Writer] = {
     ".ttl": write_turtle,
     ".rdf": write_alignment,
     ".parquet": write_parquet,
+    ".csv": write_csv,
+    ".json": write_json,
 }
 
 

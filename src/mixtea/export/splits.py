@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -21,6 +20,7 @@ from mixtea.data.safe.open import COMPRESSED
 from mixtea.data.splits import SHARES, check_shares, deal
 from mixtea.data.task import PathOrStr
 from mixtea.errors import ConfigError, Problems
+from mixtea.export.quoting import csv_text, tsv_text
 from mixtea.runs.atomic import atomic_file, check_new_file
 
 ENDINGS = {"CSV": ".csv", "SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # other formats become tab-separated text
@@ -87,6 +87,7 @@ class _Rows:
         self.kind, self.head, self.header = kind, "", list[str]()
         self.columns = table.columns if table.in_full is None else table.in_full
         self.rows: list[Any] = list(zip(*self.columns, strict=True))
+        self.quoted = {"CSV": csv_text, "SSSOM": tsv_text}.get(kind, str)  # other text is as it was read
         self.delimiter, self.ending = "\t", ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
         if kind == "CSV":
             self.delimiter, self.header = ",", ["source", "target"]
@@ -110,10 +111,7 @@ class _Rows:
         with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             file.write(self.head)
             rows = chain([self.header] if self.header else [], (self.rows[i] for i in which.tolist()))
-            if self.kind in ("CSV", "SSSOM"):
-                csv.writer(file, delimiter=self.delimiter, lineterminator="\n").writerows(rows)
-            else:  # as it was read, without quotes
-                file.writelines("\t".join(row) + "\n" for row in rows)
+            file.writelines(self.delimiter.join(map(self.quoted, row)) + "\n" for row in rows)
 
     def _write_parquet(self, which: np.ndarray, path: Path) -> None:
         import pyarrow as pa
@@ -121,7 +119,9 @@ class _Rows:
 
         columns = dict(zip(("source", "target"), self.columns, strict=True))
         with atomic_file(path) as temporary:
-            pq.write_table(pa.table({name: pa.array(ids[which], pa.string()) for name, ids in columns.items()}), temporary)
+            pq.write_table(
+                pa.table({name: pa.array(ids[which], pa.string()) for name, ids in columns.items()}), temporary
+            )
 
 
 def _comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:

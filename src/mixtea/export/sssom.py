@@ -115,19 +115,13 @@ def numbers(column: pd.Series) -> list[str]:
 def _head(extensions: dict[str, str], about: About, shared: dict[str, str], curies: Curies) -> Iterator[str]:
     """The lines of the metadata, in YAML, SSSOM's slots in its order."""
     curies.need([*extensions.values(), *(["mixtea:"] if extensions else [])])
-    slots = {
-        "mapping_set_id": about.set_id,
-        "mapping_set_version": about.version,
-        "mapping_set_title": about.title,
-        "mapping_set_description": about.description,
-        "license": about.licence,
-        "subject_source": curies.contract(about.graph_iri(about.source_name)),
-        "object_source": curies.contract(about.graph_iri(about.target_name)),
-    } | shared
+    graphs = {"subject_source": about.source_name, "object_source": about.target_name}
+    sources = {slot: curies.contract(about.graph_iri(name)) for slot, name in graphs.items()}
+    slots = about.slots() | sources | shared
     yield "curie_map:"
     for name, namespace in sorted(curies.used.items()):
         yield f"  {yaml_text(name)}: {yaml_text(namespace)}"
-    yield from (f"{name}: {yaml_text(value)}" for name, value in slots.items() if value)
+    yield from (f"{name}: {yaml_text(value)}" for name, value in slots.items())
     if extensions:
         yield "extension_definitions:"
     for name, kind in extensions.items():
