@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -73,7 +73,7 @@ def evaluate(
         typer.echo(one_line(f"warning: {line}"), err=True)
     console = Console()
     for table in _tables(found, mapping, reference):
-        console.print(table)
+        console.print(table, "")
     for name, n in found.unknown.items():
         if n:
             typer.echo(f"{n:,} {UNKNOWN[name]}")
@@ -86,7 +86,7 @@ def _tables(found: Evaluation, mapping: Path, reference: list[Path]) -> list[Tab
     tables = [_table(f"{mapping.name} against {known} ({judged})", "type" if found.by_type else "", rows)]
     if len(found.thresholds) > 1:
         levels = [(f"{row['threshold']:.2f}", row) for row in found.thresholds]
-        tables.append(_table("By the least confidence", "confidence", levels))
+        tables.append(_table("By the least confidence", "least", levels))
     return tables
 
 
@@ -94,12 +94,18 @@ def _table(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> Ta
     """A row each with what was counted and the shares; pairs that are not judged are told where there are such."""
     partly = any(row["judged"] < row["mapped"] for _, row in rows)
     counts = ["mapped", *(["judged"] if partly else []), "links", "right"]
-    table = Table(title=text(title), title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=text(title), title_justify="left", box=None, header_style="bold", pad_edge=False)
     table.add_column(first, overflow="fold")
     for heading in (*counts, "precision", "recall", "F1"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, row in rows:
         behind = {"precision": row["judged"], "recall": row["links"]}
-        spread = (f"{row[share]:.3f}{beside(row[share], n, '{:.2f}')}" for share, n in behind.items())
-        table.add_row(text(name, LONGEST_LABEL), *(f"{row[one]:,}" for one in counts), *spread, f"{row['f1']:.3f}")
+        spread = (f"{row[share]:.3f}{beside(row[share], n, '{:.2f}')}" if n else "–" for share, n in behind.items())
+        f1 = f"{row['f1']:.3f}" if any(behind.values()) else "–"
+        table.add_row(text(_last(name), LONGEST_LABEL), *(f"{row[one]:,}" for one in counts), *spread, f1)
     return table
+
+
+def _last(name: str) -> str:
+    """Of an IRI without a prefix its last word, which fits into a table."""
+    return re.split("[/#]", name.rstrip("/#"))[-1] if "://" in name else name

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 from pyoxigraph import NamedNode
 
+from mixtea.data.graph import Graph
 from mixtea.data.id_iris import MARK
 from mixtea.errors import ConfigError
 from mixtea.text import FROM_NAMES
@@ -92,6 +93,12 @@ class About:
         if links_from == "given":
             return self
         return replace(self, description=" ".join(filter(None, (self.description, f"{FROM_NAMES}."))))
+
+    def naming(self, source: Graph, target: Graph) -> About:
+        """The same, with the IRIs of graphs that are ontologies in place of names that nobody has given."""
+        own = ((self.source_name, "source", source.iri), (self.target_name, "target", target.iri))
+        first, second = (iri if name == unnamed and is_iri(iri) else name for name, unnamed, iri in own)
+        return replace(self, source_name=first, target_name=second)
 
     def graph_iri(self, name: str) -> str:
         """The IRI of a graph: its name where that is one, else one of this mapping set."""

@@ -40,7 +40,8 @@ def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> i
     log.
     """
     writer = writer_for(path, WRITERS)
-    return writer(mapping, path, (about or About()).identified(mapping.frame).described(mapping.links_from))
+    about = (about or About()).naming(mapping.source, mapping.target).identified(mapping.frame)
+    return writer(mapping, path, about.described(mapping.links_from))
 
 
 def writer_for(path: Path, writers: Table[str, W]) -> W:

@@ -36,7 +36,7 @@ RELATED = "skos:relatedMatch"  # narrower or broader than the inverse, for which
 def write_relations(relations: Relations, path: Path, about: About | None = None) -> int:
     """Write them whole or not at all; returns the number of rows in the file."""
     writer = writer_for(path, WRITERS)
-    about = replace(about or About(), justification=JUSTIFICATION)
+    about = replace(about or About(), justification=JUSTIFICATION).naming(relations.source, relations.target)
     return writer(relations, path, about.identified(relations.frame).described(relations.links_from))
 
 

@@ -118,6 +118,8 @@ def check_vocabulary(vocabulary: Any) -> dict[str, dict[str, Any]]:
                 raise ValueError(f"the {name} of the {side} repeat a word")
         if not is_words(words.get("prefixes", {})):
             raise TypeError(f"the prefixes of the {side} are no words")
+        if type(words.get("iri", "")) is not str:
+            raise TypeError(f"the IRI of the {side} is no word")
     return vocabulary
 
 
@@ -158,7 +160,7 @@ def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
     for column, known in enumerate((ids, relations, ids)):
         check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
     attributes, labels = check_texts(arrays, side, len(ids))
-    graph = Graph(ids, relations, triples, attributes, labels, words.get("prefixes", {}))
+    graph = Graph(ids, relations, triples, attributes, labels, words.get("prefixes", {}), iri=words.get("iri", ""))
     vectors = arrays.get(f"{side}_vectors")
     return graph if vectors is None else replace(graph, vectors=_check_vectors(vectors, len(ids), side))
 

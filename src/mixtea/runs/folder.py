@@ -264,6 +264,7 @@ def about_task(task: Task) -> dict[str, Any]:
 def vocabulary(task: Task) -> dict[str, Any]:
     return {
         side: {"ids": graph.ids.tolist(), "relations": graph.relations.tolist(), "prefixes": graph.prefixes}
+        | ({"iri": graph.iri} if graph.iri else {})
         for side, graph in (("source", task.source), ("target", task.target))
     }
 
