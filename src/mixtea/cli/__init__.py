@@ -23,6 +23,7 @@ from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
 from mixtea.cli.saying import one_line
 from mixtea.cli.score import score
+from mixtea.cli.settings import listed, settings
 from mixtea.cli.split import split
 from mixtea.cli.tune import tune
 from mixtea.compute.torchrun import is_first
@@ -58,8 +59,8 @@ def about(
         raise typer.Exit
 
 
-for verb in (demo, inspect, split, fit, tune, predict, score, export, evaluate, reproduce, info):
-    app.command()(verb)
+for verb in (demo, inspect, split, fit, tune, predict, score, export, evaluate, reproduce, settings, info):
+    app.command(epilog=listed() if verb is fit else None)(verb)
 
 
 def main() -> None:
