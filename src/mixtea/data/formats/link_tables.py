@@ -26,8 +26,8 @@ class LinkTable(Table):
     """`in_full` are the ids that the columns stand for: without prefixes, and plain where an IRI holds a plain id.
 
     `rejected` (bool) are the rows that say two are not the same; None if no row does. With `either_way` a link may
-    stand the other way round: the format says that two are the same, not whose is first. `confidence` is how sure the
-    file is of each row, NaN where it does not say; None if it never does.
+    stand the other way round: the format says that two are the same, not whose is first. `measures` say how sure who
+    wrote them was, NaN where he does not say; None if he never does.
     """
 
     in_full: tuple[np.ndarray, ...] | None = None
@@ -35,7 +35,7 @@ class LinkTable(Table):
     warnings: tuple[str, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     rejected: np.ndarray | None = None
-    confidence: np.ndarray | None = None
+    measures: np.ndarray | None = None
 
 
 def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
@@ -53,10 +53,10 @@ def in_full(columns: Sequence[np.ndarray], prefixes: Mapping[str, str]) -> tuple
     return tuple(found)
 
 
-def as_confidence(texts: Sequence[str]) -> np.ndarray | None:
+def as_measures(texts: Sequence[str]) -> np.ndarray | None:
     """Shares as a file writes them, NaN for what is none; None if no text is one.
 
-    >>> as_confidence(["0.5", "", "high", "7"]), as_confidence([""])
+    >>> as_measures(["0.5", "", "high", "7"]), as_measures([""])
     (array([0.5, nan, nan, nan]), None)
     """
     numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(np.float64, copy=True)

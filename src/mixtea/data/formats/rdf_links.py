@@ -11,7 +11,7 @@ from mixtea.data.formats.link_tables import (
     IDENTITY,
     IDENTITY_NAMES,
     LinkTable,
-    as_confidence,
+    as_measures,
     columns_of,
     in_full,
     left_out_warning,
@@ -59,6 +59,6 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     prefixes = joined([statements.prefixes])
     warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
     columns, full = columns_of(rows), in_full(columns_of(rows), {})
-    measures = [""] * (len(rows) - len(same)) + [cell.get("measure", "") for cell in same.values()]
-    confidence = as_confidence(measures)
-    return LinkTable(path, columns, np.array(lines), full, True, warnings, statements.prefixes, confidence=confidence)
+    said = [""] * (len(rows) - len(same)) + [cell.get("measure", "") for cell in same.values()]
+    measures = as_measures(said)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, statements.prefixes, measures=measures)

@@ -15,7 +15,7 @@ from mixtea.data.formats.link_tables import (
     IDENTITY,
     IDENTITY_NAMES,
     LinkTable,
-    as_confidence,
+    as_measures,
     columns_of,
     in_full,
     left_out_warning,
@@ -65,8 +65,8 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         raise UnreadableError(path, None, "", f"no links among its {reasons.total():,} other rows", todo)
     columns, warnings = columns_of(links), left_out_warning(path, "row", reasons)
     full = in_full(columns, prefixes)
-    negated, confidence = np.array(rejected, dtype=bool), as_confidence(sure)
-    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, confidence)
+    negated, measures = np.array(rejected, dtype=bool), as_measures(sure)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, measures)
 
 
 def curie_map(comments: Sequence[str]) -> dict[str, str]:
