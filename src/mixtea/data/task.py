@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from mixtea.data import prefixes
 from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
 from mixtea.data.formats.endings import plain_name
+from mixtea.data.formats.sssom_slots import Slots, slots_of
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
 from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
@@ -39,7 +40,8 @@ class Task:
 
     `rejected` are pairs of which somebody has said that they are not the same; none of them is a link. A name that is
     no whole text, as of a file whose name is not UTF-8, has escapes for what is not. `links_from` says where the links
-    to learn from come from: they are "given", or found by "names", and then train and valid are empty.
+    to learn from come from: they are "given", or found by "names", and then train and valid are empty. `slots` is what
+    SSSOM files say of the links to learn from, by their ids: how they were found, by whom, how sure.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Task:
     warnings: tuple[str, ...] = ()
     rejected: np.ndarray = field(default_factory=lambda: _no_links())
     links_from: str = "given"
+    slots: Mapping[tuple[str, str], Slots] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
@@ -195,7 +198,8 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
         for graph in (source, target)
     )
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
-    return _task(name, source, target, splits, said, asked)
+    slots = slots_of([*files["train"], *files["valid"]])
+    return replace(_task(name, source, target, splits, said, asked), slots=slots)
 
 
 def _task(
