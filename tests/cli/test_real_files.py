@@ -89,7 +89,7 @@ def test_three_commands_from_files_to_f1(run, files, tmp_path, mixtea):
     assert {f"#subject_source: {prefix}:cmt", f"#object_source: {prefix}:conference"} <= set(head)
 
 
-@pytest.mark.parametrize("ending", [".tsv", ".csv", ".nt", ".ttl", ".rdf", ".parquet"])
+@pytest.mark.parametrize("ending", [".tsv", ".csv", ".json", ".nt", ".ttl", ".rdf", ".parquet"])
 def test_every_export_can_be_judged(run, files, tmp_path, mixtea, ending):
     path = tmp_path / f"m{ending}"
     assert mixtea("export", run, "--out", path, "--every")[0] == 0
@@ -97,7 +97,7 @@ def test_every_export_can_be_judged(run, files, tmp_path, mixtea, ending):
     shown = " ".join(out.split())
     assert code == 0 and "m" + ending + " against reference.rdf (every other pair is wrong)" in shown, err
     assert "owl:Class" in shown and "owl:ObjectPro" in shown and "precision recall F1" in shown
-    assert ("By the least confidence" in shown) == (ending in (".csv", ".rdf", ".parquet"))
+    assert ("By the least confidence" in shown) == (ending in (".csv", ".json", ".rdf", ".parquet"))
     if ending == ".rdf":
         assert '<Ontology rdf:about="http://cmt">' in path.read_text()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,17 +80,20 @@ def test_csv_and_parquet_stay_what_they_are_and_rdf_becomes_text(tmp_path):
         "bare.csv": "".join(f"{s},{t}\n" for s, t in LINKS),
         "l.parquet": parquet({"source": [s for s, _ in LINKS], "target": [t for _, t in LINKS]}),
         "l.nt": "".join(f"<{s}> <http://www.w3.org/2002/07/owl#sameAs> <{t}> .\n" for s, t in iris),
+        "l.json": json.dumps([{"source": s, "target": t + "\t,"} for s, t in LINKS]),
         "ent_links": "".join(f"{s}\t{t}\n" for s, t in LINKS),
     }
     write(tmp_path, files)
     found = {name: split_file(tmp_path / name, tmp_path / f"of_{name}", THIRDS)[0]["train"].path for name in files}
     assert [path.name for path in found.values()] == [
-        "train_links.csv", "train_links.csv", "train_links.parquet", "train_links.tsv", "train_links",
+        "train_links.csv", "train_links.csv", "train_links.parquet", "train_links.tsv", "train_links.csv",
+        "train_links",
     ]  # fmt: skip
     lines = found["l.csv"].read_text().splitlines()
     assert lines[0] == "note,target,source" and set(lines) <= set(files["l.csv"].splitlines()) and len(lines) == 5
     assert set(found["bare.csv"].read_text().splitlines()) <= set(files["bare.csv"].splitlines())
     assert pd.read_parquet(found["l.parquet"]).columns.tolist() == ["source", "target"]
+    assert {*found["l.json"].read_text().splitlines()[1:]} <= {f'{s},"{t}\t,"' for s, t in LINKS}
     assert {*found["l.nt"].read_text().splitlines()} <= {"\t".join(pair) for pair in iris}
 
 

@@ -23,7 +23,7 @@ from mixtea.errors import ConfigError, Problems
 from mixtea.export.quoting import csv_text, tsv_text
 from mixtea.runs.atomic import atomic_file, check_new_file
 
-ENDINGS = {"CSV": ".csv", "SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # other formats become tab-separated text
+ENDINGS = {"CSV": ".csv", "JSON": ".csv", "SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # others: tab-separated text
 
 
 class Part(NamedTuple):
@@ -87,9 +87,11 @@ class _Rows:
         self.kind, self.head, self.header = kind, "", list[str]()
         self.columns = table.columns if table.in_full is None else table.in_full
         self.rows: list[Any] = list(zip(*self.columns, strict=True))
-        self.quoted = {"CSV": csv_text, "SSSOM": tsv_text}.get(kind, str)  # other text is as it was read
+        self.quoted = {"CSV": csv_text, "JSON": csv_text, "SSSOM": tsv_text}.get(
+            kind, str
+        )  # other text is as it was read
         self.delimiter, self.ending = "\t", ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
-        if kind == "CSV":
+        if kind in ("CSV", "JSON"):
             self.delimiter, self.header = ",", ["source", "target"]
         if kind in ("CSV", "SSSOM"):
             self._as_written(table)
