@@ -12,6 +12,7 @@ from mixtea.measure.evaluation import evaluate
 LINKS = "a\tA\nb\tB\nc\tC\nd\tD\n"
 MAPPING = "a\tA\nb\tB\nc\tD\nx\tX\n"  # two right, one wrong, one of entities that the links do not have
 CSV = "target,probability,source\nA,0.9,a\nB,0.6,b\nD,0.8,c\nX,0.6,x\n"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 CELLS = """<rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
   xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><Alignment>{}</Alignment></rdf:RDF>"""
 CELL = """<map><Cell><entity1 rdf:resource="{}"/><entity2 rdf:resource="{}"/><relation>=</relation>
@@ -80,6 +81,13 @@ def test_types_come_from_a_graph_and_ends_outside_are_counted(tmp_path):
     assert rows == {"City": (2, 2, 2), "River": (1, 1, 0), "Border": (1, 1, 0), "no type": (1, 1, 0)}
     assert found.unknown["mapping_sources_not_in_graph"] == 1
     assert found.unknown["reference_sources_not_in_graph"] == 0
+
+
+def test_a_type_may_be_a_value(tmp_path):
+    write(tmp_path, {"g.nt": f'<http://a> <{RDF_TYPE}> "City" .\n<http://b> <{RDF_TYPE}> <http://River> .\n'})
+    files = {"m.tsv": "http://a\tA\nhttp://b\tB\n", "l.tsv": "http://a\tA\n"}
+    rows = judged(tmp_path, files, source=tmp_path / "g.nt").by_type
+    assert [(row["type"], row["links"], row["right"]) for row in rows] == [("City", 1, 1), ("http://River", 0, 0)]
 
 
 def test_several_references_are_one_and_repeated_pairs_count_once(tmp_path):

@@ -91,6 +91,8 @@ def words_of(namespace: str) -> Iterator[str]:
     _, _, rest = namespace.rstrip("/#:").rpartition("://")
     host, *path = re.split("[/#:]", rest)
     labels = host.removeprefix("www.").split(".")
+    if namespace in ("http://", "https://"):  # all that http://cmt has of one
+        yield "web"
     last = _FILE.sub("", path[-1] if path else host)
     yield from (word for word in dict.fromkeys((last, labels[0])) if _NAME.fullmatch(word))
 

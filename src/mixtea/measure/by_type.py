@@ -34,8 +34,13 @@ def by_type(judge: Judge, mapped: pd.DataFrame, links: pd.DataFrame, graphs: Seq
 
 
 def _members(graph: Graph) -> dict[str, set[str]]:
-    """The ids of the entities of each type."""
+    """The ids of the entities of each type, whether that is an entity too or a value."""
     is_type = np.array([word in TYPE for word in graph.relations], dtype=bool)
-    typed = np.unique(graph.triples[is_type[graph.triples[:, 1]]][:, [0, 2]], axis=0)
-    groups = pd.Series(graph.ids[typed[:, 0]], dtype=object).groupby(typed[:, 1])
-    return {graph.display(int(kind)): set(ids) for kind, ids in groups}
+    typed = graph.triples[is_type[graph.triples[:, 1]]]
+    groups = pd.Series(graph.ids[typed[:, 0]], dtype=object).groupby(typed[:, 2])
+    found = {graph.display(int(kind)): set(ids) for kind, ids in groups}
+    values = graph.attributes
+    says_type = np.array([word in TYPE for word in values.predicate.texts()], dtype=bool)
+    for row in np.flatnonzero(says_type[values.predicate.codes]).tolist():
+        found.setdefault(graph.shorten(values.value[row]), set()).add(graph.ids[values.entity[row]])
+    return found

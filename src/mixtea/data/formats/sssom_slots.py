@@ -45,7 +45,8 @@ def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
         comments.append(first.rstrip("\r\n"))
     prefixes, entries = joined([curie_map(comments)]), map(_ENTRY.match, comments)
     shared = {found["key"]: found["value"].strip("\"'") for found in entries if found and found["key"] in SHARED}
-    rows = csv_rows(path, chain([first], lines), Problems(), delimiter="\t", lines_before=len(comments))
+    delimiter = "," if "\t" not in first and "," in first else "\t"
+    rows = csv_rows(path, chain([first], lines), Problems(), delimiter=delimiter, lines_before=len(comments))
     _, header = next(rows, (0, []))
     for _, row in rows:
         said = dict(zip(header, row, strict=False))
