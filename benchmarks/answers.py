@@ -18,7 +18,7 @@ ANEW = """
 import sys
 from mixtea.aligner import MixTEA
 from mixtea.export.mapping import write_mapping
-from mixtea.export.tsv import write_candidates
+from mixtea.export.candidates import write_candidates
 from pathlib import Path
 verb, run, out = sys.argv[1:]
 aligner = MixTEA.load(run)

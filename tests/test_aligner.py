@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,7 @@ import torch
 from mixtea import ConfigError, DataError, MixTEA, RunError
 from mixtea.config import PRESETS, STRUCTURE, Config
 from mixtea.errors import NotFittedError
-from mixtea.export.tsv import write_candidates
+from mixtea.export.candidates import write_candidates
 from mixtea.teach.loop import Trainer
 
 SHORT = dict(preset="paper", max_epochs=3, validate_every=2, device="cpu")
@@ -221,11 +223,18 @@ def test_votes_are_counted_by_voter_and_by_how_many_agree(example):
 
 
 def test_candidates_that_a_line_cannot_hold(fitted, tmp_path):
-    """The advice is one that can be followed: candidates have this one format."""
+    """The advice is one that can be followed."""
     alignment = fitted.predict(k=1)
     labels = alignment.target.ids.copy()
     labels[alignment.target_index[0, 0]] = "a\rb"
     broken = replace(alignment, target=replace(alignment.target, ids=labels))
-    with pytest.raises(RunError, match=r"'a\\rb' holds .* `mixtea export` to \.parquet can take its mapping, or mend"):
+    with pytest.raises(RunError, match=r"'a\\rb' holds .* \.csv and \.json can take it, or mend"):
         write_candidates(broken, fitted.map(), tmp_path / "c.tsv")
     assert not (tmp_path / "c.tsv").exists()
+    n = write_candidates(broken, fitted.map(), tmp_path / "c.csv")
+    assert write_candidates(broken, fitted.map(), tmp_path / "c.json") == n
+    with (tmp_path / "c.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["candidates"]
+    assert rows[0]["target"] == found[0]["target"] == "a\rb" and len(rows) == len(found) == n
+    assert [int(row["rank"]) for row in rows] == [row["rank"] for row in found]

@@ -16,8 +16,10 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 from processes import run as run_process
 from rich.console import Console
+from typer.main import get_command
 
 from mixtea import MixTEA, load_task
+from mixtea.cli import app
 from mixtea.progress import TrainingProgress
 from mixtea.report import make_report
 from mixtea.runs.stored import StoredRun
@@ -179,7 +181,7 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         (("export", "TINY"), "Give a file"),
         (("export", "TINY", "--out", "x.tsv", "--relations", "x.tsv"), "the same file"),
         (("predict", "TINY", "--out", "x", "--k", "0"), "k"),
-        (("predict", "TINY", "--out", "x.csv"), "Name a file that ends in .tsv"),
+        (("predict", "TINY", "--out", "x.parquet"), "Name a file that ends in .tsv, .csv or .json"),
         (("fly",), "No such command"),
     ],
 )
@@ -265,7 +267,7 @@ def test_names_that_are_not_utf_8_cost_no_training(folder, tmp_path, mixtea):
         code, _, err = mixtea("fit", *args, "--out", run, *SHORT)
         assert code == 0 and r"caf\udce9-run" in err and (run / "report.html").exists()
         assert json.loads((run / "run.json").read_text(encoding="utf-8"))["task"] == name
-        assert mixtea("export", run, "--out", tmp_path / f"{odd}.sssom.tsv")[0] == 0
+        assert mixtea("export", run, "--out", tmp_path / f"{odd}.{len(args)}.sssom.tsv")[0] == 0
     assert mixtea("inspect", *own, "--json")[0] == 0
 
 
@@ -336,7 +338,7 @@ def test_decoders_are_chosen_on_the_command_line(run, tmp_path, mixtea):
     assert code == 0 and "one-to-one, the student alone" in " ".join(out.split())
     words = ("--out", tmp_path / "p.tsv", "--decoder", "csls", "--voters", "forward,backward,agreement")
     assert mixtea("predict", run, *words)[0] == 0
-    code, _, err = mixtea("predict", run, "--out", tmp_path / "p.tsv", "--decoder", "best")
+    code, _, err = mixtea("predict", run, "--out", tmp_path / "q.tsv", "--decoder", "best")
     assert code == 2 and "decoder must be one of" in err
 
 
@@ -350,7 +352,7 @@ def test_settings_from_toml_and_flags(folder, tmp_path, mixtea, undrawn):
 
 
 def test_every_verb_has_help_with_an_example(mixtea):
-    for verb in ("demo", "inspect", "fit", "predict", "score", "export", "reproduce", "tune", "info"):
+    for verb in get_command(app).commands:
         code, out, _ = mixtea(verb, "--help")
         assert code == 0 and "Example" in out
 
@@ -394,8 +396,9 @@ def test_outputs_never_replace_what_is_no_file_or_part_of_a_run(run, tmp_path, m
     os.mkfifo(tmp_path / "pipe.tsv")
     before = (run / "weights.safetensors").read_bytes()
     for out, message in ((tmp_path / "pipe.tsv", "a device or pipe"), (run / "weights.safetensors", "part of a run")):
-        code, _, err = mixtea("predict", run, "--out", out)
-        assert code == 2 and message in err
+        for words in ((), ("--overwrite",)):
+            code, _, err = mixtea("predict", run, "--out", out, *words)
+            assert code == 2 and message in err
     assert (tmp_path / "pipe.tsv").is_fifo() and (run / "weights.safetensors").read_bytes() == before
 
 

@@ -98,8 +98,8 @@ def test_given_links_and_sources_without_a_counterpart(run, mixtea, tmp_path):
     assert mixtea("export", run, "--out", path, "--with-given", "--with-unmapped", "--min-probability", "0.5")[0] == 0
     mappings = sssom_pydantic.read(path).mappings
     kinds = {m.justification.curie for m in mappings}
-    assert {"semapv:CompositeMatching", "semapv:UnspecifiedMatching"} <= kinds
-    assert kinds <= {"semapv:CompositeMatching", "semapv:UnspecifiedMatching", "semapv:StructuralMatching"}
+    assert {"semapv:CompositeMatching", "semapv:ManualMappingCuration"} <= kinds
+    assert kinds <= {"semapv:CompositeMatching", "semapv:ManualMappingCuration", "semapv:StructuralMatching"}
     code, _, err = mixtea("export", run, "--out", tmp_path / "m.nt", "--with-unmapped")
     assert code == 2 and "cannot say that an entity has no counterpart" in err
 

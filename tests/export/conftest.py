@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -91,6 +92,15 @@ def as_parquet(path: Path) -> Pairs:
     return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
 
 
+def as_csv(path: Path) -> Pairs:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [(row["source"], row["target"]) for row in csv.DictReader(file)]
+
+
+def as_json(path: Path) -> Pairs:
+    return [(row["source"], row["target"]) for row in json.loads(path.read_text(encoding="utf-8"))["mappings"]]
+
+
 def _labels(*iris: str) -> tuple[str, ...]:
     decoded = (decode_id(iri) for iri in iris)
     return tuple(iri if label is None else label for iri, label in zip(iris, decoded, strict=True))
@@ -103,6 +113,8 @@ READERS: dict[str, Callable[[Path], Pairs]] = {
     ".ttl": as_triples,
     ".rdf": as_cells,
     ".parquet": as_parquet,
+    ".csv": as_csv,
+    ".json": as_json,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import json
 import logging
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from mixtea.errors import ConfigError, RunError
 from mixtea.export.about import UNSPECIFIED, About
 from mixtea.export.justification import justifications, shared_justification
 from mixtea.export.mapping import WRITERS, write_mapping
+from mixtea.match.mapping import COLUMNS
 
 DB, YAGO = "http://dbpedia.org/resource/", "http://yago/"
 ABOUT = About(
@@ -114,7 +116,7 @@ def test_sssom_survives_readers_that_drop_every_line_of_a_comment(split, make_ma
     kept = "\n".join(line.rstrip("\n") for line in split(text) if not line.startswith("#"))
     found = pd.read_csv(io.StringIO(kept), sep="\t", engine="python", dtype=str, keep_default_na=False)
     assert len(found) == len(rows) + 1 and found["confidence"].tolist() == ["0.500000"] * len(found)
-    assert found["subject_id"].tolist()[:2] == ["ns1:0", "ns1:1"]
+    assert found["subject_id"].tolist()[:2] == ["a:0", "a:1"]
     assert found["object_label"].tolist()[:3] == found["subject_label"].tolist()[:3] == ["x #y", "x #y", "#y"]
 
 
@@ -130,7 +132,7 @@ def test_sssom_condenses_what_all_rows_share(make_mapping, write):
     assert [m.mapping_tool.name for m in sssom_pydantic.read(path).mappings] == ["mixtea"] * 2
 
 
-def test_prefixes_are_the_longest_known_or_made_up(make_mapping, write):
+def test_prefixes_are_the_longest_known_or_called_after_their_namespace(make_mapping, write):
     rows = [(f"{YAGO}deep/x", "http://b/1"), (f"{YAGO}y", "http://b/"), ("http://other/a#b", "http://b/2/z:é")]
     taken = {
         "yago": YAGO,
@@ -141,8 +143,8 @@ def test_prefixes_are_the_longest_known_or_made_up(make_mapping, write):
     }
     _, path = write(make_mapping(rows, source_prefixes=taken, target_prefixes=taken), "m.sssom.tsv")
     mappings, converter, _ = sssom_pydantic.read(path)
-    assert [m.subject.curie for m in mappings] == ["deep:x", "yago:y", "ns2:b"]
-    assert [m.object.curie for m in mappings] == ["ns3:1", "ns4:b/", "no:z:é"]
+    assert [m.subject.curie for m in mappings] == ["deep:x", "yago:y", "a:b"]
+    assert [m.object.curie for m in mappings] == ["b:1", "web:b/", "no:z:é"]
     assert [tuple(map(converter.expand_reference, (m.subject, m.object))) for m in mappings] == rows
     assert '#  "no": http://b/2/\n' in path.read_text() and "unused" not in path.read_text()
 
@@ -176,7 +178,11 @@ def test_files_say_that_no_links_were_given(make_mapping, tmp_path, readers):
             path = tmp_path / f"{links_from}{ending}"
             write_mapping(replace(mapping, links_from=links_from), path, About(title="Two"))
             assert readers[ending](path) == [("http://a/x", "http://b/y")]
-            if ending != ".tsv":  # a file of links, with nothing else in it
+            if ending == ".csv":
+                assert ("links_from" in path.read_text(), ",names\n" in path.read_text()) == (
+                    links_from == "names",
+                ) * 2
+            elif ending != ".tsv":  # a file of links, with nothing else in it
                 assert (NO_LINKS.encode() in path.read_bytes()) == (links_from == "names")
     *_, found, errors = sssom_pydantic.read(tmp_path / "names.sssom.tsv", return_errors=True)
     assert found.description == NO_LINKS and errors == []
@@ -252,6 +258,29 @@ def test_iris_stay_as_they_are_in_graphs_of_iris(make_mapping, write, readers):
     assert "#mixtea/source/Alien%3A_Covenant" in path.read_text()
 
 
+def test_csv_and_json_hold_every_column(mapping, write, tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        n, path = write(mapping, "m.csv", unmapped())
+    assert n == 3 and "1 texts begin like a formula ('=1+1')" in caplog.text
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    path.unlink()
+    n, path = write(mapping, "m.json", unmapped())
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert n == 3 and found["mapping_set_id"] == ABOUT.set_id and found["license"] == ABOUT.licence
+    assert found["links_from"] == "given" and len(found["mappings"]) == len(rows) == 4
+    assert found["mappings"][0] == {
+        "source": f"{DB}France", "source_label": "France, the\tcountry", "target": "France", "target_label": "=1+1",
+        "probability": 0.912346, "runner_up": "Gaul", "runner_up_probability": 0.05, "voters": "forward+backward",
+        "given": False, "evidence": "names=+9.1 vectors=-0.5", "decision": "mapped",
+    }  # fmt: skip
+    assert found["mappings"][2]["target"] is None and rows[2]["target"] == ""
+    shown = {True: "true", False: "false", None: ""}
+    for row, other in zip(rows, found["mappings"], strict=True):
+        texts = {k: f"{v:.6f}" if isinstance(v, float) else shown.get(v, v) for k, v in other.items()}
+        assert row == texts
+
+
 def test_blank_nodes_are_left_out_and_counted(mapping, write, caplog, readers):
     for ending in (".nt", ".ttl", ".rdf", ".sssom.tsv"):
         with caplog.at_level(logging.WARNING):
@@ -280,6 +309,10 @@ def test_an_empty_mapping(ending, make_mapping, write):
         assert pq.read_schema(path).field("target").type == "string" and pd.read_parquet(path).empty
     elif ending == ".rdf":
         assert len(list(pyoxigraph.parse(path=path, format=pyoxigraph.RdfFormat.RDF_XML))) > 5
+    elif ending == ".csv":
+        assert path.read_text() == "source,source_label,target,target_label," + ",".join(COLUMNS[2:]) + "\n"
+    elif ending == ".json":
+        assert json.loads(path.read_text())["mappings"] == []
     else:
         assert path.read_bytes() == b""
 
@@ -294,6 +327,8 @@ REFUSED = [
     ("m.tsv", "\ufeffa", r"'\ufeff' (U+FEFF), which readers drop from the start of a file"),
     ("m.tsv", "", "has no label, where a line needs one"),
     ("m.nt", "", "has an empty id, which no IRI can hold"),
+    ("m.csv", "", "has an empty id, which .csv cannot tell from none"),
+    ("m.json", "a\ud800", r"'\ud800' (U+D800), which is half a character"),
 ]
 
 
@@ -313,7 +348,7 @@ def test_a_refusal_counts_the_others(make_mapping, tmp_path):
 
 
 def test_a_broken_label_is_refused_too(make_mapping, tmp_path):
-    for ending in (".sssom.tsv", ".parquet"):
+    for ending in (".sssom.tsv", ".parquet", ".csv", ".json"):
         with pytest.raises(RunError, match=r"the entity 'b' has a label that holds .*U\+D800"):
             write_mapping(make_mapping([("a", "b")], target_labels={"b": "\ud800"}), tmp_path / f"m{ending}")
     assert list(tmp_path.iterdir()) == []
@@ -327,7 +362,7 @@ def test_other_endings_are_refused_with_the_list(name, mapping, tmp_path):
 
 @pytest.mark.parametrize("name", ["m.tsv", "m.nt", "m.ttl", "m.rdf"])
 def test_formats_without_a_word_for_no_counterpart_say_so(name, mapping, tmp_path):
-    with pytest.raises(ConfigError, match=r"Choose \.sssom\.tsv or \.parquet"):
+    with pytest.raises(ConfigError, match=r"Choose \.sssom\.tsv, \.parquet, \.csv or \.json"):
         write_mapping(mapping, tmp_path / name, unmapped())
 
 

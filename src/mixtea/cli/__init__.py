@@ -14,6 +14,7 @@ import typer
 from typer import rich_utils
 
 from mixtea.cli.demo import demo
+from mixtea.cli.evaluate import evaluate
 from mixtea.cli.export import export
 from mixtea.cli.fit import fit
 from mixtea.cli.info import info
@@ -22,6 +23,8 @@ from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
 from mixtea.cli.saying import one_line
 from mixtea.cli.score import score
+from mixtea.cli.settings import listed, settings
+from mixtea.cli.split import split
 from mixtea.cli.tune import tune
 from mixtea.compute.torchrun import is_first
 from mixtea.errors import MixTEAError, StoppedError, is_full_memory
@@ -56,8 +59,8 @@ def about(
         raise typer.Exit
 
 
-for verb in (demo, inspect, fit, tune, predict, score, export, reproduce, info):
-    app.command()(verb)
+for verb in (demo, inspect, split, fit, tune, predict, score, export, evaluate, reproduce, settings, info):
+    app.command(epilog=listed() if verb is fit else None)(verb)
 
 
 def main() -> None:

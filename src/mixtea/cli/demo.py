@@ -22,13 +22,16 @@ from mixtea.train import train
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
+DEMO = Path("runs/demo")
+
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The run folder to write; an earlier run there is replaced.")] = Path(
-        "runs/demo"
-    ),
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder to write; else runs/demo, where an earlier demo is replaced.")
+    ] = None,
     preset: options.Preset = "best",
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --out.")] = False,
     device: options.Device = None,
 ) -> None:
     """Align the bundled example: the world by GeoNames (English) and by Unicode CLDR (French).
@@ -36,11 +39,12 @@ def demo(
     Example: mixtea demo --out runs/demo
     """
     settings: dict[str, Any] = {"seed": seed} | ({"device": device} if device else {})
-    aligner = train(load_example, out, preset=preset, overwrite=True, watch=Shown(), **settings)
+    place, overwrite = out or DEMO, overwrite or out is None
+    aligner = train(load_example, place, preset=preset, overwrite=overwrite, watch=Shown(), **settings)
     if not is_first():
         return
     Console().print(examples(aligner, seed))
-    run = visible(shlex.quote(str(out)))
+    run = visible(shlex.quote(str(place)))
     typer.echo(f"Next: mixtea predict {run} --out candidates.tsv    (or: mixtea export {run} --out mapping.tsv)")
 
 

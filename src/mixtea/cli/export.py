@@ -12,6 +12,7 @@ import typer
 from mixtea.cli import options
 from mixtea.cli.answering import answering
 from mixtea.match.relations import MIN_SCORE, relations_of
+from mixtea.runs.atomic import check_new_file
 from mixtea.runs.stored import StoredRun
 from mixtea.text import visible
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mixtea.export.about import About
     from mixtea.match.mapping import Mapping
 
-FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet"
+FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet, .csv, .json"
 
 
 def export(
@@ -32,8 +33,8 @@ def export(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A file for relations, attribute predicates and classes that are alike: .tsv, .sssom.tsv, .nt, .ttl "
-            "or .parquet.",
+            help="A file for relations, attribute predicates and classes that are alike: .tsv, .sssom.tsv, .nt, .ttl, "
+            ".parquet, .csv or .json.",
         ),
     ] = None,
     min_score: Annotated[
@@ -41,7 +42,8 @@ def export(
     ] = MIN_SCORE,
     with_given: Annotated[bool, typer.Option("--with-given", help="Add the given links.")] = False,
     with_unmapped: Annotated[
-        bool, typer.Option("--with-unmapped", help="Add sources without a counterpart (.sssom.tsv, .parquet).")
+        bool,
+        typer.Option("--with-unmapped", help="Add sources without a counterpart (.sssom.tsv, .parquet, .csv, .json)."),
     ] = False,
     every: options.Every = False,
     one_to_many: options.SharedTargets = False,
@@ -58,6 +60,7 @@ def export(
     date: Annotated[datetime.datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Of the mapping set.")] = None,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
+    overwrite: options.Overwrite = False,
     device: options.Device = None,
 ) -> None:
     """Write the mapping in a standard format: one decision for every source entity without a given link.
@@ -87,6 +90,7 @@ def export(
     for path, writers in ((out, mappings.WRITERS), (relations, alike.WRITERS)):
         if path is not None:
             mappings.writer_for(path, writers)
+            check_new_file(path, overwrite=overwrite)
     about = About(
         set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
         with_unmapped=with_unmapped,

@@ -26,7 +26,9 @@ def fit(
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     read: TaskOptions,
     preset: options.Preset = "best",
-    settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
+    settings: Annotated[
+        list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; see below.")
+    ] = [],  # noqa: B006
     voters: options.WhoVotes = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
     seed: options.Seed = None,

@@ -100,6 +100,7 @@ Voters = Annotated[
 ]
 Every = Annotated[bool, typer.Option("--every", help="Do not abstain: as far as targets go round, map every source.")]
 SharedTargets = Annotated[bool, typer.Option("--one-to-many", help="Let several sources have the same target.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 

@@ -9,22 +9,21 @@ import typer
 
 from mixtea.cli import options
 from mixtea.cli.answering import answering
-from mixtea.errors import ConfigError
 from mixtea.match.answers import STORED
+from mixtea.runs.atomic import check_new_file
 from mixtea.runs.stored import StoredRun
 from mixtea.text import visible
-
-OTHER_FORMATS = {".csv", ".json", ".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}
 
 
 def predict(
     run: options.RunFolder,
-    out: Annotated[Path, typer.Option(help="The file to write, tab-separated with a header.")],
+    out: Annotated[Path, typer.Option(help="The file to write, with a header; .csv and .json, else tab-separated.")],
     k: Annotated[int, typer.Option(min=1, help="Candidates for each source entity.")] = 10,
     every: options.Every = False,
     one_to_many: options.SharedTargets = False,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
+    overwrite: options.Overwrite = False,
     device: options.Device = None,
 ) -> None:
     """Write ranked candidates for every source entity without a training link, and what is decided about it.
@@ -38,10 +37,10 @@ def predict(
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """
-    if out.suffix.lower() in OTHER_FORMATS:
-        raise ConfigError(f"{out}: candidates are tab-separated text. Name a file that ends in .tsv.")
-    from mixtea.export.tsv import write_candidates
+    from mixtea.export.candidates import check_ending, write_candidates
 
+    check_ending(out)
+    check_new_file(out, overwrite=overwrite)
     asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many, "k": k > STORED}
     aligner = answering(run, asked, device)
     if isinstance(aligner, StoredRun):

@@ -22,6 +22,7 @@ from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.curve import write_curve
 from mixtea.measure.by_evidence import as_objects
 from mixtea.measure.sample import sample_line, sample_of
+from mixtea.runs.atomic import check_new_file
 from mixtea.runs.stored import StoredRun
 from mixtea.text import METRICS
 
@@ -38,6 +39,7 @@ def score(
         bool, typer.Option("--complete", help="No other entity has a counterpart: every other mapping is wrong.")
     ] = False,
     curve: Annotated[Path | None, typer.Option(help="Write precision and recall by threshold: .csv or .png.")] = None,
+    overwrite: options.Overwrite = False,
     limit: options.Limit = None,
     device: options.Device = None,
     as_json: options.AsJson = False,
@@ -57,6 +59,8 @@ def score(
     """
     if curve is not None and curve.suffix.lower() not in (".csv", ".png"):
         raise ConfigError(f"{curve}: the curve is a table or a picture. Name a file that ends in .csv or .png.")
+    if curve is not None:
+        check_new_file(curve, overwrite=overwrite)
     changed = {"candidates": candidates, "decoder": decoder, "voters": voters}
     aligner = answering(run, changed | {"links": links}, device)
     task = aligner.task_

@@ -21,7 +21,7 @@ class Graph:
     repetitions included. `attributes` are the triples whose object is a literal, and `labels` all that people call the
     entities; each of them counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of entities that the
     user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity without one; there
-    are none, [0, 0], unless they were given.
+    are none, [0, 0], unless they were given. `iri` is that of the ontology that the graph is, if it says so.
     """
 
     ids: np.ndarray
@@ -33,6 +33,7 @@ class Graph:
     files: tuple[FileRead, ...] = ()
     left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
     vectors: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32), repr=False)
+    iri: str = ""
 
     @property
     def n_entities(self) -> int:

@@ -16,6 +16,7 @@ from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
 from mixtea.data.in_memory.given import Given, InMemory
 from mixtea.data.labels import Labels
+from mixtea.data.ontology_iri import ontology_iri
 from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined
 from mixtea.data.reading import Reading
 from mixtea.data.safe.problems import collected
@@ -79,7 +80,8 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
     attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
-    return Graph(kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
+    parts = (kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
+    return Graph(*parts, iri=ontology_iri(part))
 
 
 def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.sssom_slots import Slots, slots_of
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
 from mixtea.data.in_memory.given import Given, InMemory, given, path_of
@@ -42,7 +44,8 @@ class Task:
 
     `rejected` are pairs of which somebody has said that they are not the same; none of them is a link. A name that is
     no whole text, as of a file whose name is not UTF-8, has escapes for what is not. `links_from` says where the links
-    to learn from come from: they are "given", or found by "names", and then train and valid are empty.
+    to learn from come from: they are "given", or found by "names", and then train and valid are empty. `slots` is what
+    SSSOM files say of the links to learn from, by their ids: how they were found, by whom, how sure.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Task:
     warnings: tuple[str, ...] = ()
     rejected: np.ndarray = field(default_factory=lambda: _no_links())
     links_from: str = "given"
+    slots: Mapping[tuple[str, str], Slots] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
@@ -247,7 +251,8 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         for graph in (source, target)
     )
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
-    return _task(name, source, target, splits, said, asked)
+    slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
+    return replace(_task(name, source, target, splits, said, asked), slots=slots)
 
 
 def _links(one: Given, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 from pyoxigraph import NamedNode
 
+from mixtea.data.graph import Graph
 from mixtea.data.id_iris import MARK
 from mixtea.errors import ConfigError
 from mixtea.text import FROM_NAMES
@@ -93,9 +94,28 @@ class About:
             return self
         return replace(self, description=" ".join(filter(None, (self.description, f"{FROM_NAMES}."))))
 
+    def naming(self, source: Graph, target: Graph) -> About:
+        """The same, with the IRIs of graphs that are ontologies in place of names that nobody has given."""
+        own = ((self.source_name, "source", source.iri), (self.target_name, "target", target.iri))
+        first, second = (iri if name == unnamed and is_iri(iri) else name for name, unnamed, iri in own)
+        return replace(self, source_name=first, target_name=second)
+
     def graph_iri(self, name: str) -> str:
         """The IRI of a graph: its name where that is one, else one of this mapping set."""
         return name if is_iri(name) else f"{self.set_id}{MARK}graph/{quote(name, safe='')}"
+
+    def slots(self) -> dict[str, str]:
+        """The description under SSSOM's names."""
+        found = {
+            "mapping_set_id": self.set_id,
+            "mapping_set_version": self.version,
+            "mapping_set_title": self.title,
+            "mapping_set_description": self.description,
+            "license": self.licence,
+            "subject_source": self.source_name,
+            "object_source": self.target_name,
+        }
+        return {name: value for name, value in found.items() if value}
 
     def tool(self) -> dict[str, str]:
         """Who made the predicted mappings, and when, under SSSOM's names."""

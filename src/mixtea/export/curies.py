@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 from mixtea.data.id_iris import MARK, SIDES, id_namespace
+from mixtea.data.prefixes import BUILT_IN as COMMON
 from mixtea.match.mapping import Mapping
 from mixtea.match.relations import Relations
 
@@ -20,6 +21,8 @@ BUILT_IN = {
     "sssom": "https://w3id.org/sssom/",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+SCHEMES = ("http", "https", "urn", "file", "mailto")  # which begin IRIs, so they are no prefixes
+_FILE = re.compile(r"\.(owl|rdf|ttl|obo|xml|nt)$")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -37,7 +40,7 @@ def known_prefixes(mapping: Mapping | Relations, set_id: str) -> dict[str, str]:
 
 
 class Curies:
-    """Contracts IRIs by the longest known namespace; where there is none, by one that is made up: ns1, ns2, ...
+    """Contracts IRIs by the longest known namespace; where there is none, by one that is called after itself.
 
     `used` are the prefixes that have been needed so far.
     """
@@ -48,7 +51,8 @@ class Curies:
         self._prefix_of = {namespace: name for name, namespace in known.items()}
         self._lengths = sorted({len(namespace) for namespace in known.values()}, reverse=True)
         self._made_up: dict[str, str] = {}
-        self._free = (name for name in map("ns{}".format, count(1)) if name not in known)
+        self._taken = {name.lower() for name in (*known, *COMMON, *SCHEMES)}
+        self._numbered = map("ns{}".format, count(1))
 
     def find(self, iri: str) -> str | None:
         """The longest known namespace that something follows in the IRI."""
@@ -60,15 +64,37 @@ class Curies:
             name = self._prefix_of[namespace]
         else:
             namespace = split(iri)
-            name = self._made_up.get(namespace) or self._made_up.setdefault(namespace, next(self._free))
+            name = self._made_up.get(namespace) or self._call(namespace)
         self.used[name] = namespace
         return f"{name}:{iri[len(namespace) :]}"
+
+    def _call(self, namespace: str) -> str:
+        """A prefix for a namespace that has none: a word of its own that is free, else ns1, ns2, ..."""
+        name = next((word for word in words_of(namespace) if word.lower() not in self._taken), "")
+        self._made_up[namespace] = name or next(word for word in self._numbered if word not in self._taken)
+        self._taken.add(self._made_up[namespace].lower())
+        return self._made_up[namespace]
 
     def need(self, curies: Iterable[str]) -> None:
         """Note the prefixes of CURIEs that are written as they are."""
         for curie in curies:
             name = curie.partition(":")[0]
             self.used[name] = self._known[name]
+
+
+def words_of(namespace: str) -> Iterator[str]:
+    """What a namespace could be called: its last word, then that of its host.
+
+    >>> list(words_of("http://www.okkam.org/oaie/")), list(words_of("http://cmt#")), list(words_of("http://a.org/1/"))
+    (['oaie', 'okkam'], ['cmt'], ['a'])
+    """
+    _, _, rest = namespace.rstrip("/#:").rpartition("://")
+    host, *path = re.split("[/#:]", rest)
+    labels = host.removeprefix("www.").split(".")
+    if namespace in ("http://", "https://"):  # all that http://cmt has of one
+        yield "web"
+    last = _FILE.sub("", path[-1] if path else host)
+    yield from (word for word in dict.fromkeys((last, labels[0])) if _NAME.fullmatch(word))
 
 
 def split(iri: str) -> str:

@@ -97,7 +97,7 @@ def only_pairs(mapping: Mapping, path: Path, about: About) -> pd.DataFrame:
     if about.with_unmapped:
         raise ConfigError(
             f"{path}: this format cannot say that an entity has no counterpart. "
-            "Choose .sssom.tsv or .parquet, or leave these entities out."
+            "Choose .sssom.tsv, .parquet, .csv or .json, or leave these entities out."
         )
     return mapping.pairs()
 

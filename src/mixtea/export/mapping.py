@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from mixtea.errors import ConfigError, RunError
 from mixtea.export.about import About
 from mixtea.export.alignment_xml import write_alignment
+from mixtea.export.csv_file import write_csv
+from mixtea.export.json_file import write_json
 from mixtea.export.parquet import write_parquet
 from mixtea.export.rdf import write_ntriples, write_turtle
 from mixtea.export.sssom import write_sssom
@@ -27,6 +29,8 @@ WRITERS: dict[str, Writer] = {
     ".ttl": write_turtle,
     ".rdf": write_alignment,
     ".parquet": write_parquet,
+    ".csv": write_csv,
+    ".json": write_json,
 }
 
 
@@ -38,7 +42,8 @@ def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> i
     log.
     """
     writer = writer_for(path, WRITERS)
-    return writer(mapping, path, (about or About()).identified(mapping.frame).described(mapping.links_from))
+    about = (about or About()).naming(mapping.source, mapping.target).identified(mapping.frame)
+    return writer(mapping, path, about.described(mapping.links_from))
 
 
 def write_new_mapping(mapping: Mapping, path: Path, about: Table[str, Any], *, overwrite: bool) -> int:

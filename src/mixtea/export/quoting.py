@@ -1,4 +1,4 @@
-"""Text quoted as YAML and as SSSOM's kind of TSV want it."""
+"""Text quoted as YAML, CSV and SSSOM's kind of TSV want it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def tsv_text(text: str) -> str:
     ('a b', 6)
     """
     return '"' + text.replace('"', '""') + '"' if _SEPARATORS.search(text) else text
+
+
+def csv_text(text: str) -> str:
+    """A field between commas, in double quotes where it holds quotes, commas or anything that ends a line.
+
+    >>> csv_text("a b"), csv_text("a,b"), csv_text('a "b"').count('"')
+    ('a b', '"a,b"', 6)
+    """
+    return '"' + text.replace('"', '""') + '"' if "," in text or _SEPARATORS.search(text) else text
 
 
 def plain_line(text: str) -> str:

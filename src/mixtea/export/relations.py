@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from mixtea.data.id_iris import SIDES
 from mixtea.export.about import About, marked
+from mixtea.export.csv_file import write_csv_table
 from mixtea.export.curies import BUILT_IN, Curies, known_prefixes
 from mixtea.export.identifiers import Naming, text_of, without_blank
+from mixtea.export.json_file import write_json_table
 from mixtea.export.mapping import writer_for
 from mixtea.export.parquet import write_columns
 from mixtea.export.rdf import write_triples
@@ -34,7 +36,7 @@ RELATED = "skos:relatedMatch"  # narrower or broader than the inverse, for which
 def write_relations(relations: Relations, path: Path, about: About | None = None) -> int:
     """Write them whole or not at all; returns the number of rows in the file."""
     writer = writer_for(path, WRITERS)
-    about = replace(about or About(), justification=JUSTIFICATION)
+    about = replace(about or About(), justification=JUSTIFICATION).naming(relations.source, relations.target)
     return writer(relations, path, about.identified(relations.frame).described(relations.links_from))
 
 
@@ -48,12 +50,29 @@ def _write_tsv(relations: Relations, path: Path, about: About) -> int:
 
 def _write_parquet(relations: Relations, path: Path, about: About) -> int:
     """All columns as they are."""
+    _refuse_halves(relations, path)
     frame = relations.frame
-    refuse(path, half_characters([*text_of(frame["source"]), *text_of(frame["target"])]), "id")
     kinds = dict.fromkeys(NUMBERS, pa.float64()) | {"inverse": pa.bool_()}
     columns = {name: pa.array(frame[name].tolist(), kinds.get(name, pa.string())) for name in frame.columns}
     write_columns(columns, path, about, {})
     return len(frame)
+
+
+def _write_csv(relations: Relations, path: Path, about: About) -> int:
+    """All columns, with a header."""
+    _refuse_halves(relations, path)
+    return write_csv_table(marked(relations.to_frame(), relations.links_from), path)
+
+
+def _write_json(relations: Relations, path: Path, about: About) -> int:
+    """The description, and under `relations` all columns."""
+    _refuse_halves(relations, path)
+    head = about.slots() | about.tool() | {"links_from": relations.links_from}
+    return write_json_table(relations.to_frame(), path, "relations", head)
+
+
+def _refuse_halves(relations: Relations, path: Path) -> None:
+    refuse(path, half_characters([*text_of(relations.frame["source"]), *text_of(relations.frame["target"])]), "id")
 
 
 def _write_ntriples(relations: Relations, path: Path, about: About) -> int:
@@ -128,4 +147,6 @@ WRITERS: dict[str, Writer] = {
     ".nt": _write_ntriples,
     ".ttl": _write_turtle,
     ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".json": _write_json,
 }

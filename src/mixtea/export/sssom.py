@@ -1,8 +1,8 @@
 """Mappings in SSSOM/TSV: https://mapping-commons.github.io/sssom/spec-formats-tsv/
 
-Predicted mappings are justified by `About.justification` and what spoke for them, given links by
-semapv:UnspecifiedMatching: who found them and how is not known here. For the same reason tool and date stand in each
-row, not in the head, where links were given.
+Predicted mappings are justified by `About.justification` and what spoke for them. Given links keep what an SSSOM file
+said of them; of others nobody knows here who found them and how: semapv:UnspecifiedMatching. For the same reason tool
+and date stand in each row, not in the head, where links were given.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mixtea.data.graph import Graph
 from mixtea.data.id_iris import decode_id
 from mixtea.export.about import About
 from mixtea.export.curies import Curies, known_prefixes
+from mixtea.export.given import with_own_slots
 from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
 from mixtea.export.justification import justifications
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
@@ -40,7 +41,8 @@ def write_sssom(mapping: Mapping, path: Path, about: About) -> int:
     check_rows(rows, mapping, path)
     curies = Curies(known_prefixes(mapping, about.set_id))
     shared = about.tool() if not rows["given"].any() else {}
-    columns = {name: values for name, values in _columns(rows, mapping, about, curies).items() if name not in shared}
+    columns = with_own_slots(_columns(rows, mapping, about, curies), rows, mapping, curies)
+    columns = {name: values for name, values in columns.items() if name not in shared}
     write_slots(columns, path, about, shared, curies, EXTENSIONS)
     return int(rows["target"].notna().sum())
 
@@ -115,19 +117,13 @@ def numbers(column: pd.Series) -> list[str]:
 def _head(extensions: dict[str, str], about: About, shared: dict[str, str], curies: Curies) -> Iterator[str]:
     """The lines of the metadata, in YAML, SSSOM's slots in its order."""
     curies.need([*extensions.values(), *(["mixtea:"] if extensions else [])])
-    slots = {
-        "mapping_set_id": about.set_id,
-        "mapping_set_version": about.version,
-        "mapping_set_title": about.title,
-        "mapping_set_description": about.description,
-        "license": about.licence,
-        "subject_source": curies.contract(about.graph_iri(about.source_name)),
-        "object_source": curies.contract(about.graph_iri(about.target_name)),
-    } | shared
+    graphs = {"subject_source": about.source_name, "object_source": about.target_name}
+    sources = {slot: curies.contract(about.graph_iri(name)) for slot, name in graphs.items()}
+    slots = about.slots() | sources | shared
     yield "curie_map:"
     for name, namespace in sorted(curies.used.items()):
         yield f"  {yaml_text(name)}: {yaml_text(namespace)}"
-    yield from (f"{name}: {yaml_text(value)}" for name, value in slots.items() if value)
+    yield from (f"{name}: {yaml_text(value)}" for name, value in slots.items())
     if extensions:
         yield "extension_definitions:"
     for name, kind in extensions.items():

@@ -1,4 +1,4 @@
-"""Mappings and ranked candidates as tab-separated text."""
+"""Mappings as tab-separated text."""
 
 from __future__ import annotations
 
@@ -6,33 +6,17 @@ import csv
 import re
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from mixtea.export.about import About, marked
+from mixtea.export.about import About
 from mixtea.export.identifiers import only_pairs
 from mixtea.export.quoting import tsv_text
 from mixtea.export.refusal import HALF, INSTEAD, half_character, holds, refuse
-from mixtea.match.candidates import Candidates
-from mixtea.match.mapping import GIVEN, MAPPED, Mapping
+from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 _SEPARATORS = re.compile("[\t\n\r]")
-
-
-def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> int:
-    """All ranked candidates with a header: source, target, rank, score, probability, voters, decision, evidence.
-
-    The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
-    not among the k best; else at the first candidate why there is none ("no counterpart", "target taken", "no
-    evidence"), or "given" where a link was. The evidence is that of what is mapped. A run without given links has a
-    column `links_from` more. Returns how many candidates there are.
-    """
-    frame = marked(_decided(candidates.to_frame(), mapping), mapping.links_from)
-    frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
-    frame["probability"] = frame["probability"].map("{:.6f}".format)
-    return write_table(frame, path, "`mixtea export` to .parquet can take its mapping, or mend the id.")
 
 
 def write_table(
@@ -43,27 +27,6 @@ def write_table(
     with atomic_file(path) as temporary:
         frame.to_csv(temporary, header=header, **_FORMAT)
     return len(frame)
-
-
-def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
-    """The candidates with a column `decision`."""
-    pairs, ends = mapping.pairs(), ["source", "target"]
-    listed = pd.MultiIndex.from_frame(pairs[ends]).isin(pd.MultiIndex.from_frame(frame[ends]))
-    missing = pairs.loc[~listed, [*ends, "probability", "voters"]]
-    missing = missing.assign(rank=int(frame["rank"].max()) + 1 if len(frame) else 1, score=np.nan)
-    order = pd.Categorical(pd.concat([frame["source"], missing["source"]]), categories=frame["source"].unique())
-    frame = pd.concat([frame, missing[frame.columns]]).assign(order=order.codes)
-    frame = frame.sort_values(["order", "rank"], kind="stable").drop(columns="order").reset_index(drop=True)
-    evidence = pairs.set_index(ends)["evidence"]
-    mapped = pd.MultiIndex.from_frame(frame[ends]).isin(evidence.index)
-    first = (frame["rank"] == 1).to_numpy()
-    unmapped = mapping.frame[mapping.frame["target"].isna()].set_index("source")["decision"]
-    alone = first & frame["source"].isin(unmapped.index).to_numpy()
-    given = first & ~frame["source"].isin(mapping.frame["source"]).to_numpy()
-    why = frame["source"].map(unmapped).to_numpy(dtype=object)
-    decision = np.select([mapped, alone, given], [MAPPED, why, GIVEN], "")
-    said = evidence.reindex(pd.MultiIndex.from_frame(frame[ends]), fill_value="").to_numpy()
-    return frame.assign(decision=decision, evidence=said)
 
 
 def write_links(mapping: Mapping, path: Path, about: About) -> int:

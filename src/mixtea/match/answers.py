@@ -242,7 +242,8 @@ def decided_mapping(
     if with_given:
         frame = pd.concat([given_links(task), frame])
     whole = frame.reset_index(drop=True)
-    return Mapping(task.source, task.target, whole, task.links_from, expected, found.links_are_random)
+    are_random = found.links_are_random
+    return Mapping(task.source, task.target, whole, task.links_from, expected, are_random, task.slots)
 
 
 def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:

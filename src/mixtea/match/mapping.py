@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from mixtea.data.formats.sssom_slots import Slots
 from mixtea.data.graph import Graph
 from mixtea.data.paths import PathOrStr, as_path
 from mixtea.errors import ConfigError
@@ -36,7 +38,7 @@ class Mapping:
     is likelier, "target taken" where the target went to another source, "no evidence" where nothing is known of the
     source, or "given". `links_from` is that of the task. `expected` is how many of the sources that were asked about
     have a counterpart by the evidence, None where all were to be mapped; `links_are_random` whether the training links
-    look like a random choice of such.
+    look like a random choice of such. `slots` is what SSSOM files said of given links, by their ids.
     """
 
     source: Graph
@@ -45,6 +47,7 @@ class Mapping:
     links_from: str = "given"
     expected: float | None = None
     links_are_random: bool = True
+    slots: Table[tuple[str, str], Slots] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
+ENDS = ["source", "target"]
 
-def mapping_scores(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool) -> dict[str, float]:
+
+def mapping_scores(
+    mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool, ends: Sequence[str] = ("source",)
+) -> dict[str, float]:
     """Of a mapping (source, target) against links (source, target), both as labels.
 
     With `complete` the links are all there are: a mapping of any other source is wrong. Without, only sources with a
-    link are judged.
+    link are judged; or, with more `ends`, rows of which one of these has a link.
     """
-    judged = judged_of(mapping, links, complete=complete)
-    n_right = int(_right(judged, links).sum())
-    return _scores(n_right, len(judged), len(links))
+    judged = judged_of(mapping, links, complete=complete, ends=ends)
+    n_right = int(is_right(judged, links).sum())
+    return shares(n_right, len(judged), len(links))
 
 
-def judged_of(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool) -> pd.DataFrame:
+def judged_of(
+    mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool, ends: Sequence[str] = ("source",)
+) -> pd.DataFrame:
     """The rows of a mapping that the links say something of."""
-    return mapping if complete else mapping[mapping["source"].isin(links["source"])]
+    if complete:
+        return mapping
+    return mapping[np.logical_or.reduce([mapping[end].isin(links[end]) for end in ends])]
 
 
 def threshold_curve(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: bool) -> pd.DataFrame:
@@ -29,21 +39,22 @@ def threshold_curve(mapping: pd.DataFrame, links: pd.DataFrame, *, complete: boo
     """
     judged = judged_of(mapping, links, complete=complete)
     judged = judged.sort_values("probability", ascending=False, kind="stable")
-    right = np.cumsum(_right(judged, links))
+    right = np.cumsum(is_right(judged, links))
     probability = judged["probability"].to_numpy()
     last = np.flatnonzero(np.append(np.diff(probability) < 0, True)) if len(judged) else np.array([], dtype=int)
     rows = [
-        {"threshold": float(probability[i]), "mapped": int(i) + 1} | _scores(int(right[i]), int(i) + 1, len(links))
+        {"threshold": float(probability[i]), "mapped": int(i) + 1} | shares(int(right[i]), int(i) + 1, len(links))
         for i in last
     ]
     return pd.DataFrame(rows, columns=["threshold", "mapped", "precision", "recall", "f1"])
 
 
-def _right(mapping: pd.DataFrame, links: pd.DataFrame) -> np.ndarray:
-    true = pd.MultiIndex.from_frame(links[["source", "target"]])
-    return pd.MultiIndex.from_frame(mapping[["source", "target"]]).isin(true)
+def is_right(mapping: pd.DataFrame, links: pd.DataFrame) -> np.ndarray:
+    """bool [rows of the mapping]: whether the row is one of the links."""
+    return pd.MultiIndex.from_frame(mapping[ENDS]).isin(pd.MultiIndex.from_frame(links[ENDS]))
 
 
-def _scores(n_right: int, n_mapped: int, n_links: int) -> dict[str, float]:
+def shares(n_right: int, n_mapped: int, n_links: int) -> dict[str, float]:
+    """Precision, recall and F1; 0 of none."""
     precision, recall = n_right / max(n_mapped, 1), n_right / max(n_links, 1)
     return {"precision": precision, "recall": recall, "f1": 2 * n_right / max(n_mapped + n_links, 1)}

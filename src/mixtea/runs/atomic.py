@@ -52,17 +52,22 @@ def atomic_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
     """
     with clear_errors(path):
         path = resolved(path) if follow else resolved(path.parent) / path.name
-        linked = path.is_symlink()
-        if path.is_dir() and not linked:
-            raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
-        if path.exists() and not path.is_file() and not linked:
-            raise RunError(f"{path}: a device or pipe, where a file is to be written. Name a file.")
-        if path.name in RUN_FILES and (path.parent / "run.json").exists():
-            raise RunError(f"{path}: a part of a run. Name another file.")
+        _check_place(path)
         with _temporary_folder(path) as temporary:
             yield temporary / path.name
             _flush(temporary / path.name)
             rename(temporary / path.name, path)
+
+
+def _check_place(path: Path) -> None:
+    """Refuse what no file may take the place of."""
+    linked = path.is_symlink()
+    if path.is_dir() and not linked:
+        raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
+    if path.exists() and not path.is_file() and not linked:
+        raise RunError(f"{path}: a device or pipe, where a file is to be written. Name a file.")
+    if path.name in RUN_FILES and (path.parent / "run.json").exists():
+        raise RunError(f"{path}: a part of a run. Name another file.")
 
 
 def rename(file: Path, path: Path) -> None:
@@ -100,6 +105,14 @@ def check_free(path: Path, *, overwrite: bool) -> None:
             raise RunError(f"{path}: a file, where a folder is to be written. Name another.")
         with _temporary_folder(place):
             pass
+
+
+def check_new_file(path: Path, *, overwrite: bool) -> None:
+    """Refuse a place where something is already, before any work is done for it, unless it may be replaced."""
+    with clear_errors(path):
+        _check_place(place := resolved(path))
+        if not overwrite and place.exists():
+            raise RunError(f"{path}: a file is already there. Name another, or say --overwrite.")
 
 
 def resolved(path: Path) -> Path:

@@ -16,6 +16,7 @@ import numpy as np
 from mixtea.config import PRESETS, Config
 from mixtea.data.asked import LINKS_FROM
 from mixtea.data.checks import Arrays, check_finite, check_history, check_lengths, check_within, is_number, is_numbers
+from mixtea.data.formats.sssom_slots import SLOTS
 from mixtea.data.graph import Graph
 from mixtea.data.task import SPLITS, Task
 from mixtea.runs.text_checks import check_texts, text_forms
@@ -106,8 +107,16 @@ def check_config(settings: Any) -> Config:
     return config
 
 
-def check_vocabulary(vocabulary: Any) -> dict[str, dict[str, Any]]:
-    """vocabulary.json: of both sides the ids and the relations, each once, and the prefixes."""
+def is_said(row: Any) -> bool:
+    """Two ids, and slots of SSSOM that a link between them has."""
+    return (
+        isinstance(row, list) and len(row) == 3 and all(type(end) is str for end in row[:2])
+        and is_words(row[2]) and row[2].keys() <= {*SLOTS}
+    )  # fmt: skip
+
+
+def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
+    """vocabulary.json: of both sides the ids and the relations, each once, and the prefixes; what is said of links."""
     for side in SIDES:
         words = vocabulary[side]
         for name in ("ids", "relations"):
@@ -118,6 +127,10 @@ def check_vocabulary(vocabulary: Any) -> dict[str, dict[str, Any]]:
                 raise ValueError(f"the {name} of the {side} repeat a word")
         if not is_words(words.get("prefixes", {})):
             raise TypeError(f"the prefixes of the {side} are no words")
+        if type(words.get("iri", "")) is not str:
+            raise TypeError(f"the IRI of the {side} is no word")
+    if not all(map(is_said, vocabulary.get("slots", []))):
+        raise TypeError("what is said of a link is no words")
     return vocabulary
 
 
@@ -135,7 +148,7 @@ def graph_forms(names: Iterable[str]) -> dict[str, Form]:
     return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None)))
 
 
-def check_task(about: Mapping[str, Any], vocabulary: dict[str, dict[str, Any]], arrays: Arrays) -> Task:
+def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arrays) -> Task:
     """graphs.safetensors: triples, texts and links of entities and relations that there are."""
     source, target = (_graph(vocabulary[side], arrays, side) for side in SIDES)
     if source.vectors.size and target.vectors.size and source.vectors.shape[1] != target.vectors.shape[1]:
@@ -149,7 +162,8 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, dict[str, Any]], 
     if not len(arrays["train"]) and links_from == "given":
         raise ValueError("there is no training link")
     train, valid, test, rejected = (arrays[name] for name in PAIRS)
-    return Task(about["task"], source, target, train, valid, test, about["fold"], (), rejected, links_from)
+    slots = {(one, other): said for one, other, said in vocabulary.get("slots", [])}
+    return Task(about["task"], source, target, train, valid, test, about["fold"], (), rejected, links_from, slots)
 
 
 def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
@@ -158,7 +172,7 @@ def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
     for column, known in enumerate((ids, relations, ids)):
         check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
     attributes, labels = check_texts(arrays, side, len(ids))
-    graph = Graph(ids, relations, triples, attributes, labels, words.get("prefixes", {}))
+    graph = Graph(ids, relations, triples, attributes, labels, words.get("prefixes", {}), iri=words.get("iri", ""))
     vectors = arrays.get(f"{side}_vectors")
     return graph if vectors is None else replace(graph, vectors=_check_vectors(vectors, len(ids), side))
 

@@ -262,8 +262,10 @@ def about_task(task: Task) -> dict[str, Any]:
 
 
 def vocabulary(task: Task) -> dict[str, Any]:
-    return {
+    slots = [[*pair, dict(said)] for pair, said in task.slots.items()]
+    return ({"slots": slots} if slots else {}) | {
         side: {"ids": graph.ids.tolist(), "relations": graph.relations.tolist(), "prefixes": graph.prefixes}
+        | ({"iri": graph.iri} if graph.iri else {})
         for side, graph in (("source", task.source), ("target", task.target))
     }
 

@@ -11,10 +11,10 @@ RDF_ENDINGS = {
     ".nt": "N-Triples", ".ttl": "Turtle", ".rdf": "RDF/XML", ".owl": "RDF/XML", ".xml": "RDF/XML", ".nq": "N-Quads",
     ".trig": "TriG",
 }  # fmt: skip
-ENDINGS = RDF_ENDINGS | {".csv": "CSV", ".parquet": "Parquet", ".pq": "Parquet"}
+ENDINGS = RDF_ENDINGS | {".csv": "CSV", ".json": "JSON", ".parquet": "Parquet", ".pq": "Parquet"}
 RDF_FORMATS = frozenset(RDF_ENDINGS.values())
 NOT_READ = {
-    ".jsonld": "JSON-LD", ".json": "JSON", ".n3": "Notation3", ".hdt": "HDT", ".ofn": "OWL functional syntax",
+    ".jsonld": "JSON-LD", ".n3": "Notation3", ".hdt": "HDT", ".ofn": "OWL functional syntax",
     ".omn": "Manchester syntax", ".xlsx": "Excel", ".xls": "Excel", ".zip": "zip", ".bz2": "bzip2", ".xz": "xz",
     ".tar": "tar", ".tgz": "tar", ".7z": "7z",
 }  # fmt: skip

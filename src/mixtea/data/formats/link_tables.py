@@ -26,7 +26,8 @@ class LinkTable(Table):
     """`in_full` are the ids that the columns stand for: without prefixes, and plain where an IRI holds a plain id.
 
     `rejected` (bool) are the rows that say two are not the same; None if no row does. With `either_way` a link may
-    stand the other way round: the format says that two are the same, not whose is first.
+    stand the other way round: the format says that two are the same, not whose is first. `measures` say how sure who
+    wrote them was, NaN where he does not say; None if he never does.
     """
 
     in_full: tuple[np.ndarray, ...] | None = None
@@ -34,6 +35,7 @@ class LinkTable(Table):
     warnings: tuple[str, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     rejected: np.ndarray | None = None
+    measures: np.ndarray | None = None
 
 
 def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
@@ -49,6 +51,17 @@ def in_full(columns: Sequence[np.ndarray], prefixes: Mapping[str, str]) -> tuple
         full[:] = [decode_id(iri) or iri for iri in (expand(text, prefixes) for text in column)]
         found.append(full)
     return tuple(found)
+
+
+def as_measures(texts: Sequence[str]) -> np.ndarray | None:
+    """Shares as a file writes them, NaN for what is none; None if no text is one.
+
+    >>> as_measures(["0.5", "", "high", "7"]), as_measures([""])
+    (array([0.5, nan, nan, nan]), None)
+    """
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(np.float64, copy=True)
+    numbers[~((numbers >= 0) & (numbers <= 1))] = np.nan
+    return None if np.isnan(numbers).all() else numbers
 
 
 def left_out_warning(

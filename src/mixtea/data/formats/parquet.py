@@ -24,11 +24,15 @@ NEEDS_NO_NUMPY = 18  # pyarrow since then
 TIMES_ITS_SIZE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
 LONGEST_TYPE = 100  # characters
 WRITE_AGAIN = "Write the file again, or correct its ending."
+NUMBERS = ("confidence", "probability", "measure", "similarity", "score")
 T = TypeVar("T")
 
 
 def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
-    """The columns that a header names, else the first; whole numbers as text, empty where there is nothing."""
+    """The columns that a header names, else the first; numbers as text, empty where there is nothing.
+
+    Only what a header calls by a name of `NUMBERS` may have a point.
+    """
     return parquet_parsed(path, "parquet_child", headers, lambda process: _columns(process, len(headers[0])))
 
 
@@ -111,6 +115,7 @@ def wanted(file: IO[bytes], headers: Headers) -> dict[str, object]:
         "mib": limits.max_parser_mib + TIMES_ITS_SIZE * size // MIB,
         "n": len(headers[0]), "headers": list(headers), "max_token": limits.max_token_mib * MIB, "max_bytes": most,
         "max_columns": limits.max_columns, "max_rows": limits.max_rows,
+        "numbers": NUMBERS,
         "without_numpy": int(pa.__version__.partition(".")[0]) >= NEEDS_NO_NUMPY,
         "bytes_limit": "max_gib" if most >= limits.max_gib * 1024 * MIB else "max_expansion",
     }  # fmt: skip

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.formats.link_tables import IDENTITY, IDENTITY_NAMES, LinkTable, columns_of, in_full, left_out_warning
+from mixtea.data.formats.link_tables import (
+    IDENTITY,
+    IDENTITY_NAMES,
+    LinkTable,
+    as_measures,
+    columns_of,
+    in_full,
+    left_out_warning,
+)
 from mixtea.data.formats.rdf import Statements
 from mixtea.data.prefixes import joined, shorten
 from mixtea.data.safe.problems import UnreadableError
@@ -50,5 +58,7 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
         raise UnreadableError(path, None, "", f"no links among its {others.total():,} other statements", todo)
     prefixes = joined([statements.prefixes])
     warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
-    columns = columns_of(rows)
-    return LinkTable(path, columns, np.array(lines), in_full(columns, {}), True, warnings, statements.prefixes)
+    columns, full = columns_of(rows), in_full(columns_of(rows), {})
+    said = [""] * (len(rows) - len(same)) + [cell.get("measure", "") for cell in same.values()]
+    measures = as_measures(said)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, statements.prefixes, measures=measures)

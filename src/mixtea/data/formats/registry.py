@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from mixtea.data.formats.endings import RDF_FORMATS
 from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS, header_places
+from mixtea.data.formats.json_links import read_json_links
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
@@ -57,6 +58,7 @@ FORMATS = {
     **{name: Format(_rdf_graph, read_rdf_links) for name in RDF_FORMATS},
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
+    "JSON": Format(None, read_json_links),
 }
 
 

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.formats.link_tables import IDENTITY, IDENTITY_NAMES, LinkTable, columns_of, in_full, left_out_warning
+from mixtea.data.formats.link_tables import (
+    IDENTITY,
+    IDENTITY_NAMES,
+    LinkTable,
+    as_measures,
+    columns_of,
+    in_full,
+    left_out_warning,
+)
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
 from mixtea.data.prefixes import expand, joined
@@ -38,7 +46,7 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
     prefixes = joined([own])
     rows = csv_rows(path, table, problems, delimiter="\t", lines_before=len(comments))
     places = _places(path, next(rows, None) or (len(comments) + 1, []))
-    links, lines, rejected, reasons = [], [], [], Counter[str]()
+    links, lines, rejected, sure, reasons = [], [], [], [], Counter[str]()
     for line, row in rows:
         if len(row) != places["columns"]:
             wanted = f"Write {places['columns']} columns separated by tabs."
@@ -51,12 +59,14 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
             links.append((row[places["subject_id"]], row[places["object_id"]]))
             lines.append(line)
             rejected.append(_is_negated(row, places))
+            sure.append(row[places["confidence"]] if "confidence" in places else "")
     if not links:
         todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
         raise UnreadableError(path, None, "", f"no links among its {reasons.total():,} other rows", todo)
     columns, warnings = columns_of(links), left_out_warning(path, "row", reasons)
     full = in_full(columns, prefixes)
-    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, np.array(rejected, dtype=bool))
+    negated, measures = np.array(rejected, dtype=bool), as_measures(sure)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, measures)
 
 
 def curie_map(comments: Sequence[str]) -> dict[str, str]:
@@ -101,7 +111,7 @@ def _places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
     if missing:
         todo = "An SSSOM table begins with a line of column names."
         raise UnreadableError(path, line, "\t".join(names), f"no column {', '.join(missing)}:", todo)
-    return {name: names.index(name) for name in (*NEEDED, "predicate_modifier") if name in names} | {
+    return {name: names.index(name) for name in (*NEEDED, "predicate_modifier", "confidence") if name in names} | {
         "columns": len(names)
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from .restrict import SHARE, WrongError, leave, restrict, run
@@ -66,7 +67,7 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
         raise WrongError("columns", names=[name[:LONGEST] for name in names[: wanted["n"]]])
     places: list[int] = wanted_places(names, wanted)
     for place in places:
-        check_type(names[place], schema.field(place).type)
+        check_type(names[place], schema.field(place).type, wanted.get("numbers", ()))
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     rows = max(about.num_rows, sum(group.num_rows for group in groups))
     if rows > wanted["max_rows"]:
@@ -90,12 +91,13 @@ def wanted_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
     return list(range(wanted["n"]))
 
 
-def check_type(name: str, kind: Any) -> None:
+def check_type(name: str, kind: Any, numbers: Sequence[str]) -> None:
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    if not (is_text or pa.types.is_integer(kind)):
+    is_number = pa.types.is_floating(kind) and name.strip().lower() in numbers
+    if not (is_text or is_number or pa.types.is_integer(kind)):
         raise WrongError("type", name=name[:LONGEST], type=str(kind)[:LONGEST])
 
 

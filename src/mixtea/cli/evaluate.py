@@ -1,0 +1,111 @@
+"""mixtea evaluate"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mixtea.cli import options
+from mixtea.cli.saying import one_line
+from mixtea.cli.tables import text
+from mixtea.compute.intervals import beside
+from mixtea.text import LONGEST_LABEL, json_text
+
+if TYPE_CHECKING:
+    from mixtea.measure.evaluation import Evaluation
+
+MOST_TYPES = 20  # rows that are shown
+UNKNOWN = {
+    "sources_not_in_reference": "sources of the mapping are not in the reference",
+    "targets_not_in_reference": "targets of the mapping are not in the reference",
+    "mapping_sources_not_in_graph": "sources of the mapping are not in the source graph",
+    "mapping_targets_not_in_graph": "targets of the mapping are not in the target graph",
+    "reference_sources_not_in_graph": "sources of the reference are not in the source graph",
+    "reference_targets_not_in_graph": "targets of the reference are not in the target graph",
+}
+
+
+def evaluate(
+    mapping: Annotated[
+        Path, typer.Argument(metavar="MAPPING", help="A mapping in any format that links are read in, from anyone.")
+    ],
+    reference: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Links that are known to be right; repeat it for several files.")
+    ],
+    partial: Annotated[
+        bool, typer.Option("--partial", help="The links are not all there are: judge pairs with an end in them only.")
+    ] = False,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave pairs that are less sure out.")] = 0.0,
+    source: Annotated[
+        list[Path] | None, typer.Option(help="The source graph, for scores by type of entity; repeatable.")
+    ] = None,
+    target: Annotated[list[Path] | None, typer.Option(help="The target graph, likewise.")] = None,
+    limit: options.Limit = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Precision, recall and F1 of any mapping file against files of links, with 95 % intervals where few stand behind.
+
+    Both may be in any format that links are read in: SSSOM, the Alignment format, RDF (owl:sameAs ...), .tsv, .csv,
+    .json, .parquet. Every pair that is not in the reference is wrong, unless --partial. A file that goes the other way
+    round is turned. Where the mapping says how sure it is, a table shows what thresholds would give.
+
+    Examples:
+
+    mixtea evaluate mapping.sssom.tsv --reference reference.rdf
+
+    mixtea evaluate theirs.rdf --reference part1.tsv --reference part2.tsv --partial --threshold 0.8 --json
+    """
+    from mixtea.measure.evaluation import evaluate as judged
+
+    allowed = options.limits(limit)
+    found = judged(
+        mapping, reference, partial=partial, threshold=threshold, source=source, target=target, limits=allowed
+    )
+    if as_json:
+        typer.echo(json_text(found.to_dict()))
+        return
+    for line in found.said:
+        typer.echo(one_line(f"warning: {line}"), err=True)
+    console = Console()
+    for table in _tables(found, mapping, reference):
+        console.print(table, "")
+    for name, n in found.unknown.items():
+        if n:
+            typer.echo(f"{n:,} {UNKNOWN[name]}")
+
+
+def _tables(found: Evaluation, mapping: Path, reference: list[Path]) -> list[Table]:
+    known = ", ".join(path.name for path in reference)
+    judged = "every other pair is wrong" if found.complete else "pairs without an end in it are not judged"
+    rows = [("all", found.scores), *((row["type"], row) for row in found.by_type[:MOST_TYPES])]
+    tables = [_table(f"{mapping.name} against {known} ({judged})", "type" if found.by_type else "", rows)]
+    if len(found.thresholds) > 1:
+        levels = [(f"{row['threshold']:.2f}", row) for row in found.thresholds]
+        tables.append(_table("By the least confidence", "least", levels))
+    return tables
+
+
+def _table(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> Table:
+    """A row each with what was counted and the shares; pairs that are not judged are told where there are such."""
+    partly = any(row["judged"] < row["mapped"] for _, row in rows)
+    counts = ["mapped", *(["judged"] if partly else []), "links", "right"]
+    table = Table(title=text(title), title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for heading in (*counts, "precision", "recall", "F1"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, row in rows:
+        behind = {"precision": row["judged"], "recall": row["links"]}
+        spread = (f"{row[share]:.3f}{beside(row[share], n, '{:.2f}')}" if n else "–" for share, n in behind.items())
+        f1 = f"{row['f1']:.3f}" if any(behind.values()) else "–"
+        table.add_row(text(_last(name), LONGEST_LABEL), *(f"{row[one]:,}" for one in counts), *spread, f1)
+    return table
+
+
+def _last(name: str) -> str:
+    """Of an IRI without a prefix its last word, which fits into a table."""
+    return re.split("[/#]", name.rstrip("/#"))[-1] if "://" in name else name

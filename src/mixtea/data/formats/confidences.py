@@ -1,0 +1,27 @@
+"""How sure a table is of its links: a column of shares beside source and target, if there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixtea.data.formats.headers import LINK_HEADERS
+from mixtea.data.formats.link_tables import LinkTable, as_measures
+from mixtea.data.formats.parquet import NUMBERS
+from mixtea.data.formats.tables import read_columns
+from mixtea.data.safe.limits import in_force
+from mixtea.data.safe.problems import collected
+from mixtea.errors import Problems
+
+HEADERS = [(*ends, name) for name in NUMBERS for ends in LINK_HEADERS]
+
+
+def confidence_of(table: LinkTable, kind: str) -> np.ndarray | None:
+    """[p] shares, NaN where none is said; None if the file never says any. A table is read again for it."""
+    if table.measures is not None or kind not in ("TSV", "CSV", "Parquet"):
+        return table.measures
+    unsaid = Problems(in_force().max_problems)  # whatever is wrong with the file has been told
+    with collected(unsaid):
+        found = read_columns(table.path, kind, HEADERS, unsaid, last_may_be_empty=True)
+        by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
+        return as_measures([by_line.get(line, "") for line in table.lines.tolist()])
+    return None

@@ -1,0 +1,37 @@
+"""Mappings and candidates as JSON: what the set says of itself, then one object a row, each in a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping as Table
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mixtea.export.about import About
+from mixtea.export.rows import labelled_rows, plain, without_numpy
+from mixtea.match.mapping import Mapping
+from mixtea.runs.atomic import atomic_file
+
+
+def write_json(mapping: Mapping, path: Path, about: About) -> int:
+    """The description under SSSOM's names, and under `mappings` every column, with labels; null for none."""
+    rows = labelled_rows(mapping, path, about)
+    head = about.slots() | {"predicate_id": about.predicate} | about.tool() | {"links_from": mapping.links_from}
+    write_json_table(rows, path, "mappings", head)
+    return int(rows["target"].notna().sum())
+
+
+def write_json_table(frame: pd.DataFrame, path: Path, name: str, head: Table[str, Any]) -> int:
+    """The head, and under `name` the rows of a table."""
+    columns = list(frame.columns)
+    rows = plain(frame).itertuples(index=False, name=None)
+    lines = (json.dumps(dict(zip(columns, map(without_numpy, row), strict=True)), ensure_ascii=False) for row in rows)
+    start = json.dumps(dict(head) | {name: []}, ensure_ascii=False, indent=1).removesuffix("]\n}")
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write(start)
+        for number, line in enumerate(lines):
+            file.write(("," if number else "") + "\n  " + line)
+        file.write("\n ]\n}\n")
+    return len(frame)

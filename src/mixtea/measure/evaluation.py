@@ -1,0 +1,173 @@
+"""Precision, recall and F1 of a mapping file, from anyone, against files of links. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mixtea.compute.intervals import interval
+from mixtea.data.graph import Graph
+from mixtea.data.graph_files import read_graph
+from mixtea.data.paths import PathOrStr, Paths
+from mixtea.data.safe.limits import Limits, applied, in_force
+from mixtea.errors import ConfigError, DataError, Problems, shorten
+from mixtea.measure.by_type import by_type
+from mixtea.measure.mapping_files import PairFile, joined, read_pairs
+from mixtea.measure.mapping_scores import ENDS, is_right, judged_of, shares
+
+THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How good a mapping is by links that are known, `complete` if these are all there are.
+
+    `scores` has precision, recall and f1, how many pairs are `mapped`, `judged` and `right`, of how many `links`, and
+    the 95 % `interval` of precision and recall. `by_type` has the same for each type of entity, `thresholds` where
+    pairs below a confidence are left out. `unknown` counts ends that the reference does not have, and that the graphs
+    do not have. `said` are sentences about the files.
+    """
+
+    scores: Row
+    complete: bool
+    threshold: float = 0.0
+    by_type: list[Row] = field(default_factory=list)
+    thresholds: list[Row] = field(default_factory=list)
+    unknown: dict[str, int] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+
+    def to_dict(self) -> Row:
+        own = {name: getattr(self, name) for name in ("complete", "threshold", "unknown", "by_type", "thresholds")}
+        return self.scores | own | {"said": list(self.said)}
+
+
+def evaluate(
+    mapping: PathOrStr,
+    reference: Paths,
+    *,
+    partial: bool = False,
+    threshold: float = 0.0,
+    source: Paths | None = None,
+    target: Paths | None = None,
+    limits: Limits | None = None,
+) -> Evaluation:
+    """Judge a mapping file by one or several files of links, each in any format that links are read in.
+
+    The links are all there are, and every other pair is wrong; or, if `partial`, only pairs are judged that have an end
+    in the reference, or that it rejects. Pairs less sure than `threshold` are left out. `source` and `target` are the
+    graphs, for scores by the type of the entities. A file that goes from target to source is turned round.
+    """
+    with applied(limits):
+        problems = Problems(in_force().max_problems)
+        found = read_pairs(Path(mapping), problems)
+        truths = [read_pairs(path, problems) for path in _paths(reference)]
+        graphs = [read_graph(paths, problems) if paths else None for paths in map(_paths, (source, target))]
+    problems.raise_if_any()
+    if not truths:
+        raise DataError("A mapping is judged by links that are known: name a file of them (--reference).")
+    found, truths = _facing(found, truths, graphs)
+    links, rejected = joined(truths)
+    _check_overlap(found, links)
+    kept, sure = _above(found, threshold)
+    judge = _Judge(links, rejected, complete=not partial)
+    said = (*_sentences([found, *truths]), *sure)
+    typed, levels = by_type(judge, kept, links, graphs), _thresholds(judge, kept)
+    return Evaluation(judge(kept), not partial, threshold, typed, levels, _unknown(kept, links, graphs), said)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Scores the pairs of a mapping by links."""
+
+    links: pd.DataFrame
+    rejected: pd.DataFrame
+    complete: bool
+
+    def __call__(self, mapped: pd.DataFrame, links: pd.DataFrame | None = None) -> Row:
+        """Of some of the pairs, over some of the links."""
+        links = self.links if links is None else links
+        judged = mapped
+        if not self.complete:
+            linked = judged_of(mapped, self.links, complete=False, ends=ENDS)
+            judged = mapped[mapped.index.isin(linked.index) | is_right(mapped, self.rejected)]
+        right = int((is_right(judged, self.links) & ~is_right(judged, self.rejected)).sum())
+        found: Row = shares(right, len(judged), len(links))
+        counts = {"mapped": len(mapped), "judged": len(judged), "right": right, "links": len(links)}
+        behind = {"precision": len(judged), "recall": len(links)}
+        return found | counts | {"interval": {name: interval(found[name], n) for name, n in behind.items()}}
+
+
+def _facing(found: PairFile, truths: list[PairFile], graphs: list[Graph | None]) -> tuple[PairFile, list[PairFile]]:
+    """All files from source to target: of the graphs if both are there, else of the first reference."""
+    source, target = graphs
+    if source is not None and target is not None:
+        known = tuple(pd.Index(graph.ids, dtype=object) for graph in (source, target))
+        return found.facing(*known), [truth.facing(*known) for truth in truths]
+    found = found.facing(*(truths[0].frame[end] for end in ENDS))
+    return found, [truths[0], *(truth.facing(*(found.frame[end] for end in ENDS)) for truth in truths[1:])]
+
+
+def _check_overlap(found: PairFile, links: pd.DataFrame) -> None:
+    if any(found.frame[end].isin(links[end]).any() for end in ENDS):
+        return
+    here, there = (f"{shorten(str(one['source'].iloc[0]))}" if len(one) else "nothing" for one in (found.frame, links))
+    raise DataError(
+        f"{found.path}: none of its {len(found.frame):,} pairs has an end in the reference. It begins with {here}, the "
+        f"reference with {there}: name the links of the same two graphs."
+    )
+
+
+def _above(found: PairFile, threshold: float) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The pairs that are sure enough, and a sentence on those that do not say how sure they are."""
+    if not threshold:
+        return found.frame, ()
+    silent = found.frame["probability"].isna()
+    if silent.all():
+        raise ConfigError(f"{found.path}: no confidence is in it, so none can be asked for. Leave --threshold out.")
+    said = (f"{found.path}: {int(silent.sum()):,} pairs without a confidence are kept",) if silent.any() else ()
+    return found.frame[silent | (found.frame["probability"] >= threshold)], said
+
+
+def _thresholds(judge: _Judge, kept: pd.DataFrame) -> list[Row]:
+    """Scores at several thresholds, those alone at which something changes."""
+    probability = kept["probability"].fillna(1.0)
+    if kept["probability"].isna().all():
+        return []
+    rows: list[Row] = []
+    for level in (float(probability.min()), *(one for one in THRESHOLDS if one > probability.min())):
+        above = kept[probability >= level]
+        if len(above) and (not rows or len(above) < rows[-1]["mapped"]):
+            rows.append({"threshold": level} | judge(above))
+    return rows
+
+
+def _unknown(kept: pd.DataFrame, links: pd.DataFrame, graphs: list[Graph | None]) -> dict[str, int]:
+    """How many different ends of the mapping the reference lacks, and of both the graphs."""
+    found = {}
+    for end, graph in zip(ENDS, graphs, strict=True):
+        ends = {"mapping": set(kept[end]), "reference": set(links[end])}
+        found[f"{end}s_not_in_reference"] = len(ends["mapping"] - ends["reference"])
+        if graph is not None:
+            known = set(graph.ids)
+            found |= {f"{of}_{end}s_not_in_graph": len(some - known) for of, some in ends.items()}
+    return found
+
+
+def _sentences(files: list[PairFile]) -> list[str]:
+    said = [*dict.fromkeys(warning for file in files for warning in file.warnings)]
+    return said + [
+        f"{file.path}: {file.turned:,} of {len(file.frame):,} pairs turned round, to go from source to target"
+        for file in files
+        if file.turned
+    ]
+
+
+def _paths(given: Paths | None) -> list[Path]:
+    if given is None:
+        return []
+    return [Path(given)] if isinstance(given, str | PathLike) else [Path(path) for path in given]

@@ -1,0 +1,120 @@
+"""Any mapping file against links: counted by hand, in every format, either way round."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import write
+from small_files import parquet
+
+from mixtea.errors import ConfigError, DataError
+from mixtea.measure.evaluation import evaluate
+
+LINKS = "a\tA\nb\tB\nc\tC\nd\tD\n"
+MAPPING = "a\tA\nb\tB\nc\tD\nx\tX\n"  # two right, one wrong, one of entities that the links do not have
+CSV = "target,probability,source\nA,0.9,a\nB,0.6,b\nD,0.8,c\nX,0.6,x\n"
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+CELLS = """<rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
+  xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><Alignment>{}</Alignment></rdf:RDF>"""
+CELL = """<map><Cell><entity1 rdf:resource="{}"/><entity2 rdf:resource="{}"/><relation>=</relation>
+  <measure>{}</measure></Cell></map>"""
+
+
+def judged(folder, files, **options):
+    write(folder, files)
+    mapping, *reference = (folder / name for name in files)
+    return evaluate(mapping, reference, **options)
+
+
+def shares(found):
+    return tuple(found.scores[name] for name in ("precision", "recall", "f1"))
+
+
+def test_every_other_pair_is_wrong_unless_the_links_are_a_part(tmp_path):
+    files = {"m.tsv": MAPPING, "l.tsv": LINKS}
+    whole, part = judged(tmp_path, files), judged(tmp_path, files, partial=True)
+    assert shares(whole) == (0.5, 0.5, 0.5) and whole.scores["judged"] == 4
+    assert shares(part) == pytest.approx((2 / 3, 0.5, 4 / 7)) and part.scores["judged"] == 3
+    assert whole.unknown == {"sources_not_in_reference": 1, "targets_not_in_reference": 1}
+    low, high = whole.scores["interval"]["recall"]
+    assert low < 0.5 < high
+
+
+def test_a_part_judges_pairs_of_which_only_the_target_has_a_link_and_rejected_ones(tmp_path):
+    rejected = "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\nx\tskos:exactMatch\tNot\tX\n"
+    files = {"m.tsv": "a\tA\ny\tB\nx\tX\nz\tZ\n", "l.tsv": LINKS, "no.sssom.tsv": rejected}
+    found = judged(tmp_path, files, partial=True)
+    assert (found.scores["judged"], found.scores["right"], found.scores["links"]) == (3, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    {
+        "m.csv": CSV,
+        "m.parquet": parquet({"source": list("abcx"), "target": list("ABDX"), "confidence": [0.9, 0.6, 0.8, 0.6]}),
+        "m.sssom.tsv": "subject_id\tpredicate_id\tobject_id\tconfidence\n"
+        + "".join(f"{s}\tskos:exactMatch\t{t}\t0.{c}\n" for s, t, c in ("aA9", "bB6", "cD8", "xX6")),
+    }.items(),
+)  # fmt: skip
+def test_confidences_make_thresholds(tmp_path, name, content):
+    found = judged(tmp_path, {name: content, "l.tsv": LINKS})
+    rows = {row["threshold"]: (row["mapped"], row["precision"], row["recall"]) for row in found.thresholds}
+    assert rows == {0.6: (4, 0.5, 0.5), 0.7: (2, 0.5, 0.25), 0.9: (1, 1.0, 0.25)}
+    assert shares(judged(tmp_path, {name: content, "l.tsv": LINKS}, threshold=0.85))[0] == 1
+
+
+def test_an_alignment_against_sameas_the_other_way_round(tmp_path):
+    iris = [(f"http://s/{one}", f"http://t/{one}") for one in "abc"]
+    wrong = ("http://s/a", "http://t/c")
+    cells = CELLS.format("".join(CELL.format(*pair, 0.75) for pair in (*iris[:2], wrong)))
+    same = "".join(f"<{t}> <http://www.w3.org/2002/07/owl#sameAs> <{s}> .\n" for s, t in iris)
+    found = judged(tmp_path, {"m.rdf": cells, "l.nt": same})
+    assert shares(found) == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+    assert [row["threshold"] for row in found.thresholds] == [0.75]
+    assert any("3 of 3 pairs turned round" in line for line in found.said)
+
+
+def test_types_come_from_a_graph_and_ends_outside_are_counted(tmp_path):
+    graph = "a\trdf:type\tCity\nb\trdf:type\tCity\nc\trdf:type\tRiver\nc\trdf:type\tBorder\nd\tnear\tc\n"
+    write(tmp_path, {"g.tsv": graph})
+    found = judged(tmp_path, {"m.tsv": MAPPING, "l.tsv": LINKS}, source=tmp_path / "g.tsv")
+    rows = {row["type"]: (row["mapped"], row["links"], row["right"]) for row in found.by_type}
+    assert rows == {"City": (2, 2, 2), "River": (1, 1, 0), "Border": (1, 1, 0), "no type": (1, 1, 0)}
+    assert found.unknown["mapping_sources_not_in_graph"] == 1
+    assert found.unknown["reference_sources_not_in_graph"] == 0
+
+
+def test_a_type_may_be_a_value(tmp_path):
+    write(tmp_path, {"g.nt": f'<http://a> <{RDF_TYPE}> "City" .\n<http://b> <{RDF_TYPE}> <http://River> .\n'})
+    files = {"m.tsv": "http://a\tA\nhttp://b\tB\n", "l.tsv": "http://a\tA\n"}
+    rows = judged(tmp_path, files, source=tmp_path / "g.nt").by_type
+    assert [(row["type"], row["links"], row["right"]) for row in rows] == [("City", 1, 1), ("http://River", 0, 0)]
+
+
+def test_several_references_are_one_and_repeated_pairs_count_once(tmp_path):
+    files = {"m.tsv": MAPPING + "a\tA\n", "one.tsv": "a\tA\nb\tB\n", "two.tsv": "D\td\nC\tc\nA\ta\n"}
+    found = judged(tmp_path, files)
+    assert shares(found) == (0.5, 0.5, 0.5) and "two.tsv: 3 of 3" in " ".join(found.said)
+
+
+def test_graphs_say_which_way_both_files_go(tmp_path):
+    write(tmp_path, {"s.tsv": "a\tr\tb\nc\tr\td\n", "t.tsv": "A\tr\tB\nC\tr\tD\n"})
+    files = {"m.tsv": "A\ta\n", "l.tsv": "B\tb\nA\ta\n"}
+    found = judged(tmp_path, files, source=tmp_path / "s.tsv", target=tmp_path / "t.tsv")
+    assert shares(found)[:2] == (1, 0.5) and found.unknown["targets_not_in_reference"] == 0
+
+
+def test_what_cannot_be_judged_is_said(tmp_path):
+    with pytest.raises(DataError, match="none of its 1 pairs has an end in the reference"):
+        judged(tmp_path, {"m.tsv": "x\tX\n", "l.tsv": LINKS})
+    with pytest.raises(ConfigError, match="no confidence is in it"):
+        judged(tmp_path, {"m.tsv": MAPPING, "l.tsv": LINKS}, threshold=0.5)
+    with pytest.raises(DataError, match="no such file"):
+        evaluate(tmp_path / "none.tsv", tmp_path / "l.tsv")
+    with pytest.raises(DataError, match="name a file of them"):
+        evaluate(tmp_path / "m.tsv", [])
+
+
+def test_pairs_that_say_nothing_of_their_confidence_are_kept(tmp_path):
+    found = judged(tmp_path, {"m.csv": "source,target,score\na,A,0.2\nb,B,\nc,D,high\n", "l.tsv": LINKS}, threshold=0.5)
+    assert found.scores["mapped"] == 2 and "2 pairs without a confidence are kept" in found.said[-1]
+    assert [row["threshold"] for row in found.thresholds] == []
