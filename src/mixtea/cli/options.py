@@ -57,7 +57,9 @@ LinksFrom = Annotated[
     typer.Option(metavar="given|names", help="names: read no links to learn from; names and values find the first."),
 ]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
-OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="A link with an end outside its graph is an error, and not left out.")
+]
 Words = list[str] | None
 KeepTypes = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities of this rdf:type only; repeatable.")]
 KeepPredicates = Annotated[

@@ -122,9 +122,6 @@ def _link_doubts(task: Task) -> Iterator[str]:
         alone = int(graph.isolated()[links[:, column]].sum())
         if alone:
             yield f"{alone:,} of {len(links):,} links go to a {side} entity without a relation triple"
-        several = int((np.unique(links[:, column], return_counts=True)[1] > 1).sum())
-        if several:
-            yield f"{several:,} {side} entities have several links: a mapping names one"
     if task.links_from == "names":
         n = len(equal_names(task.source, task.target)[1])
         yield f"no links are read: {n:,} pairs of equal names are what learning can begin with"

@@ -16,7 +16,16 @@ from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
-from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.links import (
+    REJECTED,
+    LinkFile,
+    check_links,
+    find_links,
+    read_link_table,
+    read_links,
+    several_links,
+    split_off,
+)
 from mixtea.data.name_files import NameFiles
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
@@ -56,6 +65,12 @@ class Task:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
 
+    @property
+    def one_to_many(self) -> bool:
+        """Whether a source entity has several targets among the links to learn from."""
+        links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
+        return len(np.unique(links[:, 0])) < len(links)
+
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """The source and the target entities without a training link, less those without a relation triple.
 
@@ -88,7 +103,7 @@ def load_task(
     links: Paths | None = None,
     valid_links: Paths | None = None,
     test_links: Paths | None = None,
-    one_to_many: bool = False,
+    strict: bool = False,
     seed: int = 1,
     reading: Reading | None = None,
     limits: Limits | None = None,
@@ -110,7 +125,8 @@ def load_task(
     A user's `source` and `target` are each a file or several, in the formats of docs/formats.md; `reading` keeps a part
     of them. `links` are for learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate.
     Each of the three may be several files, and each may also say which pairs are not the same (SSSOM can): these are
-    `rejected`. A file that exceeds `limits` is refused.
+    `rejected`. A link with an end outside its graph is left out with a warning, or with `strict` an error. A file that
+    exceeds `limits` is refused.
 
     `names_source` and `names_target` are tables of ids and names, `translations` of ids and names of the source in the
     target's language, and `dictionary` one of words and their translations: all of them become labels. Without
@@ -125,7 +141,7 @@ def load_task(
     files = {"train": _paths(links), "valid": _paths(valid_links), "test": _paths(test_links)}
     own = {**sides, "links": files["train"]}
     names = NameFiles(*map(_paths, (names_source, names_target, translations, dictionary)))
-    asked = Asked(one_to_many, seed, names, attributes, links_from)
+    asked = Asked(strict, seed, names, attributes, links_from)
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
@@ -167,15 +183,16 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     all_links = read_link_table(folder / "ent_links", problems)
     source, target = folder_graphs(folder, all_links.columns, problems)
     source, target, of_names = asked.completed(source, target, problems)
-    everything = find_links(all_links, "all", source, target, problems)
+    everything = find_links(all_links, "all", source, target, problems, strict=asked.strict)
     files = [
-        read_links(path, split, source, target, problems)
+        read_links(path, split, source, target, problems, strict=asked.strict)
         for split in (SPLITS if asked.reads_links else ("test",))
         if split != "valid" or if_there(where / "valid_links")
         for path in [where / f"{split}_links"]
     ]
-    _, more = check_links([everything], source, target, problems, one_to_many=asked.one_to_many)
+    _, more = check_links([everything], source, target, problems)
     splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
+    more += several_links([everything], source, target)
     name, said = folder.resolve().name, _logged([*of_names, *more, *warnings])
     return _task(name, source, target, splits, said, asked, fold)
 
@@ -184,7 +201,11 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     source, target, of_names = asked.completed(source, target, problems, selection.reading.languages)
-    read = [read_links(path, split, source, target, problems) for split in SPLITS for path in files[split]]
+    read = [
+        read_links(path, split, source, target, problems, strict=asked.strict)
+        for split in SPLITS
+        for path in files[split]
+    ]
     splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
     if asked.reads_links and not len(splits["train"]):
         todo = "Learning needs links: add some, or find them by names (--links-from names)."
@@ -194,6 +215,7 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
+    warnings += several_links(read, source, target)
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
     return _task(name, source, target, splits, said, asked)
 
@@ -218,7 +240,7 @@ def _checked(
     files: list[LinkFile], source: Graph, target: Graph, problems: Problems, asked: Asked, *, valid_share: float
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """The links of each split, and warnings; without validation links, a share of those to train takes their place."""
-    splits, warnings = check_links(files, source, target, problems, one_to_many=asked.one_to_many)
+    splits, warnings = check_links(files, source, target, problems)
     problems.raise_if_any()
     if "train" in splits and "valid" not in splits:
         splits["train"], splits["valid"] = split_off(splits["train"], valid_share, asked.seed)

@@ -64,24 +64,35 @@ def left_out_warning(
     return (f"{path}: {n:,} {is_are} left out, not saying that two are the same ({', '.join(most)}{more})",)
 
 
-def find_ends(table: LinkTable, source: Graph, target: Graph) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """(indices [2, p], the ids they are for, which links are turned): each link the way in which more ends fit."""
-    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), list(table.columns)
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """`indices` [2, p] of the ends of each link, `ids` as they are written, and which links are `turned`."""
+
+    indices: np.ndarray
+    ids: tuple[np.ndarray, ...]
+    turned: np.ndarray
+
+
+def find_ends(table: LinkTable, source: Graph, target: Graph) -> Ends:
+    """Each link the way in which more of its ends fit, where it may stand either way."""
+    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), table.columns
     if not table.either_way or (straight != UNKNOWN).all():
-        return straight, ids, np.zeros(len(table), dtype=bool)
+        return Ends(straight, ids, np.zeros(len(table), dtype=bool))
     back = np.stack([_find(source, table, 1), _find(target, table, 0)])
     turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
-    ids = [np.where(turned, ids[1 - side], ids[side]) for side in range(2)]
-    return np.where(turned, back, straight), ids, turned
+    ids = tuple(np.where(turned, ids[1 - side], ids[side]) for side in range(2))
+    return Ends(np.where(turned, back, straight), ids, turned)
 
 
 def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
-    """The index of each id, as written or else in full; UNKNOWN or LEFT_OUT where there is none."""
+    """The index of each id, as written, else in full, else by the graph's prefixes; UNKNOWN or LEFT_OUT if not."""
     written = table.columns[column]
     full = written if table.in_full is None else table.in_full[column]
     found = graph.find(written)
     if full is not written:
         found = np.where(found >= 0, found, graph.find(full))
+    if (missing := np.flatnonzero(found < 0)).size:
+        found[missing] = graph.find(in_full([written[missing]], graph.prefixes)[0])
     if len(graph.left_out):
         left_out = pd.Index(graph.left_out, dtype=object)
         out = [left_out.get_indexer(pd.Index(column, dtype=object)) >= 0 for column in (written, full)]
