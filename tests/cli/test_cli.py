@@ -83,7 +83,6 @@ BROKEN_FILES = {
     "not UTF-8": ("rel_triples_1", SOURCE.encode() + b"caf\xe9\tr\tb\n", "line 6: byte e9 is not UTF-8"),
     "UTF-16": ("rel_triples_2", TARGET.encode("utf-16"), "UTF-16 text, which is not UTF-8"),
     "gzip": ("rel_triples_2", gzip.compress(TARGET.encode()), "compressed with gzip"),
-    "a header": ("rel_triples_1", "Head\tRelation\tTail\n" + SOURCE, "line 1: a header"),
     "missing ent_links": ("ent_links", MISSING, "no such file"),
     "three columns of links": ("ent_links", LINKS + "a\tA\t1.0\n", "line 6: 3 columns"),
     "missing training links": (TRAIN, MISSING, "no such file"),

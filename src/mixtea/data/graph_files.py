@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data import prefixes
-from mixtea.data.formats.endings import format_of
+from mixtea.data.formats.content import kind_of
 from mixtea.data.formats.registry import read_part
 from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
@@ -42,7 +42,7 @@ def read_graph(
     parts, files = [], []
     for number, path in enumerate(paths, 1):
         with collected(problems):
-            kind = format_of(path)
+            kind = kind_of(path)
             parts.append(read_part(path, kind, number, problems))
             files.append(FileRead(path, kind, len(parts[-1].triples), len(parts[-1].attributes)))
     if attributes is not None:

@@ -6,14 +6,14 @@ A pair of which a file says that it is not the same is rejected: no link, and no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from mixtea.data.diagnosis import SIDES, cause_of
-from mixtea.data.formats.endings import format_of
+from mixtea.data.formats.content import kind_of, remark
 from mixtea.data.formats.link_tables import LEFT_OUT, UNKNOWN, Ends, LinkTable, find_ends
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
@@ -48,8 +48,9 @@ def read_links(
 def read_link_table(path: Path, problems: Problems) -> LinkTable:
     """The links as ids; none where the file cannot be read, which is a problem."""
     with collected(problems):
-        kind = format_of(path)
-        return FORMATS[kind].read_links(path, kind, problems)
+        kind = kind_of(path)
+        table = FORMATS[kind].read_links(path, kind, problems)
+        return replace(table, warnings=(*remark(path, kind), *table.warnings))
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from mixtea.data import prefixes
 from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
+from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
@@ -215,7 +216,10 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
-    warnings += several_links(read, source, target)
+    warnings = [
+        *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
+        *warnings, *several_links(read, source, target),
+    ]  # fmt: skip
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
     return _task(name, source, target, splits, said, asked)
 

@@ -14,10 +14,16 @@ from mixtea.data.formats.tsv import Table
 from mixtea.data.graph import Graph
 from mixtea.data.id_iris import decode_id
 from mixtea.data.prefixes import BUILT_IN, expand
+from mixtea.data.safe.problems import UnreadableError
 
 IDENTITY_NAMES = ("owl:sameAs", "skos:exactMatch", "owl:equivalentClass", "owl:equivalentProperty")
 UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
 LONGEST_REASON = 200
+NO_LINKS = "Name a file of links; is this a graph?"
+EQUAL = frozenset(
+    ["", "=", "==", "≡", "equivrelation", "equivalence", "equivalent", "equal", "exact"]
+    + [name.partition(":")[2].lower() for name in IDENTITY_NAMES]
+)
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 
 
@@ -26,7 +32,8 @@ class LinkTable(Table):
     """`in_full` are the ids that the columns stand for: without prefixes, and plain where an IRI holds a plain id.
 
     `rejected` (bool) are the rows that say two are not the same; None if no row does. With `either_way` a link may
-    stand the other way round: the format says that two are the same, not whose is first.
+    stand the other way round: the format says that two are the same, not whose is first. `measures` say how sure who
+    wrote them was, NaN where he does not say.
     """
 
     in_full: tuple[np.ndarray, ...] | None = None
@@ -34,6 +41,28 @@ class LinkTable(Table):
     warnings: tuple[str, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     rejected: np.ndarray | None = None
+    measures: np.ndarray | None = None
+
+
+def equal_only(table: Table) -> LinkTable:
+    """The rows of a table of links whose relation, if there is such a column, says that two are the same."""
+    ends, relations = table.columns[:2], table.columns[2:]
+    if not relations:
+        return LinkTable(table.path, ends, table.lines)
+    relation = relations[0]
+    same = np.array([is_equal(text) for text in relation], dtype=bool)
+    others = Counter(f"of the relation {text}" for text in relation[~same])
+    if not same.any() and len(table):
+        raise UnreadableError(
+            table.path, None, "", f"no links among its {len(table):,} rows, by their relation", NO_LINKS
+        )
+    warnings = left_out_warning(table.path, "row", others)
+    return LinkTable(table.path, tuple(end[same] for end in ends), table.lines[same], warnings=warnings)
+
+
+def is_equal(relation: str) -> bool:
+    """Whether a relation in an alignment says that two are the same; nothing said is that too."""
+    return relation.strip().rpartition(".")[2].rpartition(":")[2].lower() in EQUAL
 
 
 def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:

@@ -36,7 +36,9 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
     comments, table = _apart(text_lines(path, problems))
     own = curie_map(comments)
     prefixes = joined([own])
-    rows = csv_rows(path, table, problems, delimiter="\t", lines_before=len(comments))
+    header = next(table, "")
+    delimiter = "," if "\t" not in header and "," in header else "\t"
+    rows = csv_rows(path, chain([header], table), problems, delimiter=delimiter, lines_before=len(comments))
     places = _places(path, next(rows, None) or (len(comments) + 1, []))
     links, lines, rejected, reasons = [], [], [], Counter[str]()
     for line, row in rows:
