@@ -17,6 +17,7 @@ from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
+from mixtea.data.held_links import taken_out
 from mixtea.data.links import (
     REJECTED,
     LinkFile,
@@ -154,7 +155,8 @@ def load_task(
         raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
     if missing:
-        way_out = " Without known links: --links-from names." if missing == ["links"] else ""
+        way_out = " Without known links: --links-from names; if a graph's file holds them, name it as links too."
+        way_out = way_out if missing == ["links"] else ""
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.{way_out}")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
@@ -202,10 +204,11 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     source, target, of_names = asked.completed(source, target, problems, selection.reading.languages)
+    wanted = [(split, path) for split in SPLITS for path in files[split]]
+    tables, source, target, of_held = taken_out([read_link_table(path, problems) for _, path in wanted], source, target)
     read = [
-        read_links(path, split, source, target, problems, strict=asked.strict)
-        for split in SPLITS
-        for path in files[split]
+        find_links(table, split, source, target, problems, strict=asked.strict)
+        for (split, _), table in zip(wanted, tables, strict=True)
     ]
     splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
     if asked.reads_links and not len(splits["train"]):
@@ -218,7 +221,7 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
     )
     warnings = [
         *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
-        *warnings, *several_links(read, source, target),
+        *of_held, *warnings, *several_links(read, source, target),
     ]  # fmt: skip
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
     return _task(name, source, target, splits, said, asked)

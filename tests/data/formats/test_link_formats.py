@@ -102,6 +102,14 @@ def test_what_is_no_link_in_sssom_is_left_out_with_its_reason(tmp_path):
     )
 
 
+def test_close_matches_are_links_and_told(tmp_path):
+    skos = f"<{E}a> <http://www.w3.org/2004/02/skos/core#closeMatch> <http://t.org/A> .\n"
+    for name, content in (("l.nt", skos), ("l.sssom.tsv", SSSOM.partition("e:b")[0].replace("exact", "close"))):
+        task = task_of(tmp_path, name, content)
+        assert links_of(task) == LINKS[:1]
+        assert task.warnings[0].endswith("1 link is skos:closeMatch, nearly the same, and taken as such")
+
+
 NEGATED = SSSOM.replace("justification\n", "justification\tpredicate_modifier\n").replace("Curation\n", "Curation\t\n")
 
 

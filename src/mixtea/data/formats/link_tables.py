@@ -16,7 +16,7 @@ from mixtea.data.id_iris import decode_id
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.safe.problems import UnreadableError
 
-IDENTITY_NAMES = ("owl:sameAs", "skos:exactMatch", "owl:equivalentClass", "owl:equivalentProperty")
+IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
 UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
 LONGEST_REASON = 200
 NO_LINKS = "Name a file of links; is this a graph?"
@@ -25,6 +25,7 @@ EQUAL = frozenset(
     + [name.partition(":")[2].lower() for name in IDENTITY_NAMES]
 )
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
+CLOSE = expand("skos:closeMatch", BUILT_IN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,12 @@ class Ends:
     indices: np.ndarray
     ids: tuple[np.ndarray, ...]
     turned: np.ndarray
+
+
+def close_warning(path: Path, n: int) -> tuple[str, ...]:
+    """That some links say a little less than the others."""
+    links = "1 link is" if n == 1 else f"{n:,} links are"
+    return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
 
 
 def find_ends(table: LinkTable, source: Graph, target: Graph) -> Ends:

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.formats.link_tables import IDENTITY, IDENTITY_NAMES, LinkTable, columns_of, in_full, left_out_warning
+from mixtea.data.formats.link_tables import (
+    CLOSE,
+    IDENTITY,
+    IDENTITY_NAMES,
+    LinkTable,
+    close_warning,
+    columns_of,
+    in_full,
+    left_out_warning,
+)
 from mixtea.data.formats.rdf import Statements
 from mixtea.data.prefixes import joined, shorten
 from mixtea.data.safe.problems import UnreadableError
@@ -19,13 +28,14 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     from pyoxigraph import BlankNode, NamedNode
 
     statements = Statements(path, kind, by_line=True)
-    rows, lines, others = [], [], Counter[str]()
+    rows, lines, others, n_close = [], [], Counter[str](), 0
     for subject, predicate, value, _ in statements:
         if predicate.value not in IDENTITY:
             others[predicate.value] += 1
         elif isinstance(subject, NamedNode) and isinstance(value, NamedNode):
             rows.append((subject.value, value.value))
             lines.append(statements.line)
+            n_close += predicate.value == CLOSE
         elif isinstance(subject, BlankNode) or isinstance(value, BlankNode):
             others["of blank nodes"] += 1
         else:
@@ -36,5 +46,6 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
         raise UnreadableError(path, None, "", f"no links among its {others.total():,} other statements", todo)
     prefixes = joined([statements.prefixes])
     warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
+    warnings += close_warning(path, n_close)
     columns = columns_of(rows)
     return LinkTable(path, columns, np.array(lines), in_full(columns, {}), True, warnings, statements.prefixes)

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.formats.link_tables import IDENTITY, IDENTITY_NAMES, LinkTable, columns_of, in_full, left_out_warning
+from mixtea.data.formats.link_tables import (
+    CLOSE,
+    IDENTITY,
+    IDENTITY_NAMES,
+    LinkTable,
+    close_warning,
+    columns_of,
+    in_full,
+    left_out_warning,
+)
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
 from mixtea.data.prefixes import expand, joined
@@ -40,7 +49,7 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
     delimiter = "," if "\t" not in header and "," in header else "\t"
     rows = csv_rows(path, chain([header], table), problems, delimiter=delimiter, lines_before=len(comments))
     places = _places(path, next(rows, None) or (len(comments) + 1, []))
-    links, lines, rejected, reasons = [], [], [], Counter[str]()
+    links, lines, rejected, reasons, n_close = [], [], [], Counter[str](), 0
     for line, row in rows:
         if len(row) != places["columns"]:
             wanted = f"Write {places['columns']} columns separated by tabs."
@@ -52,11 +61,12 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         else:
             links.append((row[places["subject_id"]], row[places["object_id"]]))
             lines.append(line)
+            n_close += expand(row[places["predicate_id"]], prefixes) == CLOSE
             rejected.append(_is_negated(row, places))
     if not links:
         todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
         raise UnreadableError(path, None, "", f"no links among its {reasons.total():,} other rows", todo)
-    columns, warnings = columns_of(links), left_out_warning(path, "row", reasons)
+    columns, warnings = columns_of(links), (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
     full = in_full(columns, prefixes)
     return LinkTable(path, columns, np.array(lines), full, True, warnings, own, np.array(rejected, dtype=bool))
 
