@@ -88,8 +88,8 @@ BROKEN_FILES = {
     "missing training links": (TRAIN, MISSING, "no such file"),
     "empty training links": (TRAIN, "", "the file is empty"),
     "missing test links": (TEST, MISSING, "no such file"),
-    "unknown target entity": (VALID, "c\tZ\n", "its only link does not have both ends in the graphs, such as 'Z'"),
-    "swapped columns": (TRAIN, "A\ta\nB\tb\n", "source and target are swapped. Exchange the columns"),
+    "unknown target entity": (VALID, "c\tZ\n", "its only link does not fit the graphs, such as 'Z' (target, line 1)"),
+    "swapped columns": (TRAIN, "A\ta\nB\tb\n", "source and target are swapped, as in line 1. Exchange the columns"),
     "a link in two splits": (TEST, "d\tD\nb\tB\n", "line 2: the link is also in train_links, line 2"),
 }
 

@@ -15,7 +15,7 @@ SOURCE = "".join(f'<{S}{a}> <{S}in> <{S}{b}> ; <http://www.w3.org/2000/01/rdf-sc
                  for a, b in pairwise(NAMES))  # fmt: skip
 TARGET = "".join(f"<{T}{a}> <{T}in> <{T}{b}> .\n" for a, b in pairwise(NAMES))
 PAIRS = [(S + name, T + name) for name in NAMES]
-BOTH = ": {!r} in the links, {!r} in the source graph"
+BOTH = ", {!r} in the links and {!r} in the source graph"
 
 
 def said(tmp_path, pairs, name="l.tsv", start=""):
@@ -33,24 +33,24 @@ def each(change, column=0):
 
 
 CAUSES = {
-    "swapped": ([pair[::-1] for pair in PAIRS], "source and target are swapped. Exchange the columns, or --source"),
-    "one graph": ([(s, S + "Oslo") for s, _ in PAIRS], "both ends are entities of the source graph. Name the file"),
-    "http": (each(lambda id: id.replace("https", "http")), "http against https: 'http://s.org/Rome' in the links"),
+    "swapped": ([pair[::-1] for pair in PAIRS], "source and target are swapped, as in line 1. Exchange the columns"),
+    "one graph": ([(s, S + "Oslo") for s, _ in PAIRS], "both ends are entities of the source graph, as in line 1."),
+    "http": (each(lambda id: id.replace("https", "http")), "http against https, 'http://s.org/Rome' in the links"),
     "slash": (each(lambda id: id + "/"), "a slash or # at the end" + BOTH.format(S + "Rome/", S + "Rome")),
-    "space": (each(lambda id: id + " ", 1), "spaces around the ids: 'http://t.org/Rome ' in the links, 'http://t.org/Rome'"),
-    "brackets": (each(lambda id: f"<{id}>"), "angle brackets or quotes around the ids: '<https://s.org/Rome>'"),
+    "space": (each(lambda id: id + " ", 1), "spaces around the ids, 'http://t.org/Rome ' in the links and 'http"),
+    "brackets": (each(lambda id: f"<{id}>"), "angle brackets or quotes around the ids, '<https://s.org/Rome>'"),
     "percent": ([(S + "%C3%8Ele", T + "Île")], "percent-encoding" + BOTH.format(S + "%C3%8Ele", S + "Île")),
     "case": (each(str.upper), "capital and small letters" + BOTH.format(S.upper() + "ROME", S + "Rome")),
     "decomposed": ([(S + "I\u0302le", T + "Île")], "composed and decomposed letters (Unicode NFC, NFD)"),
-    "relations": ([(S + "in", T + "in")], "such ids are relations of the source graph, and links are between entities"),
-    "a prefix": (each(lambda id: id.replace(S, "x:")), "the prefix 'x:' is declared nowhere. Declare it (in SSSOM by "
-                 "curie_map), or write the ids in full, as 'https://s.org/Rome'."),
-    "a strange prefix": ([("x:1", T + "Rome")], "the prefix 'x:' is declared nowhere. Declare it (in SSSOM by "
-                         "curie_map), or write the ids in full, as the source graph has them."),
-    "labels": (each(lambda id: id.removeprefix(S) + " city")[:3], "labels in place of ids: 'Rome city' in the links"),
+    "relations": ([(S + "in", T + "in")], "ids such as 'https://s.org/in' are relations of the source graph"),
+    "a prefix": (each(lambda id: id.replace(S, "x:")), "the prefix 'x:' is declared nowhere, as in 'x:Rome'. "
+                 "Declare it (in SSSOM by curie_map), or write the ids in full, as 'https://s.org/Rome'."),
+    "a strange prefix": ([("x:1", T + "Rome")], "the prefix 'x:' is declared nowhere, as in 'x:1'. Declare it "
+                         "(in SSSOM by curie_map), or write the ids in full, as the source graph has them."),
+    "labels": (each(lambda id: id.removeprefix(S) + " city")[:3], "labels in place of ids, 'Rome city' in the links"),
     "names": (each(lambda id: id.removeprefix(S)), "another namespace" + BOTH.format("Rome", S + "Rome")),
     "another pair": ([("http://else.org/1", T + "Rome")], "ids such as 'http://else.org/1', while the source graph"),
-    "nothing": ([(S + "nobody", T + "Rome")], "line 1). Correct the ids, or name the file of links between"),
+    "nothing": ([(S + "nobody", T + "Rome")], "line 1). Correct the ids, or name the links between"),
 }  # fmt: skip
 
 
@@ -71,6 +71,6 @@ def test_a_line_above_the_links_is_left_out_as_a_header(tmp_path):
     write(tmp_path, {"s.ttl": SOURCE, "t.ttl": TARGET, "l.tsv": "mine\tyours\n" + rows})
     (warning,) = load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.tsv").warnings
     assert warning == (
-        f"{tmp_path / 'l.tsv'}: 1 of 5 links is left out, outside the graphs, such as 'mine' (source, line 1), 'yours' "
-        "(target, line 1). The first line may be a header. Remove it, or name the columns source and target."
+        f"{tmp_path / 'l.tsv'}: 1 of 5 links is left out, with ends outside the graphs, such as 'mine' (source, line "
+        "1), 'yours' (target, line 1). The first line may be a header. Remove it, or name the columns source and target."
     )

@@ -47,12 +47,12 @@ def test_links_of_a_graph_are_no_triples_of_it(back, tmp_path):
     assert (
         task.warnings[0] == f"{tmp_path / 's.ttl'}: 2 links between the graphs are taken out of the graph that it holds"
     )
-    assert not any("triples too" in doubt for doubt in doubts(task))
+    assert not any("graph too" in doubt for doubt in doubts(task))
 
 
 def test_links_of_a_graph_that_lead_elsewhere_are_an_error(tmp_path):
     with pytest.raises(
-        DataError, match=r"its only link does not have both ends in the graphs, such as 'http://d\.org/a'"
+        DataError, match=r"its only link does not fit the graphs: both ends are entities of the source graph"
     ):
         task_of(tmp_path, SOURCE + "s:a owl:sameAs d:a .", TARGET, "s.ttl")
     with pytest.raises(DataError, match=r"no links among its 3 other statements\. Links are .* is it a graph\?"):
@@ -64,9 +64,9 @@ def test_links_of_a_graph_that_lead_elsewhere_are_an_error(tmp_path):
 def test_links_that_are_triples_are_doubted(tmp_path):
     write(tmp_path, {"l.tsv": "http://s.org/a\thttp://t.org/A\nhttp://s.org/b\thttp://t.org/B\n"})
     task = task_of(tmp_path, SOURCE + HELD, TARGET, "l.tsv")
-    (held,) = (doubt for doubt in doubts(task) if "triples too" in doubt)
+    (held,) = (doubt for doubt in doubts(task) if "graph too" in doubt)
     assert held == (
-        "2 links are in the source graph as triples too, such as of owl:equivalentClass: what is to be found stands "
+        "2 links are triples of the source graph too, such as of owl:equivalentClass: what is to be found stands "
         "there, and scores will flatter; name the graph's file as links, or leave such triples out (--drop-predicates "
         "owl:equivalentClass)"
     )
@@ -75,11 +75,17 @@ def test_links_that_are_triples_are_doubted(tmp_path):
 
 
 def test_files_given_twice_are_doubted(tmp_path):
-    write(tmp_path, {"s.ttl": SOURCE, "l.tsv": "http://s.org/a\thttp://s.org/a\n"})
+    write(tmp_path, {"s.ttl": SOURCE, "t.ttl": TARGET + "s:a t:r t:A .", "l.tsv": "http://s.org/a\thttp://s.org/a\n"})
     twice = [tmp_path / "s.ttl", tmp_path / ".." / tmp_path.name / "s.ttl"]
     found = doubts(load_task(source=twice, target=tmp_path / "s.ttl", links=tmp_path / "l.tsv"))
     assert "s.ttl is given twice for one graph: it adds nothing the second time" in found
     assert "s.ttl is given as source and as target: every entity of it is its own counterpart" in found
-    assert any(
-        doubt.startswith("3 entities have the same IRI in both graphs, such as 'http://s.org/a'") for doubt in found
+    (equal,) = (
+        doubt
+        for doubt in doubts(load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.tsv"))
+        if "the same IRI" in doubt
+    )
+    assert equal == (
+        "1 entity has the same IRI in both graphs, such as 'http://s.org/a': that alone does not make them the same; "
+        "if it should, give such pairs as links"
     )

@@ -139,8 +139,8 @@ def test_links_outside_the_graphs_are_left_out_with_examples(tmp_path):
     task = own(tmp_path, links=LINKS + "zz\tA\nzz\tZ\n")
     assert len(task.train) + len(task.valid) == 5
     assert task.warnings == (
-        f"{tmp_path / 'links'}: 2 of 7 links are left out, outside the graphs, such as 'zz' (source, line 6), "
-        "'zz' (source, line 7), 'Z' (target, line 7).",
+        f"{tmp_path / 'links'}: 2 of 7 links are left out, with ends outside the graphs, such as 'zz' (source, line "
+        "6), 'zz' (source, line 7), 'Z' (target, line 7). Correct the ids; the others count.",
     )
     with pytest.raises(DataError) as caught:
         load_task(**{name: tmp_path / name for name in ("source", "target", "links")}, strict=True)
@@ -241,7 +241,7 @@ def test_long_labels_and_many_strangers_make_a_short_message(tmp_path):
         load_task(**graphs, strict=True, limits=Limits(max_problems=20))
     message = str(caught.value)
     assert message.startswith(f"{tmp_path / 'l'}: 100 problems\n") and len(message) < 2000
-    with pytest.raises(DataError, match="none of its 100 links has both ends in the graphs") as caught:
+    with pytest.raises(DataError, match="none of its 100 links fits the graphs") as caught:
         load_task(**graphs)
     assert len(str(caught.value)) < 2000
 

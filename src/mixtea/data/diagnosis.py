@@ -75,11 +75,12 @@ def _as_pairs(
     """What is wrong with both ends together."""
     inside = [[graph.find(column) >= 0 for graph in graphs] for column in ends]
     if _enough(inside[0][1] & inside[1][0]):
-        return Cause("source and target are swapped", "Exchange the columns, or --source and --target.")
+        what = f"source and target are swapped, as in line {lines[0]}"
+        return Cause(what, "Exchange the columns, or --source and --target.")
     for number, side in enumerate(SIDES):
         if _enough(inside[0][number] & inside[1][number]):
             todo = "Name the file of links between the two graphs; is this a graph?"
-            return Cause(f"both ends are entities of the {side} graph", todo)
+            return Cause(f"both ends are entities of the {side} graph, as in line {lines[0]}", todo)
     if len(lines) == 1 < n and outside.all() and lines[0] == 1:
         return Cause("the first line may be a header", "Remove it, or name the columns source and target.")
     return None
@@ -90,9 +91,9 @@ def _of_side(ids: list[str], side: str, graph: Graph, prefixes: set[str]) -> Cau
     for way in WAYS:
         keys = {way.key(id): str(id) for id in graph.ids}
         if found := _met(ids, partial(_by_key, way.key, keys)):
-            return Cause(f"{way.what}: {_against(*found, side)}", way.todo)
+            return Cause(f"{way.what}, {_against(*found, side)}", way.todo)
     if _met(ids, {str(name): str(name) for name in (*graph.relations, *graph.attributes.predicate.texts())}.get):
-        what = f"such ids are relations of the {side} graph, and links are between entities"
+        what = f"ids such as {shorten(ids[0])} are relations of the {side} graph, and links are between entities"
         return Cause(what, "Leave them out; `mixtea export --relations` compares relations.")
     return _prefix(ids, side, graph, prefixes) or _label(ids, side, graph) or _namespace(ids, side, graph)
 
@@ -108,7 +109,7 @@ def _prefix(ids: list[str], side: str, graph: Graph, declared: set[str]) -> Caus
     meant = next((by_last[found["rest"]] for found in parts if found["rest"] in by_last), "")
     todo = "Declare it (in SSSOM by curie_map), or write the ids in full"
     todo += f", as {shorten(meant)}." if meant else f", as the {side} graph has them."
-    return Cause(f"the prefix {shorten(name + ':')} is declared nowhere", todo)
+    return Cause(f"the prefix {shorten(name + ':')} is declared nowhere, as in {shorten(parts[0][0])}", todo)
 
 
 def _label(ids: list[str], side: str, graph: Graph) -> Cause | None:
@@ -117,14 +118,14 @@ def _label(ids: list[str], side: str, graph: Graph) -> Cause | None:
     owner = dict(zip((texts[code] for code in graph.labels.text.codes), graph.labels.entity.tolist(), strict=True))
     if not (found := _met(ids, lambda id: str(graph.ids[owner[id]]) if id in owner else "")):
         return None
-    return Cause(f"labels in place of ids: {_against(*found, side)}", "Write ids.")
+    return Cause(f"labels in place of ids, {_against(*found, side)}", "Write ids.")
 
 
 def _namespace(ids: list[str], side: str, graph: Graph) -> Cause | None:
     """The same names under another namespace; else other namespaces, so that it is another graph."""
     by_last = {_last(id): id for id in graph.ids}
     if found := _met(ids, lambda id: by_last.get(_last(id), "") if _last(id) else ""):
-        return Cause(f"another namespace: {_against(*found, side)}", "Write the ids as the graph does.")
+        return Cause(f"another namespace, {_against(*found, side)}", "Write the ids as the graph does.")
     here, there = (Counter(id[: len(id) - len(_last(id))] for id in many) for many in (ids, graph.ids))
     if here.keys() & there.keys():
         return None
@@ -152,4 +153,4 @@ def _last(id: str) -> str:
 
 
 def _against(here: str, there: str, side: str) -> str:
-    return f"{shorten(here)} in the links, {shorten(there)} in the {side} graph"
+    return f"{shorten(here)} in the links and {shorten(there)} in the {side} graph"

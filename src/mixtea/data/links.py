@@ -23,6 +23,7 @@ from mixtea.text import visible
 
 REJECTED = "rejected"  # in place of a split
 EXAMPLES = 3  # of ends outside their graphs
+MEND = "Correct the ids, or name the links between these two graphs."
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +105,19 @@ def _left_out(
     named = [f"{shorten(ends.ids[k][i])} ({SIDES[k]}, line {table.lines[i]})" for i, k in places]
     such = f"such as {', '.join(named)}"
     if n < total:
-        why = f" {cause.what[:1].upper()}{cause.what[1:]}. {cause.todo}" if cause else ""
-        are = "is" if n == 1 else "are"
-        return [f"{table.path}: {n:,} of {_count(total, what)} {are} left out, outside the graphs, {such}.{why}"]
-    first = f"none of its {total:,} {what}s has" if total > 1 else f"its only {what} does not have"
-    todo = cause.todo if cause else "Correct the ids, or name the file of links between these two graphs."
-    why = f": {cause.what}" if cause else ""
-    problems.add(table.path, None, "", f"{first} both ends in the graphs, {such}{why}", todo)
+        said = (
+            f"{n:,} of {_count(total, what)} {'is' if n == 1 else 'are'} left out, with ends outside the graphs, {such}"
+        )
+        why = (
+            f"{cause.what[:1].upper()}{cause.what[1:]}. {cause.todo}" if cause else "Correct the ids; the others count."
+        )
+        return [f"{table.path}: {said}. {why}"]
+    first = (
+        f"none of its {total:,} {what}s fits the graphs" if total > 1 else f"its only {what} does not fit the graphs"
+    )
+    problems.add(
+        table.path, None, "", *((f"{first}: {cause.what}", cause.todo) if cause else (f"{first}, {such}", MEND))
+    )
     return []
 
 

@@ -17,11 +17,13 @@ VOCABULARIES = tuple(
 
 
 def pair_doubts(task: Task) -> Iterator[str]:
-    yield from _same_files(task)
-    yield from _equal_iris(task.source, task.target)
+    if same := list(_same_files(task)):
+        yield from same
+        return
     links = np.concatenate([task.train, task.valid, task.test])
     for side, graph in (("source", task.source), ("target", task.target)):
         yield from _links_in(graph, side, task.source.ids[links[:, 0]], task.target.ids[links[:, 1]])
+    yield from _equal_iris(task.source, task.target)
 
 
 def _same_files(task: Task) -> Iterator[str]:
@@ -56,9 +58,9 @@ def _links_in(graph: Graph, side: str, sources: np.ndarray, targets: np.ndarray)
     held = np.isin(pairs[:, 0] * n + pairs[:, 1], ends[:, 0] * n + ends[:, 1]) & (pairs[:, 0] != pairs[:, 1])
     if held.any():
         many = len(np.unique(pairs[held], axis=0))
-        links = f"{many:,} links are" if many > 1 else "1 link is"
+        links = f"{many:,} links are triples" if many > 1 else "1 link is a triple"
         name = graph.shorten(str(graph.relations[graph.triples[held][0, 1]]))
         yield (
-            f"{links} in the {side} graph as triples too, such as of {name}: what is to be found stands there, and "
+            f"{links} of the {side} graph too, such as of {name}: what is to be found stands there, and "
             f"scores will flatter; name the graph's file as links, or leave such triples out (--drop-predicates {name})"
         )

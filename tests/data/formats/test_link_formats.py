@@ -171,7 +171,9 @@ def test_a_rejected_pair_of_strangers_is_left_out_as_a_link_is(tmp_path):
         task_of(tmp_path, "l.sssom.tsv", content, strict=True)
     task = task_of(tmp_path, "l.sssom.tsv", content)
     assert links_of(task) == LINKS and len(task.rejected) == 0
-    assert "1 of 4 pairs is left out, outside the graphs, such as 'e:zz' (source, line 10)." in task.warnings[0]
+    assert (
+        "1 of 4 pairs is left out, with ends outside the graphs, such as 'e:zz' (source, line 10)." in task.warnings[0]
+    )
 
 
 def test_rejected_pairs_of_what_is_left_out_are_left_out_too(tmp_path):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mixtea.data.formats.endings import format_of
+from mixtea.data.formats.endings import ENDINGS, format_of
 from mixtea.data.formats.head import Head, head_of
 from mixtea.data.formats.layout import cells
 from mixtea.data.safe.problems import UnreadableError
@@ -152,7 +152,9 @@ def remark(path: Path, kind: str) -> list[str]:
     except UnreadableError:
         named = ""
     usual = (named, kind) in (("RDF/XML", "Alignment"), ("TSV", "SSSOM")) or named == kind
-    return [] if usual else [f"{path}: read as {kind}, by its content"]
+    endings = ENDINGS | {".sssom.tsv": "SSSOM", ".rdf": "Alignment"}
+    ending = next((ending for ending, meant in endings.items() if meant == kind), ".tsv")
+    return [] if usual else [f"{path}: read as {kind}, by its content; the ending {ending} would say so"]
 
 
 def _check_readable(path: Path, head: Head) -> None:

@@ -42,6 +42,7 @@ def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: boo
     separator = next((one for one in separators[1:] if _is_rather(rows[one], rows[own], one, n)), own)
     if links and (more := _measures(rows[separator])) is not None:
         return Layout(separator, (0, 1, *more), len(rows[separator][0]))
+    _check_width(path, {len(row) for row in rows[separator]}, n, links)
     return Layout(separator, tuple(range(n)), n)
 
 
@@ -53,6 +54,18 @@ def _named(
         raise UnreadableError(path, number, separator.join(names), f"two columns named {name}:", todo)
     also = [i for i, name in enumerate(names) if squeezed(name) in RELATIONS and i not in places] if links else []
     return Layout(separator, (*places, *also[:1]), len(names), number)
+
+
+def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
+    """Say once that all rows are as wide as another kind of table."""
+    if links and len(widths) == 1 and max(widths) > n:
+        as_graph = ", as a graph has," if widths == {3} else ""
+        what = f"{max(widths)} columns{as_graph} and no header that says which two are the links"
+        todo = "Name them in a first line, source and target; or name the file of links."
+        raise UnreadableError(path, None, "", what, todo)
+    if n == 3 and widths == {2}:
+        todo = "Name a file of head, relation and tail."
+        raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
 
 
 def _first_lines(head: Head) -> list[tuple[int, str]]:
