@@ -72,5 +72,6 @@ def test_a_line_above_the_links_is_left_out_as_a_header(tmp_path):
     (warning,) = load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.tsv").warnings
     assert warning == (
         f"{tmp_path / 'l.tsv'}: 1 of 5 links is left out, with ends outside the graphs, such as 'mine' (source, line "
-        "1), 'yours' (target, line 1). The first line may be a header. Remove it, or name the columns source and target."
+        "1), 'yours' (target, line 1). The first line may be a header. Remove it, or name the columns source and "
+        "target."
     )

@@ -16,16 +16,16 @@ TaskFolder = Annotated[
 Source = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Your source graph; repeat it for several files. Format by ending: .tsv .csv .parquet .nt .ttl .rdf .owl "
-        ".nq .trig, plain or with .gz or .zst."
+        help="Your source graph; repeat it for several files: .tsv .csv .parquet .nt .ttl .rdf .owl .nq .trig, plain "
+        "or with .gz or .zst; with another ending by its content."
     ),
 ]
 Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]
 Links = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .parquet .sssom.tsv, or RDF "
-        "(owl:sameAs ...)."
+        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .parquet .sssom.tsv, an "
+        "alignment, or RDF (owl:sameAs ...), which may be a graph's own file."
     ),
 ]
 ValidLinks = Annotated[
