@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
 from mixtea.text import shortened, visible
 
-SHOWN_PER_FILE = 20
+SHOWN_PER_FILE = 20  # kinds of problem
+OTHERS = 5  # places of a kind that are named beside the first
 FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what JSON that is not as it was leads to
 KEPT = 400  # characters of a value: more than is ever shown
@@ -147,7 +149,7 @@ class Problems:
             self.skipped[file] += 1
 
     def raise_if_any(self) -> None:
-        """Raise one DataError that lists, for each file, the first twenty problems and their number."""
+        """Raise one DataError that lists, for each file, the first kinds of problem and how often each is there."""
         if self.found:
             raise DataError.of(self._report())
 
@@ -157,11 +159,30 @@ class Problems:
             by_file.setdefault(problem.file, []).append(problem)
         for file, problems in by_file.items():
             n = self.skipped[file] + len(problems)
-            shown = sorted(problems, key=lambda p: p.line or 0)[:SHOWN_PER_FILE]
+            kinds: dict[tuple[str, str], list[Problem]] = {}
+            for problem in sorted(problems, key=lambda p: p.line or 0):
+                kinds.setdefault((problem.what, problem.todo), []).append(problem)
             yield f"{visible(file)}: {n} problem{'s' if n > 1 else ''}"
-            yield from map(str, shown)
-            if n > len(shown):
-                yield f"  ... and {n - len(shown)} more"
+            uncounted = self.skipped[file] if len(kinds) == 1 else 0  # they are of the only kind there is
+            for alike in islice(kinds.values(), SHOWN_PER_FILE):
+                yield str(alike[0])
+                yield from _others(alike[1:], uncounted)
+            shown = sum(map(len, islice(kinds.values(), SHOWN_PER_FILE))) + uncounted
+            if n > shown:
+                yield f"  ... and {n - shown} more"
+
+
+def _others(alike: list[Problem], uncounted: int) -> Iterator[str]:
+    """One line for the problems that differ from the one before by their place and value alone."""
+    if alike:
+        places = [_place(problem) for problem in alike[:OTHERS]]
+        n = len(alike) + uncounted
+        yield visible(f"  ... and {n} more like it: {', '.join(places)}{', ...' if n > len(places) else ''}")
+
+
+def _place(problem: Problem) -> str:
+    line = f"line {problem.line} " if problem.line is not None else ""
+    return f"{line}{shorten(problem.value, 60) if problem.value else ''}".strip()
 
 
 def is_full_memory(error: BaseException) -> bool:

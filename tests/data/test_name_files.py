@@ -123,6 +123,7 @@ def test_problems_of_names_come_with_those_of_graphs(own, tmp_path):
     with pytest.raises(DataError) as caught:
         own({"names_source": "x\tX\n", "dictionary": "a\tb\n", "source": "a\tr\n"})
     assert "source.tsv: 1 problem" in str(caught.value) and "names_source" not in str(caught.value)
+    (tmp_path / "n.ttl").write_text("<a:a> <a:b> <a:c> .")
     with pytest.raises(DataError, match=r"n\.ttl: 1 problem\n  Turtle holds no table of names\. Write a table of two"):
         own(names_source=tmp_path / "n.ttl")
     with pytest.raises(DataError, match="no such file"):

@@ -117,25 +117,40 @@ def test_a_repeated_link_is_a_warning(tmp_path):
     assert task.warnings == (f"{tmp_path / 'links'}: 1 repeated link, used once",)
 
 
-def test_contradictions_name_both_places(tmp_path):
+def test_several_links_of_an_entity_are_kept_and_told(tmp_path):
+    task = own(tmp_path, links=LINKS + "a\tB\n")
+    assert len(task.train) + len(task.valid) == 6 and task.one_to_many
+    assert task.warnings == (
+        "1 source entity is linked to several targets, such as 'a': all these links are kept",
+        "1 target entity is linked to several sources, such as 'B': all these links are kept",
+    )
+    assert not own(tmp_path, links=LINKS).one_to_many
+    shared = own(tmp_path, links=LINKS.replace("b\tB", "b\tA"), test_links="a\tC\n")
+    assert not shared.one_to_many and len(shared.warnings) == 2
+
+
+def test_several_links_in_a_benchmark_folder(tmp_path):
+    more = LINKS.replace("d\tD", "d\tE")
+    task = load_task(write(tmp_path, benchmark_files() | {"ent_links": more}))
+    assert "1 target entity is linked to several sources, such as 'E': all these links are kept" in task.warnings
+
+
+def test_links_outside_the_graphs_are_left_out_with_examples(tmp_path):
+    task = own(tmp_path, links=LINKS + "zz\tA\nzz\tZ\n")
+    assert len(task.train) + len(task.valid) == 5
+    assert task.warnings == (
+        f"{tmp_path / 'links'}: 2 of 7 links are left out, with ends outside the graphs, such as 'zz' (source, line "
+        "6), 'zz' (source, line 7), 'Z' (target, line 7). Correct the ids; the others count.",
+    )
     with pytest.raises(DataError) as caught:
-        own(tmp_path, links=LINKS + "a\tB\n")
-    message = str(caught.value)
-    assert f"{tmp_path / 'links'}: 2 problems" in message
-    assert "line 6: linked to 'B' here and to 'A' in links, line 1: 'a'" in message
-    assert "line 6: linked to 'a' here and to 'b' in links, line 2: 'B'" in message
-
-
-def test_one_to_many_on_request(tmp_path):
-    write(tmp_path, {"source": SOURCE, "target": TARGET, "links": LINKS + "a\tB\n"})
-    task = load_task(**{n: tmp_path / n for n in ("source", "target", "links")}, one_to_many=True)
-    assert len(task.train) + len(task.valid) == 6
+        load_task(**{name: tmp_path / name for name in ("source", "target", "links")}, strict=True)
+    assert "links: 3 problems\n  line 6: the source graph has no entity 'zz'" in str(caught.value)
 
 
 def test_problems_of_several_files_come_together(tmp_path):
     files = benchmark_files() | {"rel_triples_1": SOURCE + "a\n", "721_5fold/1/test_links": "d\tD\nzz\tE\n"}
     with pytest.raises(DataError) as caught:
-        load_task(write(tmp_path, files))
+        load_task(write(tmp_path, files), strict=True)
     message = str(caught.value)
     assert "rel_triples_1: 1 problem\n  line 6: 1 column 'a'" in message
     assert "test_links: 1 problem\n  line 2: the source graph has no entity 'zz'" in message
@@ -213,19 +228,22 @@ def test_labels_are_found_as_they_are():
     assert graph.find(np.array(["e1", "half \udc80", "none"], dtype=object)).tolist() == [1, 0, -1]
 
 
-def test_long_labels_and_many_contradictions_make_a_short_message(tmp_path):
-    """Of links that contradict each other only as many are told as are kept, and the others are counted."""
+def test_long_labels_and_many_strangers_make_a_short_message(tmp_path):
+    """Of links outside the graphs only as many are told as are kept, and the others are counted."""
     long = "x" * 10**5
     files = {
         "s": "".join(f"{i}\tr\tt\n" for i in range(50)), "t": f"{long}1\tr\tt\n{long}2\tr\tt\n",
-        "l": "".join(f"{i}\t{long}1\n{i}\t{long}2\n" for i in range(50)),
+        "l": "".join(f"{i}\t{long}3\n{i}\t{long}4\n" for i in range(50)),
     }  # fmt: skip
     write(tmp_path, files)
+    graphs = dict(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / "l")
     with pytest.raises(DataError) as caught:
-        load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / "l", limits=Limits(max_problems=20))
+        load_task(**graphs, strict=True, limits=Limits(max_problems=20))
     message = str(caught.value)
-    assert message.startswith(f"{tmp_path / 'l'}: 148 problems\n") and len(message) < 20_000
-    assert "linked to 'xxx" in message and "x...' here and to 'xxx" in message
+    assert message.startswith(f"{tmp_path / 'l'}: 100 problems\n") and len(message) < 2000
+    with pytest.raises(DataError, match="none of its 100 links fits the graphs") as caught:
+        load_task(**graphs)
+    assert len(str(caught.value)) < 2000
 
 
 def test_a_link_in_two_splits_is_cut_too(folder):

@@ -16,16 +16,16 @@ TaskFolder = Annotated[
 Source = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Your source graph; repeat it for several files. Format by ending: .tsv .csv .parquet .nt .ttl .rdf .owl "
-        ".nq .trig, plain or with .gz or .zst."
+        help="Your source graph; repeat it for several files: .tsv .csv .parquet .nt .ttl .rdf .owl .nq .trig, plain "
+        "or with .gz or .zst; with another ending by its content."
     ),
 ]
 Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]
 Links = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .parquet .sssom.tsv, or RDF "
-        "(owl:sameAs ...)."
+        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .parquet .sssom.tsv, an "
+        "alignment, or RDF (owl:sameAs ...), which may be a graph's own file."
     ),
 ]
 ValidLinks = Annotated[
@@ -57,7 +57,9 @@ LinksFrom = Annotated[
     typer.Option(metavar="given|names", help="names: read no links to learn from; names and values find the first."),
 ]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
-OneToMany = Annotated[bool, typer.Option("--one-to-many", help="Allow an entity to have several links.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="A link with an end outside its graph is an error, and not left out.")
+]
 Words = list[str] | None
 KeepTypes = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities of this rdf:type only; repeatable.")]
 KeepPredicates = Annotated[

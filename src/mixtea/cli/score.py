@@ -104,6 +104,8 @@ def _read(links: Path, task: Task, limit: options.Words) -> np.ndarray:
     with applied(options.limits(limit)):
         problems = Problems(in_force().max_problems)
         read = read_links(links, "given", task.source, task.target, problems)
-    splits, _ = check_links([read], task.source, task.target, problems, one_to_many=True)
+    splits, warnings = check_links([read], task.source, task.target, problems)
     problems.raise_if_any()
+    for warning in warnings:
+        typer.echo(one_line(f"warning: {warning}"), err=True)
     return splits["given"]

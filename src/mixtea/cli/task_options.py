@@ -30,7 +30,7 @@ class TaskOptions:
     translations: options.Translations = None
     dictionary: options.Dictionary = None
     no_attributes: options.NoAttributes = False
-    one_to_many: options.OneToMany = False
+    strict: options.Strict = False
     keep_types: options.KeepTypes = None
     keep_predicates: options.KeepPredicates = None
     drop_predicates: options.DropPredicates = None

@@ -16,9 +16,9 @@ LINKS_FROM = ("given", "names")
 
 @dataclass(frozen=True)
 class Asked:
-    """The files of names, whether values are kept, where links come from, and how they are split."""
+    """How strictly links are read and how they are split, the files of names, what is kept, where links come from."""
 
-    one_to_many: bool
+    strict: bool
     seed: int
     names: NameFiles
     attributes: bool

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data import prefixes
-from mixtea.data.formats.endings import format_of
+from mixtea.data.formats.content import kind_of
 from mixtea.data.formats.registry import read_part
 from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
@@ -63,7 +63,7 @@ def _read(given: Given, number: int, problems: Problems) -> tuple[Part, Path, st
     """What a file or an object says, what it is called, and its format."""
     if isinstance(given, InMemory):
         return given.part(number, problems), given.path, given.kind
-    kind = format_of(given)
+    kind = kind_of(given)
     return read_part(given, kind, number, problems), given, kind
 
 

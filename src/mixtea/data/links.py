@@ -6,14 +6,15 @@ A pair of which a file says that it is not the same is rejected: no link, and no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.endings import format_of
-from mixtea.data.formats.link_tables import LEFT_OUT, UNKNOWN, LinkTable, find_ends
+from mixtea.data.diagnosis import SIDES, cause_of
+from mixtea.data.formats.content import kind_of, remark
+from mixtea.data.formats.link_tables import LEFT_OUT, UNKNOWN, Ends, LinkTable, find_ends
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
 from mixtea.data.safe.problems import collected, told
@@ -21,6 +22,8 @@ from mixtea.errors import KEPT, Problems, shorten
 from mixtea.text import visible
 
 REJECTED = "rejected"  # in place of a split
+EXAMPLES = 3  # of ends outside their graphs
+MEND = "Correct the ids, or name the links between these two graphs."
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,44 +39,86 @@ class LinkFile:
     prefixes: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_links(path: Path, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
-    """Read links in the format that the file's ending means; an id outside its graph is a problem."""
-    return find_links(read_link_table(path, problems), split, source, target, problems)
+def read_links(
+    path: Path, split: str, source: Graph, target: Graph, problems: Problems, *, strict: bool = False
+) -> LinkFile:
+    """Read links in whatever format the file has; see `find_links`."""
+    return find_links(read_link_table(path, problems), split, source, target, problems, strict=strict)
 
 
 def read_link_table(path: Path, problems: Problems) -> LinkTable:
     """The links as ids; none where the file cannot be read, which is a problem."""
     with collected(problems):
-        kind = format_of(path)
-        return FORMATS[kind].read_links(path, kind, problems)
+        kind = kind_of(path)
+        table = FORMATS[kind].read_links(path, kind, problems)
+        return replace(table, warnings=(*remark(path, kind), *table.warnings))
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 
-def find_links(table: LinkTable, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
-    """The links as numbers. An entity that the user left out of a graph takes its links along, with a warning."""
-    found, ids, turned = find_ends(table, source, target)
-    unwanted = (found == LEFT_OUT).any(axis=0)
-    for graph, indices, ends, side in zip((source, target), found, ids, ("source", "target"), strict=True):
-        if not graph.n_entities:
-            continue  # its files are reported already, and every link would follow
-        for i in told(problems, table.path, np.flatnonzero((indices == UNKNOWN) & ~unwanted)):
-            problems.add(
-                table.path, int(table.lines[i]), ends[i], f"the {side} graph has no entity",
-                "Correct the id, remove the link, or check that the columns are source, then target.",
-            )  # fmt: skip
-    known, warnings = (found >= 0).all(axis=0), [*table.warnings]
+def find_links(
+    table: LinkTable, split: str, source: Graph, target: Graph, problems: Problems, *, strict: bool = False
+) -> LinkFile:
+    """The links as numbers. Those with an end outside its graph are left out with a warning; all are too many.
+
+    So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
+    """
+    ends = find_ends(table, source, target)
+    unwanted = (ends.indices == LEFT_OUT).any(axis=0)
+    outside = (ends.indices == UNKNOWN) & ~unwanted
+    for graph, out in zip((source, target), outside, strict=True):
+        out &= graph.n_entities > 0  # else its files are reported already, and every link would follow
+    known, warnings = (ends.indices >= 0).all(axis=0), [*table.warnings]
     rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     what = "pair" if rejected.any() else "link"
-    if (turned & known).any():
-        n = _count((turned & known).sum(), what)
+    if strict:
+        _report_each(table, ends, outside, problems)
+    elif outside.any():
+        warnings += _left_out(table, ends, outside, (source, target), what, problems)
+    if (ends.turned & known).any():
+        n = _count((ends.turned & known).sum(), what)
         warnings.append(f"{table.path}: {n} turned round, to go from source to target")
     if unwanted.any():
         n = _count(unwanted.sum(), what)
         warnings.append(f"{table.path}: {n} left out, of entities that the options leave out")
     if (~rejected).any() and unwanted[~rejected].all():
         problems.add(table.path, None, "", "no link is left with these options", "Keep entities that have links.")
-    pairs, lines = found.T[known], table.lines[known]
+    pairs, lines = ends.indices.T[known], table.lines[known]
     return LinkFile(split, table.path, pairs, lines, rejected[known], tuple(warnings), table.prefixes)
+
+
+def _report_each(table: LinkTable, ends: Ends, outside: np.ndarray, problems: Problems) -> None:
+    for out, ids, side in zip(outside, ends.ids, ("source", "target"), strict=True):
+        for i in told(problems, table.path, np.flatnonzero(out)):
+            problems.add(
+                table.path, int(table.lines[i]), ids[i], f"the {side} graph has no entity",
+                "Correct the id, remove the link, or leave such links out (without --strict).",
+            )  # fmt: skip
+
+
+def _left_out(
+    table: LinkTable, ends: Ends, outside: np.ndarray, graphs: tuple[Graph, Graph], what: str, problems: Problems
+) -> list[str]:
+    """A warning that counts the links with an end outside, with examples and the cause; a problem if all are so."""
+    cause = cause_of(ends.ids, table.lines, outside, graphs, set(table.prefixes))
+    n, total = int(outside.any(axis=0).sum()), len(table)
+    places = np.argwhere(outside.T)[:EXAMPLES]
+    named = [f"{shorten(ends.ids[k][i])} ({SIDES[k]}, line {table.lines[i]})" for i, k in places]
+    such = f"such as {', '.join(named)}"
+    if n < total:
+        said = (
+            f"{n:,} of {_count(total, what)} {'is' if n == 1 else 'are'} left out, with ends outside the graphs, {such}"
+        )
+        why = (
+            f"{cause.what[:1].upper()}{cause.what[1:]}. {cause.todo}" if cause else "Correct the ids; the others count."
+        )
+        return [f"{table.path}: {said}. {why}"]
+    first = (
+        f"none of its {total:,} {what}s fits the graphs" if total > 1 else f"its only {what} does not fit the graphs"
+    )
+    problems.add(
+        table.path, None, "", *((f"{first}: {cause.what}", cause.todo) if cause else (f"{first}, {such}", MEND))
+    )
+    return []
 
 
 def _count(n: int, what: str) -> str:
@@ -81,12 +126,11 @@ def _count(n: int, what: str) -> str:
 
 
 def check_links(
-    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, *, one_to_many: bool
+    files: list[LinkFile], source: Graph, target: Graph, problems: Problems
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """The links of each split without repetitions, the rejected pairs as one split more, and warnings.
 
-    A link in two splits is a problem, and so is one that is rejected elsewhere; so is an entity with two different
-    links, unless `one_to_many`.
+    A link in two splits is a problem, and so is one that is rejected elsewhere.
     """
     if not files:
         return {}, []
@@ -108,13 +152,6 @@ def check_links(
     ]
     rows = rows[~repeated]
     _report_second_places(rows, files, source, target, problems)
-    if not one_to_many:
-        once = rows[(rows["split"] != REJECTED) & ~rows.duplicated(["source", "target"])]
-        for side, other, graph, other_graph in (
-            ("source", "target", source, target),
-            ("target", "source", target, source),
-        ):
-            _report_contradictions(once, side, other, files, graph, other_graph, problems)
     splits = {
         split: rows.loc[rows["split"] == split, ["source", "target"]].to_numpy(np.int64, copy=True)
         for split in (*dict.fromkeys(f.split for f in files), REJECTED)
@@ -125,42 +162,42 @@ def check_links(
 def _report_second_places(
     rows: pd.DataFrame, files: list[LinkFile], source: Graph, target: Graph, problems: Problems
 ) -> None:
+    """One problem for each two files that have links in common."""
     again = rows[rows.duplicated(["source", "target"])]
     first = rows[~rows.duplicated(["source", "target"])]
     both = again.merge(first, on=["source", "target"], suffixes=("", "_first"))
-    for row in _told_rows(both, files, problems).itertuples():
+    both["contradict"] = (both["split"] == REJECTED) | (both["split_first"] == REJECTED)
+    for _, alike in both.groupby(["file", "file_first", "contradict"], sort=False):
+        row, n = next(alike.itertuples()), len(alike)
         ends = (str(source.ids[row.source]), str(target.ids[row.target]))
-        there = f"{visible(files[row.file_first].path.name)}, line {row.line_first}:"
+        there = f"{visible(files[row.file_first].path.name)}, line {row.line_first}"
+        there += f", and {n - 1:,} more such:" if n > 1 else ":"
         what, todo = f"the link is also in {there}", "A link belongs to one split; remove one of the two."
-        if REJECTED in (row.split, row.split_first):
+        if row.contradict:
             here, said = ("rejected", "a link") if row.split == REJECTED else ("a link", "rejected")
             what, todo = (
                 f"{here} here, and {said} in {there}",
                 "Two are the same or they are not; remove one of the rows.",
             )
+        elif files[row.file].path == files[row.file_first].path:
+            todo = "The same file is given for two purposes: name different ones."
         problems.add(files[row.file].path, int(row.line), "\t".join(end[:KEPT] for end in ends), what, todo)
 
 
-def _report_contradictions(
-    rows: pd.DataFrame, side: str, other: str, files: list[LinkFile], graph: Graph, other_graph: Graph,
-    problems: Problems,
-) -> None:  # fmt: skip
-    again = rows[rows.duplicated(side)]
-    first = rows[~rows.duplicated(side)]
-    for row in _told_rows(again.merge(first, on=side, suffixes=("", "_first")), files, problems).itertuples():
-        here, there = (shorten(str(other_graph.ids[getattr(row, name)])) for name in (other, f"{other}_first"))
-        name = visible(files[row.file_first].path.name)
-        problems.add(
-            files[row.file].path, int(row.line), str(graph.ids[getattr(row, side)]),
-            f"linked to {here} here and to {there} in {name}, line {row.line_first}:",
-            "Keep one of the two links, or ask for one-to-many (--one-to-many).",
-        )  # fmt: skip
-
-
-def _told_rows(rows: pd.DataFrame, files: list[LinkFile], problems: Problems) -> pd.DataFrame:
-    """Of each file the first rows, as many as are told one by one."""
-    places = [told(problems, f.path, np.flatnonzero(rows["file"] == i)) for i, f in enumerate(files)]
-    return rows.iloc[np.sort(np.concatenate(places))]
+def several_links(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:
+    """Warnings about entities that have more than one link."""
+    found = []
+    links = np.unique(
+        np.concatenate([np.empty((0, 2), dtype=np.int64), *(f.pairs[~f.rejected] for f in files)]), axis=0
+    )
+    for column, (side, other, graph) in enumerate((("source", "targets", source), ("target", "sources", target))):
+        entities, counts = np.unique(links[:, column], return_counts=True)
+        several = entities[counts > 1]
+        if len(several):
+            are = f"{len(several):,} {side} entities are" if len(several) > 1 else f"1 {side} entity is"
+            such = shorten(str(graph.ids[several[0]]))
+            found.append(f"{are} linked to several {other}, such as {such}: all these links are kept")
+    return found
 
 
 def split_off(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -105,7 +105,7 @@ def _by_name(graph: Graph, texts: np.ndarray, side: str) -> np.ndarray:
 
 def without_labels(table: LinkTable, source: Graph, target: Graph, problems: Problems) -> LinkTable:
     """The links with ids in place of labels that one entity has; a label of several entities is a problem."""
-    found, _, _ = find_ends(table, source, target)
+    found = find_ends(table, source, target).indices
     columns = list(table.columns)
     keep = np.ones(len(table), dtype=bool)
     for side, graph in enumerate((source, target)):

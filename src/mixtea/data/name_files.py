@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.dictionary import LONGEST_WORD, MOST_UNITS, Dictionary
-from mixtea.data.formats.endings import format_of
+from mixtea.data.formats.content import kind_of
 from mixtea.data.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
 from mixtea.data.formats.tables import read_columns
 from mixtea.data.formats.tsv import Table
@@ -106,7 +106,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
     """Two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
     with collected(problems):
-        kind = format_of(path)
+        kind = kind_of(path)
         if kind not in TABLES:
             todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv or .parquet."
             raise UnreadableError(path, None, "", f"{kind} holds no table of names", todo)

@@ -11,6 +11,7 @@ import numpy as np
 from mixtea.data.equal_names import equal_names
 from mixtea.data.graph import Graph
 from mixtea.data.labels import TRANSLATED, Labels
+from mixtea.data.pair_doubts import pair_doubts
 from mixtea.data.part import FileRead
 from mixtea.data.task import SPLITS, Task
 from mixtea.errors import shorten
@@ -91,7 +92,8 @@ def top_relations(graph: Graph, n: int = TOP_RELATIONS) -> list[dict[str, Any]]:
 
 def doubts(task: Task) -> list[str]:
     """What will hurt the learning."""
-    return [*_graph_doubts("source", task.source), *_graph_doubts("target", task.target), *_link_doubts(task)]
+    graphs = (*_graph_doubts("source", task.source), *_graph_doubts("target", task.target))
+    return [*graphs, *pair_doubts(task), *_link_doubts(task)]
 
 
 def _graph_doubts(side: str, graph: Graph) -> Iterator[str]:
@@ -122,9 +124,6 @@ def _link_doubts(task: Task) -> Iterator[str]:
         alone = int(graph.isolated()[links[:, column]].sum())
         if alone:
             yield f"{alone:,} of {len(links):,} links go to a {side} entity without a relation triple"
-        several = int((np.unique(links[:, column], return_counts=True)[1] > 1).sum())
-        if several:
-            yield f"{several:,} {side} entities have several links: a mapping names one"
     if task.links_from == "names":
         n = len(equal_names(task.source, task.target)[1])
         yield f"no links are read: {n:,} pairs of equal names are what learning can begin with"

@@ -13,13 +13,24 @@ import numpy as np
 from mixtea.data import prefixes
 from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
+from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.sssom_slots import Slots, slots_of
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
+from mixtea.data.held_links import taken_out
 from mixtea.data.in_memory.given import Given, InMemory, given, path_of
-from mixtea.data.links import REJECTED, LinkFile, check_links, find_links, read_link_table, read_links, split_off
+from mixtea.data.links import (
+    REJECTED,
+    LinkFile,
+    check_links,
+    find_links,
+    read_link_table,
+    read_links,
+    several_links,
+    split_off,
+)
 from mixtea.data.lookup import without_labels
 from mixtea.data.name_files import NameFiles
 from mixtea.data.paths import PathOrStr, Paths, as_path, as_paths
@@ -63,6 +74,12 @@ class Task:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
 
+    @property
+    def one_to_many(self) -> bool:
+        """Whether a source entity has several targets among the links to learn from."""
+        links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
+        return len(np.unique(links[:, 0])) < len(links)
+
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """The source and the target entities without a training link, less those without a relation triple.
 
@@ -105,7 +122,7 @@ def load_task(
     links: Any = None,
     valid_links: Any = None,
     test_links: Any = None,
-    one_to_many: bool = False,
+    strict: bool = False,
     seed: int = 1,
     reading: Reading | None = None,
     limits: Limits | None = None,
@@ -136,8 +153,8 @@ def load_task(
         entities by labels that no other entity has. `links` are for learning: all of them train if `valid_links` are
         given, else 80 % train and 20 % validate. Each may also say which pairs are not the same (SSSOM can): these are
         `rejected`.
-    one_to_many
-        An entity may have several links.
+    strict
+        A link with an end outside its graph is an error; else it is left out with a warning.
     seed
         Of the choice of validation links.
     reading
@@ -186,7 +203,7 @@ def load_task(
     own = {**sides, "links": files["train"]}
     called = {"names_source": names_source, "names_target": names_target, "translations": translations}
     names = NameFiles(*(as_paths(value, name) for name, value in (called | {"dictionary": dictionary}).items()))
-    asked = Asked(one_to_many, seed, names, attributes, links_from)
+    asked = Asked(strict, seed, names, attributes, links_from)
     on_texts = on_texts or shown_texts()
     if folder is not None:
         if any((*own.values(), *files.values())):
@@ -199,7 +216,8 @@ def load_task(
         raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
     if missing:
-        way_out = " Without known links: --links-from names." if missing == ["links"] else ""
+        way_out = " Without known links: --links-from names; if a graph's file holds them, name it as links too."
+        way_out = way_out if missing == ["links"] else ""
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.{way_out}")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
@@ -223,15 +241,16 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     all_links = read_link_table(folder / "ent_links", problems)
     source, target = folder_graphs(folder, all_links.columns, problems)
     source, target, of_names = asked.completed(source, target, problems)
-    everything = find_links(all_links, "all", source, target, problems)
+    everything = find_links(all_links, "all", source, target, problems, strict=asked.strict)
     files = [
-        read_links(path, split, source, target, problems)
+        read_links(path, split, source, target, problems, strict=asked.strict)
         for split in (SPLITS if asked.reads_links else ("test",))
         if split != "valid" or if_there(where / "valid_links")
         for path in [where / f"{split}_links"]
     ]
-    _, more = check_links([everything], source, target, problems, one_to_many=asked.one_to_many)
+    _, more = check_links([everything], source, target, problems)
     splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
+    more += several_links([everything], source, target)
     name, said = folder.resolve().name, _logged([*of_names, *more, *warnings])
     return _task(name, source, target, splits, said, asked, fold)
 
@@ -240,7 +259,13 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     source, target, of_names = asked.completed(source, target, problems, selection.reading.languages)
-    read = [_links(one, split, source, target, problems) for split in SPLITS for one in files[split]]
+    wanted = [(split, one) for split in SPLITS for one in files[split]]
+    tables = [_link_table(one, source, target, problems) for _, one in wanted]
+    tables, source, target, of_held = taken_out(tables, source, target)
+    read = [
+        find_links(table, split, source, target, problems, strict=asked.strict)
+        for (split, _), table in zip(wanted, tables, strict=True)
+    ]
     splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
     if asked.reads_links and not len(splits["train"]):
         todo = "Learning needs links: add some, or find them by names (--links-from names)."
@@ -250,19 +275,23 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
+    warnings = [
+        *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
+        *of_held, *warnings, *several_links(read, source, target),
+    ]  # fmt: skip
     name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
     return replace(_task(name, source, target, splits, said, asked), slots=slots)
 
 
-def _links(one: Given, split: str, source: Graph, target: Graph, problems: Problems) -> LinkFile:
+def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:
     """The links of a file, or of an object, which may name entities by labels that no other has."""
     if isinstance(one, Path):
-        return read_links(one, split, source, target, problems)
+        return read_link_table(one, problems)
     table = LinkTable(one.path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
     with collected(problems):
         table = one.links(problems)
-    return find_links(without_labels(table, source, target, problems), split, source, target, problems)
+    return without_labels(table, source, target, problems)
 
 
 def _task(
@@ -286,7 +315,7 @@ def _checked(
     files: list[LinkFile], source: Graph, target: Graph, problems: Problems, asked: Asked, *, valid_share: float
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """The links of each split, and warnings; without validation links, a share of those to train takes their place."""
-    splits, warnings = check_links(files, source, target, problems, one_to_many=asked.one_to_many)
+    splits, warnings = check_links(files, source, target, problems)
     problems.raise_if_any()
     if "train" in splits and "valid" not in splits:
         splits["train"], splits["valid"] = split_off(splits["train"], valid_share, asked.seed)

@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mixtea.data.formats.endings import format_of
-from mixtea.data.formats.headers import LINK_HEADERS, header_places
+from mixtea.data.formats.content import kind_of
+from mixtea.data.formats.head import head_of
+from mixtea.data.formats.headers import LINK_HEADERS
+from mixtea.data.formats.layout import layout_of
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.sssom import delimiter_of
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
 from mixtea.data.links import read_link_table
@@ -53,9 +56,9 @@ def split_file(
     path, wanted = Path(links), [name for name, share in shares.items() if share]
     with applied(limits):
         problems = Problems(in_force().max_problems)
-        kind = format_of(path)
         table = read_link_table(path, problems)
         problems.raise_if_any()
+        kind = kind_of(path)
         rows = _Rows(table, kind)
     rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     part = np.full(len(table), wanted[0], dtype=object)
@@ -100,11 +103,15 @@ class _Rows:
         """All columns of the rows, and what stands before them."""
         lines = text_lines(table.path, Problems())
         comments, rest = _comments(lines) if self.kind == "SSSOM" else ([], lines)
-        found = csv_rows(table.path, rest, Problems(), delimiter=self.delimiter, lines_before=len(comments))
-        by_line = dict(found)
-        first = by_line[min(by_line)]
-        has_header = self.kind == "SSSOM" or header_places(first, LINK_HEADERS) is not None
-        self.head, self.header = "".join(comments), first if has_header else []
+        if self.kind == "CSV":
+            layout = layout_of(table.path, head_of(table.path), "CSV", LINK_HEADERS, links=True)
+            self.delimiter, header_line = layout.separator, layout.header_line
+        else:
+            header_line = len(comments) + 1
+            first = next(rest, "")
+            self.delimiter, rest = delimiter_of(first), chain([first], rest)
+        by_line = dict(csv_rows(table.path, rest, Problems(), delimiter=self.delimiter, lines_before=len(comments)))
+        self.head, self.header = "".join(comments), by_line[header_line] if header_line else []
         self.rows = [by_line[line] for line in table.lines.tolist()]
 
     def write(self, which: np.ndarray, path: Path) -> None:

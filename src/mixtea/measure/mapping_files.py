@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.formats.confidences import confidence_of
-from mixtea.data.formats.endings import format_of
+from mixtea.data.formats.content import kind_of
 from mixtea.data.links import read_link_table
 from mixtea.errors import Problems
 from mixtea.measure.mapping_scores import ENDS
@@ -43,7 +43,7 @@ def read_pairs(path: Path, problems: Problems) -> PairFile:
     table = read_link_table(path, problems)
     whole = table.columns if table.in_full is None else table.in_full
     frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(ENDS, whole, strict=True)})
-    confidence = confidence_of(table, format_of(path)) if len(problems.found) == before else None
+    confidence = confidence_of(table, kind_of(path)) if len(problems.found) == before else None
     frame["probability"] = np.nan if confidence is None else confidence
     rejected = np.zeros(len(frame), dtype=bool) if table.rejected is None else table.rejected
     return PairFile(path, _once(frame[~rejected]), _once(frame[rejected]), table.warnings)

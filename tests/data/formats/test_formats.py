@@ -111,5 +111,8 @@ def test_a_wrong_second_file_is_told_with_the_first(tmp_path):
         files = [tmp_path / name for name in ("1.nt", "2.tsv", "3.nt")]
         load_task(source=files, target=tmp_path / "t", links=tmp_path / "l")
     message = str(caught.value)
-    assert "1.nt: 1 problem\n  line 1: not N-Triples" in message and "2.tsv: 1 problem\n  line 1: 2 columns" in message
+    assert (
+        "1.nt: 1 problem\n  line 1: not N-Triples" in message
+        and "2.tsv: 1 problem\n  2 columns, as links have" in message
+    )
     assert "3.nt: 1 problem\n  no such file" in message and "source graph has no entity" not in message

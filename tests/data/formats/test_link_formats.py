@@ -39,9 +39,9 @@ FILES = {
 }
 
 
-def task_of(tmp_path, name, content, source=SOURCE, target=TARGET, ending="nt"):
+def task_of(tmp_path, name, content, source=SOURCE, target=TARGET, ending="nt", **more):
     write(tmp_path, {f"s.{ending}": source, f"t.{ending}": target, name: content})
-    return load_task(source=tmp_path / f"s.{ending}", target=tmp_path / f"t.{ending}", links=tmp_path / name)
+    return load_task(source=tmp_path / f"s.{ending}", target=tmp_path / f"t.{ending}", links=tmp_path / name, **more)
 
 
 def links_of(task):
@@ -67,7 +67,7 @@ def test_rdf_links_are_turned_round_where_only_that_fits(tmp_path):
 def test_links_to_nowhere_are_told_with_line_and_side(tmp_path):
     content = f'<{E}a> {SAME} <http://t.org/A> .\n\n<http://t.org/Z> {SAME} <{E}b> .\n<{E}c> {SAME} "C" .\n'
     with pytest.raises(DataError) as caught:
-        task_of(tmp_path, "l.nt", content)
+        task_of(tmp_path, "l.nt", content, strict=True)
     message = str(caught.value)
     assert "line 3: the target graph has no entity 'http://t.org/Z'" in message
     assert "line 4: a link to something without an IRI: '\"C\"'" in message and "2 problems" in message
@@ -84,7 +84,7 @@ def test_a_cell_of_an_alignment_is_told_with_its_line(tmp_path):
         f'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\n<Alignment>\n{cells}</Alignment></rdf:RDF>'
     )
     with pytest.raises(DataError) as caught:
-        task_of(tmp_path, "l.rdf", content)
+        task_of(tmp_path, "l.rdf", content, strict=True)
     found = [line.partition(". ")[0].strip() for line in str(caught.value).splitlines()[1:]]
     assert found == [
         f"line 10: the source graph has no entity '{E}z'",
@@ -100,6 +100,14 @@ def test_what_is_no_link_in_sssom_is_left_out_with_its_reason(tmp_path):
     assert task.warnings[0].endswith(
         "3 rows are left out, not saying that two are the same (1 skos:broadMatch, 1 Not skos:broadMatch, 1 no id)"
     )
+
+
+def test_close_matches_are_links_and_told(tmp_path):
+    skos = f"<{E}a> <http://www.w3.org/2004/02/skos/core#closeMatch> <http://t.org/A> .\n"
+    for name, content in (("l.nt", skos), ("l.sssom.tsv", SSSOM.partition("e:b")[0].replace("exact", "close"))):
+        task = task_of(tmp_path, name, content)
+        assert links_of(task) == LINKS[:1]
+        assert task.warnings[0].endswith("1 link is skos:closeMatch, nearly the same, and taken as such")
 
 
 NEGATED = SSSOM.replace("justification\n", "justification\tpredicate_modifier\n").replace("Curation\n", "Curation\t\n")
@@ -157,9 +165,15 @@ def test_rejected_pairs_in_a_file_of_their_own(tmp_path):
         load_task(**own, links=tmp_path / "no.sssom.tsv")
 
 
-def test_a_rejected_pair_of_strangers_is_a_problem_as_a_link_is(tmp_path):
+def test_a_rejected_pair_of_strangers_is_left_out_as_a_link_is(tmp_path):
+    content = NEGATED + "e:zz\tskos:exactMatch\tt:A\tx\tNot\n"
     with pytest.raises(DataError, match=r"line 10: the source graph has no entity 'e:zz'\. Correct the id"):
-        task_of(tmp_path, "l.sssom.tsv", NEGATED + "e:zz\tskos:exactMatch\tt:A\tx\tNot\n")
+        task_of(tmp_path, "l.sssom.tsv", content, strict=True)
+    task = task_of(tmp_path, "l.sssom.tsv", content)
+    assert links_of(task) == LINKS and len(task.rejected) == 0
+    assert (
+        "1 of 4 pairs is left out, with ends outside the graphs, such as 'e:zz' (source, line 10)." in task.warnings[0]
+    )
 
 
 def test_rejected_pairs_of_what_is_left_out_are_left_out_too(tmp_path):
@@ -224,7 +238,6 @@ def test_plain_labels_that_stand_in_iris(tmp_path):
         ("l.sssom.tsv", "#curie_map:\n", "line 2: no column subject_id"),
         ("l.sssom.tsv", SSSOM + "e:d\tskos:exactMatch\n", "line 10: 2 columns"),
         ("l.sssom.tsv", SSSOM + 'e:d\tskos:exactMatch\t"t:D\tx\n', "line 10: an open quote"),
-        ("l.sssom.tsv", SSSOM.replace("e:a", "e:zz"), "line 7: the source graph has no entity 'e:zz'"),
         ("l.sssom.tsv", SSSOM.partition("e:b")[0].replace("exact", "broad"), "no links among its 1 other rows"),
         ("l.csv", "source,target\n", "the file is empty"),
         ("l.parquet", parquet({"source": ["a"]}), "1 column 'source'. It needs 2: source, target"),

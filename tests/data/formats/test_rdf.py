@@ -103,7 +103,7 @@ WRONG = {
     "a number": ("g.nq", f"{A} {R} 5 .\n", 1, "not N-Quads: "),
     "half a triple": ("g.trig", f"{A} {{\n{A} {R} }}\n", 2, "not TriG: "),
     "half a tag": ("g.rdf", "<rdf:RDF\n", 1, "not RDF/XML: "),
-    "another syntax": ("g.owl", "Ontology(<http://e.org/o>)\n", 1, "not RDF/XML: "),
+    "another syntax": ("g.owl", "Ontology(<http://e.org/o>)\n", None, "OWL functional syntax, which is not read"),
     "not UTF-8": ("g.ttl", f"{A} {R} {B} .\n".encode() + b'<http://e.org/\xff> .', 2, "not Turtle: "),
     "nothing": ("g.nt", "", None, "no statement: the N-Triples file is empty"),
     "no XML": ("g.rdf", "", None, "no statement: the RDF/XML file is empty"),

@@ -56,16 +56,28 @@ def test_all_problems_of_a_file_come_together(tmp_path):
     assert table.columns[0].tolist() == ["a", "j"] and table.lines.tolist() == [1, 7]
 
 
-def test_the_first_twenty_and_a_count(tmp_path):
+def test_what_is_wrong_in_many_lines_is_said_once(tmp_path):
     problems = Problems()
-    (tmp_path / "t").write_text("one column\n" * 50)
+    (tmp_path / "t").write_text("one column\n" + "x\n" * 49)
     read_table(tmp_path / "t", 2, problems)
     with pytest.raises(DataError) as caught:
         problems.raise_if_any()
     lines = str(caught.value).splitlines()
     assert lines[0] == f"{tmp_path / 't'}: 50 problems"
     assert lines[1] == "  line 1: 1 column 'one column'. Write 2 columns separated by tabs."
-    assert len(lines) == 22 and lines[-1] == "  ... and 30 more"
+    others = ", ".join(f"line {i} 'x'" for i in range(2, 7))
+    assert lines[2:] == [f"  ... and 49 more like it: {others}, ..."]
+
+
+def test_twenty_kinds_of_problem_and_a_count(tmp_path):
+    problems = Problems()
+    for i in range(50):
+        problems.add(tmp_path, None if i == 1 else i, "v" * i, f"wrong {i % 25}", "Mend it.")
+    with pytest.raises(DataError) as caught:
+        problems.raise_if_any()
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 42 and lines[-1] == "  ... and 10 more"
+    assert lines[1:3] == ["  line 0: wrong 0. Mend it.", f"  ... and 1 more like it: line 25 '{'v' * 25}'"]
 
 
 def test_attribute_values_may_hold_tabs_and_be_empty(tmp_path):

@@ -19,6 +19,7 @@ TSV = "".join(f"a{i}\tr\tb{i}\n" for i in range(3000)).encode()
 NT = "".join(f"<http://e/a{i}> <http://e/r> <http://e/b{i}> .\n" for i in range(3000)).encode()
 ZST = zstandard.ZstdCompressor(write_checksum=True).compress
 NAMES = ("head", "relation", "tail")
+TWICE = parquet({"head": ["a"], "relation": ["r"], "tail": ["b"], "Tail": ["c"]})
 TWO = parquet({"head": ["a"], "tail": ["b"]})
 
 LATIN = (
@@ -49,7 +50,7 @@ BAD = {
     "XML that is not UTF-8": ("g.rdf", LATIN.partition(b"\n")[2], "byte sequence from index 3. Save the file as UTF-8"),
     "Turtle that is not UTF-8": ("g.ttl", b'<a:a> <a:b> "caf\xe9" .', "(column 17). Save the file as UTF-8"),
     "no XML": ("g.rdf", b"hello\n", "line 1: not RDF/XML: "),
-    "HTML": ("g.owl", b"<html>\n<body>404</body></html>", "line 1: not RDF/XML: "),
+    "HTML": ("g.owl", b"<html>\n<body>404</body></html>", "a web page. Download the file itself"),
     "no Parquet": ("g.parquet", b"head,relation,tail\n", "not Parquet ("),
     "an empty Parquet": ("g.parquet", b"", "not Parquet ("),
     "two columns of Parquet": ("g.parquet", TWO, "2 columns 'head, tail'. It needs 3: head, relation, tail or"),
@@ -59,7 +60,14 @@ BAD = {
     "an open quote": ("g.csv", 'a,r,b\nc,r,"d\ne,r,f\n', "line 2: an open quote 'c,r,\"d'. Quote a field"),
     "text after a quote": ("g.csv", 'a,r,b\n"c"x,r,d\n', "line 2: broken quoting ("),
     "two columns": ("g.csv", "head,relation,tail\na,r\n", "line 2: 2 columns 'a,r'. Write 3 columns separated"),
-    "semicolons": ("g.csv", "a;r;b\n", "line 1: 1 column 'a;r;b'"),
+    "colons": ("g.csv", "a:r:b\n", "line 1: 1 column 'a:r:b'"),
+    "two columns of a name": ("g.csv", "head,relation,tail,Tail\na,r,b,c\n", "line 1: two columns named tail: 'head"),
+    "the same in Parquet": ("g.pq", TWICE, "two columns named tail. Name each column once."),
+    "UTF-16 without a mark": ("g.tsv", TSV.decode().encode("utf-16-le"), "UTF-16 text, which is not UTF-8. Save"),
+    "OWL/XML": ("g.owl", '<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#"/>', "OWL/XML, which"),
+    "a zip": ("g.csv", b"PK\x03\x04\x14\x00", "a zip archive or an Excel workbook. Unpack it, or save the table"),
+    "a pointer": ("g.nt", "version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS, not the file. Fetch"),
+    "Manchester syntax": ("g.owl", "Prefix: a: <http://a.org/>\n", "OWL Manchester syntax, which is not read. Save it"),
     "an empty CSV": ("g.csv", "", "the file is empty"),
     "an empty label": ("g.csv", "a,,b\n", "line 1: column 2 is empty"),
     "not UTF-8": ("g.csv", b"a,r,b\ncaf\xe9,r,b\n", "line 2: byte e9 is not UTF-8"),

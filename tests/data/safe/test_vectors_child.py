@@ -60,6 +60,7 @@ def test_which_column_is_meant(found):
         assert found({"id": IDS, "vector": [strange] * 3})["what"] == "no column of vectors"
     assert "one column of lists named vector" in found({"id": IDS})["todo"]
     assert found({"id": [0.5] * 3, "vector": ROWS})["what"] == "type"
+    assert found({"id": IDS, " ID": IDS, "vector": ROWS})["what"] == "two columns named id"
 
 
 def test_lengths(found):

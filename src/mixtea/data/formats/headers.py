@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 Headers = Sequence[tuple[str, ...]]
@@ -17,11 +18,14 @@ TRIPLE_HEADERS: Headers = (
 LINK_HEADERS: Headers = (
     ("source", "target"),
     ("subject", "object"),
-    ("subject_id", "object_id"),
     ("head", "tail"),
     ("left", "right"),
-    ("entity1", "entity2"),
-)
+    ("from", "to"),
+    *((f"{one}{what}", f"{other}{what}") for one, other in (
+        ("source", "target"), ("subject", "object"), ("src", "tgt"), ("left", "right"), ("ltable", "rtable"),
+    ) for what in ("id", "uri", "iri", "entity")),
+    *((f"{what}1", f"{what}2") for what in ("entity", "uri", "iri", "id", "source", "kg", "e", "ent")),
+)  # fmt: skip
 NAME_HEADERS: Headers = (
     ("id", "text"),
     ("id", "name"),
@@ -35,10 +39,25 @@ NAME_HEADERS: Headers = (
 WORD_HEADERS: Headers = (("word", "translation"), ("source", "target"), ("from", "to"))
 
 
+def squeezed(name: str) -> str:
+    """The name of a column in small letters, without spaces, hyphens and underscores: `Source URI` is `source_uri`.
+
+    >>> squeezed(" Source-URI"), squeezed("source_uri")
+    ('sourceuri', 'sourceuri')
+    """
+    return re.sub(r"[\s_-]", "", name.lower())
+
+
 def header_places(names: Sequence[str], headers: Headers) -> list[int] | None:
     """Where the columns of the first fitting header are; None if no header fits."""
-    found = [name.strip().lower() for name in names]
+    found = [squeezed(name) for name in names]
     for header in headers:
         if set(header) <= set(found):
             return [found.index(name) for name in header]
     return None
+
+
+def repeated_name(names: Sequence[str], places: Sequence[int]) -> str:
+    """The first of the columns that are meant whose name another column has too; empty if there is none."""
+    found = [squeezed(name) for name in names]
+    return next((names[place].strip() for place in places if found.count(found[place]) > 1), "")

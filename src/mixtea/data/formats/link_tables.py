@@ -14,11 +14,18 @@ from mixtea.data.formats.tsv import Table
 from mixtea.data.graph import Graph
 from mixtea.data.id_iris import decode_id
 from mixtea.data.prefixes import BUILT_IN, expand
+from mixtea.data.safe.problems import UnreadableError
 
-IDENTITY_NAMES = ("owl:sameAs", "skos:exactMatch", "owl:equivalentClass", "owl:equivalentProperty")
+IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
 UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
 LONGEST_REASON = 200
+NO_LINKS = "Name a file of links; is this a graph?"
+EQUAL = frozenset(
+    ["", "=", "==", "≡", "equivrelation", "equivalence", "equivalent", "equal", "exact"]
+    + [name.partition(":")[2].lower() for name in IDENTITY_NAMES]
+)
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
+CLOSE = expand("skos:closeMatch", BUILT_IN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +43,27 @@ class LinkTable(Table):
     prefixes: Mapping[str, str] = field(default_factory=dict)
     rejected: np.ndarray | None = None
     measures: np.ndarray | None = None
+
+
+def equal_only(table: Table) -> LinkTable:
+    """The rows of a table of links whose relation, if there is such a column, says that two are the same."""
+    ends, relations = table.columns[:2], table.columns[2:]
+    if not relations:
+        return LinkTable(table.path, ends, table.lines)
+    relation = relations[0]
+    same = np.array([is_equal(text) for text in relation], dtype=bool)
+    others = Counter(f"of the relation {text}" for text in relation[~same])
+    if not same.any() and len(table):
+        raise UnreadableError(
+            table.path, None, "", f"no links among its {len(table):,} rows, by their relation", NO_LINKS
+        )
+    warnings = left_out_warning(table.path, "row", others)
+    return LinkTable(table.path, tuple(end[same] for end in ends), table.lines[same], warnings=warnings)
+
+
+def is_equal(relation: str) -> bool:
+    """Whether a relation in an alignment says that two are the same; nothing said is that too."""
+    return relation.strip().rpartition(".")[2].rpartition(":")[2].lower() in EQUAL
 
 
 def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
@@ -77,24 +105,41 @@ def left_out_warning(
     return (f"{path}: {n:,} {is_are} left out, not saying that two are the same ({', '.join(most)}{more})",)
 
 
-def find_ends(table: LinkTable, source: Graph, target: Graph) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """(indices [2, p], the ids they are for, which links are turned): each link the way in which more ends fit."""
-    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), list(table.columns)
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """`indices` [2, p] of the ends of each link, `ids` as they are written, and which links are `turned`."""
+
+    indices: np.ndarray
+    ids: tuple[np.ndarray, ...]
+    turned: np.ndarray
+
+
+def close_warning(path: Path, n: int) -> tuple[str, ...]:
+    """That some links say a little less than the others."""
+    links = "1 link is" if n == 1 else f"{n:,} links are"
+    return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
+
+
+def find_ends(table: LinkTable, source: Graph, target: Graph) -> Ends:
+    """Each link the way in which more of its ends fit, where it may stand either way."""
+    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), table.columns
     if not table.either_way or (straight != UNKNOWN).all():
-        return straight, ids, np.zeros(len(table), dtype=bool)
+        return Ends(straight, ids, np.zeros(len(table), dtype=bool))
     back = np.stack([_find(source, table, 1), _find(target, table, 0)])
     turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
-    ids = [np.where(turned, ids[1 - side], ids[side]) for side in range(2)]
-    return np.where(turned, back, straight), ids, turned
+    ids = tuple(np.where(turned, ids[1 - side], ids[side]) for side in range(2))
+    return Ends(np.where(turned, back, straight), ids, turned)
 
 
 def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
-    """The index of each id, as written or else in full; UNKNOWN or LEFT_OUT where there is none."""
+    """The index of each id, as written, else in full, else by the graph's prefixes; UNKNOWN or LEFT_OUT if not."""
     written = table.columns[column]
     full = written if table.in_full is None else table.in_full[column]
     found = graph.find(written)
     if full is not written:
         found = np.where(found >= 0, found, graph.find(full))
+    if (missing := np.flatnonzero(found < 0)).size:
+        found[missing] = graph.find(in_full([written[missing]], graph.prefixes)[0])
     if len(graph.left_out):
         left_out = pd.Index(graph.left_out, dtype=object)
         out = [left_out.get_indexer(pd.Index(column, dtype=object)) >= 0 for column in (written, full)]

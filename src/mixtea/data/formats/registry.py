@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from mixtea.data.formats.alignment import read_alignment
 from mixtea.data.formats.endings import RDF_FORMATS
-from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS, header_places
+from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
 from mixtea.data.formats.json_links import read_json_links
-from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.link_tables import LinkTable, equal_only
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
@@ -37,17 +38,11 @@ def _rdf_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
 
 
 def _table_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
-    table = read_columns(path, kind, TRIPLE_HEADERS, problems)
-    if kind == "TSV" and len(table):
-        first = [str(column[0]) for column in table.columns]
-        if header_places(first, TRIPLE_HEADERS) == [0, 1, 2]:
-            problems.add(path, int(table.lines[0]), "\t".join(first), "a header", "Remove the line.")
-    return triple_part(table)
+    return triple_part(read_columns(path, kind, TRIPLE_HEADERS, problems))
 
 
 def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    table = read_columns(path, kind, LINK_HEADERS, problems)
-    return LinkTable(path, table.columns, table.lines)
+    return equal_only(read_columns(path, kind, LINK_HEADERS, problems, links=True))
 
 
 def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
@@ -59,6 +54,7 @@ FORMATS = {
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
     "JSON": Format(None, read_json_links),
+    "Alignment": Format(None, read_alignment),
 }
 
 

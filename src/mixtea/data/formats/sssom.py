@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data.formats.link_tables import (
+    CLOSE,
     IDENTITY,
     IDENTITY_NAMES,
     LinkTable,
     as_measures,
+    close_warning,
     columns_of,
     in_full,
     left_out_warning,
@@ -44,9 +46,11 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
     comments, table = _apart(text_lines(path, problems))
     own = curie_map(comments)
     prefixes = joined([own])
-    rows = csv_rows(path, table, problems, delimiter="\t", lines_before=len(comments))
+    header = next(table, "")
+    delimiter = delimiter_of(header)
+    rows = csv_rows(path, chain([header], table), problems, delimiter=delimiter, lines_before=len(comments))
     places = _places(path, next(rows, None) or (len(comments) + 1, []))
-    links, lines, rejected, sure, reasons = [], [], [], [], Counter[str]()
+    links, lines, rejected, sure, reasons, n_close = [], [], [], [], Counter[str](), 0
     for line, row in rows:
         if len(row) != places["columns"]:
             wanted = f"Write {places['columns']} columns separated by tabs."
@@ -58,15 +62,21 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         else:
             links.append((row[places["subject_id"]], row[places["object_id"]]))
             lines.append(line)
+            n_close += expand(row[places["predicate_id"]], prefixes) == CLOSE
             rejected.append(_is_negated(row, places))
             sure.append(row[places["confidence"]] if "confidence" in places else "")
     if not links:
         todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
         raise UnreadableError(path, None, "", f"no links among its {reasons.total():,} other rows", todo)
-    columns, warnings = columns_of(links), left_out_warning(path, "row", reasons)
+    columns, warnings = columns_of(links), (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
     full = in_full(columns, prefixes)
     negated, measures = np.array(rejected, dtype=bool), as_measures(sure)
     return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, measures)
+
+
+def delimiter_of(header: str) -> str:
+    """A tab, or a comma where the header has only such."""
+    return "," if "\t" not in header and "," in header else "\t"
 
 
 def curie_map(comments: Sequence[str]) -> dict[str, str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
-from mixtea.data.formats.endings import format_of
-from mixtea.data.formats.sssom import curie_map
+from mixtea.data.formats.content import kind_of
+from mixtea.data.formats.sssom import curie_map, delimiter_of
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
 from mixtea.data.id_iris import decode_id
@@ -33,7 +33,7 @@ def slots_of(paths: Iterable[Path]) -> dict[tuple[str, str], Slots]:
 
     The files have been read as links before, so whatever is wrong with them has been told.
     """
-    files = [path for path in paths if path.is_file() and format_of(path) == "SSSOM"]
+    files = [path for path in paths if path.is_file() and kind_of(path) == "SSSOM"]
     return {pair: slots for path in files for pair, slots in _rows(path)}
 
 
@@ -45,8 +45,8 @@ def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
         comments.append(first.rstrip("\r\n"))
     prefixes, entries = joined([curie_map(comments)]), map(_ENTRY.match, comments)
     shared = {found["key"]: found["value"].strip("\"'") for found in entries if found and found["key"] in SHARED}
-    delimiter = "," if "\t" not in first and "," in first else "\t"
-    rows = csv_rows(path, chain([first], lines), Problems(), delimiter=delimiter, lines_before=len(comments))
+    found = chain([first], lines)
+    rows = csv_rows(path, found, Problems(), delimiter=delimiter_of(first), lines_before=len(comments))
     _, header = next(rows, (0, []))
     for _, row in rows:
         said = dict(zip(header, row, strict=False))

@@ -1,32 +1,42 @@
-"""CSV and Parquet into columns of labels, as text.py does for tab-separated text."""
+"""Tables of text and Parquet into columns of labels: those that a header names, or all."""
 
 from __future__ import annotations
 
 import csv
 from array import array
 from collections.abc import Iterator
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.formats.headers import Headers, header_places
+from mixtea.data.formats.head import head_of
+from mixtea.data.formats.headers import Headers
+from mixtea.data.formats.layout import Layout, layout_of
 from mixtea.data.formats.parquet import parquet_columns
-from mixtea.data.formats.tsv import Table, as_array, read_table, text_lines, without_empty_labels
+from mixtea.data.formats.tsv import Table, as_array, read_rows, text_lines, without_empty_labels
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.problems import beyond
 from mixtea.errors import Problems
 
+NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}
+
 
 def read_columns(
-    path: Path, kind: str, headers: Headers, problems: Problems, *, last_may_be_empty: bool = False
+    path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False, last_may_be_empty: bool = False
 ) -> Table:
-    """The columns that one of the headers names; in a file without a header all, and there must be as many."""
-    if kind == "TSV":
-        return read_table(path, len(headers[0]), problems, last_may_be_empty=last_may_be_empty)
-    table = _parquet(path, headers, problems) if kind == "Parquet" else _csv(path, headers, problems)
-    return without_empty_labels(table, problems, last_may_be_empty=last_may_be_empty)
+    """The columns that one of the headers names; in a file without a header all, and there must be as many.
+
+    Of `links` a third column may come back, their relation.
+    """
+    if kind == "Parquet":
+        table = _parquet(path, headers, problems)
+    else:
+        layout = layout_of(path, head_of(path), kind, headers, links=links)
+        table = (_tsv if layout.separator == "\t" and kind == "TSV" else _csv)(path, layout, problems)
+    return without_empty_labels(
+        table, problems, last_may_be_empty=last_may_be_empty or len(table.columns) > len(headers[0])
+    )
 
 
 def csv_rows(
@@ -78,25 +88,34 @@ class Record:
             yield line
 
 
-def _csv(path: Path, headers: Headers, problems: Problems) -> Table:
-    n, before = len(headers[0]), len(problems.found)
+def _tsv(path: Path, layout: Layout, problems: Problems) -> Table:
+    """No quoting: a field is what stands between two tabs."""
+    before = len(problems.found)
+    table = read_rows(path, layout.width, problems, comments=True)
+    rows = table.lines > layout.header_line
+    if len(table) and not rows.any() and len(problems.found) == before:
+        problems.add(path, None, "", "the file is empty", "It needs lines after its header.")
+    return Table(path, tuple(table.columns[place][rows] for place in layout.places), table.lines[rows])
+
+
+def _csv(path: Path, layout: Layout, problems: Problems) -> Table:
+    n, before = len(layout.places), len(problems.found)
     fields: list[str] = []
     labels: dict[str, str] = {}
-    lines, shared = array("q"), labels.setdefault
-    rows = csv_rows(path, text_lines(path, problems), problems)
-    first = next(rows, None)
-    places = header_places(first[1], headers) if first else None
-    width, wanted = len(first[1]) if first and places else n, itemgetter(*(places or range(n)))
-    for line, row in rows if places else chain([first] if first else [], rows):
-        if len(row) == width:
+    lines, shared, wanted = array("q"), labels.setdefault, itemgetter(*layout.places)
+    todo = f"{layout.width} columns separated by {NAMES[layout.separator]}."
+    for line, row in csv_rows(path, text_lines(path, problems), problems, delimiter=layout.separator):
+        if line <= layout.header_line or (row[0].startswith("#") and len(row) != layout.width):
+            continue
+        if len(row) == layout.width:
             found = wanted(row)
             fields.extend(map(shared, found, found))
             lines.append(line)
         else:
             what = f"{len(row)} column{'s' if len(row) > 1 else ''}"
-            problems.add(path, line, ",".join(row), what, f"Write {width} columns separated by commas.")
+            problems.add(path, line, layout.separator.join(row), what, f"Write {todo}")
     if not lines and len(problems.found) == before:
-        problems.add(path, None, "", "the file is empty", f"It needs lines of {n} columns separated by commas.")
+        problems.add(path, None, "", "the file is empty", f"It needs lines of {todo}")
     flat = as_array(fields)
     return Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))
 

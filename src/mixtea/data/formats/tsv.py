@@ -34,12 +34,21 @@ def read_table(
 
     With `rest_is_value` the last column is all that follows, tabs included, or nothing (attribute values).
     """
-    rows = Rows(path, n_columns, rest_is_value, problems)
+    table = read_rows(path, n_columns, problems, rest_is_value=rest_is_value, may_be_empty=may_be_empty)
+    return without_empty_labels(table, problems, last_may_be_empty=rest_is_value or last_may_be_empty)
+
+
+def read_rows(
+    path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False,
+    comments: bool = False,
+) -> Table:  # fmt: skip
+    """The same with labels that may be empty; with `comments`, a line after # is none unless it is a whole row."""
+    rows = Rows(path, n_columns, rest_is_value, problems, comments=comments)
     for block in text_blocks(path, problems):
         rows.add(*block)
     if not rows.any and not may_be_empty:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {n_columns} tab-separated columns.")
-    return without_empty_labels(rows.table(), problems, last_may_be_empty=rest_is_value or last_may_be_empty)
+    return rows.table()
 
 
 class Rows:
@@ -48,8 +57,11 @@ class Rows:
     Equal labels become one object: most stand in many rows, and a file can hold billions of them in few bytes.
     """
 
-    def __init__(self, path: Path, n_columns: int, rest_is_value: bool, problems: Problems) -> None:
+    def __init__(
+        self, path: Path, n_columns: int, rest_is_value: bool, problems: Problems, *, comments: bool = False
+    ) -> None:
         self.path, self.n_columns, self.rest_is_value, self.problems = path, n_columns, rest_is_value, problems
+        self.comments = comments
         self.columns: list[list[np.ndarray]] = [[np.empty(0, dtype=object)] for _ in range(n_columns)]
         self.lines = [np.empty(0, dtype=np.int64)]
         self.labels: dict[str, str] = {}
@@ -78,6 +90,8 @@ class Rows:
             return content, f"{n_tabs + 1} column{'s' if n_tabs else ''}" if content else "a blank line"
 
         bad = np.flatnonzero(~good) + start
+        if self.comments and len(bad):
+            bad = bad[[not lines[line - start].startswith("#") for line in bad]]
         self._bad(bad[~np.isin(bad, list(unreadable))] if unreadable else bad, found)
         columns = _split(lines, good, n, exact=bool((tabs[good] == n - 1).all()))
         shared = self.labels.setdefault

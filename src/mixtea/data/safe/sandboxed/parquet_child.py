@@ -84,9 +84,11 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
 
 def wanted_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
     """Where the columns of the first fitting header are, else the first ones."""
-    found = [name.strip().lower() for name in names]
+    found = ["".join(sign for sign in name.lower() if not (sign.isspace() or sign in "_-")) for name in names]
     for header in wanted["headers"]:
         if set(header) <= set(found):
+            if twice := [name for name in header if found.count(name) > 1]:
+                raise WrongError(f"two columns named {twice[0]}", todo="Name each column once.")
             return [found.index(name) for name in header]
     return list(range(wanted["n"]))
 

@@ -1,0 +1,169 @@
+"""Which format a file has by its content, where the ending of its name is missing or wrong.
+
+A format is recognised by its row in `LOOKS`: what the beginning of such a file looks like. The rows are asked in order,
+after that of the format which the ending means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from mixtea.data.formats.endings import ENDINGS, format_of
+from mixtea.data.formats.head import Head, head_of
+from mixtea.data.formats.layout import cells
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.data.safe.sandboxed.parquet_child import MAGIC
+
+Look = Callable[[Head], bool]
+IRI, BLANK, LITERAL = r'<[^<>"{}|^`\\\s]*>', r"_:[^\s<>]+", r'"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s]*>)?'
+SUBJECT, OBJECT = rf"(?:{IRI}|{BLANK})", rf"(?:{IRI}|{BLANK}|{LITERAL})"
+TRIPLE = re.compile(rf"\s*{SUBJECT}\s*{IRI}\s*{OBJECT}\s*\.\s*(?:#.*)?")
+QUAD = re.compile(rf"\s*{SUBJECT}\s*{IRI}\s*{OBJECT}\s*{SUBJECT}?\s*\.\s*(?:#.*)?")
+DECLARED = re.compile(r"\s*(?:@prefix|@base|prefix|base)\s[^\t]*<[^>]*>", re.IGNORECASE)
+WRITTEN_OUT = re.compile(rf"\s*(?:{SUBJECT}|\[)\s*(?:{IRI}|a\s|$)")
+IN_A_GRAPH = re.compile(r"^\s*(?:GRAPH\s+)?(?:<[^<>\s]*>|[\w.-]*:[\w.-]*)?\s*\{", re.MULTILINE | re.IGNORECASE)
+RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
+ALIGNMENT = "knowledgeweb.semanticweb.org/heterogeneity/alignment"
+NULS = 0.2  # the least share of them in UTF-16 of letters
+
+
+def _is_parquet(head: Head) -> bool:
+    return head.data.startswith(MAGIC)
+
+
+def _is_xml(head: Head) -> bool:
+    return head.text.lstrip().startswith("<") and bool(RDF_ROOT.search(head.text))
+
+
+def _is_alignment(head: Head) -> bool:
+    return _is_xml(head) and ALIGNMENT in head.text and "Alignment" in head.text
+
+
+def _is_rdf_xml(head: Head) -> bool:
+    return _is_xml(head) and not _is_alignment(head)
+
+
+def _is_sssom(head: Head) -> bool:
+    names = re.split("[\t,]", head.lines[0]) if head.lines else []
+    return {"subject_id", "predicate_id", "object_id"} <= set(names)
+
+
+def _is_triples(head: Head) -> bool:
+    return bool(head.lines and TRIPLE.fullmatch(head.lines[0]))
+
+
+def _is_quads(head: Head) -> bool:
+    return bool(head.lines and QUAD.fullmatch(head.lines[0]))
+
+
+def _is_trig(head: Head) -> bool:
+    return bool(_is_turtle(head) or (head.lines and IN_A_GRAPH.match(head.lines[0])))
+
+
+def _is_turtle(head: Head) -> bool:
+    return bool(head.lines and DECLARED.match(head.lines[0]))
+
+
+def _may_be_turtle(head: Head) -> bool:
+    return bool(_is_turtle(head) or (head.lines and WRITTEN_OUT.match(head.lines[0])))
+
+
+def _is_table(head: Head) -> bool:
+    return not any(look(head) for look in (_is_parquet, _is_xml, _is_sssom, _is_quads, _is_turtle))
+
+
+def _is_tsv(head: Head) -> bool:
+    return _is_table(head) and any("\t" in line for line in head.lines)
+
+
+def _is_csv(head: Head) -> bool:
+    """The same number of columns, at least two, in each of the first lines."""
+    counts = [{len(cells(line, one)) for line in head.lines} for one in ",;|"]
+    return _is_table(head) and any(len(found) == 1 and max(found) > 1 for found in counts)
+
+
+def _is_json(head: Head) -> bool:
+    return head.text.lstrip().startswith(("[", "{")) and not IN_A_GRAPH.match(head.lines[0])
+
+
+LOOKS: dict[str, Look] = {
+    "Parquet": _is_parquet,
+    "Alignment": _is_alignment,
+    "RDF/XML": _is_rdf_xml,
+    "SSSOM": _is_sssom,
+    "N-Triples": _is_triples,
+    "N-Quads": _is_quads,
+    "TriG": lambda head: _is_turtle(head) and bool(IN_A_GRAPH.search(head.text)),
+    "Turtle": _is_turtle,
+}
+TABLES: dict[str, Look] = {"TSV": _is_tsv, "CSV": _is_csv, "Turtle": _may_be_turtle}  # where no ending says otherwise
+ALSO: dict[str, Look] = {  # where the ending says so
+    "Turtle": _may_be_turtle, "TriG": _may_be_turtle, "TSV": _is_tsv,
+    "CSV": lambda head: _is_csv(head) or _is_tsv(head), "JSON": _is_json,
+}  # fmt: skip
+
+
+class NotRead(NamedTuple):
+    """What a file is that is not read, how it begins, and what to do."""
+
+    what: str
+    begins: re.Pattern[str]
+    todo: str
+
+
+SAVE_AS = "Save it as RDF/XML or Turtle (in Protégé: File, Save as)."
+NOT_READ = (
+    NotRead("a web page", re.compile(r"(?:<!--.*?-->\s*)*<(?:!doctype html|html)", re.IGNORECASE | re.DOTALL),
+            "Download the file itself, not the page about it."),
+    NotRead("OWL/XML, which is not read",
+            re.compile(r"(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)*<(?:owl:)?Ontology\s", re.DOTALL), SAVE_AS),
+    NotRead("OWL functional syntax, which is not read", re.compile(r"(?:Prefix|Ontology)\("), SAVE_AS),
+    NotRead("OWL Manchester syntax, which is not read", re.compile(r"(?:Prefix|Ontology):\s"), SAVE_AS),
+    NotRead("a zip archive or an Excel workbook", re.compile("PK\x03\x04"), "Unpack it, or save the table as CSV."),
+    NotRead("a pointer of Git LFS, not the file", re.compile("version https://git-lfs"), "Fetch it: git lfs pull."),
+)  # fmt: skip
+
+
+def kind_of(path: Path) -> str:
+    """The format of a file: what its ending means if the file looks like that, else what it looks like."""
+    try:
+        named, unknown = format_of(path), None
+    except UnreadableError as error:
+        if not path.is_file():
+            raise
+        named, unknown = "", error
+    head = head_of(path)
+    _check_readable(path, head)
+    if named == "SSSOM" or (named and (LOOKS | ALSO)[named](head)):
+        return named
+    for kind in NOT_READ:
+        if kind.begins.match(head.text.lstrip()):
+            raise UnreadableError(path, None, "", kind.what, kind.todo)
+    looks = LOOKS | TABLES if named == "TSV" else LOOKS
+    found = next((kind for kind, look in looks.items() if look(head)), named)
+    if unknown is not None and not found:
+        raise unknown
+    return found
+
+
+def remark(path: Path, kind: str) -> list[str]:
+    """What to say of a file that was read as another format than its ending means."""
+    try:
+        named = format_of(path)
+    except UnreadableError:
+        named = ""
+    usual = (named, kind) in (("RDF/XML", "Alignment"), ("TSV", "SSSOM")) or named == kind
+    endings = ENDINGS | {".sssom.tsv": "SSSOM", ".rdf": "Alignment"}
+    ending = next((ending for ending, meant in endings.items() if meant == kind), ".tsv")
+    return [] if usual else [f"{path}: read as {kind}, by its content; the ending {ending} would say so"]
+
+
+def _check_readable(path: Path, head: Head) -> None:
+    """UTF-16 without a mark would be read as text full of NULs."""
+    start = head.data[:1000]
+    halves = [half.count(0) for half in (start[::2], start[1::2])]
+    if max(halves) > NULS * len(start) and min(halves) < max(halves) / 4 and not _is_parquet(head):
+        raise UnreadableError(path, None, "", "UTF-16 text, which is not UTF-8", "Save the file as UTF-8.")

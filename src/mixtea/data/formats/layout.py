@@ -1,0 +1,113 @@
+"""How a table of text is laid out: what separates its columns, where its header is, and which columns are meant."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from mixtea.data.formats.head import Head
+from mixtea.data.formats.headers import Headers, header_places, repeated_name, squeezed
+from mixtea.data.safe.problems import UnreadableError
+
+SEPARATORS = (",", ";", "\t", "|")
+RELATIONS = ("relation", "relationship")
+SIGNS = frozenset({"=", "<", ">", "%", "?", "==", "≡", "⊑", "⊒"})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`places` are the columns that are meant among `width`; what stands up to `header_line` (0: none) is no row.
+
+    A relation between the ends of links, where there is one, is the last of the places.
+    """
+
+    separator: str
+    places: tuple[int, ...]
+    width: int
+    header_line: int = 0
+
+
+def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
+    """By the header if one is known; else all columns, of which links may have more than two if these are measures."""
+    own = "\t" if kind == "TSV" else ","
+    separators = [own] if kind == "TSV" else [own, *(one for one in SEPARATORS if one != own)]
+    for separator in separators:
+        for number, line in _first_lines(head):
+            names = cells(line.removeprefix("#"), separator)
+            if places := header_places(names, headers):
+                return _named(path, number, names, places, separator, links)
+    n = len(headers[0])
+    rows = {one: [cells(line, one) for line in head.lines] for one in separators}
+    separator = next((one for one in separators[1:] if _is_rather(rows[one], rows[own], one, n)), own)
+    if links and (more := _measures(rows[separator])) is not None:
+        return Layout(separator, (0, 1, *more), len(rows[separator][0]))
+    _check_width(path, {len(row) for row in rows[separator]}, n, links)
+    return Layout(separator, tuple(range(n)), n)
+
+
+def _named(
+    path: Path, number: int, names: list[str], places: list[int], separator: str, links: bool
+) -> Layout:  # fmt: skip
+    if name := repeated_name(names, places):
+        todo = "Name each column once."
+        raise UnreadableError(path, number, separator.join(names), f"two columns named {name}:", todo)
+    also = [i for i, name in enumerate(names) if squeezed(name) in RELATIONS and i not in places] if links else []
+    return Layout(separator, (*places, *also[:1]), len(names), number)
+
+
+def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
+    """Say once that all rows are as wide as another kind of table."""
+    if links and len(widths) == 1 and max(widths) > n:
+        as_graph = ", as a graph has," if widths == {3} else ""
+        what = f"{max(widths)} columns{as_graph} and no header that says which two are the links"
+        todo = "Name them in a first line, source and target; or name the file of links."
+        raise UnreadableError(path, None, "", what, todo)
+    if n == 3 and widths == {2}:
+        todo = "Name a file of head, relation and tail."
+        raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
+
+
+def _first_lines(head: Head) -> list[tuple[int, str]]:
+    """The comments at the beginning and the first line after them: one of these may be the header."""
+    found = []
+    for number, line in head.numbered:
+        found.append((number, line))
+        if not line.startswith("#"):
+            break
+    return found
+
+
+def cells(line: str, separator: str) -> list[str]:
+    """What stands between separators; the line as it is if its quotes are broken."""
+    if separator == "\t":
+        return line.split("\t")
+    try:
+        return next(csv.reader([line], delimiter=separator), [line])
+    except csv.Error:
+        return [line]
+
+
+def _is_rather(rows: list[list[str]], own: list[list[str]], separator: str, n: int) -> bool:
+    """Whether this separator makes equal rows, each of which begins with a cell that the usual one does not divide."""
+    widths = {len(row) for row in rows}
+    return len(widths) == 1 and max(widths) >= n and all(separator in row[0] for row in own)
+
+
+def _measures(rows: list[list[str]]) -> list[int] | None:
+    """[] or the place of the relation, if all columns after the second hold measures, relations or kinds."""
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or max(widths) <= 2:
+        return None
+    columns = list(zip(*rows, strict=True))[2:]
+    signs = [i for i, column in enumerate(columns, 2) if set(column) <= SIGNS]
+    numbers = [i for i, column in enumerate(columns, 2) if all(map(_is_number, column))]
+    return signs[:1] if signs or 2 in numbers else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

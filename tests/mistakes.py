@@ -1,0 +1,121 @@
+"""What people get wrong with their files, and what mends it. `scripts/write_mistakes.py` makes docs/mistakes.md of it.
+
+To add one, add it to `MISTAKES`: the files that differ from `GOOD`, and what mends it if `GOOD` itself does not.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass, field
+from typing import Any
+
+A, B = "http://a.org/", "http://b.org/"
+TOWNS = (("Rome", "Roma"), ("Italy", "Italia"), ("Évian", "Évian_città"), ("France", "Francia"))
+LABEL = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+PAIRS = [(A + a, B + b) for a, b in TOWNS]
+SAME = "<http://www.w3.org/2002/07/owl#sameAs>"
+ALIGNMENT = f"""<rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
+ xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<Alignment><map><Cell><entity1 rdf:resource="{A}Rome"/><entity2 rdf:resource="{B}Roma"/></Cell></map></Alignment>
+</rdf:RDF>
+"""
+SSSOM = """#curie_map:
+#  b: http://b.org/
+subject_id\tpredicate_id\tobject_id
+town:Rome\tskos:exactMatch\tb:Roma
+town:Italy\tskos:exactMatch\tb:Italia
+"""
+
+
+def graph(base: str, words: list[str], relation: str) -> str:
+    lines = [
+        f'<{base}{a}> <{base}{relation}> <{base}{b}> ; rdfs:label "{a} (town)" .'
+        for a, b in zip(words[::2], words[1::2], strict=True)
+    ]
+    return LABEL + "\n".join(lines) + "\n"
+
+
+def table(pairs: list[tuple[str, ...]], separator: str = "\t") -> str:
+    return "".join(separator.join(pair) + "\n" for pair in pairs)
+
+
+def sources(change: Any) -> str:
+    """The links with another way to write the sources."""
+    return table([(change(a), b) for a, b in PAIRS])
+
+
+GOOD: dict[str, str | bytes] = {
+    "a.ttl": graph(A, [a for a, _ in TOWNS], "in"),
+    "b.ttl": graph(B, [b for _, b in TOWNS], "sta_in"),
+    "links.tsv": table(PAIRS),
+}
+CALL = "mixtea inspect --source a.ttl --target b.ttl --links links.tsv"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """`files` beside or in place of the good ones, the command, and what mends it: other files, another command."""
+
+    title: str
+    files: dict[str, str | bytes] = field(default_factory=dict)
+    call: str = CALL
+    mended: dict[str, str | bytes] = field(default_factory=dict)
+    mended_call: str = CALL
+
+    def section(self, printed: str) -> str:
+        """As the page has it."""
+        return f"**{self.title}**\n\n```text\n$ {self.call}\n{printed}\n```\n"
+
+
+def told(line: str) -> bool:
+    """Whether a line on standard output is a warning, other than those about every small task."""
+    return line.startswith("warning: ") and "expect low accuracy" not in line and "scores are rough" not in line
+
+
+def links(title: str, text: str | bytes, **more: Any) -> Mistake:
+    """A mistake in the file of links."""
+    return Mistake(title, {"links.tsv": text}, **more)
+
+
+MISTAKES = [
+    links("Source and target are swapped in the links.", table([(b, a) for a, b in PAIRS])),
+    links("http on one side, https on the other.", sources(lambda id: id.replace("http", "https"))),
+    links("A slash at the end.", sources(lambda id: id + "/")),
+    links("A space at the end.", sources(lambda id: id + " ")),
+    links("Percent-encoding on one side.", f"{A}%C3%89vian\t{B}Évian_città\n"),
+    links("Capital and small letters.", sources(str.lower)),
+    links("Angle brackets around IRIs in a table.", table([(f"<{a}>", f"<{b}>") for a, b in PAIRS])),
+    links("A prefix that is declared nowhere.", sources(lambda id: id.replace(A, "town:"))),
+    Mistake("A prefix that is missing in the curie_map of SSSOM.", {"l.sssom.tsv": SSSOM},
+            CALL.replace("links.tsv", "l.sssom.tsv"), {"l.sssom.tsv": SSSOM.replace("#  b:", f"#  town: {A}\n#  b:")},
+            CALL.replace("links.tsv", "l.sssom.tsv")),
+    links("Only the last part of the IRIs.", sources(lambda id: id.removeprefix(A))),
+    links("Labels in place of ids.", table([(f"{a} (town)", B + b) for a, b in TOWNS[::2]])),
+    links("Relations in place of entities.", f"{A}in\t{B}sta_in\n"),
+    links("The links of another pair.", "http://c.org/Q1\thttp://d.org/P1\nhttp://c.org/Q2\thttp://d.org/P2\n"),
+    links("One id is misspelt.", table(PAIRS).replace("Italia", "Itali")),
+    links("A header whose words are not known.", "mine\tyours\n" + table(PAIRS),
+          mended={"links.tsv": "source\ttarget\n" + table(PAIRS)}),
+    links("More columns, and no header that says which are the links.", table([("town", a, b) for a, b in PAIRS]),
+          mended={"links.tsv": "kind\tsource\ttarget\n" + table([("town", a, b) for a, b in PAIRS])}),
+    links("Two columns of the same name.", "source\ttarget\ttarget\n" + table([(a, b, b) for a, b in PAIRS])),
+    links("Spaces in place of tabs.", table(PAIRS, " ")),
+    links("A graph in place of links.", "", call=CALL.replace("links.tsv", "a.ttl")),
+    Mistake("Links in place of a graph.", {}, CALL.replace("a.ttl", "links.tsv")),
+    Mistake("An alignment in place of a graph.", {"alignment.rdf": ALIGNMENT}, CALL.replace("b.ttl", "alignment.rdf"),
+            {"alignment.rdf": ALIGNMENT}, CALL.replace("links.tsv", "alignment.rdf")),
+    Mistake("Links to learn from that are also the test.", {}, CALL + " --test-links links.tsv",
+            {"links.tsv": table(PAIRS[:2]), "test.tsv": table(PAIRS[2:])}, CALL + " --test-links test.tsv"),
+    Mistake("A web page in place of the file.", {"b.owl": "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n"},
+            CALL.replace("b.ttl", "b.owl")),
+    Mistake("OWL in a syntax that is not read.", {"b.owl": f"Prefix(:=<{B}>)\nOntology(<{B}>)\n"},
+            CALL.replace("b.ttl", "b.owl")),
+    Mistake("An ending that is not that of the format.", {"b.owl": GOOD["b.ttl"]}, CALL.replace("b.ttl", "b.owl")),
+    links("Text saved as UTF-16, as spreadsheets do.", table(PAIRS).encode("utf-16-le")),
+    Mistake("A compressed file without its ending.", {"a.ttl": gzip.compress(str(GOOD["a.ttl"]).encode(), mtime=0)}),
+    Mistake("The same graph twice.", {"links.tsv": table([(a, a) for a, _ in PAIRS])}, CALL.replace("b.ttl", "a.ttl")),
+    Mistake("Links that stand in the graph as triples.",
+            {"a.ttl": f"{GOOD['a.ttl']}<{A}Rome> {SAME} <{B}Roma> .\n"},
+            mended={"a.ttl": f"{GOOD['a.ttl']}<{A}Rome> {SAME} <{B}Roma> .\n"},
+            mended_call=CALL + " --drop-predicates owl:sameAs"),
+]  # fmt: skip
