@@ -181,7 +181,7 @@ def _others(alike: list[Problem], uncounted: int) -> Iterator[str]:
 
 
 def _place(problem: Problem) -> str:
-    line = f"line {problem.line} " if problem.line is not None else ""
+    line = f"{problem.counted} {problem.line} " if problem.line is not None else ""
     return f"{line}{shorten(problem.value, 60) if problem.value else ''}".strip()
 
 

@@ -9,7 +9,7 @@ from conftest import write
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea import load_task
-from mixtea.data.formats.content import LOOKS, kind_of, remark
+from mixtea.data.formats.content import ALSO, LOOKS, kind_of, remark
 from mixtea.data.formats.registry import FORMATS
 
 NT = f"<{E}a> <{E}r> <{E}b> .\n<{E}b> <{E}s> <{E}c> .\n"
@@ -57,7 +57,7 @@ def test_the_ending_counts_where_the_content_fits(tmp_path):
     for name, text in (("g.ttl", NT), ("g.trig", NT), ("g.nq", NT), ("g.trig", TTL), ("g.csv", TSV), ("g.ttl", "")):
         write(tmp_path, {name: text})
         assert remark(tmp_path / name, kind_of(tmp_path / name)) == []
-    assert set(LOOKS) | {"TSV", "CSV"} == set(FORMATS)
+    assert set(LOOKS) | set(ALSO) == set(FORMATS)
 
 
 TABLES = {

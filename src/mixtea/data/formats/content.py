@@ -86,7 +86,7 @@ def _is_csv(head: Head) -> bool:
 
 
 def _is_json(head: Head) -> bool:
-    return head.text.lstrip().startswith(("[", "{")) and not IN_A_GRAPH.match(head.lines[0])
+    return head.text.lstrip().startswith(("[", "{"))
 
 
 LOOKS: dict[str, Look] = {
@@ -150,12 +150,12 @@ def kind_of(path: Path) -> str:
 
 
 def remark(path: Path, kind: str) -> list[str]:
-    """What to say of a file that was read as another format than its ending means."""
+    """What to say of a file that was read as another format than its ending means; what is no file has no ending."""
     try:
         named = format_of(path)
     except UnreadableError:
         named = ""
-    usual = (named, kind) in (("RDF/XML", "Alignment"), ("TSV", "SSSOM")) or named == kind
+    usual = (named, kind) in (("RDF/XML", "Alignment"), ("TSV", "SSSOM")) or named == kind or kind not in LOOKS | ALSO
     endings = ENDINGS | {".sssom.tsv": "SSSOM", ".rdf": "Alignment"}
     ending = next((ending for ending, meant in endings.items() if meant == kind), ".tsv")
     return [] if usual else [f"{path}: read as {kind}, by its content; the ending {ending} would say so"]
