@@ -158,7 +158,7 @@ def test_other_frames_know_the_way():
 
 
 def test_of_many_problems_the_rest_is_counted():
-    with pytest.raises(DataError, match=r"links \(rows\): 50 problems(?s:.*)\n  \.\.\. and 49 more like it: row 2, row 3"):
+    with pytest.raises(DataError, match=r"links \(rows\): 50 problems(?s:.*)\n  \.\.\. and 49 more like it: row 2"):
         load_task(source=ROWS, target=OTHERS, links=[(None, "A")] * 50)
 
 
