@@ -216,7 +216,7 @@ def load_task(
         raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
     if missing:
-        way_out = " Without known links: --links-from names; if a graph's file holds them, name it as links too."
+        way_out = " Without known links: --links-from names. If a graph's file holds them, name it as links too."
         way_out = way_out if missing == ["links"] else ""
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.{way_out}")
     if fold is not None:

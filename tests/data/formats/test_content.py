@@ -11,6 +11,7 @@ from small_files import E, graph_of, parquet, triples_of
 from mixtea import load_task
 from mixtea.data.formats.content import ALSO, LOOKS, kind_of, remark
 from mixtea.data.formats.registry import FORMATS
+from mixtea.data.safe.problems import UnreadableError
 
 NT = f"<{E}a> <{E}r> <{E}b> .\n<{E}b> <{E}s> <{E}c> .\n"
 XML = f"""<?xml version="1.0"?>
@@ -58,6 +59,23 @@ def test_the_ending_counts_where_the_content_fits(tmp_path):
         write(tmp_path, {name: text})
         assert remark(tmp_path / name, kind_of(tmp_path / name)) == []
     assert set(LOOKS) | set(ALSO) == set(FORMATS)
+
+
+HOSTILE = {
+    "blank lines": "\n" * 70_000, "spaces": " " * 70_000 + "x", "after a literal": f'<{E}a> <{E}r> "x"' + " " * 70_000,
+    "comments": "<!---->" * 9_000 + "<", "braces": "<a> " * 17_000 + "{", "quotes": f'<{E}a> <{E}r> "' + "\\x" * 30_000,
+    "spaces and braces": "@prefix e: <e:> .\n" + ("e:" + " " * 600 + "\n") * 100, "commas": "," * 70_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_no_beginning_takes_long(kind, tmp_path):
+    """Looking for what never ends would take minutes here, were it done twice for each sign."""
+    path = write(tmp_path, {"g": HOSTILE[kind]}) / "g"
+    try:
+        assert kind_of(path) in FORMATS
+    except UnreadableError as error:
+        assert error.problem.todo
 
 
 TABLES = {

@@ -18,13 +18,16 @@ from mixtea.data.safe.problems import UnreadableError
 from mixtea.data.safe.sandboxed.parquet_child import MAGIC
 
 Look = Callable[[Head], bool]
-IRI, BLANK, LITERAL = r'<[^<>"{}|^`\\\s]*>', r"_:[^\s<>]+", r'"(?:[^"\\]|\\.)*"(?:@[\w-]+|\^\^<[^<>\s]*>)?'
+# *+ and (?>...) take what they can and never give back, so that no beginning takes long
+IRI, BLANK, LITERAL = r'<[^<>"{}|^`\\\s]*+>', r"_:[^\s<>.]++", r'"(?:[^"\\]|\\.)*+"(?:@[\w-]++|\^\^<[^<>\s]*+>)?+'
 SUBJECT, OBJECT = rf"(?:{IRI}|{BLANK})", rf"(?:{IRI}|{BLANK}|{LITERAL})"
-TRIPLE = re.compile(rf"\s*{SUBJECT}\s*{IRI}\s*{OBJECT}\s*\.\s*(?:#.*)?")
-QUAD = re.compile(rf"\s*{SUBJECT}\s*{IRI}\s*{OBJECT}\s*{SUBJECT}?\s*\.\s*(?:#.*)?")
-DECLARED = re.compile(r"\s*(?:@prefix|@base|prefix|base)\s[^\t]*<[^>]*>", re.IGNORECASE)
-WRITTEN_OUT = re.compile(rf"\s*(?:{SUBJECT}|\[)\s*(?:{IRI}|a\s|$)")
-IN_A_GRAPH = re.compile(r"^\s*(?:GRAPH\s+)?(?:<[^<>\s]*>|[\w.-]*:[\w.-]*)?\s*\{", re.MULTILINE | re.IGNORECASE)
+TRIPLE = re.compile(rf"\s*+{SUBJECT}\s*+{IRI}\s*+{OBJECT}\s*+\.\s*+(?:#.*)?")
+QUAD = re.compile(rf"\s*+{SUBJECT}\s*+{IRI}\s*+{OBJECT}\s*+{SUBJECT}?+\s*+\.\s*+(?:#.*)?")
+DECLARED = re.compile(r"\s*+(?:@prefix|@base|prefix|base)\s[^\t<]*+<[^>]*+>", re.IGNORECASE)
+WRITTEN_OUT = re.compile(rf"\s*+(?:{SUBJECT}|\[)\s*+(?:{IRI}|a\s|$)")
+NAMED_GRAPH = r"^[ \t]*+(?:GRAPH[ \t]++)?+(?:<[^<>\s]*+>|[\w.-]*+:[\w.-]*+)?+[ \t]*+\{"
+IN_A_GRAPH = re.compile(NAMED_GRAPH, re.MULTILINE | re.IGNORECASE)
+COMMENTS = r"(?>(?:<!--.*?-->\s*+)*)"
 RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
 ALIGNMENT = "knowledgeweb.semanticweb.org/heterogeneity/alignment"
 NULS = 0.2  # the least share of them in UTF-16 of letters
@@ -116,10 +119,10 @@ class NotRead(NamedTuple):
 
 SAVE_AS = "Save it as RDF/XML or Turtle (in Protégé: File, Save as)."
 NOT_READ = (
-    NotRead("a web page", re.compile(r"(?:<!--.*?-->\s*)*<(?:!doctype html|html)", re.IGNORECASE | re.DOTALL),
+    NotRead("a web page", re.compile(COMMENTS + "<(?:!doctype html|html)", re.IGNORECASE | re.DOTALL),
             "Download the file itself, not the page about it."),
     NotRead("OWL/XML, which is not read",
-            re.compile(r"(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)*<(?:owl:)?Ontology\s", re.DOTALL), SAVE_AS),
+            re.compile(rf"(?>(?:<\?xml.*?\?>\s*+)?){COMMENTS}<(?:owl:)?Ontology\s", re.DOTALL), SAVE_AS),
     NotRead("OWL functional syntax, which is not read", re.compile(r"(?:Prefix|Ontology)\("), SAVE_AS),
     NotRead("OWL Manchester syntax, which is not read", re.compile(r"(?:Prefix|Ontology):\s"), SAVE_AS),
     NotRead("a zip archive or an Excel workbook", re.compile("PK\x03\x04"), "Unpack it, or save the table as CSV."),
