@@ -17,11 +17,11 @@ from mixtea.data.part import FileRead
 class Graph:
     """One side of a task.
 
-    `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) as in the file,
-    repetitions included. `attributes` are the triples whose object is a literal, and `labels` all that people call the
-    entities; each of them counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of entities that the
-    user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity without one; there
-    are none, [0, 0], unless they were given.
+    `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) in the order of the
+    files. `attributes` are the triples whose object is a literal, and `labels` all that people call the entities. A
+    graph is a set: what is stated twice counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of
+    entities that the user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity
+    without one; there are none, [0, 0], unless they were given.
     """
 
     ids: np.ndarray

@@ -15,7 +15,7 @@ from mixtea.data.formats.registry import read_part
 from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
 from mixtea.data.labels import Labels
-from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined
+from mixtea.data.part import FileRead, Part, attribute_part, each_once, entity_part, joined
 from mixtea.data.reading import Reading
 from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
@@ -65,7 +65,7 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
         todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
         problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
     used = np.bincount(kept.triples[:, 1], minlength=len(kept.predicates)) > 0  # not by attribute triples alone
-    triples = kept.triples
+    triples = each_once(kept.triples)
     if not used.all():
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]

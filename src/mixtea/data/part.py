@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +80,20 @@ def joined(parts: Sequence[Part]) -> Part:
     both = zip(parts, entity_places, strict=True)
     attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
     return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes)
+
+
+def each_once(triples: np.ndarray) -> np.ndarray:
+    """The triples without repetitions, each where it stands first.
+
+    >>> each_once(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+    sizes = [int(column.max(initial=0)) + 1 for column in triples.T]
+    if math.prod(sizes) >= 1 << 63:
+        return triples[~pd.DataFrame(triples).duplicated().to_numpy()]
+    keys = (triples[:, 0] * sizes[1] + triples[:, 1]) * sizes[2] + triples[:, 2]
+    ordered = np.sort(keys)  # most graphs have no repetition, which this tells in a moment
+    return triples[~pd.Index(keys).duplicated()] if (ordered[1:] == ordered[:-1]).any() else triples
 
 
 def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:

@@ -18,7 +18,6 @@ from processes import alive, children, start, wait_until
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea.data.formats import parquet as data_parquet
-from mixtea.data.formats import rdf
 from mixtea.data.formats.parquet import parquet_columns
 from mixtea.data.formats.rdf import Statements, find_line
 from mixtea.data.safe import open as opening
@@ -248,13 +247,6 @@ def test_a_prefix_that_makes_a_file_grow(tmp_path, monkeypatch):
     (tmp_path / "g.ttl").write_text(f"@prefix p: <a:{'x' * 10**5}> .\n" + "p: p: p: .\n" * 1000)
     with pytest.raises(UnreadableError, match=r"bytes become .*: beyond the limit max_expansion"):
         list(Statements(tmp_path / "g.ttl", "Turtle"))
-
-
-def test_what_the_parser_of_n_triples_calls_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(rdf, "_quads", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
-    (tmp_path / "g.nt").write_text("x")
-    with pytest.raises(UnreadableError, match="line 1: more than 16 MiB long"):
-        list(Statements(tmp_path / "g.nt", "N-Triples"))
 
 
 COLUMNS = {
