@@ -11,6 +11,7 @@ from mixtea.data import prefixes as prefixing
 from mixtea.data.entity_table import Attributes
 from mixtea.data.labels import Labels
 from mixtea.data.part import FileRead
+from mixtea.data.vocabulary import INDIVIDUAL, KINDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +22,8 @@ class Graph:
     files. `attributes` are the triples whose object is a literal, and `labels` all that people call the entities. A
     graph is a set: what is stated twice counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of
     entities that the user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity
-    without one; there are none, [0, 0], unless they were given.
+    without one; there are none, [0, 0], unless they were given. `kinds` (uint8 [n_entities], or none) are numbers of
+    vocabulary.KINDS: who is a class, a property or an individual, as the files say.
     """
 
     ids: np.ndarray
@@ -33,6 +35,7 @@ class Graph:
     files: tuple[FileRead, ...] = ()
     left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
     vectors: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32), repr=False)
+    kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
 
     @property
     def n_entities(self) -> int:
@@ -49,6 +52,12 @@ class Graph:
     @property
     def n_attribute_triples(self) -> int:
         return len(self.attributes)
+
+    def kind_counts(self) -> dict[str, int]:
+        """How many classes, properties and individuals there are; empty where nothing says what is which."""
+        counts = np.bincount(self.kinds, minlength=len(KINDS)).tolist()
+        found = {kind: n for kind, n in zip(KINDS, counts, strict=True) if n}
+        return found if found.keys() - {KINDS[INDIVIDUAL]} else {}
 
     def triple_counts(self) -> np.ndarray:
         """[n_entities]: the relation triples that each entity is an end of."""

@@ -19,6 +19,7 @@ from mixtea.data.part import FileRead, Part, attribute_part, each_once, entity_p
 from mixtea.data.reading import Reading
 from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
+from mixtea.data.vocabulary import kinds_of
 from mixtea.errors import Problems
 
 
@@ -40,11 +41,12 @@ def read_graph(
     paths = [triples] if isinstance(triples, Path) else list(triples)
     selection = selection or Selection(Reading())
     parts, files = [], []
-    for number, path in enumerate(paths, 1):
+    for path in paths:
         with collected(problems):
             kind = format_of(path)
-            parts.append(read_part(path, kind, number, problems))
-            files.append(FileRead(path, kind, len(parts[-1].triples), len(parts[-1].attributes)))
+            part = read_part(path, kind, problems)
+            parts.append(part)
+            files.append(FileRead(path, kind, len(part.triples), len(part.attributes), part.ontology, part.notes))
     if attributes is not None:
         with collected(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
@@ -60,6 +62,7 @@ def read_graph(
 def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:
     """The part as a graph, with the relations that its triples have."""
     known = prefixes.joined([part.prefixes])
+    part = replace(part, kinds=kinds_of(part))
     kept, left_out = selection(part, known)
     if len(part.ids) and not len(kept.ids):
         todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
@@ -70,7 +73,8 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
     attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
-    return Graph(kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
+    relations, read = kept.predicates[used], tuple(files)
+    return Graph(kept.ids, relations, triples, attributes, labels, known, read, left_out, kinds=kept.kinds)
 
 
 def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:

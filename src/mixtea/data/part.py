@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +18,14 @@ from mixtea.data.text_column import TextColumn
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file that a graph was read from, and what it held."""
+    """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said."""
 
     path: Path
     format: str
     n_triples: int
     n_attribute_triples: int
+    ontology: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,8 @@ class Part:
 
     `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
     included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
-    side are joined.
+    side are joined, and then `kinds` (uint8 [n], numbers of vocabulary.KINDS) are. `ontology` is the IRI that the file
+    says it has, and `notes` are what a user should know of it.
     """
 
     ids: np.ndarray
@@ -41,6 +44,30 @@ class Part:
     attributes: Attributes = field(default_factory=Attributes.none)
     labels: Labels = field(default_factory=Labels.none)
     prefixes: dict[str, str] = field(default_factory=dict)
+    ontology: str = ""
+    notes: tuple[str, ...] = ()
+    kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+
+    def kept(self, stays: np.ndarray) -> Part:
+        """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
+        place = np.cumsum(stays) - 1
+        triples = self.triples[stays[self.triples[:, [0, 2]]].all(axis=1)]
+        triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
+        attributes, labels = self.attributes.kept(stays), self.labels.kept(stays)
+        kinds = self.kinds[stays] if len(self.kinds) else self.kinds
+        return replace(self, ids=self.ids[stays], triples=triples, attributes=attributes, labels=labels, kinds=kinds)
+
+    def stated(self) -> np.ndarray:
+        """bool [n]: the entities that a triple or an attribute triple names."""
+        found = np.zeros(len(self.ids), dtype=bool)
+        found[np.concatenate([self.triples[:, [0, 2]].ravel(), self.attributes.entity])] = True
+        return found
+
+
+def only_stated(part: Part) -> Part:
+    """The part without entities that nothing is stated of any more."""
+    stays = part.stated()
+    return part if stays.all() else part.kept(stays)
 
 
 def triple_part(table: Table) -> Part:

@@ -69,7 +69,7 @@ class Task:
 
     def __repr__(self) -> str:
         sides = " <-> ".join(
-            f"{g.n_entities:,} entities, {g.n_relations:,} relations, {g.n_triples:,} triples"
+            f"{g.n_entities:,} entities{_kinds(g)}, {g.n_relations:,} relations, {g.n_triples:,} triples"
             for g in (self.source, self.target)
         )
         links = ", ".join(f"{len(getattr(self, s)):,} {s}" for s in SPLITS)
@@ -194,7 +194,8 @@ def _load_own(sides: dict[str, list[Path]], files: dict[str, list[Path]], asked:
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
-    name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
+    notes = [f"{file.path}: {note}" for graph in (source, target) for file in graph.files for note in file.notes]
+    name, said = "-".join(map(_name, sides.values())), _logged([*notes, *selection.warnings(), *of_names, *warnings])
     return _task(name, source, target, splits, said, asked)
 
 
@@ -208,6 +209,11 @@ def _task(
 
 def _no_links() -> np.ndarray:
     return np.empty((0, 2), dtype=np.int64)
+
+
+def _kinds(graph: Graph) -> str:
+    found = graph.kind_counts()
+    return f" ({', '.join(f'{n:,} {kind}' for kind, n in found.items())})" if found else ""
 
 
 def _name(paths: list[Path]) -> str:

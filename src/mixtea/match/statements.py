@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
-from mixtea.data.selection import TYPE
+from mixtea.data.vocabulary import TYPE
 from mixtea.vote.meetings import Pairs
 from mixtea.vote.values import form_of
 
@@ -55,14 +55,15 @@ def relations(source: Graph, target: Graph, pairs: Pairs) -> Compared:
 
 
 def attributes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
-    """Attribute triples, but for empty values; `normalised` says which values are the same."""
+    """Attribute triples, but for types and empty values; `normalised` says which values are the same."""
     values = [_normalised_values(graph) for graph in (source, target)]
     codes, _ = pd.factorize(np.array([*values[0][0], *values[1][0], None], dtype=object)[:-1])
     sides = []
     for graph, (_, place), start in zip((source, target), values, (0, len(values[0][0])), strict=True):
-        of = graph.attributes
+        of, words = graph.attributes, graph.attributes.predicate.texts()
         rows = np.stack([of.entity, of.predicate.codes, codes[start + place]], axis=1)
-        sides.append(Statements.of(rows[rows[:, 2] >= 0], np.array([*of.predicate.texts(), None], dtype=object)[:-1]))
+        is_value = np.array([word not in TYPE for word in words], dtype=bool)[of.predicate.codes] & (rows[:, 2] >= 0)
+        sides.append(Statements.of(rows[is_value], np.array([*words, None], dtype=object)[:-1]))
     same = np.intersect1d(sides[0].far, sides[1].far)
     return sides[0], sides[1], pairs, Pairs(same, same, np.ones(len(same)))
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, is_no_thing
 from mixtea.data.prefixes import BUILT_IN, expand
-from mixtea.data.selection import TYPE
+from mixtea.data.vocabulary import types_of
 
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
@@ -59,8 +59,8 @@ def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, csr_matrix]:
     number: dict[str, int] = {}
     rows = []
     for graph in (source, target):
-        typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
-        kinds = [(int(owner), expand(str(graph.ids[kind]), BUILT_IN)) for owner, _, kind in typed.tolist()]
+        owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
+        kinds = [(owner, expand(kind, BUILT_IN)) for owner, kind in zip(owners.tolist(), types, strict=True)]
         terms = {owner for owner, kind in kinds if is_no_thing(kind) and kind not in _INDIVIDUALS}
         rows.append([
             (owner, number.setdefault(kind, len(number)))

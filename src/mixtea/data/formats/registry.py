@@ -19,23 +19,23 @@ from mixtea.errors import Problems
 
 
 class Format(NamedTuple):
-    """How a file of a format is read; None for what it cannot hold. Readers get the path and the format's name.
+    """How a file of a format is read; None for what it cannot hold. Readers get the path and the format's name."""
 
-    Of a graph they also get the file's number among several, which tells the blank nodes of these apart.
-    """
-
-    read_graph: Callable[[Path, str, int, Problems], Part] | None
+    read_graph: Callable[[Path, str, Problems], Part] | None
     read_links: Callable[[Path, str, Problems], LinkTable]
 
 
-def _rdf_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
-    part = rdf_part(path, kind, problems, file_number=number)
+def _rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
+    part = rdf_part(path, kind, problems)
     if not len(part.ids) and not any(problem.file == path for problem in problems.found):
+        if part.notes:
+            todo = "Give them IRIs: without a name they cannot be mapped."
+            raise UnreadableError(path, None, "", "nothing but blank nodes", todo)
         raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
     return part
 
 
-def _table_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
+def _table_graph(path: Path, kind: str, problems: Problems) -> Part:
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
     if kind == "TSV" and len(table):
         first = [str(column[0]) for column in table.columns]
@@ -60,9 +60,9 @@ FORMATS = {
 }
 
 
-def read_part(path: Path, kind: str, number: int, problems: Problems) -> Part:
+def read_part(path: Path, kind: str, problems: Problems) -> Part:
     """What a file of the format `kind` says of a graph."""
     reader = FORMATS[kind].read_graph
     if reader is None:
         raise UnreadableError(path, None, "", f"links ({kind}), where a graph is needed", "Name a file of triples.")
-    return reader(path, kind, number, problems)
+    return reader(path, kind, problems)
