@@ -137,7 +137,7 @@ def test_words_of_owl_are_values_and_what_a_file_says_of_itself_is_not_of_the_gr
     assert said == [("rdf:type", "owl:Class"), ("rdfs:subClassOf", "owl:Thing")]
     [file] = graph.files
     assert file.ontology == E + "o" and file.notes == (
-        "owl:imports http://other.org/1 and 1 more: nothing is fetched. If it matters, name its file as one more of "
+        "it imports http://other.org/1 and 1 more: nothing is fetched. If it matters, name its file as one more of "
         "this side.",
     )
 
@@ -171,7 +171,7 @@ def test_kinds_that_are_unknown_or_that_nobody_tells(tmp_path):
     own = dict(source=tmp_path / "o.ttl", target=tmp_path / "t.tsv", links=tmp_path / "l.tsv")
     task = load_task(**own, reading=Reading(entities="classes"), attributes=False)
     assert task.target.n_entities == 2 and "4 entities (4 classes), 1 relations" in repr(task)
-    assert task.warnings[0].startswith(f"{tmp_path / 'o.ttl'}: owl:imports")
+    assert task.warnings[0].startswith(f"{tmp_path / 'o.ttl'}: it imports")
     assert task.warnings[1] == "--entities: one graph has no classes or properties and stays whole"
     assert task.source.n_attribute_triples == 2  # of their types, which are no values
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 from small_files import E, graph_of, shown, triples_of
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import anatomy
 
 from mixtea import DataError
 from mixtea.data.expressions import said_of, text_of
@@ -135,6 +141,12 @@ def test_nodes_that_many_share_do_not_make_a_graph_of_a_few_lines_explode(tmp_pa
         read(tmp_path, "".join(lines))
     graph, _ = read(tmp_path, "".join(lines[:200]))
     assert graph.n_triples == 200 * 200
+
+
+def test_an_ontology_is_what_a_person_counts_in_it(tmp_path):
+    graph = graph_of(tmp_path, {"a.owl": anatomy.anatomy(20)})
+    assert anatomy.read(graph) == anatomy.counted(20) and graph.isolated().sum() == 2  # the properties
+    assert [text for text, _ in graph.labels_of(2)] == ["structure 0", "other name 0", "third name 0"]
 
 
 def test_what_a_node_means_is_decided_by_three_words():

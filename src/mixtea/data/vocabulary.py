@@ -15,6 +15,7 @@ from mixtea.data.text_column import TextColumn
 
 WORDS = tuple(BUILT_IN[name] for name in ("rdf", "rdfs", "owl", "xsd", "skos"))
 TYPE = iris("rdf:type") | {"rdf:type"}
+NO_LIST = BUILT_IN["rdf"] + "nil"  # also the end of every list
 ONTOLOGY, IMPORTS = OWL + "Ontology", OWL + "imports"
 IRI = BUILT_IN["xsd"] + "anyURI"  # the datatype of a value that is one
 KINDS = ("classes", "properties", "individuals")
@@ -29,7 +30,7 @@ OF_PROPERTIES = iris("rdfs:subPropertyOf", "owl:equivalentProperty", "owl:invers
 ENDS = iris("rdfs:domain", "rdfs:range")  # from a property to a class
 
 
-NOT_FETCHED = "owl:imports {}: nothing is fetched. If it matters, name its file as one more of this side."
+NOT_FETCHED = "it imports {}: nothing is fetched. If it matters, name its file as one more of this side."
 
 
 def without_words(part: Part) -> Part:
@@ -40,18 +41,24 @@ def without_words(part: Part) -> Part:
     is_word = np.fromiter((name.startswith(WORDS) for name in part.ids), dtype=bool, count=len(part.ids))
     if not is_word.any():
         return part
-    head, relation, tail = part.triples.T
-    headers = head[_among(part.predicates, TYPE)[relation] & (part.ids == ONTOLOGY)[tail]]
+    head, _, tail = part.triples.T
+    typed = _with(part, TYPE)
+    headers = typed[(part.ids == ONTOLOGY)[typed[:, 2]], 0]
     gone = is_word.copy()
     gone[headers] = True
-    values = values_of(part, is_word[tail] & ~gone[head])
+    values = values_of(part, is_word[tail] & ~gone[head] & (part.ids != NO_LIST)[tail])
     attributes = Attributes.joined([part.attributes.take(~gone[part.attributes.entity]), values])
     found = only_stated(replace(part, triples=part.triples[~gone[head] & ~gone[tail]], attributes=attributes))
     if not len(found.ids):  # then it is a file about these words
         return part
-    imported = list(dict.fromkeys(part.ids[tail[_among(part.predicates, {IMPORTS})[relation]]].tolist()))
-    notes = (*found.notes, NOT_FETCHED.format(_first(imported))) if imported else found.notes
-    return replace(found, ontology=str(part.ids[headers[0]]) if len(headers) else "", notes=notes)
+    notes = (*found.notes, *imports_note(part.ids[_with(part, {IMPORTS})[:, 2]].tolist()))
+    return replace(found, ontology=str(part.ids[headers[0]]) if len(headers) else part.ontology, notes=notes)
+
+
+def imports_note(imported: list[str]) -> tuple[str, ...]:
+    """What to tell of ontologies that a file imports; nothing if there are none."""
+    others = f" and {len(imported) - 1} more" if len(imported) > 1 else ""
+    return (NOT_FETCHED.format(imported[0] + others),) if imported else ()
 
 
 def values_of(part: Part, rows: np.ndarray) -> Attributes:
@@ -113,7 +120,3 @@ def _with(part: Part, words: Collection[str]) -> np.ndarray:
 def _among(texts: Iterable[str], words: Collection[str]) -> np.ndarray:
     """bool: the texts that are one of the words."""
     return np.array([text in words for text in texts], dtype=bool)
-
-
-def _first(iris: list[str]) -> str:
-    return iris[0] + (f" and {len(iris) - 1} more" if len(iris) > 1 else "")

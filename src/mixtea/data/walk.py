@@ -41,7 +41,7 @@ def walked(part: Part, path: Path) -> Part:
     for node in walk.subjects:
         walk.state_axiom(node)
     found = only_stated(walk.part_without_nodes())
-    return replace(found, notes=(*found.notes, ALONE.format(n_alone))) if n_alone else found
+    return replace(found, notes=(*found.notes, ALONE.format(n_alone))) if n_alone or not len(found.ids) else found
 
 
 def _text_nodes(part: Part) -> np.ndarray:
@@ -67,6 +67,7 @@ class _Walk:
         self.number = {word: number for number, word in enumerate(self.words)}
         self.n_leading = np.bincount(part.triples[:, 2], minlength=len(part.ids))
         self.arcs = _Rows(part.triples[:, 0], hidden)
+        self.inner = part.triples[self.arcs.rows, 1:]
         self.texts = _Rows(part.attributes.entity, hidden)
         self.subjects = np.flatnonzero(hidden & (self.arcs.counts() + self.texts.counts() > 0)).tolist()
         self.met = np.zeros(len(part.ids), dtype=bool)
@@ -116,13 +117,13 @@ class _Walk:
         return int(self.of_text[self.part.attributes.predicate.codes[row]])
 
     def _arcs_of(self, node: int) -> list[tuple[int, int]]:
-        rows = self.arcs.of(node)
+        arcs: list[tuple[int, int]] = self.inner[self.arcs.places(node)].tolist()
         self.met[node] = True
-        self.steps -= 1 + len(rows)
+        self.steps -= 1 + len(arcs)
         if self.steps < 0:
             what = "nodes without a name that are joined to far more entities than there are statements"
             raise beyond(self.path, None, what, "max_expansion")
-        return [(inner, value) for _, inner, value in self.part.triples[rows].tolist()]
+        return arcs
 
     def _restricted(self, arcs: list[tuple[int, int]], turned: bool) -> tuple[int, bool]:
         """The predicate that a node restricts, NONE if it is no restriction, and whether it is meant the other way."""
@@ -144,7 +145,7 @@ class _Walk:
         """How many nodes no way has led to; those of axioms and expressions are no loss."""
         own = np.array([word.startswith(OWL) or word in LIST for word in self.words])
         alone = (node for node in self.subjects if not self.met[node] and str(self.part.ids[node]).startswith(BLANK))
-        return sum(not own[self.part.triples[self.arcs.of(node), 1]].any() for node in alone)
+        return sum(not own[self.inner[self.arcs.places(node), 0]].any() for node in alone)
 
     def _meaning(self, of: Callable[..., str | None], said: int, inner: int, on: int) -> int:
         """The number of the predicate that comes of it, NONE if nothing does."""
@@ -186,5 +187,9 @@ class _Rows:
         return np.diff(self.starts)
 
     def of(self, entity: int) -> list[int]:
-        found: list[int] = self.rows[self.starts[entity] : self.starts[entity + 1]].tolist()
+        found: list[int] = self.rows[self.places(entity)].tolist()
         return found
+
+    def places(self, entity: int) -> slice:
+        """Where the rows of the entity are among `rows`."""
+        return slice(self.starts[entity], self.starts[entity + 1])

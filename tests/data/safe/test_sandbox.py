@@ -7,9 +7,11 @@ import io
 import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+from threading import Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -247,6 +249,33 @@ def test_a_prefix_that_makes_a_file_grow(tmp_path, monkeypatch):
     (tmp_path / "g.ttl").write_text(f"@prefix p: <a:{'x' * 10**5}> .\n" + "p: p: p: .\n" * 1000)
     with pytest.raises(UnreadableError, match=r"bytes become .*: beyond the limit max_expansion"):
         list(Statements(tmp_path / "g.ttl", "Turtle"))
+
+
+NOT_STARTED = {
+    "a folder": (tempfile, "TemporaryFile", FileNotFoundError(2, "No such file"), "no file in a tem.*TMPDIR="),
+    "a process": (subprocess, "Popen", BlockingIOError(11, "Try again"), "no process .*ulimit -u"),
+    "a thread": (Thread, "start", RuntimeError("can't start new thread"), "no thread .*Free memory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", NOT_STARTED)
+def test_what_parsing_needs_and_the_machine_does_not_give(missing, tmp_path, monkeypatch):
+    where, name, error, message = NOT_STARTED[missing]
+    (tmp_path / "g.ttl").write_text("<a:a> <a:b> <a:c> .")
+
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(where, name, fails)
+    with pytest.raises(UnreadableError, match=f"g.ttl: parsing it needs a process of its own: {message}"):
+        list(Statements(tmp_path / "g.ttl", "Turtle"))
+
+
+@pytest.mark.parametrize("encoding", ["EUC-JP", "UTF-32", "nonsense", "ISO-8859-1"])
+def test_xml_in_another_encoding(encoding, tmp_path):
+    (tmp_path / "g.rdf").write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n<a/>')
+    with pytest.raises(UnreadableError, match=r"line 1: not RDF/XML: Only UTF-8 is supported .* Save the file"):
+        list(Statements(tmp_path / "g.rdf", "RDF/XML"))
 
 
 COLUMNS = {

@@ -31,7 +31,10 @@ NEEDS_A_BASE = (
 )
 
 
-SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML"}
+REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
+PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
+NO_BASE = "http://relative.invalid/"  # by which a relative IRI is known where the parser would pass over it
+SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
 HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
 
@@ -65,12 +68,14 @@ class Statements:
 
     def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
         start = Start(file)
-        with sandboxed(self.path, self.kind, self.base, self.by_line).start(start, feed=True) as process:
+        base = self.base or (NO_BASE if self.kind == "JSON-LD" else None)
+        with sandboxed(self.path, self.kind, base, self.by_line).start(start, feed=True) as process:
             made = Made(self.path, process, numbered=self.by_line)
             blocks = numbered(made.whole()) if self.by_line else made.whole()
             cut = None
             try:
-                yield from self._quads(blocks, "N_QUADS", lenient=True)  # its terms are checked already
+                quads = self._quads(blocks, "N_QUADS", lenient=True)  # its terms are checked already
+                yield from self._absolute(quads) if base == NO_BASE else quads
             except SyntaxError as error:
                 cut = error.msg
             except UnreadableError:
@@ -79,6 +84,8 @@ class Statements:
                 raise
             found = process.result()
         said = found.get("said") or found.get("what") or cut
+        if "LoadDocumentCallback" in (said or ""):
+            self._fail_remote(start.first)
         if said:
             line = found.get("line") or (self._line_of_error() if "said" in found else None)
             self._fail(said, line, found.get("column"))
@@ -90,6 +97,22 @@ class Statements:
         options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
         for self.line, block in blocks:
             yield from ox.parse(block, **options)
+
+    def _absolute(self, quads: Iterator[Quad]) -> Iterator[Quad]:
+        for quad in quads:
+            if any(str(term).startswith(f"<{NO_BASE}") for term in quad.triple):
+                what = "not JSON-LD: a relative IRI without a base"
+                todo = 'Write the IRI in full, or give the file a base: "@base": "http://..." in its @context.'
+                line = self.line if self.by_line else None
+                raise UnreadableError(self.path, line, str(quad.triple).replace(NO_BASE, ""), what, todo)
+            yield quad
+
+    def _fail_remote(self, first: bytes) -> NoReturn:
+        """A context that lies elsewhere says what the words of the file mean."""
+        found = REMOTE.search(first)
+        where = f"at {visible(found[1].decode('utf-8', 'replace'))}" if found else "elsewhere"
+        what = f"its @context lies {where}, and nothing is fetched"
+        raise UnreadableError(self.path, None, "", what, PUT_INTO_THE_FILE)
 
     def _line_of_error(self) -> int | None:
         """Where the parser does not count lines, they are counted by handing it one at a time."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mixtea.data.formats.endings import RDF_FORMATS
 from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS, header_places
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.obo import obo_part
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
@@ -31,7 +32,8 @@ def _rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
         if part.notes:
             todo = "Give them IRIs: without a name they cannot be mapped."
             raise UnreadableError(path, None, "", "nothing but blank nodes", todo)
-        raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
+        todo = "JSON needs @context and @id to be JSON-LD." if kind == "JSON-LD" else "It needs triples."
+        raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", todo)
     return part
 
 
@@ -53,10 +55,15 @@ def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     return read_sssom(path, problems)
 
 
+def _no_links(path: Path, kind: str, problems: Problems) -> LinkTable:
+    raise UnreadableError(path, None, "", f"a graph ({kind}), where links are needed", "Name a file of links.")
+
+
 FORMATS = {
     **{name: Format(_rdf_graph, read_rdf_links) for name in RDF_FORMATS},
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
+    "OBO": Format(obo_part, _no_links),
 }
 
 
