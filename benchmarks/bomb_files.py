@@ -210,6 +210,19 @@ BOMBS: dict[str, tuple[str, str, Write]] = {
     "a long prefix used often": (".ttl", "graph", text(f"@prefix p: <a:{'x' * MIB}> .\n" + "p: p: p: .\n" * 100_000)),
     "a literal of 100 MB": (".ttl", "graph", text(f'<a:a> <a:b> "{"x" * 10**8}" .')),
     "an IRI of 100 MB": (".nt", "graph", text(f"<a:{'a' * 10**8}> <a:b> <a:c> .\n")),
+    "a node that everybody shares": (".ttl", "graph", text(
+        [*numbers(50_000, "<a:s", "> <a:b> _:x . "), *numbers(50_000, "_:x <a:b> <a:t", "> .\n")])),
+    "blank nodes in a row": (".ttl", "graph", text(
+        ["<a:a> <a:b> _:n0 .\n", *(f"_:n{i} <a:b> _:n{i + 1} .\n" for i in range(200_000))])),
+    "JSON-LD 100,000 deep": (".jsonld", "graph", text('{"a:b":' * 100_000)),
+    "JSON-LD with 300,000 terms": (".jsonld", "graph", text(
+        ['{"@context": {', *numbers(300_000, '"t', '": "a:b",'), '"x": "a:b"}, "@id": "a:a", "t1": {"@id": "a:c"}}'])),
+    "a long prefix used often, JSON-LD": (".json", "graph", text(
+        f'{{"@context": {{"p": "a:{"x" * MIB}/"}}, "@id": "p:a", "p:r": [' + '{"@id": "p:b"},' * 100_000 + "1]}")),
+    "a line of OBO without an end": (".obo", "graph", holes(b"[Term]\nid: a:b\nname: ", 40 << 30)),
+    "two million bad lines, OBO": (".obo", "graph", text("a b c\n" * 2_000_000)),
+    "1 GB of stanzas, gzip": (".obo.gz", "graph", gz(b"[Term]\nid: a:b\n", 10**9 // 15)),
+    "a quote of escapes, OBO": (".obo", "graph", text('[Term]\nid: a:b\ndef: "' + "\\x" * 5_000_000)),
     "1 GB of zeros, gzip, TSV": (".tsv.gz", "graph", gz(bytes(MIB), 1024)),
     "1 GB of zeros, zstd, TSV": (".tsv.zst", "graph", gz(bytes(MIB), 1024, packed="zstd")),
     "1 GB of zeros, zstd, Turtle": (".ttl.zst", "graph", gz(bytes(MIB), 1024, packed="zstd")),

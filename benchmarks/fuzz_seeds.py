@@ -52,6 +52,7 @@ TRIG = TTL + "e:g { e:a e:r e:b } GRAPH _:g { [] e:s 5 }\n"
 NT = "".join(f"<{E}{h}> <{E}{r}> <{E}{t[:1]}> .\n" for h, r, t in TRIPLES) + f'_:x <{E}r> "x\\n\\u00e9"@en-gb . # c\n'
 NQ = NT.replace(" .\n", f" <{E}g> .\n")
 LABEL, ALTERNATIVE = "http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#altLabel"
+OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
 DATED = "http://www.w3.org/2001/XMLSchema#"
 SAID = [  # of an entity, under a predicate, a literal
     ("a", LABEL, '"Ang Lee (director)"@en'), ("a", LABEL, '"\u674e\u5b89"@zh'), ("b", LABEL, '"A\u0301 \U0001F600"'),
@@ -74,6 +75,47 @@ SAID_TSV = (
     "a\trdfs:label\tAng Lee\na\tborn\t1954-10-23\nb\tborn\t1.5.1900\nb\tsize\t1,200.0\tm\nc\tsize\t7\n",
     "A\tschema:name\tANG LEE\nA\tgeboren\t23 Oct 1954\nB\tgeboren\t1900-05-01\nB\tmass\t1200\nC\tmass\t7.0\n",
 )
+ONTOLOGY = f"""@prefix : <{E}> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix i: <{OBO_IN_OWL}> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+<{E}o> a owl:Ontology ; owl:imports <{E}p> .
+:a a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :p ; owl:someValuesFrom :b ] ;
+  owl:equivalentClass [ owl:intersectionOf ( :b [ owl:onProperty [ owl:inverseOf :p ] ; owl:allValuesFrom :c ] ) ] ;
+  i:hasExactSynonym _:s ; i:hasDefinition [ rdfs:label "text"@en ] . _:s rdfs:label "name" .
+:p a owl:ObjectProperty ; rdfs:domain [ owl:unionOf ( :a :b ) ] . :x a :a ; :p [ rdf:value 5 ; :p _:s ] .
+[] a owl:Axiom ; owl:annotatedSource :a ; owl:annotatedProperty rdfs:label ; owl:annotatedTarget "label" .
+"""
+JSON_LD = [
+    {"@context": {"e": E, "r": {"@id": "e:r", "@type": "@id"}, "l": LABEL}, "@id": "e:a", "r": ["e:b", "e:c"], "l": ""},
+    {"@context": {"@base": E, "@vocab": E, "n": {"@id": "n", "@container": "@language"}}, "@graph": [
+        {"@id": "a", "@type": "T", "n": {"en": "one", "de": "eins"}, "r": {"@list": [1, 2.5, True, {"@id": "_:b"}]}},
+        {"@id": "_:b", "s": {"@value": "3", "@type": "t"}, "@reverse": {"r": {"@id": "c"}}},
+        {"@id": "d", "@included": [{"@id": "e", "r": {"@id": "d"}}], "r": {"@id": "f", "@index": "i"}}]},
+]  # fmt: skip
+OBO = r"""format-version: 1.4
+ontology: ma
+idspace: EX http://e.org/
+import: http://e.org/p.obo
+
+[Term]
+id: MA:1 ! one
+name: heart \! of it
+def: "A \"pump\"." [X:1]
+synonym: "cor" EXACT LATIN [X:1]
+xref: UBERON:1 "x"
+is_a: MA:2 {a="b"} ! two
+relationship: part_of EX:b
+intersection_of: part_of MA:2
+property_value: p "v" xsd:string
+
+[Typedef]
+id: part_of
+xref: BFO:0000050
+is_a: p
+
+[Instance]
+id: MA:i
+instance_of: MA:1
+"""
 CELLS = """<?xml version="1.0"?>
 <rdf:RDF xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment#"
   xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -215,6 +257,8 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
         Format("N-Triples", rdf["ntriples"], "g.nt", graph, 9),
         Format("N-Quads", rdf["nquads"], "g.nq", graph, 7), Format("Turtle", rdf["turtle"], "g.ttl", graph, 6),
         Format("TriG", rdf["trig"], "g.trig", graph, 4), Format("RDF/XML", rdf["rdf-xml"], "g.rdf", graph, 6),
+        Format("ontology", [ONTOLOGY.encode()], "g.ttl", graph, 4), Format("OBO", [OBO.encode()], "g.obo", graph, 8),
+        Format("JSON-LD", [json.dumps(one).encode() for one in JSON_LD], "g.jsonld", graph, 5),
         Format("alignment", [CELLS.encode()], "l.rdf", links, 3),
         Format("N-Triples links", ["".join(statements).encode()], "l.nt", links, 4),
         Format("Turtle links", ["".join(statements).encode()], "l.ttl", links, 2),

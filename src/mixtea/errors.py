@@ -13,7 +13,8 @@ from mixtea.text import shortened, visible
 
 SHOWN_PER_FILE = 20  # kinds of problem
 OTHERS = 5  # places of a kind that are named beside the first
-FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED")
+FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
+        "can't start new thread", "failed to map segment")  # fmt: skip
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what JSON that is not as it was leads to
 KEPT = 400  # characters of a value: more than is ever shown
 LONGEST, LONGEST_LINE = 600, 1500  # characters of what is said about a value, and of a problem's line
@@ -189,7 +190,7 @@ def is_full_memory(error: BaseException) -> bool:
     """Whether an error of Python, NumPy, SciPy or torch says that memory is full, on a GPU or beside it."""
     if isinstance(error, MixTEAError):
         return False
-    by_text = isinstance(error, RuntimeError) and any(text in str(error) for text in FULL)
+    by_text = isinstance(error, RuntimeError | ImportError) and any(text in str(error) for text in FULL)
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or by_text
 
 

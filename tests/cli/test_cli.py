@@ -463,3 +463,11 @@ def test_scores_of_few_links_have_their_intervals(trained, mixtea, monkeypatch):
     code, out, _ = mixtea("score", trained)
     low, high = found["interval"]["hits@1"]
     assert f"{found['hits@1']:.3f} ({low:.3f}–{high:.3f})" in out and "95 % confidence" in " ".join(out.split())
+
+
+def test_a_working_folder_that_is_gone(tmp_path):
+    (tmp_path / "gone").mkdir()
+    script = "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['mixtea', 'info']; from mixtea.cli import main; main()"
+    done = run_process([sys.executable, "-c", script], cwd=tmp_path / "gone")
+    why = "the working folder cannot be used (No such file or directory). Change to one that exists."
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {why}\n")

@@ -111,3 +111,75 @@ def test_what_is_said_of_entities_goes_with_them(tmp_path):
     assert len(graph.labels) == 0 and graph.attributes.predicate.texts() == [E + "size"]
     _, _, graph = kept(tmp_path, drop_predicates=[":size"])
     assert [value for i in range(graph.n_entities) for _, value, *_ in graph.attributes_of(i)] == ["Ann"]
+
+
+ONTOLOGY = f"""@prefix : <{E}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+<{E}o> a owl:Ontology ; rdfs:comment "about pets" ; owl:imports <http://other.org/1>, <http://other.org/2> .
+:Dog a owl:Class ; rdfs:subClassOf :Pet ; rdfs:isDefinedBy <{E}o> .
+:Cat a owl:Class ; rdfs:subClassOf owl:Thing .
+:owner a owl:ObjectProperty ; rdfs:domain :Pet ; rdfs:range :Person . :age rdfs:range xsd:integer .
+:rex a :Dog, owl:NamedIndividual ; :owner :ann ; :age 3 .
+rdfs:label a owl:AnnotationProperty .
+"""
+
+
+def ontology(tmp_path, **options):
+    graph = graph_of(tmp_path, {"o.ttl": ONTOLOGY}, selection=Selection(Reading(**options)))
+    return graph, [str(name).removeprefix(E) for name in graph.ids]
+
+
+def test_words_of_owl_are_values_and_what_a_file_says_of_itself_is_not_of_the_graph(tmp_path):
+    graph, ids = ontology(tmp_path)
+    assert sorted(ids) == ["Cat", "Dog", "Person", "Pet", "age", "ann", "owner", "rex"]
+    assert graph.kind_counts() == {"classes": 4, "properties": 2, "individuals": 2}
+    said = [(graph.shorten(word), graph.shorten(value)) for word, value, *_ in graph.attributes_of(ids.index("Cat"))]
+    assert said == [("rdf:type", "owl:Class"), ("rdfs:subClassOf", "owl:Thing")]
+    [file] = graph.files
+    assert file.ontology == E + "o" and file.notes == (
+        "it imports http://other.org/1 and 1 more: nothing is fetched. If it matters, name its file as one more of "
+        "this side.",
+    )
+
+
+def test_a_file_about_the_words_of_owl_keeps_them(tmp_path):
+    text = "@prefix owl: <http://www.w3.org/2002/07/owl#> . owl:Thing a owl:Class ."
+    assert graph_of(tmp_path, {"owl.ttl": text}).n_entities == 2
+
+
+@pytest.mark.parametrize(
+    "kinds, left",
+    [
+        ("classes", ["Dog", "Pet", "Cat", "Person"]),
+        ("classes, properties", ["Dog", "Pet", "Cat", "owner", "Person", "age"]),
+        (["properties"], ["owner", "age"]),
+        (("individuals",), ["rex", "ann"]),
+    ],
+)
+def test_kinds_of_entities(kinds, left, tmp_path):
+    graph, ids = ontology(tmp_path, entities=kinds)
+    assert sorted(ids) == sorted(left)
+    if "rex" in ids:  # of which type it is stays known
+        values = [value for word, value, *_ in graph.attributes_of(ids.index("rex")) if word.endswith("#type")]
+        assert E + "Dog" in values
+
+
+def test_kinds_that_are_unknown_or_that_nobody_tells(tmp_path):
+    with pytest.raises(DataError, match=r"entities is 'things'.*Choose some of classes, properties, individuals"):
+        Reading(entities="classes,things")
+    write(tmp_path, {"o.ttl": ONTOLOGY, "t.tsv": "A\tr\tB\n", "l.tsv": f"{E}Dog\tA\n"})
+    own = dict(source=tmp_path / "o.ttl", target=tmp_path / "t.tsv", links=tmp_path / "l.tsv")
+    task = load_task(**own, reading=Reading(entities="classes"), attributes=False)
+    assert task.target.n_entities == 2 and "4 entities (4 classes), 1 relations" in repr(task)
+    assert task.warnings[0].startswith(f"{tmp_path / 'o.ttl'}: it imports")
+    assert task.warnings[1] == "--entities: one graph has no classes or properties and stays whole"
+    assert task.source.n_attribute_triples == 2  # of their types, which are no values
+
+
+def test_inspect_says_which_kinds_there_are(tmp_path, mixtea):
+    write(tmp_path, {"o.ttl": ONTOLOGY, "t.tsv": "A\tr\tB\n", "l.tsv": f"{E}Dog\tA\n"})
+    own = ("--source", tmp_path / "o.ttl", "--target", tmp_path / "t.tsv", "--links", tmp_path / "l.tsv")
+    code, out, _ = mixtea("inspect", *own)
+    assert code == 0 and "entities: source 4 classes, 2 properties, 2 individuals (all are mapped, unless" in out
+    code, out, _ = mixtea("inspect", *own, "--entities", "classes")
+    assert code == 0 and "entities: source 4 classes (" in out

@@ -25,12 +25,12 @@ def task_of(tmp_path, source=TTL, target=TARGET, links=f"{E}a\tA\n{E}b\tB\n", **
 
 def test_the_summary_of_a_graph(tmp_path):
     found = summary(task_of(tmp_path))["source"]
-    assert (found["entities"], found["triples"], found["attribute_triples"]) == (6, 4, 2)
-    assert (found["blank_nodes"], found["isolated_entities"], found["label_coverage"]) == (1, 1, 1 / 6)
+    assert (found["entities"], found["triples"], found["attribute_triples"]) == (5, 3, 2)
+    assert (found["kinds"], found["isolated_entities"], found["label_coverage"]) == ({}, 1, 1 / 5)
     assert (found["labels"], found["languages"]) == (1, {"": 1})
-    assert found["top_relations"] == [{"relation": ":r", "triples": 2}, {"relation": ":s", "triples": 2}]
+    assert found["top_relations"] == [{"relation": ":r", "triples": 2}, {"relation": ":s", "triples": 1}]
     assert found["files"] == [
-        {"path": str(tmp_path / "s.ttl"), "format": "Turtle", "triples": 4, "attribute_triples": 2}
+        {"path": str(tmp_path / "s.ttl"), "format": "Turtle", "triples": 3, "attribute_triples": 2}
     ]
 
 
@@ -71,7 +71,7 @@ def test_inspect_of_own_files(tmp_path, mixtea):
     assert found["source"]["top_relations"] == [{"relation": ":r", "triples": 3}]
     code, out, _ = mixtea("inspect", *files, *options)
     words = " ".join(out.split())
-    assert code == 0 and "N-Triples" in words and "Most frequent relations" in words and "blank" in words
+    assert code == 0 and "N-Triples" in words and "Most frequent relations" in words and "entities:" not in words
     assert "entities with a label: 20%" in words and "links: 2 train, 0 valid, 0 test" in words
 
 

@@ -172,7 +172,7 @@ def test_the_order_of_entities_does_not_follow_the_links(tmp_path):
         (dict(source="y"), "Missing: target, links"),
         (dict(source="y", target="z", links="l", fold=2), "Folds belong"),
         (dict(source=[], target="z", links="l"), "Missing: source"),
-        (dict(source="a.jsonld", target="z", links="l"), "JSON-LD is not read"),
+        (dict(source="a.n3", target="z", links="l"), "Notation3 is not read"),
         (dict(folder="x", reading=Reading(keep_types=["dbo:Person"])), "read as a whole"),
     ],
 )

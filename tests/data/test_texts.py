@@ -23,7 +23,6 @@ def test_label_then_descriptions_then_other_labels_else_the_name(tmp_path):
         "http://e.org/y": "Without a label. and defined twice",
         "http://e.org/New_York": "New York",
         "http://e.org/Q64": "",
-        "_:nobody": "",
     }
 
 

@@ -27,7 +27,7 @@ from mixtea.cli.settings import listed, settings
 from mixtea.cli.split import split
 from mixtea.cli.tune import tune
 from mixtea.compute.torchrun import is_first
-from mixtea.errors import MixTEAError, StoppedError, is_full_memory
+from mixtea.errors import MixTEAError, RunError, StoppedError, is_full_memory
 from mixtea.runs.atomic import HARDWARE
 
 INTERRUPTED = 130  # as shells call it
@@ -83,6 +83,7 @@ def main() -> None:
 
 def _run() -> int:
     try:
+        _check_folder()
         code = app(standalone_mode=False) or 0
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
@@ -92,6 +93,14 @@ def _run() -> int:
     if code == INTERRUPTED:
         _say(["interrupted"])
     return int(code)
+
+
+def _check_folder() -> None:
+    """Libraries that we need end the program where there is none."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise RunError(f"the working folder cannot be used ({error.strerror}). Change to one that exists.") from None
 
 
 def _ended_by(error: BaseException) -> int:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
-from mixtea.cli.tables import count_table, estimate_table, file_table, relation_table
+from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_line, relation_table
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
 from mixtea.data.summary import doubts, summary
@@ -41,6 +41,8 @@ def inspect(
     console = Console()
     for table in (file_table(found), count_table(task), relation_table(found)):
         console.print(table)
+    if line := kinds_line(found):
+        typer.echo(line)
     rejected = f"; rejected pairs: {found['rejected']:,}" if found["rejected"] else ""
     typer.echo("links: " + ", ".join(f"{n:,} {split}" for split, n in found["links"].items()) + rejected)
     for side in ("source", "target"):

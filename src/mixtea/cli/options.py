@@ -62,6 +62,10 @@ Strict = Annotated[
 ]
 Words = list[str] | None
 KeepTypes = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities of this rdf:type only; repeatable.")]
+Entities = Annotated[
+    str | None,
+    typer.Option(metavar="classes,properties,individuals", help="Keep entities of these kinds only (else all)."),
+]
 KeepPredicates = Annotated[
     Words, typer.Option(metavar="IRI", help="Keep triples with this predicate only; repeatable.")
 ]
@@ -107,8 +111,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 
 
 def reading(
-    keep_types: Words, keep_predicates: Words, drop_predicates: Words, namespaces: Words, languages: Words
-) -> Reading:
+    keep_types: Words, keep_predicates: Words, drop_predicates: Words, namespaces: Words, languages: Words,
+    entities: str | None,
+) -> Reading:  # fmt: skip
     """The options that keep a part of the graphs, as one."""
     return Reading(
         tuple(keep_types or ()),
@@ -116,6 +121,7 @@ def reading(
         tuple(drop_predicates or ()),
         tuple(namespaces or ()),
         tuple(languages or Reading().languages),
+        (entities,) if entities else (),
     )
 
 

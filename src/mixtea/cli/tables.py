@@ -12,7 +12,6 @@ from rich.text import Text
 
 from mixtea.compute.intervals import ENOUGH, beside
 from mixtea.config import PRESETS, Config
-from mixtea.data.summary import n_blank_nodes
 from mixtea.data.task import Task
 from mixtea.fields import assignments
 from mixtea.match.answers import Answers
@@ -94,13 +93,22 @@ def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
 def count_table(task: Task) -> Table:
     fold = f", fold {task.fold}" if task.fold else ""
     table = Table(title=text(visible(task.name, LONGEST_LABEL) + fold), title_justify="left")
-    for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples", "blank nodes"):
+    for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, graph in (("source", task.source), ("target", task.target)):
         counts = (graph.n_entities, graph.n_relations, graph.n_triples, graph.n_attribute_triples)
-        more = (int(graph.isolated().sum()), n_blank_nodes(graph))
-        table.add_row(name, *(f"{c:,}" for c in (*counts, *more)))
+        table.add_row(name, *(f"{c:,}" for c in (*counts, int(graph.isolated().sum()))))
     return table
+
+
+def kinds_line(found: Mapping[str, Any]) -> str:
+    """What kinds of entities both graphs have, as `summary` has them; empty where nobody says."""
+    sides = [
+        f"{side} " + ", ".join(f"{n:,} {kind}" for kind, n in found[side]["kinds"].items())
+        for side in SIDES
+        if found[side]["kinds"]
+    ]
+    return f"entities: {'; '.join(sides)} (all are mapped, unless --entities chooses)" if sides else ""
 
 
 def file_table(found: Mapping[str, Any]) -> Table:

@@ -31,6 +31,7 @@ class TaskOptions:
     dictionary: options.Dictionary = None
     no_attributes: options.NoAttributes = False
     strict: options.Strict = False
+    entities: options.Entities = None
     keep_types: options.KeepTypes = None
     keep_predicates: options.KeepPredicates = None
     drop_predicates: options.DropPredicates = None
@@ -43,7 +44,7 @@ class TaskOptions:
 
     def load(self, seed: int = 1) -> Task:
         given: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        part = ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "language")
+        part = ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "language", "entities")
         return load_task(
             given.pop("task"),
             reading=options.reading(*(given.pop(name) for name in part)),

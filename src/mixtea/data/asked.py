@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from numbers import Integral
 
-from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
 from mixtea.data.labels import LANGUAGES
 from mixtea.data.name_files import NameFiles
+from mixtea.data.vocabulary import only_types
 from mixtea.errors import DataError, Problems
 
 LINKS_FROM = ("given", "names")
@@ -39,5 +39,5 @@ class Asked:
     ) -> tuple[Graph, Graph, list[str]]:
         """Both graphs with more names, and without values if they are not wanted; and warnings."""
         if not self.attributes:
-            source, target = (replace(graph, attributes=Attributes.none()) for graph in (source, target))
+            source, target = (replace(graph, attributes=only_types(graph.attributes)) for graph in (source, target))
         return self.names.added(source, target, problems, languages)

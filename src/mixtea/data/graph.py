@@ -11,17 +11,20 @@ from mixtea.data import prefixes as prefixing
 from mixtea.data.entity_table import Attributes
 from mixtea.data.labels import Labels
 from mixtea.data.part import FileRead
+from mixtea.data.vocabulary import INDIVIDUAL, KINDS
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """One side of a task.
 
-    `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) as in the file,
-    repetitions included. `attributes` are the triples whose object is a literal, and `labels` all that people call the
-    entities; each of them counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of entities that the
-    user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity without one; there
-    are none, [0, 0], unless they were given. `iri` is that of the ontology that the graph is, if it says so.
+    `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) in the order of the
+    files. `attributes` are the triples whose object is a literal, and `labels` all that people call the entities. A
+    graph is a set: what is stated twice counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of
+    entities that the user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity
+    without one; there are none, [0, 0], unless they were given. `iri` is that of the ontology that the graph is, if it
+    says so. `kinds` (uint8 [n_entities], or none) are numbers of vocabulary.KINDS: who is a class, a property or an
+    individual, as the files say.
     """
 
     ids: np.ndarray
@@ -34,6 +37,7 @@ class Graph:
     left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
     vectors: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32), repr=False)
     iri: str = ""
+    kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
 
     @property
     def n_entities(self) -> int:
@@ -50,6 +54,12 @@ class Graph:
     @property
     def n_attribute_triples(self) -> int:
         return len(self.attributes)
+
+    def kind_counts(self) -> dict[str, int]:
+        """How many classes, properties and individuals there are; empty where nothing says what is which."""
+        counts = np.bincount(self.kinds, minlength=len(KINDS)).tolist()
+        found = {kind: n for kind, n in zip(KINDS, counts, strict=True) if n}
+        return found if found.keys() - {KINDS[INDIVIDUAL]} else {}
 
     def triple_counts(self) -> np.ndarray:
         """[n_entities]: the relation triples that each entity is an end of."""

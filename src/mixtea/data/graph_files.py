@@ -16,11 +16,11 @@ from mixtea.data.formats.tsv import read_table
 from mixtea.data.graph import Graph
 from mixtea.data.in_memory.given import Given, InMemory
 from mixtea.data.labels import Labels
-from mixtea.data.ontology_iri import ontology_iri
-from mixtea.data.part import FileRead, Part, attribute_part, entity_part, joined
+from mixtea.data.part import FileRead, Part, attribute_part, each_once, entity_part, joined
 from mixtea.data.reading import Reading
 from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
+from mixtea.data.vocabulary import kinds_of
 from mixtea.errors import Problems
 
 
@@ -42,11 +42,11 @@ def read_graph(
     paths = [triples] if isinstance(triples, Path) else list(triples)
     selection = selection or Selection(Reading())
     parts, files = [], []
-    for number, given in enumerate(paths, 1):
+    for given in paths:
         with collected(problems):
-            part, path, kind = _read(given, number, problems)
+            part, path, kind = _read(given, problems)
             parts.append(part)
-            files.append(FileRead(path, kind, len(part.triples), len(part.attributes)))
+            files.append(FileRead(path, kind, len(part.triples), len(part.attributes), part.ontology, part.notes))
     if attributes is not None:
         with collected(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
@@ -59,29 +59,30 @@ def read_graph(
     return _graph(_labelled(joined(parts), labels, problems), files, selection, problems)
 
 
-def _read(given: Given, number: int, problems: Problems) -> tuple[Part, Path, str]:
+def _read(given: Given, problems: Problems) -> tuple[Part, Path, str]:
     """What a file or an object says, what it is called, and its format."""
     if isinstance(given, InMemory):
-        return given.part(number, problems), given.path, given.kind
+        return given.part(problems), given.path, given.kind
     kind = kind_of(given)
-    return read_part(given, kind, number, problems), given, kind
+    return read_part(given, kind, problems), given, kind
 
 
 def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:
     """The part as a graph, with the relations that its triples have."""
     known = prefixes.joined([part.prefixes])
+    part = replace(part, kinds=kinds_of(part))
     kept, left_out = selection(part, known)
     if len(part.ids) and not len(kept.ids):
         todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
         problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
     used = np.bincount(kept.triples[:, 1], minlength=len(kept.predicates)) > 0  # not by attribute triples alone
-    triples = kept.triples
+    triples = each_once(kept.triples)
     if not used.all():
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
     attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
     parts = (kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
-    return Graph(*parts, iri=ontology_iri(part))
+    return Graph(*parts, iri=next((file.ontology for file in files if file.ontology), ""), kinds=kept.kinds)
 
 
 def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:

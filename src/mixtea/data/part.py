@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,14 @@ from mixtea.data.text_column import TextColumn
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file that a graph was read from, and what it held."""
+    """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said."""
 
     path: Path
     format: str
     n_triples: int
     n_attribute_triples: int
+    ontology: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +34,8 @@ class Part:
 
     `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
     included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
-    side are joined.
+    side are joined, and then `kinds` (uint8 [n], numbers of vocabulary.KINDS) are. `ontology` is the IRI that the file
+    says it has, and `notes` are what a user should know of it.
     """
 
     ids: np.ndarray
@@ -40,6 +44,30 @@ class Part:
     attributes: Attributes = field(default_factory=Attributes.none)
     labels: Labels = field(default_factory=Labels.none)
     prefixes: dict[str, str] = field(default_factory=dict)
+    ontology: str = ""
+    notes: tuple[str, ...] = ()
+    kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+
+    def kept(self, stays: np.ndarray) -> Part:
+        """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
+        place = np.cumsum(stays) - 1
+        triples = self.triples[stays[self.triples[:, [0, 2]]].all(axis=1)]
+        triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
+        attributes, labels = self.attributes.kept(stays), self.labels.kept(stays)
+        kinds = self.kinds[stays] if len(self.kinds) else self.kinds
+        return replace(self, ids=self.ids[stays], triples=triples, attributes=attributes, labels=labels, kinds=kinds)
+
+    def stated(self) -> np.ndarray:
+        """bool [n]: the entities that a triple or an attribute triple names."""
+        found = np.zeros(len(self.ids), dtype=bool)
+        found[np.concatenate([self.triples[:, [0, 2]].ravel(), self.attributes.entity])] = True
+        return found
+
+
+def only_stated(part: Part) -> Part:
+    """The part without entities that nothing is stated of any more."""
+    stays = part.stated()
+    return part if stays.all() else part.kept(stays)
 
 
 def triple_part(table: Table) -> Part:
@@ -79,6 +107,20 @@ def joined(parts: Sequence[Part]) -> Part:
     both = zip(parts, entity_places, strict=True)
     attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
     return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes)
+
+
+def each_once(triples: np.ndarray) -> np.ndarray:
+    """The triples without repetitions, each where it stands first.
+
+    >>> each_once(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+    sizes = [int(column.max(initial=0)) + 1 for column in triples.T]
+    if math.prod(sizes) >= 1 << 63:
+        return triples[~pd.DataFrame(triples).duplicated().to_numpy()]
+    keys = (triples[:, 0] * sizes[1] + triples[:, 1]) * sizes[2] + triples[:, 2]
+    ordered = np.sort(keys)  # most graphs have no repetition, which this tells in a moment
+    return triples[~pd.Index(keys).duplicated()] if (ordered[1:] == ordered[:-1]).any() else triples
 
 
 def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:

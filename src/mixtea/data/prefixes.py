@@ -10,6 +10,7 @@ BUILT_IN = {
     "owl": "http://www.w3.org/2002/07/owl#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
     "skos": "http://www.w3.org/2004/02/skos/core#",
+    "skosxl": "http://www.w3.org/2008/05/skos-xl#",
     "foaf": "http://xmlns.com/foaf/0.1/",
     "schema": "http://schema.org/",
     "sdo": "https://schema.org/",

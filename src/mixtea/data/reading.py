@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from mixtea.data.vocabulary import KINDS
+from mixtea.errors import DataError
+
 
 @dataclass(frozen=True)
 class Reading:
     """Which part of the graphs to keep, for both sides; IRIs in full or with a prefix.
 
     Predicates come first: a triple with another predicate counts as not there, though types and labels are read.
-    Then an entity stays if it has one of `keep_types` and starts with one of `namespaces`, and a triple stays if both
-    of its ends do. What is empty asks for nothing, and a graph without any type is not asked for types.
+    Then an entity stays if it is one of `entities` ("classes", "properties", "individuals"), has one of `keep_types`
+    and starts with one of `namespaces`, and a triple stays if both of its ends do. What is empty asks for nothing, and
+    a graph without any type is not asked for types.
     `languages` are those of the labels that are shown, the best first, "" for text without a language; an entity
     without a label in any of these is shown by another.
     """
@@ -21,12 +25,18 @@ class Reading:
     drop_predicates: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     languages: tuple[str, ...] = ("en", "")
+    entities: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
             object.__setattr__(self, option.name, (value,) if isinstance(value, str) else tuple(value))
+        kinds = [kind.strip() for words in self.entities for kind in words.split(",")]
+        if unknown := [kind for kind in kinds if kind not in KINDS]:
+            raise DataError(f"entities is {unknown[0]!r} (--entities). Choose some of {', '.join(KINDS)}.")
+        object.__setattr__(self, "entities", tuple(kinds))
 
     @property
     def keeps_all(self) -> bool:
-        return not (self.keep_types or self.keep_predicates or self.drop_predicates or self.namespaces)
+        chosen = (self.keep_types, self.keep_predicates, self.drop_predicates, self.namespaces, self.entities)
+        return not any(chosen)

@@ -1,4 +1,4 @@
-"""The part of a graph that a user wants, chosen by predicates, types and namespaces."""
+"""The part of a graph that a user wants, chosen by predicates, kinds, types and namespaces."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from mixtea.data.entity_table import Attributes
 from mixtea.data.part import Part
-from mixtea.data.prefixes import BUILT_IN, expand
+from mixtea.data.prefixes import expand
 from mixtea.data.reading import Reading
 from mixtea.data.text_column import TextColumn
-
-TYPE = frozenset({expand("rdf:type", BUILT_IN), "rdf:type"})
+from mixtea.data.vocabulary import INDIVIDUAL, KINDS, TYPE, types_of, values_of
 
 
 class Selection:
     """Applies a `Reading` to one side after the other and knows which of its words have met nothing."""
 
     def __init__(self, reading: Reading) -> None:
-        self.reading, self.untyped = reading, 0
+        self.reading, self.untyped, self.without_kinds = reading, 0, 0
         self.unmet = {
             (name, word)
             for name in ("keep_types", "keep_predicates", "drop_predicates", "namespaces")
@@ -33,15 +33,24 @@ class Selection:
         allowed = self._predicates(part, prefixes)
         triples = part.triples[allowed[part.triples[:, 1]]]
         attributes = part.attributes.take(_of(part.attributes.predicate, set(part.predicates[allowed])))
-        stays = np.zeros(len(part.ids), dtype=bool)
-        stays[np.concatenate([triples[:, [0, 2]].ravel(), attributes.entity])] = True
-        stays &= self._typed(part, prefixes) & self._in_namespaces(part, prefixes)
-        triples = triples[stays[triples[:, [0, 2]]].all(axis=1)]
-        place = np.cumsum(stays) - 1
-        triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
-        attributes, labels = attributes.kept(stays), part.labels.kept(stays)
-        ids, left_out = part.ids[stays], part.ids[~stays]
-        return replace(part, ids=ids, triples=triples, attributes=attributes, labels=labels), left_out
+        kept = replace(part, triples=triples, attributes=attributes)
+        of_kind = self._of_kinds(part)
+        stays = kept.stated() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
+        if not of_kind.all():  # of which type an entity is stays known
+            is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)[triples[:, 1]]
+            values = values_of(kept, is_type & ~of_kind[triples[:, 2]])
+            kept = replace(kept, attributes=Attributes.joined([attributes, values]))
+        return kept.kept(stays), part.ids[~stays]
+
+    def _of_kinds(self, part: Part) -> np.ndarray:
+        """bool [n]: those of a wanted kind."""
+        if not self.reading.entities:
+            return np.ones(len(part.ids), dtype=bool)
+        wanted = np.array([kind in self.reading.entities for kind in KINDS])
+        if (part.kinds == INDIVIDUAL).all():
+            self.without_kinds += not wanted[INDIVIDUAL]
+            return np.ones(len(part.ids), dtype=bool)
+        return wanted[part.kinds]
 
     def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
         allowed = np.ones(len(part.predicates), dtype=bool)
@@ -54,16 +63,12 @@ class Selection:
     def _typed(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
         if not self.reading.keep_types:
             return np.ones(len(part.ids), dtype=bool)
-        is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)
-        said = part.triples[is_type[part.triples[:, 1]]]
-        if not len(said):
+        entities, types = types_of(part.ids, part.predicates, part.triples, part.attributes)
+        if not len(entities):
             self.untyped += 1
             return np.ones(len(part.ids), dtype=bool)
-        classes = np.zeros(len(part.ids), dtype=bool)
-        classes[said[:, 2]] = True
-        wanted = classes & self._are("keep_types", part.ids, prefixes, among=classes)
         typed = np.zeros(len(part.ids), dtype=bool)
-        typed[said[wanted[said[:, 2]], 0]] = True
+        typed[entities[self._are("keep_types", np.array(types, dtype=object), prefixes)]] = True
         return typed
 
     def _in_namespaces(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
@@ -77,15 +82,11 @@ class Selection:
             inside |= here
         return inside
 
-    def _are(
-        self, option: str, iris: np.ndarray, prefixes: dict[str, str], among: np.ndarray | None = None
-    ) -> np.ndarray:
+    def _are(self, option: str, iris: np.ndarray, prefixes: dict[str, str]) -> np.ndarray:
         """bool: those that are one of the option's words, as written or in full."""
         found = np.zeros(len(iris), dtype=bool)
         for word in getattr(self.reading, option):
             here = (iris == word) | (iris == expand(word, prefixes))
-            if among is not None:
-                here &= among
             self._met(option, word, here)
             found |= here
         return found
@@ -95,9 +96,13 @@ class Selection:
             self.unmet.discard((option, word))
 
     def warnings(self) -> Iterable[str]:
-        if self.untyped:
-            which = "one graph has" if self.untyped == 1 else "both graphs have"
-            yield f"--keep-types: {which} no rdf:type at all and stay{'s' if self.untyped == 1 else ''} whole"
+        for n, option, what in (
+            (self.untyped, "--keep-types", "rdf:type at all"),
+            (self.without_kinds, "--entities", "classes or properties"),
+        ):
+            if n:
+                which = "one graph has" if n == 1 else "both graphs have"
+                yield f"{option}: {which} no {what} and stay{'s' if n == 1 else ''} whole"
         for option, word in sorted(self.unmet):
             yield f"--{option.replace('_', '-')} {word}: neither graph has it"
 

@@ -44,7 +44,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "triples": graph.n_triples,
         "attribute_triples": graph.n_attribute_triples,
         "isolated_entities": int(graph.isolated().sum()),
-        "blank_nodes": n_blank_nodes(graph),
+        "kinds": graph.kind_counts(),
         "labels": len(own),
         "vectors": int(graph.has_vector().sum()),
         "label_coverage": len(np.unique(own.entity)) / max(graph.n_entities, 1),
@@ -70,10 +70,6 @@ def degrees(graph: Graph) -> np.ndarray:
     n = graph.n_entities
     pairs = np.unique(np.concatenate([head * n + tail, tail * n + head]))
     return np.bincount(pairs // n, minlength=n)
-
-
-def n_blank_nodes(graph: Graph) -> int:
-    return sum(name.startswith("_:") for name in graph.ids)
 
 
 def languages(labels: Labels) -> dict[str, int]:

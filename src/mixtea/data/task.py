@@ -93,7 +93,7 @@ class Task:
 
     def __repr__(self) -> str:
         sides = " <-> ".join(
-            f"{g.n_entities:,} entities, {g.n_relations:,} relations, {g.n_triples:,} triples"
+            f"{g.n_entities:,} entities{_kinds(g)}, {g.n_relations:,} relations, {g.n_triples:,} triples"
             for g in (self.source, self.target)
         )
         links = ", ".join(f"{len(getattr(self, s)):,} {s}" for s in SPLITS)
@@ -279,7 +279,8 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
         *of_held, *warnings, *several_links(read, source, target),
     ]  # fmt: skip
-    name, said = "-".join(map(_name, sides.values())), _logged([*selection.warnings(), *of_names, *warnings])
+    notes = [f"{file.path}: {note}" for graph in (source, target) for file in graph.files for note in file.notes]
+    name, said = "-".join(map(_name, sides.values())), _logged([*notes, *selection.warnings(), *of_names, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
     return replace(_task(name, source, target, splits, said, asked), slots=slots)
 
@@ -304,6 +305,11 @@ def _task(
 
 def _no_links() -> np.ndarray:
     return np.empty((0, 2), dtype=np.int64)
+
+
+def _kinds(graph: Graph) -> str:
+    found = graph.kind_counts()
+    return f" ({', '.join(f'{n:,} {kind}' for kind, n in found.items())})" if found else ""
 
 
 def _name(given: list[Given]) -> str:

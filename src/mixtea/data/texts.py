@@ -12,7 +12,7 @@ from mixtea.data.prefixes import BUILT_IN, expand
 
 DESCRIBING = (
     "rdfs:comment", "skos:definition", "schema:description", "sdo:description", "dcterms:description", "dc:description",
-    "obo:IAO_0000115",
+    "obo:IAO_0000115", "oboInOwl:hasDefinition",
 )  # fmt: skip
 IRIS = frozenset(expand(name, BUILT_IN) for name in DESCRIBING)
 LONGEST = 4096  # characters: more than a model of sentences reads

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names
-from mixtea.data.selection import TYPE
+from mixtea.data.vocabulary import TYPE
 from mixtea.vote.meetings import Pairs
 from mixtea.vote.values import form_of
 
@@ -82,10 +82,10 @@ class _Said(NamedTuple):
 
     @classmethod
     def literals(cls, graph: Graph) -> _Said:
-        of, (texts, place) = graph.attributes, _normalised_values(graph)
-        return cls(
-            of.entity, of.predicate.codes, place, texts, np.array([*of.predicate.texts(), None], dtype=object)[:-1]
-        )
+        of, words, (texts, place) = graph.attributes, graph.attributes.predicate.texts(), _normalised_values(graph)
+        is_value = np.array([word not in TYPE for word in words], dtype=bool)[of.predicate.codes]
+        names = np.array([*words, None], dtype=object)[:-1]
+        return cls(of.entity[is_value], of.predicate.codes[is_value], place[is_value], texts, names)
 
     @classmethod
     def named_tails(cls, graph: Graph) -> _Said:

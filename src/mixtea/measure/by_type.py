@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
-from mixtea.data.selection import TYPE
+from mixtea.data.vocabulary import TYPE
 from mixtea.measure.mapping_scores import ENDS
 
 UNTYPED = "no type"

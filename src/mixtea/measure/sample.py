@@ -11,8 +11,8 @@ from scipy.stats import rankdata
 from mixtea.compute.intervals import interval
 from mixtea.data.equal_names import named_alike
 from mixtea.data.graph import Graph
-from mixtea.data.selection import TYPE
 from mixtea.data.task import Task
+from mixtea.data.vocabulary import types_of
 
 FEW = 20  # sources of links, below which nothing can be said
 APART = 0.1  # of how likely a link's source has more triples than any source, from one half
@@ -86,13 +86,17 @@ def _apart(shares: Sequence[float], n: int) -> bool:
 
 def _class(graph: Graph, linked: np.ndarray, everyone: np.ndarray) -> dict[str, Any]:
     """The class whose share of the two differs most, by its name for people, and both shares; empty without classes."""
-    typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
-    members = np.unique(typed[:, [0, 2]], axis=0)
+    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
+    names = list(dict.fromkeys(types))
+    number = {name: place for place, name in enumerate(names)}
+    members = np.unique(np.stack([owners, [number[name] for name in types]], axis=1).astype(np.int64), axis=0)
     shares = [
-        np.bincount(members[np.isin(members[:, 0], side), 1], minlength=graph.n_entities) / len(side)
+        np.bincount(members[np.isin(members[:, 0], side), 1], minlength=len(names)) / len(side)
         for side in (linked, everyone)
     ]
     if not shares[1].any():
         return {}
     most = int(np.abs(shares[0] - shares[1]).argmax())
-    return {"class": graph.display(most), "class_share": [float(share[most]) for share in shares]}
+    place = int(graph.find(np.array([names[most]], dtype=object))[0])
+    shown = graph.display(place) if place >= 0 else graph.shorten(names[most])
+    return {"class": shown, "class_share": [float(share[most]) for share in shares]}

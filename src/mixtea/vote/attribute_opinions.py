@@ -18,6 +18,7 @@ from mixtea.data.graph import Graph
 from mixtea.data.labels import NO_LABEL, label_rank
 from mixtea.data.names import entity_names
 from mixtea.data.task import Task
+from mixtea.data.vocabulary import TYPE
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_of
 from mixtea.vote.values import Form, form_of
 
@@ -230,7 +231,9 @@ def _statements(graph: Graph, values: dict[str, int]) -> Statements:
     }
     codes = zip(of.value.codes.tolist(), of.datatype.codes.tolist(), strict=True)
     value = np.array([number[pair] for pair in codes], dtype=np.int64)
-    is_value = np.array([label_rank(name) == NO_LABEL for name in of.predicate.texts()], dtype=bool)
+    is_value = np.array(
+        [label_rank(name) == NO_LABEL and name not in TYPE for name in of.predicate.texts()], dtype=bool
+    )
     kept = is_value[of.predicate.codes]
     predicate, predicates = _by_language(of)
     entity, column = entity_names(graph, translated=False)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, is_no_thing
 from mixtea.data.prefixes import BUILT_IN, expand
-from mixtea.data.selection import TYPE
+from mixtea.data.vocabulary import types_of
 
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
@@ -71,8 +71,8 @@ def _typed(graph: Graph, number: dict[str, int]) -> list[tuple[int, int]]:
 
     A class or property that is called an individual too, which OWL allows, is a class or property.
     """
-    typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
-    kinds = [(int(owner), expand(str(graph.ids[kind]), BUILT_IN)) for owner, _, kind in typed.tolist()]
+    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
+    kinds = [(owner, expand(kind, BUILT_IN)) for owner, kind in zip(owners.tolist(), types, strict=True)]
     terms = {owner for owner, kind in kinds if is_no_thing(kind) and kind not in _INDIVIDUALS}
     kept = (row for row in dict.fromkeys(kinds) if row[0] not in terms or row[1] not in _INDIVIDUALS)
     return [(owner, number.setdefault(kind, len(number))) for owner, kind in kept]

@@ -10,9 +10,11 @@ from small_files import E, parquet
 from sssom_pydantic import read as read_by_others
 
 from mixtea import DataError, load_task
-from mixtea.data.formats.sssom import curie_map
+from mixtea.data.formats.sssom import curie_map, read_sssom
 from mixtea.data.id_iris import encode_id
 from mixtea.data.reading import Reading
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.errors import Problems
 
 SOURCE = "".join(f"<{E}{a}> <{E}r> <{E}{b}> .\n" for a, b in ("ab", "bc", "cd"))
 TARGET = "".join(f"<http://t.org/{a}> <http://t.org/r> <http://t.org/{b}> .\n" for a, b in ("AB", "BC", "CD"))
@@ -247,3 +249,18 @@ def test_links_that_cannot_be_used(name, content, message, tmp_path):
     with pytest.raises(DataError) as caught:
         task_of(tmp_path, name, content)
     assert f"{tmp_path / name}: 1 problem" in str(caught.value) and message in str(caught.value)
+
+
+NO_MAPS = {
+    "#curie_map:\n#  - e: x\n": 2,
+    "#curie_map: [e]\n": 1,
+    "#curie_map: {e: x,\n#  t: y}\n": 1,
+    "#x: y\n#curie_map: e\n": 2,
+}
+
+
+@pytest.mark.parametrize("text", NO_MAPS)
+def test_a_curie_map_that_is_no_plain_map(text, tmp_path):
+    write(tmp_path, {"l.sssom.tsv": text + "subject_id\tpredicate_id\tobject_id\n"})
+    with pytest.raises(UnreadableError, match=rf"line {NO_MAPS[text]}: the curie_map is no plain map of .* Write"):
+        read_sssom(tmp_path / "l.sssom.tsv", Problems())

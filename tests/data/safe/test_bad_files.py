@@ -71,7 +71,7 @@ BAD = {
     "an empty CSV": ("g.csv", "", "the file is empty"),
     "an empty label": ("g.csv", "a,,b\n", "line 1: column 2 is empty"),
     "not UTF-8": ("g.csv", b"a,r,b\ncaf\xe9,r,b\n", "line 2: byte e9 is not UTF-8"),
-    "JSON-LD": ("g.jsonld.gz", b"", "JSON-LD is not read. Convert it to one of .nt"),
+    "Notation3": ("g.n3.gz", b"", "Notation3 is not read. Convert it to one of .nt"),
     "links": ("g.sssom.tsv", b"", "links (SSSOM), where a graph is needed"),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from mixtea.data.formats.rdf import Statements
-from mixtea.data.formats.rdf_sources import ByLine
+from mixtea.data.formats.rdf_sources import by_line, numbered
 from mixtea.data.formats.tsv import read_table
 from mixtea.data.safe import decompress
 from mixtea.data.safe import open as opening
@@ -181,11 +181,15 @@ def read_whole(path):
         return file.read()
 
 
-def test_lines_are_handed_out_one_by_one(tmp_path):
-    blocks = iter([b"ab\ncd", b"ef\n", b""])
-    lines = ByLine(Lines(tmp_path, lambda _: next(blocks)))
-    found = [(lines.read(size), lines.n) for size in (-1, 3, 2, 5, 5)]
-    assert found == [(b"ab\n", 1), (b"cd", 2), (b"ef", 2), (b"\n", 2), (b"", 2)]
+def test_lines_are_handed_out_whole_and_one_by_one(tmp_path):
+    def lines():
+        blocks = iter([b"ab\ncd", b"ef\n", b"gh\ni", b""])
+        return Lines(tmp_path, lambda _: next(blocks))
+
+    assert [*lines().whole(least=1)] == [(1, b"ab\n"), (2, b"cdef\n"), (3, b"gh\n"), (4, b"i")]
+    assert [*lines().whole(least=6)] == [(1, b"ab\ncdef\n"), (3, b"gh\ni")]
+    assert [*by_line(lines().whole(least=6))] == [(1, b"ab"), (2, b"cdef"), (3, b""), (3, b"gh"), (4, b"i")]
+    assert [*numbered(iter([(1, b"7\t<a>\n9\t<b>\n")]))] == [(7, b"<a>"), (9, b"<b>")]
 
 
 def test_blank_lines_count_if_more_comes_in_a_later_block(tmp_path, monkeypatch):

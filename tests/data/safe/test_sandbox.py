@@ -7,9 +7,11 @@ import io
 import os
 import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
+from threading import Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +20,6 @@ from processes import alive, children, start, wait_until
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea.data.formats import parquet as data_parquet
-from mixtea.data.formats import rdf
 from mixtea.data.formats.parquet import parquet_columns
 from mixtea.data.formats.rdf import Statements, find_line
 from mixtea.data.safe import open as opening
@@ -250,11 +251,31 @@ def test_a_prefix_that_makes_a_file_grow(tmp_path, monkeypatch):
         list(Statements(tmp_path / "g.ttl", "Turtle"))
 
 
-def test_what_the_parser_of_n_triples_calls_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(rdf, "_quads", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
-    (tmp_path / "g.nt").write_text("x")
-    with pytest.raises(UnreadableError, match="line 1: more than 16 MiB long"):
-        list(Statements(tmp_path / "g.nt", "N-Triples"))
+NOT_STARTED = {
+    "a folder": (tempfile, "TemporaryFile", FileNotFoundError(2, "No such file"), "no file in a tem.*TMPDIR="),
+    "a process": (subprocess, "Popen", BlockingIOError(11, "Try again"), "no process .*ulimit -u"),
+    "a thread": (Thread, "start", RuntimeError("can't start new thread"), "no thread .*Free memory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", NOT_STARTED)
+def test_what_parsing_needs_and_the_machine_does_not_give(missing, tmp_path, monkeypatch):
+    where, name, error, message = NOT_STARTED[missing]
+    (tmp_path / "g.ttl").write_text("<a:a> <a:b> <a:c> .")
+
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr(where, name, fails)
+    with pytest.raises(UnreadableError, match=f"g.ttl: parsing it needs a process of its own: {message}"):
+        list(Statements(tmp_path / "g.ttl", "Turtle"))
+
+
+@pytest.mark.parametrize("encoding", ["EUC-JP", "UTF-32", "nonsense", "ISO-8859-1"])
+def test_xml_in_another_encoding(encoding, tmp_path):
+    (tmp_path / "g.rdf").write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n<a/>')
+    with pytest.raises(UnreadableError, match=r"line 1: not RDF/XML: Only UTF-8 is supported .* Save the file"):
+        list(Statements(tmp_path / "g.rdf", "RDF/XML"))
 
 
 COLUMNS = {

@@ -28,6 +28,8 @@ WRITTEN_OUT = re.compile(rf"\s*+(?:{SUBJECT}|\[)\s*+(?:{IRI}|a\s|$)")
 NAMED_GRAPH = r"^[ \t]*+(?:GRAPH[ \t]++)?+(?:<[^<>\s]*+>|[\w.-]*+:[\w.-]*+)?+[ \t]*+\{"
 IN_A_GRAPH = re.compile(NAMED_GRAPH, re.MULTILINE | re.IGNORECASE)
 COMMENTS = r"(?>(?:<!--.*?-->\s*+)*)"
+KEYWORD = re.compile(r'"@(?:context|id|graph|type)"\s*:')
+OBO = re.compile(r"^(?:format-version:|\[(?:Term|Typedef|Instance)\]\s*$)", re.MULTILINE)
 RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
 ALIGNMENT = "knowledgeweb.semanticweb.org/heterogeneity/alignment"
 NULS = 0.2  # the least share of them in UTF-16 of letters
@@ -88,8 +90,16 @@ def _is_csv(head: Head) -> bool:
     return _is_table(head) and any(len(found) == 1 and max(found) > 1 for found in counts)
 
 
+def _is_json_ld(head: Head) -> bool:
+    return head.text.lstrip().startswith(("[", "{")) and bool(KEYWORD.search(head.text))
+
+
 def _is_json(head: Head) -> bool:
-    return head.text.lstrip().startswith(("[", "{"))
+    return head.text.lstrip().startswith(("[", "{")) and not _is_json_ld(head)
+
+
+def _is_obo(head: Head) -> bool:
+    return bool(OBO.search(head.text))
 
 
 LOOKS: dict[str, Look] = {
@@ -101,6 +111,8 @@ LOOKS: dict[str, Look] = {
     "N-Quads": _is_quads,
     "TriG": lambda head: _is_turtle(head) and bool(IN_A_GRAPH.search(head.text)),
     "Turtle": _is_turtle,
+    "JSON-LD": _is_json_ld,
+    "OBO": _is_obo,
 }
 TABLES: dict[str, Look] = {"TSV": _is_tsv, "CSV": _is_csv, "Turtle": _may_be_turtle}  # where no ending says otherwise
 ALSO: dict[str, Look] = {  # where the ending says so
@@ -158,7 +170,8 @@ def remark(path: Path, kind: str) -> list[str]:
         named = format_of(path)
     except UnreadableError:
         named = ""
-    usual = (named, kind) in (("RDF/XML", "Alignment"), ("TSV", "SSSOM")) or named == kind or kind not in LOOKS | ALSO
+    expected = (("RDF/XML", "Alignment"), ("TSV", "SSSOM"), ("JSON", "JSON-LD"))
+    usual = (named, kind) in expected or named == kind or kind not in LOOKS | ALSO
     endings = ENDINGS | {".sssom.tsv": "SSSOM", ".rdf": "Alignment"}
     ending = next((ending for ending, meant in endings.items() if meant == kind), ".tsv")
     return [] if usual else [f"{path}: read as {kind}, by its content; the ending {ending} would say so"]

@@ -9,12 +9,12 @@ from mixtea.data.safe.problems import UnreadableError
 
 RDF_ENDINGS = {
     ".nt": "N-Triples", ".ttl": "Turtle", ".rdf": "RDF/XML", ".owl": "RDF/XML", ".xml": "RDF/XML", ".nq": "N-Quads",
-    ".trig": "TriG",
+    ".trig": "TriG", ".jsonld": "JSON-LD",
 }  # fmt: skip
-ENDINGS = RDF_ENDINGS | {".csv": "CSV", ".json": "JSON", ".parquet": "Parquet", ".pq": "Parquet"}
+ENDINGS = RDF_ENDINGS | {".csv": "CSV", ".json": "JSON", ".parquet": "Parquet", ".pq": "Parquet", ".obo": "OBO"}
 RDF_FORMATS = frozenset(RDF_ENDINGS.values())
 NOT_READ = {
-    ".jsonld": "JSON-LD", ".n3": "Notation3", ".hdt": "HDT", ".ofn": "OWL functional syntax",
+    ".n3": "Notation3", ".hdt": "HDT", ".ofn": "OWL functional syntax",
     ".omn": "Manchester syntax", ".xlsx": "Excel", ".xls": "Excel", ".zip": "zip", ".bz2": "bzip2", ".xz": "xz",
     ".tar": "tar", ".tgz": "tar", ".7z": "7z",
 }  # fmt: skip
@@ -27,7 +27,9 @@ def format_of(path: Path) -> str:
     if bare.name.lower().endswith(".sssom.tsv"):
         return "SSSOM"
     if ending in NOT_READ:
-        todo = "Convert it to one of .nt .ttl .rdf .nq .trig .tsv .csv .parquet, plain or with .gz or .zst."
+        todo = (
+            "Convert it to one of .nt .ttl .rdf .nq .trig .jsonld .obo .tsv .csv .parquet, plain or with .gz or .zst."
+        )
         raise UnreadableError(path, None, "", f"{NOT_READ[ending]} is not read", todo)
     return ENDINGS.get(ending, "TSV")
 

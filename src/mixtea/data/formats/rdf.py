@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from mixtea.data.formats.rdf_sources import ByLine, Made, Numbered, Start, xml_prefixes
+from mixtea.data.formats.rdf_sources import Blocks, Made, Start, by_line, numbered, xml_prefixes
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.lines import Lines
 from mixtea.data.safe.open import opened
-from mixtea.data.safe.problems import UnreadableError, beyond
+from mixtea.data.safe.problems import UnreadableError
 from mixtea.data.safe.sandbox import Process
 from mixtea.text import visible
 
@@ -31,7 +31,10 @@ NEEDS_A_BASE = (
 )
 
 
-SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML"}
+REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
+PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
+NO_BASE = "http://relative.invalid/"  # by which a relative IRI is known where the parser would pass over it
+SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
 HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
 
@@ -43,41 +46,37 @@ class Statements:
     Relative IRIs are resolved by the file's own base, else by `base`, else they are an error.
 
     N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
-    them into N-Quads, which are parsed here.
+    them into N-Quads, which are parsed here. The parser gets whole lines: of one that comes in pieces it would read
+    the beginning again with each of them.
     """
 
     def __init__(self, path: Path, kind: str, *, base: str | None = None, by_line: bool = False) -> None:
         self.path, self.kind, self.base, self.by_line = path, kind, base, by_line
         self.prefixes: dict[str, str] = {}
-        self.lines: ByLine | None = None
-
-    @property
-    def line(self) -> int:
-        return self.lines.n if self.lines else 0
+        self.line = 0
 
     def __iter__(self) -> Iterator[Quad]:
         with opened(self.path) as file:
             yield from self._sandboxed(file) if self.kind in SANDBOXED else self._here(file)
 
     def _here(self, file: IO[bytes]) -> Iterator[Quad]:
-        lines = Lines(self.path, file.read, rdf=True)
-        self.lines = ByLine(lines) if self.by_line else None
+        blocks = Lines(self.path, file.read, rdf=True).whole()
         try:
-            yield from _quads(self.lines or lines, HERE[self.kind], base_iri=self.base)
+            yield from self._quads(by_line(blocks) if self.by_line else blocks, HERE[self.kind], base_iri=self.base)
         except SyntaxError as error:
-            self._fail(error.msg, error.lineno or self.line, error.offset)
-        except MemoryError:  # the parser's way to say that a token is too long
-            raise beyond(self.path, lines.n + 1, "more than 16 MiB long", "max_token_mib") from None
+            self._fail(error.msg, self.line + (error.lineno or 1) - 1, error.offset)
 
     def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
         start = Start(file)
-        with sandboxed(self.path, self.kind, self.base, self.by_line).start(start, feed=True) as process:
+        base = self.base or (NO_BASE if self.kind == "JSON-LD" else None)
+        with sandboxed(self.path, self.kind, base, self.by_line).start(start, feed=True) as process:
             made = Made(self.path, process, numbered=self.by_line)
-            self.lines = Numbered(made) if self.by_line else None
+            blocks = numbered(made.whole()) if self.by_line else made.whole()
             cut = None
             try:
-                yield from _quads(self.lines or made, "N_QUADS", lenient=True)  # its terms are checked already
-            except SyntaxError as error:  # of a statement that the end of the process has cut
+                quads = self._quads(blocks, "N_QUADS", lenient=True)  # its terms are checked already
+                yield from self._absolute(quads) if base == NO_BASE else quads
+            except SyntaxError as error:
                 cut = error.msg
             except UnreadableError:
                 if made.too_deep and not self.by_line:
@@ -85,10 +84,35 @@ class Statements:
                 raise
             found = process.result()
         said = found.get("said") or found.get("what") or cut
+        if "LoadDocumentCallback" in (said or ""):
+            self._fail_remote(start.first)
         if said:
             line = found.get("line") or (self._line_of_error() if "said" in found else None)
             self._fail(said, line, found.get("column"))
         self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
+
+    def _quads(self, blocks: Blocks, format_name: str, **options: Any) -> Iterator[Quad]:
+        import pyoxigraph as ox
+
+        options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
+        for self.line, block in blocks:
+            yield from ox.parse(block, **options)
+
+    def _absolute(self, quads: Iterator[Quad]) -> Iterator[Quad]:
+        for quad in quads:
+            if any(str(term).startswith(f"<{NO_BASE}") for term in quad.triple):
+                what = "not JSON-LD: a relative IRI without a base"
+                todo = 'Write the IRI in full, or give the file a base: "@base": "http://..." in its @context.'
+                line = self.line if self.by_line else None
+                raise UnreadableError(self.path, line, str(quad.triple).replace(NO_BASE, ""), what, todo)
+            yield quad
+
+    def _fail_remote(self, first: bytes) -> NoReturn:
+        """A context that lies elsewhere says what the words of the file mean."""
+        found = REMOTE.search(first)
+        where = f"at {visible(found[1].decode('utf-8', 'replace'))}" if found else "elsewhere"
+        what = f"its @context lies {where}, and nothing is fetched"
+        raise UnreadableError(self.path, None, "", what, PUT_INTO_THE_FILE)
 
     def _line_of_error(self) -> int | None:
         """Where the parser does not count lines, they are counted by handing it one at a time."""
@@ -114,12 +138,6 @@ class Statements:
             todo = SAVE_AS_UTF_8
         column = f" (column {place[1]})" if place else ""
         raise UnreadableError(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
-
-
-def _quads(source: Any, format_name: str, **options: Any) -> Iterator[Quad]:
-    import pyoxigraph as ox
-
-    return ox.parse(source, format=getattr(ox.RdfFormat, format_name), rename_blank_nodes=False, **options)
 
 
 def sandboxed(path: Path, kind: str, base: str | None, by_line: bool) -> Process:

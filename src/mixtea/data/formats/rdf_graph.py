@@ -1,8 +1,7 @@
-"""An RDF file as a part of a graph: IRIs and blank nodes are entities, literals are attribute values."""
+"""An RDF file as a part of a graph: IRIs are entities, literals are attribute values."""
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import defaultdict
 from itertools import count
@@ -16,19 +15,18 @@ from mixtea.data.formats.rdf import Statements, find_line
 from mixtea.data.part import Part
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.text_column import TextBuilder, TextColumn
+from mixtea.data.vocabulary import without_words
+from mixtea.data.walk import BLANK, walked
 from mixtea.errors import Problems
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal, Quad
 
 UNTYPED = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of text that says no type
-RANDOM = re.compile(r"[0-9a-f]{24,32}")  # a name that the parser gives to a blank node without one
-OURS = re.compile(r"(f|anon)\d+\.")
-ALL_NAMED = frozenset({"N-Triples", "N-Quads"})
 
 
-def rdf_part(path: Path, kind: str, problems: Problems, *, file_number: int = 1) -> Part:
-    """Read a file: entities and predicates in the order in which they come.
+def rdf_part(path: Path, kind: str, problems: Problems) -> Part:
+    """Read a file: entities and predicates in the order in which they come. Blank nodes are none of them.
 
     The loop is what takes the time of reading: each term's text is asked for once and numbered by a dictionary.
     """
@@ -37,7 +35,6 @@ def rdf_part(path: Path, kind: str, problems: Problems, *, file_number: int = 1)
     entities: defaultdict[str, int] = defaultdict(count().__next__)
     predicates: defaultdict[str, int] = defaultdict(count().__next__)
     triples, literals = array("q"), Literals()
-    blank = BlankNodes(file_number, anonymous=kind not in ALL_NAMED)
     strange = 0
     statements = Statements(path, kind)
     subject: Any
@@ -48,7 +45,7 @@ def rdf_part(path: Path, kind: str, problems: Problems, *, file_number: int = 1)
         if type(subject) is NamedNode:
             head = subject.value
         elif type(subject) is BlankNode:
-            head = blank(subject.value)
+            head = BLANK + subject.value
         else:
             strange += 1
             continue
@@ -60,13 +57,14 @@ def rdf_part(path: Path, kind: str, problems: Problems, *, file_number: int = 1)
         elif value_kind is Literal:
             literals.add(entities[head], predicates[word], value)
         elif value_kind is BlankNode:
-            triples.extend((entities[head], predicates[word], entities[blank(value.value)]))
+            triples.extend((entities[head], predicates[word], entities[BLANK + value.value]))
         else:
             strange += 1
     if strange:
         _report_triple_terms(path, kind, strange, problems)
     attributes = literals.attributes(list(predicates))
-    return Part(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
+    part = Part(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
+    return without_words(walked(part, path))
 
 
 class Literals:
@@ -93,25 +91,6 @@ class Literals:
             self.value.column(), TextColumn.coded(list(self.languages), np.array(self.language)),
             TextColumn.coded(datatypes, np.array(self.datatype)),
         )  # fmt: skip
-
-
-class BlankNodes:
-    """Ids for the blank nodes of one file that no other file of the side has, the same at every reading.
-
-    A name stays in the first file and gets the file's number in the others. Without a name (`[]`) it is a number.
-
-    >>> BlankNodes(1, anonymous=True)("x"), BlankNodes(2, anonymous=True)("x")
-    ('_:x', '_:f2.x')
-    """
-
-    def __init__(self, file_number: int, *, anonymous: bool) -> None:
-        self.file_number, self.anonymous = file_number, anonymous
-        self.numbers: dict[str, int] = {}
-
-    def __call__(self, name: str) -> str:
-        if self.anonymous and RANDOM.fullmatch(name):
-            return f"_:anon{self.file_number}.{self.numbers.setdefault(name, len(self.numbers) + 1)}"
-        return f"_:{name}" if self.file_number == 1 and not OURS.match(name) else f"_:f{self.file_number}.{name}"
 
 
 def _words(numbered: dict[str, int]) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -14,51 +15,21 @@ FIRST_KIB = 64 * 1024
 XML_PREFIX = re.compile(rb"""\sxmlns(?::([\w.-]+))?\s*=\s*["']([^"'&<]+)["']""")
 
 
-class ByLine:
-    """Hands out a file line by line, so that the parser has seen no more than it has counted."""
-
-    def __init__(self, lines: Lines) -> None:
-        self.lines, self.n = lines, 0
-        self.block, self.place, self.ended = b"", 0, True
-
-    def read(self, size: int = -1) -> bytes:
-        if self.place == len(self.block):
-            self.block, self.place = self._next(), 0
-        end = self.block.find(b"\n", self.place) + 1 or len(self.block)
-        end = min(end, self.place + size) if size >= 0 else end
-        given, self.place = self.block[self.place : end], end
-        if given:
-            self._count()
-            self.ended = given.endswith(b"\n")
-        return given
-
-    def _next(self) -> bytes:
-        return self.lines.block()
-
-    def _count(self) -> None:
-        self.n += self.ended
+Blocks = Iterator[tuple[int, bytes]]
 
 
-class Numbered(ByLine):
+def by_line(blocks: Blocks) -> Blocks:
+    """(its number, the line) for each line."""
+    for first, block in blocks:
+        yield from enumerate(block.split(b"\n"), first)
+
+
+def numbered(blocks: Blocks) -> Blocks:
     """The same for lines that begin with the number of the line in the file that they were made from."""
-
-    rest = b""
-
-    def _next(self) -> bytes:
-        """One whole line without its number; a line without an end is the work of a process that was stopped."""
-        parts = []
-        while b"\n" not in self.rest:
-            parts.append(self.rest)
-            self.rest = self.lines.block()
-            if not self.rest:
-                return b""
-        end, _, self.rest = self.rest.partition(b"\n")
-        number, _, line = b"".join([*parts, end]).partition(b"\t")
-        self.n = int(number)
-        return line + b"\n"
-
-    def _count(self) -> None:
-        pass
+    for _, line in by_line(blocks):
+        if line:
+            number, _, statement = line.partition(b"\t")
+            yield int(number), statement
 
 
 class Start:
@@ -83,6 +54,10 @@ class Made(Lines):
     def __init__(self, path: Path, process: Process, *, numbered: bool = False) -> None:
         super().__init__(path, process.out.read1, "statement", rdf=True)
         self.process, self.n_bytes, self.numbered, self.too_deep = process, 0, numbered, False
+
+    def whole(self, least: int = 1) -> Blocks:
+        """Whole statements as they come; one without an end is the work of a process that was stopped."""
+        return ((first, block) for first, block in super().whole(least) if block.endswith(b"\n"))
 
     def block(self) -> bytes:
         block = super().block()

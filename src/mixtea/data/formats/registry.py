@@ -11,6 +11,7 @@ from mixtea.data.formats.endings import RDF_FORMATS
 from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
 from mixtea.data.formats.json_links import read_json_links
 from mixtea.data.formats.link_tables import LinkTable, equal_only
+from mixtea.data.formats.obo import obo_part
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
@@ -21,23 +22,24 @@ from mixtea.errors import Problems
 
 
 class Format(NamedTuple):
-    """How a file of a format is read; None for what it cannot hold. Readers get the path and the format's name.
+    """How a file of a format is read; None for what it cannot hold. Readers get the path and the format's name."""
 
-    Of a graph they also get the file's number among several, which tells the blank nodes of these apart.
-    """
-
-    read_graph: Callable[[Path, str, int, Problems], Part] | None
+    read_graph: Callable[[Path, str, Problems], Part] | None
     read_links: Callable[[Path, str, Problems], LinkTable]
 
 
-def _rdf_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
-    part = rdf_part(path, kind, problems, file_number=number)
+def _rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
+    part = rdf_part(path, kind, problems)
     if not len(part.ids) and not any(problem.file == path for problem in problems.found):
-        raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", "It needs triples.")
+        if part.notes:
+            todo = "Give them IRIs: without a name they cannot be mapped."
+            raise UnreadableError(path, None, "", "nothing but blank nodes", todo)
+        todo = "JSON needs @context and @id to be JSON-LD." if kind == "JSON-LD" else "It needs triples."
+        raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", todo)
     return part
 
 
-def _table_graph(path: Path, kind: str, number: int, problems: Problems) -> Part:
+def _table_graph(path: Path, kind: str, problems: Problems) -> Part:
     return triple_part(read_columns(path, kind, TRIPLE_HEADERS, problems))
 
 
@@ -49,18 +51,23 @@ def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     return read_sssom(path, problems)
 
 
+def _no_links(path: Path, kind: str, problems: Problems) -> LinkTable:
+    raise UnreadableError(path, None, "", f"a graph ({kind}), where links are needed", "Name a file of links.")
+
+
 FORMATS = {
     **{name: Format(_rdf_graph, read_rdf_links) for name in RDF_FORMATS},
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
     "JSON": Format(None, read_json_links),
     "Alignment": Format(None, read_alignment),
+    "OBO": Format(obo_part, _no_links),
 }
 
 
-def read_part(path: Path, kind: str, number: int, problems: Problems) -> Part:
+def read_part(path: Path, kind: str, problems: Problems) -> Part:
     """What a file of the format `kind` says of a graph."""
     reader = FORMATS[kind].read_graph
     if reader is None:
         raise UnreadableError(path, None, "", f"links ({kind}), where a graph is needed", "Name a file of triples.")
-    return reader(path, kind, number, problems)
+    return reader(path, kind, problems)

@@ -36,6 +36,15 @@ ENTRY = re.compile(
 INLINE_ENTRY = re.compile(
     r"""\s*+(?P<key>"[^"]*+"|'[^']*+'|[^\s:,{]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|[^\s,}]++)\s*+,?"""
 )
+MAP = re.compile(r"""["']?curie_map["']?\s*+:""")
+
+
+class NoMapError(ValueError):
+    """`curie_map` is something else than prefixes with a namespace each."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line, self.text = line, text
 
 
 def read_sssom(path: Path, problems: Problems) -> LinkTable:
@@ -44,7 +53,13 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
     A warning tells of those.
     """
     comments, table = _apart(text_lines(path, problems))
-    own = curie_map(comments)
+    try:
+        own = curie_map(comments)
+    except NoMapError as error:
+        todo = "Write `#curie_map:` and below it a line `#  prefix: http://...` for each prefix."
+        raise UnreadableError(
+            path, error.line, error.text, "the curie_map is no plain map of prefixes:", todo
+        ) from None
     prefixes = joined([own])
     header = next(table, "")
     delimiter = delimiter_of(header)
@@ -80,23 +95,27 @@ def delimiter_of(header: str) -> str:
 
 
 def curie_map(comments: Sequence[str]) -> dict[str, str]:
-    """The prefixes in the metadata, which is YAML; of YAML no more is read than this map needs.
+    """The prefixes in the metadata, which is YAML; of YAML no more is read than this map needs, if it is a plain one.
 
     >>> curie_map(["#curie_map:", "#  wd: http://www.wikidata.org/entity/", "#license: x"])
     {'wd': 'http://www.wikidata.org/entity/'}
     """
-    lines = textwrap.dedent("\n".join(line.removeprefix("#") for line in comments)).splitlines()
-    start = next((i for i, line in enumerate(lines) if re.match(r"""["']?curie_map["']?\s*:""", line)), len(lines))
-    found = {}
-    for line in lines[start + 1 :]:
+    lines = textwrap.dedent("\n".join(line.removeprefix("#") for line in comments)).split("\n")
+    start = next((i for i, line in enumerate(lines) if MAP.match(line)), len(lines))
+    found, place = {}, 0
+    for number, line in enumerate(lines[start + 1 :], start + 2):
         if line.strip() and not line[0].isspace():
             break
         if entry := ENTRY.match(line):
             found[_bare(entry["key"])] = _bare(entry["value"])
-    inline, place = "".join(lines[start : start + 1]).partition("{")[2], 0
-    while inline_entry := INLINE_ENTRY.match(inline, place):
+        elif line.strip() and not line.strip().startswith("#"):
+            raise NoMapError(number, line)
+    inline = MAP.sub("", "".join(lines[start : start + 1])).partition(" #")[0].strip()
+    while inline_entry := INLINE_ENTRY.match(inline, max(place, 1)):
         found[_bare(inline_entry["key"])] = _bare(inline_entry["value"])
         place = inline_entry.end()
+    if inline and (inline[0] != "{" or inline[max(place, 1) :].strip() != "}"):
+        raise NoMapError(start + 1, inline)
     return found
 
 

@@ -37,13 +37,13 @@ class InMemory:
         """Stands where the path of a file would, in messages."""
         return Path(f"{self.name} ({self.kind})")
 
-    def part(self, number: int, problems: Problems) -> Part:
-        """What it says of a graph; `number` is its place among several."""
+    def part(self, problems: Problems) -> Part:
+        """What it says of a graph."""
         problems.by_row.add(self.path)
         if self.kind == RDFLIB:
             from mixtea.data.in_memory.rdflib_graph import rdflib_part
 
-            return rdflib_part(self.thing, self.path, number, problems)
+            return rdflib_part(self.thing, self.path, problems)
         if self.kind == NETWORKX:
             from mixtea.data.in_memory.networkx_graph import networkx_part
 

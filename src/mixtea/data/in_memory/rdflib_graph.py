@@ -22,12 +22,12 @@ KIND = "N-Triples"
 MADE_UP = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
 
 
-def rdflib_part(graph: Any, path: Path, number: int, problems: Problems) -> Part:
+def rdflib_part(graph: Any, path: Path, problems: Problems) -> Part:
     """What the graph says, with its prefixes; of a dataset all graphs together."""
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs triples.")
     with _written(graph, path, problems) as (file, found):
-        part = read_part(file, KIND, number, found)
+        part = read_part(file, KIND, found)
     prefixes = {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
     return replace(part, prefixes=part.prefixes | prefixes)
 

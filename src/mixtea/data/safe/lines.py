@@ -48,15 +48,20 @@ class Lines:
         self.path, self.read_on, self.what, self.rdf, self.limits = path, read_on, what, rdf, in_force()
         self.n, self.begun = 0, 0  # lines that have ended; bytes of the one that has not
         self.signs, self.pieces, self.nesting = 0, list[bytes](), Nesting()  # of the line that has not ended
-        self.given, self.place = b"", 0
 
-    def read(self, size: int = -1) -> bytes:
-        """At most so many bytes, as a parser asks for them."""
-        if self.place == len(self.given):
-            self.given, self.place = self.block(), 0
-        end = min(self.place + size, len(self.given)) if size >= 0 else len(self.given)
-        part, self.place = self.given[self.place : end], end
-        return part
+    def whole(self, least: int = BLOCK) -> Iterator[tuple[int, bytes]]:
+        """(the number of its first line, whole lines), of so many bytes or more at once; the last may lack its end."""
+        parts: list[bytes] = []
+        first, size = 1, 0
+        while block := self.block():
+            cut = block.rfind(b"\n") + 1
+            size += len(block)
+            if cut and size >= least:
+                yield first, b"".join([*parts, block[:cut]])
+                first, parts, size = self.n + 1, [], 0
+                block = block[cut:]
+            parts.append(block)
+        yield first, b"".join(parts)
 
     def block(self) -> bytes:
         """The bytes that come next, none at the end."""
@@ -101,15 +106,4 @@ class Lines:
 def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
     """(the number of its first line, whole lines) for each part of a file."""
     with opened(path) as file:
-        lines = Lines(path, file.read)
-        parts: list[bytes] = []
-        start, size = 1, 0
-        while block := lines.block():
-            cut = block.rfind(b"\n") + 1
-            size += len(block)
-            if cut and size >= CHUNK:
-                yield start, b"".join([*parts, block[:cut]])
-                start, parts, size = lines.n + 1, [], 0
-                block = block[cut:]
-            parts.append(block)
-        yield start, b"".join(parts)
+        yield from Lines(path, file.read).whole(CHUNK)

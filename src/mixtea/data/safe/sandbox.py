@@ -25,6 +25,8 @@ START = (  # our folder is looked at first, and for our own modules only: it has
     "module = load(sys.argv[1]); sys.path[:1] = sys.argv[3:-1]; module.main()"
 )
 NO_MEMORY = ("memory allocation of", "bad_alloc", "MemoryError")
+NAME_A_FOLDER = "Make room in the temporary folder, or name one that can be written: TMPDIR=..."
+MAKE_ROOM = "Free memory, or allow more memory and processes (ulimit -v, ulimit -u)."
 AGAIN = "Write the file again, or let its ending say which format it has."
 
 
@@ -47,14 +49,32 @@ class Process:
 
     def start(self, file: Any, *, feed: bool) -> Process:
         environment = os.environ | {"RUST_BACKTRACE": "0", "MALLOC_ARENA_MAX": "1"}
-        self.said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        streams: dict[str, Any] = {"stdin": subprocess.PIPE if feed else file, "stderr": self.said}
-        self.child = subprocess.Popen(self.command, env=environment, stdout=subprocess.PIPE, bufsize=BLOCK, **streams)
+        try:
+            self.said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        except OSError as error:
+            raise self._not_started("no file in a temporary folder", error, NAME_A_FOLDER) from None
+        streams: dict[str, Any] = {"stdin": subprocess.PIPE if feed else file, "stderr": self.said, "env": environment}
+        try:
+            self.child = subprocess.Popen(self.command, stdout=subprocess.PIPE, bufsize=BLOCK, **streams)
+        except OSError as error:
+            self.said.close()
+            raise self._not_started("no process", error, MAKE_ROOM) from None
         self.out: Any = self.child.stdout
-        if feed:
-            self.feeder = Thread(target=copy_context().run, args=(self._feed, file), daemon=True)  # with our limits
-            self.feeder.start()
+        return self._fed(file) if feed else self
+
+    def _fed(self, file: Any) -> Process:
+        feeder = Thread(target=copy_context().run, args=(self._feed, file), daemon=True)  # with our limits
+        try:
+            feeder.start()
+        except RuntimeError as error:
+            self.__exit__()
+            raise self._not_started("no thread", error, MAKE_ROOM) from None
+        self.feeder = feeder
         return self
+
+    def _not_started(self, what: str, error: Exception, todo: str) -> UnreadableError:
+        why = getattr(error, "strerror", None) or error
+        return UnreadableError(self.path, None, "", f"parsing it needs a process of its own: {what} ({why})", todo)
 
     def _feed(self, file: Any) -> None:
         """What goes wrong with the file is kept for the thread that reads."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 ENTITY = re.compile(r"&([^;&\s]+);")
+ONLY_UTF_8 = "Only UTF-8 is supported by the RDF/XML parser"
 TOO_MUCH = "amplification"  # how expat calls entities that grow
 LONGEST = 100  # characters of a name that are told
 BY_ENTITIES = 10  # a tenth of the growth that is allowed: they hold namespaces, and come with other text
@@ -46,6 +47,8 @@ class XmlScan:
         self.most_steps = max(self.max_columns, COLUMNS) * (STEPS + STEPS_PER_BYTE * (self.n + len(block)))
         try:
             self.parser.Parse(block, False)
+        except (LookupError, ValueError):  # what Python says of an encoding that it does not know
+            raise WrongError(ONLY_UTF_8, line=1) from None
         except expat.ExpatError as error:
             said = expat.ErrorString(error.code)
             if TOO_MUCH in said:
