@@ -140,8 +140,8 @@ def deep_schema(n: int) -> Write:
     return write
 
 
-def contradictions(n: int) -> Write:
-    """A graph of two labels of 3 MB, each linked to all n entities of the other graph: a few kB in all."""
+def strangers(n: int) -> Write:
+    """A graph of two labels of 3 MB, and links of two other such labels to n entities: a few kB in all."""
 
     def write(path: Path) -> None:
         long = "http://e/" + "x" * 3_000_000
@@ -149,7 +149,7 @@ def contradictions(n: int) -> Write:
         columns = {"head": two, "relation": ["r"] * 2, "tail": ["t"] * 2}
         few({name: pa.array(labels) for name, labels in columns.items()})(path)
         path.with_name("t.tsv").write_text("".join(f"{other}\tr\tt\n" for other in others))
-        links = {"source": pa.array(two * n), "target": pa.array(sorted(others * 2))}
+        links = {"source": pa.array([f"{long}3", f"{long}4"] * n), "target": pa.array(sorted(others * 2))}
         few(links)(path.with_name("links.parquet"))
 
     return write
@@ -258,7 +258,9 @@ BOMBS: dict[str, tuple[str, str, Write]] = {
     "Parquet: groups 100,000 deep": (".parquet", "graph", deep_schema(100_000)),
     "Parquet: a type of a megabyte": (".parquet", "graph", table(
         {name: pa.array([{"x" * MIB: 1}]) for name in ("head", "relation", "tail")})),
-    "Parquet: long labels, contradicting": (".parquet", "graph and links", contradictions(200)),
+    "Parquet: long labels, unknown": (".parquet", "graph and links", strangers(200)),
+    "entities that double, an alignment": (".rdf", "links", text(
+        entities(40, '<Alignment xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment">&e40;</Alignment>'))),
     "a pipe without a writer": (".nt", "graph", pipe),
     "a socket": (".ttl", "graph", listening),
     "a device without an end": ("", "graph", device),

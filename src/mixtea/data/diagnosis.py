@@ -16,6 +16,7 @@ from mixtea.data.graph import Graph
 from mixtea.errors import shorten
 
 SAMPLE = 2000  # links that are tried
+LONGEST = 2000  # characters of an id that is looked at closely
 ENOUGH = 0.5  # the share of them that a cause must explain
 SIDES = ("source", "target")
 CURIE = re.compile(r"(?P<prefix>[A-Za-z_][\w.-]*|):(?!//)(?P<rest>.+)", re.DOTALL)
@@ -87,8 +88,12 @@ def _as_pairs(
 
 def _of_side(ids: list[str], side: str, graph: Graph, prefixes: set[str]) -> Cause | None:
     """What is wrong with the ids of one side, as far as any one thing is."""
+    ids = [id for id in ids if len(id) <= LONGEST]
+    if not ids:
+        return None
+    there = [str(id) for id in graph.ids if len(id) <= LONGEST]
     for way in WAYS:
-        keys = {way.key(id): str(id) for id in graph.ids}
+        keys = {way.key(id): id for id in there}
         if found := _met(ids, partial(_by_key, way.key, keys)):
             return Cause(f"{way.what}, {_against(*found, side)}", way.todo)
     if _met(ids, {str(name): str(name) for name in (*graph.relations, *graph.attributes.predicate.texts())}.get):

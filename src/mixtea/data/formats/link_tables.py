@@ -18,7 +18,7 @@ from mixtea.data.safe.problems import UnreadableError
 
 IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
 UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
-LONGEST_REASON = 200
+LONGEST_REASON, LONGEST_PREFIX = 200, 50
 NO_LINKS = "Name a file of links; is this a graph?"
 EQUAL = frozenset(
     ["", "=", "==", "≡", "equivrelation", "equivalence", "equivalent", "equal", "exact"]
@@ -138,8 +138,9 @@ def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
     found = graph.find(written)
     if full is not written:
         found = np.where(found >= 0, found, graph.find(full))
-    if (missing := np.flatnonzero(found < 0)).size:
-        found[missing] = graph.find(in_full([written[missing]], graph.prefixes)[0])
+    short = [i for i in np.flatnonzero(found < 0) if ":" in written[i][:LONGEST_PREFIX] and "://" not in written[i]]
+    if short:
+        found[short] = graph.find(np.array([expand(written[i], graph.prefixes) for i in short], dtype=object))
     if len(graph.left_out):
         left_out = pd.Index(graph.left_out, dtype=object)
         out = [left_out.get_indexer(pd.Index(column, dtype=object)) >= 0 for column in (written, full)]
