@@ -17,7 +17,7 @@ Source = Annotated[
     list[Path] | None,
     typer.Option(
         help="Your source graph; repeat it for several files. Format by ending: .tsv .csv .parquet .nt .ttl .rdf .owl "
-        ".nq .trig, plain or with .gz or .zst."
+        ".nq .trig .jsonld .obo, plain or with .gz or .zst."
     ),
 ]
 Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]
