@@ -31,7 +31,9 @@ from mixtea.data.graph_files import read_graph
 from mixtea.errors import Problems
 
 RDF = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
-FILES = ("triples.tsv", "triples.csv", "triples.parquet", "triples.nt", "triples.nt.gz", "triples.ttl")
+LITERALS = "literals.nt"  # long ones full of escapes, which a parser may read again and again
+FILES = (LITERALS, "triples.tsv", "triples.csv", "triples.parquet", "triples.nt", "triples.nt.gz", "triples.ttl")
+LONG = 10_000_000  # characters of such a literal
 ENTITY, RELATION = "http://example.org/resource/E", "http://example.org/ontology/r"
 
 
@@ -47,6 +49,9 @@ def write_all(folder: Path, n: int) -> None:
     head = f"@prefix e: <{ENTITY[:-1]}> .\n@prefix o: <{RELATION[:-1]}> .\n"
     turtle = "".join(f"e:E{h} o:r{r} e:E{t} .\n" for h, r, t in triples)
     (folder / "triples.ttl").write_text(head + turtle, encoding="utf-8")
+    escaped = 'x\\n\\"\\u00e9' * (LONG // 11)
+    long = "".join(f'<{ENTITY}{i}> <{RELATION}> "{escaped}" .\n' for i in range(6))
+    (folder / LITERALS).write_text(long, encoding="utf-8")
     names = ("head", "relation", "tail")
     pq.write_table(pa.table(dict(zip(names, zip(*full, strict=True), strict=True))), folder / "triples.parquet")
 
@@ -61,7 +66,10 @@ def plain_work(path: Path) -> Callable[[], Any]:
 
     def statements() -> None:
         file: Any
-        ending = path.name.removesuffix(".gz").removeprefix("triples")
+        ending = "." + path.name.removesuffix(".gz").rpartition(".")[2]
+        if path.name == LITERALS:
+            deque(ox.parse(path.read_bytes(), format=RDF[ending]), maxlen=0)
+            return
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             deque(ox.parse(file, format=RDF[ending]), maxlen=0)
 

@@ -12,8 +12,8 @@ OWL = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix : <http://a/> .\n
     ("text", "iri"),
     [
         (":o a owl:Ontology . :b a owl:Class .", "http://a/o"),
-        (":o owl:imports :p . :p a owl:Ontology . :q a owl:Ontology .", "http://a/p"),
-        ("[] a owl:Ontology .", ""),
+        (":o owl:imports :p . :p a owl:Ontology . :q a owl:Ontology . :b a owl:Class .", "http://a/p"),
+        ("[] a owl:Ontology . :b a owl:Class .", ""),
         (":o :mentions owl:Ontology .", ""),
         (":o a owl:Class .", ""),
     ],

@@ -118,9 +118,23 @@ def each_once(triples: np.ndarray) -> np.ndarray:
     sizes = [int(column.max(initial=0)) + 1 for column in triples.T]
     if math.prod(sizes) >= 1 << 63:
         return triples[~pd.DataFrame(triples).duplicated().to_numpy()]
-    keys = (triples[:, 0] * sizes[1] + triples[:, 1]) * sizes[2] + triples[:, 2]
-    ordered = np.sort(keys)  # most graphs have no repetition, which this tells in a moment
-    return triples[~pd.Index(keys).duplicated()] if (ordered[1:] == ordered[:-1]).any() else triples
+    keys = _keys(triples, sizes)
+    keys.sort()  # most graphs have few repetitions, if any: those are looked at
+    several = np.unique(keys[1:][keys[1:] == keys[:-1]])
+    if not len(several):
+        return triples
+    keys = _keys(triples, sizes)
+    rows = np.flatnonzero(several[np.searchsorted(several[:-1], keys)] == keys)
+    return np.delete(triples, rows[pd.Index(keys[rows]).duplicated()], axis=0)
+
+
+def _keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
+    """A number for each triple, the same for the same one; as little memory as can be."""
+    keys: np.ndarray = triples[:, 0] * sizes[1]
+    keys += triples[:, 1]
+    keys *= sizes[2]
+    keys += triples[:, 2]
+    return keys
 
 
 def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:

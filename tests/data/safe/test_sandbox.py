@@ -276,6 +276,9 @@ def test_xml_in_another_encoding(encoding, tmp_path):
     (tmp_path / "g.rdf").write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n<a/>')
     with pytest.raises(UnreadableError, match=r"line 1: not RDF/XML: Only UTF-8 is supported .* Save the file"):
         list(Statements(tmp_path / "g.rdf", "RDF/XML"))
+    if encoding != "ISO-8859-1":
+        with pytest.raises(WrongError, match="Only UTF-8"):
+            XmlScan(**XML).checked((tmp_path / "g.rdf").read_bytes())
 
 
 COLUMNS = {

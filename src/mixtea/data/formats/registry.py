@@ -59,7 +59,7 @@ FORMATS = {
     **{name: Format(_rdf_graph, read_rdf_links) for name in RDF_FORMATS},
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
-    "JSON": Format(None, read_json_links),
+    "JSON": Format(lambda path, kind, problems: _rdf_graph(path, "JSON-LD", problems), read_json_links),
     "Alignment": Format(None, read_alignment),
     "OBO": Format(obo_part, _no_links),
 }
