@@ -275,6 +275,7 @@ class MixTEA(Scoring):
         self,
         *,
         one_to_many: bool = False,
+        several: bool | None = None,
         abstain: bool = True,
         with_given: bool = False,
         decoder: str | None = None,
@@ -287,6 +288,9 @@ class MixTEA(Scoring):
         one_to_many
             Several sources may get the same target. Else each target is given once, by a one-to-one assignment unless
             another `decoder` is named.
+        several
+            A source may get several targets, each further one with a probability above .5 and none of anybody else's;
+            a source with a given link too. None: where the links to learn from are so.
         abstain
             A source has no counterpart where that is likelier than its best target and a mapping would lower the
             expected F1.
@@ -316,11 +320,12 @@ class MixTEA(Scoring):
         """
         config = self._decoding(decoder, voters)
         if config == self._trained_config() and decoder is None and not one_to_many:
-            return self.answers_.mapping(abstain=abstain, with_given=with_given)
+            return self.answers_.mapping(abstain=abstain, with_given=with_given, several=several)
         predictor = self._predictor(config)
         if decoder is None and not one_to_many:
             predictor = predictor.giving_each_once()
-        return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given)
+        more = self.task_.one_to_many if several is None else several
+        return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given, several=more)
 
     def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
         """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the entities.

@@ -47,6 +47,7 @@ def export(
     ] = False,
     every: options.Every = False,
     one_to_many: options.SharedTargets = False,
+    several_targets: options.SeveralTargets = None,
     min_probability: Annotated[float, typer.Option(min=0, max=1, help="Leave less probable mappings out.")] = 0.0,
     predicate: Annotated[str, typer.Option(help="skos:exactMatch or owl:sameAs.")] = "skos:exactMatch",
     licence: Annotated[str | None, typer.Option(metavar="IRI", help="Of the mapping set.")] = None,
@@ -96,7 +97,7 @@ def export(
         with_unmapped=with_unmapped,
     )  # fmt: skip
     asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many}
-    how = {"abstain": not every, "with_given": with_given or relations is not None}
+    how = {"abstain": not every, "with_given": with_given or relations is not None, "several": several_targets}
     decided = _mapping(answering(run, asked, device), how, asked)
     mapping = decided.above(min_probability)
     if relations is not None:
@@ -112,7 +113,7 @@ def export(
             typer.echo(f"warning: {doubt}", err=True)
 
 
-def _mapping(aligner: StoredRun | MixTEA, how: dict[str, bool], asked: dict[str, Any]) -> Mapping:
+def _mapping(aligner: StoredRun | MixTEA, how: dict[str, Any], asked: dict[str, Any]) -> Mapping:
     """The mapping as it is stored, or as it is asked for."""
     if isinstance(aligner, StoredRun):
         return aligner.map(**how)

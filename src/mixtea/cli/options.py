@@ -106,6 +106,14 @@ Voters = Annotated[
 ]
 Every = Annotated[bool, typer.Option("--every", help="Do not abstain: as far as targets go round, map every source.")]
 SharedTargets = Annotated[bool, typer.Option("--one-to-many", help="Let several sources have the same target.")]
+SeveralTargets = Annotated[
+    bool | None,
+    typer.Option(
+        "--several-targets/--one-target",
+        help="Let a source have several targets, each further one above a probability of .5; by itself where the links "
+        "to learn from are so.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 

@@ -21,6 +21,7 @@ def predict(
     k: Annotated[int, typer.Option(min=1, help="Candidates for each source entity.")] = 10,
     every: options.Every = False,
     one_to_many: options.SharedTargets = False,
+    several_targets: options.SeveralTargets = None,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
     overwrite: options.Overwrite = False,
@@ -44,9 +45,10 @@ def predict(
     asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many, "k": k > STORED}
     aligner = answering(run, asked, device)
     if isinstance(aligner, StoredRun):
-        mapping, candidates = aligner.map(abstain=not every), aligner.predict(k)
+        mapping, candidates = aligner.map(abstain=not every, several=several_targets), aligner.predict(k)
     else:
-        mapping = aligner.map(one_to_many=one_to_many, abstain=not every, decoder=decoder, voters=voters)
+        how = {"one_to_many": one_to_many, "several": several_targets, "abstain": not every}
+        mapping = aligner.map(**how, decoder=decoder, voters=voters)
         candidates = aligner.predict(k, decoder=decoder, voters=voters)
     n = write_candidates(candidates, mapping, out)
     typer.echo(f"{visible(out)}: {n:,} candidates; {mapping.summary()}", err=True)

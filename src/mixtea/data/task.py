@@ -80,13 +80,25 @@ class Task:
         links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
         return len(np.unique(links[:, 0])) < len(links)
 
+    @property
+    def linked_sources(self) -> np.ndarray:
+        """The sources that have a link to learn from, each once."""
+        return np.union1d(self.train[:, 0], self.valid[:, 0])
+
+    def settled(self, side: int) -> np.ndarray:
+        """The entities of a side, 0 for the source, that are not asked about: those that have a training link.
+
+        Where a source has several targets, each may have more than are given, so all sources are asked.
+        """
+        return self.train[:0, 0] if side == 0 and self.one_to_many else self.train[:, side]
+
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """The source and the target entities without a training link, less those without a relation triple.
 
         Nothing can be learned about the latter from structure.
         """
         source, target = (
-            np.setdiff1d(np.flatnonzero(~graph.isolated()), self.train[:, side])
+            np.setdiff1d(np.flatnonzero(~graph.isolated()), self.settled(side))
             for side, graph in enumerate((self.source, self.target))
         )
         return source, target

@@ -17,7 +17,8 @@ from mixtea.config import VECTORS
 from mixtea.data.task import Task
 from mixtea.match.candidates import Candidates
 from mixtea.match.contributions import evidence_texts
-from mixtea.match.mapping import ALONE, COLUMNS, GIVEN, MAPPED, TAKEN, UNKNOWN, Mapping
+from mixtea.match.mapping import ALONE, COLUMNS, FURTHER, GIVEN, MAPPED, TAKEN, UNKNOWN, Mapping
+from mixtea.match.several import further_targets
 from mixtea.measure.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.trace import voter_texts
@@ -114,13 +115,19 @@ class Answers:
         parts = (found.target[:, :k], found.score[:, :k], found.probability(k), found.named[:, :k], found.counterpart)
         return Candidates(self.task.source, self.task.target, self.free, *parts, self.voter_names)
 
-    def mapping(self, *, abstain: bool = True, with_given: bool = False) -> Mapping:
-        """One decision for each source without a given link, every target given once."""
+    def mapping(self, *, abstain: bool = True, with_given: bool = False, several: bool | None = None) -> Mapping:
+        """One decision for each source without a given link, every target given once.
+
+        With `several`, and by itself where the links to learn from are so, sources get further targets.
+        """
         parts = {name: part[:, 0] for name, part in self.parts.items()}
-        return decided_mapping(
+        mapping = decided_mapping(
             self.task, self.voter_names, self.free, self.decided, self.is_free, parts, abstain=abstain,
             with_given=with_given, left=self.left,
         )  # fmt: skip
+        if not (self.task.one_to_many if several is None else several):
+            return mapping
+        return with_further(mapping, self.task, self.voter_names, self.free, self.ranked)
 
     def evidence(self) -> np.ndarray:
         """[p] texts: what each opinion adds to the score of the first candidate."""
@@ -165,7 +172,7 @@ class Answers:
 
 def _verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool) -> np.ndarray:
     """uint8 [p], places in DECISIONS: what becomes of each source; the first reason that holds."""
-    best, given = found.probability(found.target.shape[1])[:, 0], np.isin(free, task.valid[:, 0])
+    best, given = found.probability(found.target.shape[1])[:, 0], np.isin(free, task.linked_sources)
     silent = found.silent[:, 0]
     least = half_of_best_f1(best[is_free & ~silent & ~given], float(found.counterpart[~given].sum()))
     doubted = (1 - found.counterpart > best) & (best < least) & abstain
@@ -246,10 +253,31 @@ def decided_mapping(
     return Mapping(task.source, task.target, whole, task.links_from, expected, are_random, task.slots)
 
 
+def with_further(mapping: Mapping, task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked) -> Mapping:
+    """The mapping with further targets of its sources, and of those that have a given link, after all others."""
+    frame = mapping.frame
+    mapped = task.target.find(frame.loc[frame["target"].notna(), "target"].to_numpy())
+    taken = np.concatenate([mapped, task.train[:, 1], task.valid[:, 1]])
+    row, place, probability = further_targets(found, taken, np.isin(free, task.linked_sources))
+    ends = {
+        "source": task.source.ids[free[row]],
+        "target": task.target.ids[found.target[row, place]],
+        "probability": probability,
+    }
+    others = {"runner_up": None, "runner_up_probability": np.nan, "given": False, "evidence": "", "decision": FURTHER}
+    further = pd.DataFrame(ends | {"voters": voter_texts(found.named[row, place], names)}).assign(**others)
+    rows = further[list(COLUMNS)].astype({"runner_up": object})
+    return replace(mapping, frame=pd.concat([frame, rows], ignore_index=True))
+
+
 def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
-    """Links [p, 2] as ids, without those whose source has a given link: a mapping says nothing of it."""
-    given = np.concatenate([task.train, task.valid])
-    links = links[~np.isin(links[:, 0], given[:, 0])]
+    """Links [p, 2] as ids, without those whose source has a given link: a mapping says nothing of it,
+
+    unless sources may have several targets; then it says nothing of the given links alone.
+    """
+    given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
+    said = np.isin(links @ [m, 1], given @ [m, 1]) if task.one_to_many else np.isin(links[:, 0], given[:, 0])
+    links = links[~said]
     return pd.DataFrame({"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]})
 
 

@@ -6,7 +6,7 @@ counterpart and, its target hidden, what the same source would look like without
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +24,8 @@ class Judged:
     """Candidates, by the numbers of their own graphs: what structure and what names and the like say for each.
 
     `joined` and `said` are in units of the temperature, so that their sum is the logarithm of a weight. `known` is the
-    logarithm of the weight, beside that of the pairs here, that other sources have in the target of each pair.
+    logarithm of the weight, beside that of the pairs here, that other sources have in the target of each pair. Where a
+    source may have `several` targets, its candidates are no rivals.
     """
 
     source: np.ndarray
@@ -33,6 +34,7 @@ class Judged:
     said: np.ndarray
     shape: tuple[int, int]
     known: np.ndarray | None = None
+    several: bool = False
 
     @cached_property
     def total(self) -> np.ndarray:
@@ -41,6 +43,8 @@ class Judged:
     @cached_property
     def row(self) -> np.ndarray:
         """[p]: how far each is ahead of the other candidates of its source, as log-odds."""
+        if self.several:
+            return self.column
         return np.clip(self.total - log_of_others(self.source, self.total, self.shape[0]), -LIMIT, LIMIT)
 
     @cached_property
@@ -55,9 +59,8 @@ class Judged:
 
     def where(self, kept: np.ndarray) -> Judged:
         known = None if self.known is None else self.known[kept]
-        return Judged(
-            self.source[kept], self.target[kept], self.joined[kept], self.said[kept], self.shape, known
-        )  # fmt: skip
+        source, target, joined, said = (part[kept] for part in (self.source, self.target, self.joined, self.said))
+        return Judged(source, target, joined, said, self.shape, known, self.several)
 
     def best(self) -> np.ndarray:
         """Places of the candidates that stand best, one for each source that has some."""
@@ -117,8 +120,7 @@ def rehearsed(pairs: Judged, openly: Judged, links: np.ndarray) -> Judged:
         others = (greatest + np.log(total))[pairs.target]
     among = log_of_others(pairs.target, pairs.total, pairs.shape[1])
     known = np.where(held[1][pairs.target], among, np.maximum(others, -1e9))
-    found = Judged(pairs.source, pairs.target, pairs.joined, pairs.said, pairs.shape, known)
-    return found.where(held[0][pairs.source])
+    return replace(pairs, known=known).where(held[0][pairs.source])
 
 
 class Examples(NamedTuple):

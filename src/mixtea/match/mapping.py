@@ -20,6 +20,7 @@ COLUMNS = (
     "source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given", "evidence", "decision",
 )  # fmt: skip
 MAPPED, ALONE, TAKEN, UNKNOWN, GIVEN = "mapped", "no counterpart", "target taken", "no evidence", "given"
+FURTHER = "further target"  # of a source that has one already
 WORDS = {ALONE: "have no counterpart", TAKEN: "lost their target to another", UNKNOWN: "without evidence"}
 FEWER, MORE = 2 / 3, 3 / 2  # as many mappings as should be, times this: beyond, something is said
 SHOWN = 10  # mappings in a notebook
@@ -36,9 +37,10 @@ class Mapping:
     `voters` as in Candidates; `given` is true for links that were given; `evidence` is what each opinion adds to the
     score of the pair, the largest first: `names=+9.1 vectors=+7.9`; `decision` is "mapped", "no counterpart" where that
     is likelier, "target taken" where the target went to another source, "no evidence" where nothing is known of the
-    source, or "given". `links_from` is that of the task. `expected` is how many of the sources that were asked about
-    have a counterpart by the evidence, None where all were to be mapped; `links_are_random` whether the training links
-    look like a random choice of such. `slots` is what SSSOM files said of given links, by their ids.
+    source, "further target" where a source has several, or "given". `links_from` is that of the task. `expected` is how
+    many of the sources that were asked about have a counterpart by the evidence, None where all were to be mapped;
+    `links_are_random` whether the training links look like a random choice of such. `slots` is what SSSOM files said of
+    given links, by their ids.
     """
 
     source: Graph
@@ -70,14 +72,17 @@ class Mapping:
     def summary(self) -> str:
         """What was decided, in one sentence: how many of the sources without a given link are mapped, and why not all.
 
-        >>> frame = pd.DataFrame({"decision": [MAPPED, MAPPED, TAKEN, ALONE, GIVEN]})
+        >>> frame = pd.DataFrame({"decision": [MAPPED, MAPPED, TAKEN, ALONE, GIVEN, FURTHER]})
         >>> Mapping(None, None, frame).summary()
-        'mapped 2 of 4: 1 have no counterpart, 1 lost their target to another'
+        'mapped 2 of 4: 1 have no counterpart, 1 lost their target to another; 1 further target'
         """
         counts = {words: self._count(decision) for decision, words in WORDS.items()}
         others = ", ".join(f"{n:,} {words}" for words, n in counts.items() if n)
-        n_mapped = self._count(MAPPED)
-        return f"mapped {n_mapped:,} of {n_mapped + sum(counts.values()):,}" + (f": {others}" if others else "")
+        n_mapped, more = self._count(MAPPED), self._count(FURTHER)
+        return (
+            f"mapped {n_mapped:,} of {n_mapped + sum(counts.values()):,}" + (f": {others}" if others else "")
+            + (f"; {more:,} further target{'s' if more > 1 else ''}" if more else "")
+        )  # fmt: skip
 
     def doubts(self) -> Iterator[str]:
         """What may be wrong with how many are mapped, a sentence each."""

@@ -14,7 +14,7 @@ from mixtea.compute.nearest import nearest
 from mixtea.compute.pairs import Pairs, pairs_of_keys, places
 from mixtea.config import Config
 from mixtea.data.task import Task
-from mixtea.match.answers import ASSIGNED_IT, STORED, Answers, Left, Ranked, decided_mapping, given_once
+from mixtea.match.answers import ASSIGNED_IT, STORED, Answers, Left, Ranked, decided_mapping, given_once, with_further
 from mixtea.match.calibration import Calibration, trust
 from mixtea.match.candidates import Candidates
 from mixtea.match.counterpart import counterparts
@@ -49,7 +49,7 @@ class Predictor:
         packages: Table[str, str] | None = None, decoded: Decoded | None = None,
     ) -> None:  # fmt: skip
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
-        self.free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
+        self.free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
         self.rows = torch.from_numpy(self.free).to(vectors.device)
         if decoded is not None:
             self.decoded = decoded
@@ -86,15 +86,22 @@ class Predictor:
         parts = (found.target, found.score, found.probability(k), found.named, found.counterpart)
         return Candidates(self.task.source, self.task.target, self.free, *parts, self.config.deciding_voters)
 
-    def mapping(self, *, once: bool, abstain: bool, with_given: bool) -> Mapping:
-        """A decision about every source without a given link; `once` gives a target to one source only."""
+    def mapping(self, *, once: bool, abstain: bool, with_given: bool, several: bool = False) -> Mapping:
+        """A decision about every source without a given link; `once` gives a target to one source only.
+
+        With `several` sources may get further targets.
+        """
         found, is_free = self._decided(once)
         names, first = self.config.deciding_voters, torch.from_numpy(found.target[:, :1]).to(self.rows.device)
         parts = {name: part[:, 0] for name, part in self._parts(first).items()}
         left = self._left(found, is_free) if once and not abstain else None
-        return decided_mapping(
+        mapping = decided_mapping(
             self.task, names, self.free, found, is_free, parts, abstain=abstain, with_given=with_given, left=left
         )
+        if not several:
+            return mapping
+        ranked = self._complete(self._ranked(min(STORED, self.task.target.n_entities)))
+        return with_further(mapping, self.task, names, self.free, ranked)
 
     def _parts(self, target: Tensor) -> dict[str, np.ndarray]:
         """[p, k] an opinion: what it adds to the score of these targets, in units of the temperature."""
@@ -132,7 +139,7 @@ class Predictor:
         complete = self._complete(found, bounded=once)
         if not once:
             return complete, standing == ASSIGNED_IT
-        linked = np.isin(self.free, self.task.valid[:, 0])
+        linked = np.isin(self.free, self.task.linked_sources)
         best = complete.probability(complete.target.shape[1])[:, 0]
         is_free = given_once(complete.target[:, 0], best, np.where(linked, 0, standing))
         is_free |= linked & (standing == ASSIGNED_IT)
@@ -144,7 +151,7 @@ class Predictor:
         Entities without triples get and are nothing: the student knows nothing of them.
         """
         task, n = self.task, self.task.source.n_entities
-        asked = ~np.isin(self.free, task.valid[:, 0]) & ~found.silent[:, 0]
+        asked = ~np.isin(self.free, task.linked_sources) & ~found.silent[:, 0]
         lost = np.flatnonzero(asked & ~is_free & ~task.source.isolated()[self.free])
         given = np.concatenate([task.train[:, 1], task.valid[:, 1], found.target[asked & is_free, 0]])
         others = np.setdiff1d(np.flatnonzero(~task.target.isolated()), given)
@@ -162,7 +169,7 @@ class Predictor:
         source's best, no more; 0 if nothing is left. Sources of validation links keep what they would get without.
         """
         decoded, task = self.decoded, self.task
-        taken = (task.valid[:, 0], task.valid[: None if once else 0, 1])
+        taken = (task.linked_sources, task.valid[: None if once else 0, 1])
         given = [torch.from_numpy(np.unique(side)).to(self.rows.device) for side in taken]
         own = decoded.entities.own
         kept = [(~torch.isin(own[side], given[side])).nonzero().flatten() for side in (0, 1)]
@@ -315,8 +322,8 @@ class Predictor:
         links look like a random choice of the entities that have one.
         """
         task, free, speaks = self.task, self.free, ~silent[:, 0]
-        seen, linked = self._seen(target), np.isin(free, task.valid[:, 0])
-        known = linked & speaks
+        seen, linked = self._seen(target), np.isin(free, task.linked_sources)
+        known = np.isin(free, task.valid[:, 0]) & speaks
         right = self._among(task.valid, free[known], target[known, 0].cpu().numpy()) if known.any() else known[:0]
         examples = self._examples(known, seen[known, 0], right)
         calibration = Calibration(examples.seen, examples.right, examples.rehearsed)
@@ -347,7 +354,8 @@ class Predictor:
         """The candidates of the open entities."""
         pairs, own = self.decoded.opinions.pairs, self.decoded.entities.own
         source, target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
-        return Judged(source, target, *self.decoded.untrained(self.decoded.opinions.scores), self._shape)
+        said = self.decoded.untrained(self.decoded.opinions.scores)
+        return Judged(source, target, *said, self._shape, several=self.task.one_to_many)
 
     @cached_property
     def _neighbours(self) -> MatchedNeighbours:
@@ -382,7 +390,9 @@ class Predictor:
             return None
         scores = {name: torch.from_numpy(last.scores[name][kept]) for name in sorted(names)}
         ends = (last.source[kept].astype(np.int64), last.target[kept].astype(np.int64))
-        pairs = rehearsed(Judged(*ends, *self.decoded.untrained(scores), self._shape), self._judged, task.train)
+        said = self.decoded.untrained(scores)
+        judged = Judged(*ends, *said, self._shape, several=task.one_to_many)
+        pairs = rehearsed(judged, self._judged, task.train)
         best = pairs.best()
         source, target = pairs.source[best], pairs.target[best]
         counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])

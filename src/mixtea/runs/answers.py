@@ -110,7 +110,7 @@ def check_answers(
     candidates: Arrays, mapping: Arrays, task: Task, config: Config, *, links_are_random: bool = True
 ) -> Answers:
     """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
+    free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
     p, k = len(free), min(STORED, task.target.n_entities)
     ranks = np.tile(np.arange(1, k + 1), p)
     if not (np.array_equal(mapping["source"], free) and np.array_equal(candidates["source"], free.repeat(k))):

@@ -39,9 +39,9 @@ class StoredRun:
         """The k best candidates of every source without a training link, as many as are stored."""
         return self.answers_.candidates(k)
 
-    def map(self, *, abstain: bool = True, with_given: bool = False) -> Mapping:
-        """The decision about every source without a given link, every target given once."""
-        return self.answers_.mapping(abstain=abstain, with_given=with_given)
+    def map(self, *, abstain: bool = True, with_given: bool = False, several: bool | None = None) -> Mapping:
+        """The decision about every source without a given link, every target given once; `several` as in `MixTEA`."""
+        return self.answers_.mapping(abstain=abstain, with_given=with_given, several=several)
 
     def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
         """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the run."""

@@ -66,7 +66,7 @@ def open_entities(
     rows = taught
     if without_triples:
         alone = [
-            shuffled(np.setdiff1d(np.flatnonzero(graph.isolated()), task.train[:, side]))
+            shuffled(np.setdiff1d(np.flatnonzero(graph.isolated()), task.settled(side)))
             for side, graph in enumerate((task.source, task.target))
         ]
         rows = [torch.cat(parts) for parts in zip(taught, alone, strict=True)]

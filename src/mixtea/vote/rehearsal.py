@@ -38,9 +38,12 @@ class Rehearsed(NamedTuple):
 def rehearsed(council: Council) -> Rehearsed | None:
     """What a council's voters think of the training links and of their rivals when they do not know them.
 
-    The pairs that all were sure of in the end are known here too. None where no voter can tell without training.
+    The pairs that all were sure of in the end are known here too. None where no voter can tell without training, and
+    where sources may have several targets: those with a link are asked anyway then.
     """
     task, config = council.task, council.config
+    if task.one_to_many:
+        return None
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
     if not len(task.train) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
         return None
