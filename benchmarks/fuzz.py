@@ -46,7 +46,8 @@ OK, REFUSED = "read", "explained"
 PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be |names .|a column of type ")
 WHOLE = re.compile(
     r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes|"
-    r"blank nodes|@context lies|relative IRI without|not safetensors|vectors of [\d,]+ numbers?|none of its [\d,]+ ids"
+    r"blank nodes|@context lies|relative IRI without|not safetensors|no column of vectors|vectors of [\d,]+ numbers?|"
+    r"none of its [\d,]+ ids"
 )
 
 
