@@ -47,7 +47,7 @@ PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|
 WHOLE = re.compile(
     r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes|"
     r"blank nodes|@context lies|relative IRI without|"
-    r"not safetensors|vectors of [\d,]+ numbers?|none of its [\d,]+ ids|fits? the graphs|"
+    r"not safetensors|no column of vectors|vectors of [\d,]+ numbers?|none of its [\d,]+ ids|fits? the graphs|"
     r"columns, as (a graph has|links have)|and no header|a web page|which is not read|an alignment without|"
     r"no link among|two columns named|where a graph is needed|a zip archive|Git LFS"
 )
