@@ -146,8 +146,8 @@ for words in (["export", run, "--out", out + "/m.tsv"], ["predict", run, "--out"
     assert call(*words) == 0, words
 print(StoredRun(run).explain(19, 19).to_string())
 assert "torch" not in sys.modules and "number_voter" not in sys.modules
-assert call("predict", run, "--out", out + "/c.tsv", "--decoder", "csls") == 2
-assert call("predict", run, "--out", out + "/c.tsv", "--decoder", "csls", "--voters", "forward,backward") == 0
+assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls") == 2
+assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls", "--voters", "forward,backward") == 0
 """
     done = run_process([sys.executable, "-c", program, run, tmp_path])
     assert done.returncode == 0, done.stderr
