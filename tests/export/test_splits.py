@@ -11,8 +11,10 @@ from conftest import write
 from small_files import parquet
 
 from mixtea.data.formats.sssom import read_sssom
+from mixtea.data.links import read_link_table
 from mixtea.data.splits import deal
 from mixtea.errors import ConfigError, DataError, Problems, RunError
+from mixtea.export.quoting import csv_text
 from mixtea.export.splits import split_file
 
 THIRDS = {"train": 0.4, "valid": 0.2, "test": 0.4}
@@ -95,6 +97,20 @@ def test_csv_and_parquet_stay_what_they_are_and_rdf_becomes_text(tmp_path):
     assert pd.read_parquet(found["l.parquet"]).columns.tolist() == ["source", "target"]
     assert {*found["l.json"].read_text().splitlines()[1:]} <= {f'{s},"{t}\t,"' for s, t in LINKS}
     assert {*found["l.nt"].read_text().splitlines()} <= {"\t".join(pair) for pair in iris}
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
+def test_what_is_written_can_be_read_again(delimiter, tmp_path):
+    """A column whose cells hold the delimiter, and a mark of UTF-8 at the beginning."""
+    rows = [
+        ("Nr", "Target", "Note", "Source"),
+        *((str(i), t, f'so{delimiter} ok, {i}; "x"', s) for i, (s, t) in enumerate(LINKS)),
+    ]
+    text = "".join(delimiter.join(csv_text(cell, delimiter) for cell in row) + "\n" for row in rows)
+    write(tmp_path, {"l.csv": b"\xef\xbb\xbf" + text.encode()})
+    parts, _ = split_file(tmp_path / "l.csv", tmp_path / "parts", THIRDS)
+    found = [read_link_table(part.path, Problems()).columns for part in parts.values()]
+    assert sorted(pair for ends in found for pair in zip(*ends, strict=True)) == sorted(LINKS)
 
 
 def test_names_of_ones_own_and_files_that_are_there(tmp_path):

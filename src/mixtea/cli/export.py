@@ -98,7 +98,8 @@ def export(
     )  # fmt: skip
     asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many}
     how = {"abstain": not every, "with_given": with_given or relations is not None, "several": several_targets}
-    decided = _mapping(answering(run, asked, device), how, asked)
+    aligner = answering(run, asked, device)
+    decided = _mapping(aligner, how, asked)
     mapping = decided.above(min_probability)
     if relations is not None:
         found = relations_of(mapping, min_score)
@@ -107,7 +108,10 @@ def export(
     if out is not None:
         mapping = mapping if with_given else mapping.predicted()
         n = mappings.write_mapping(mapping, out, about)
+        given = 0 if with_given else len(aligner.task_.train) + len(aligner.task_.valid)
         typer.echo(f"{visible(out)}: {n:,} mappings", err=True)
+        if given:
+            typer.echo(f"without the {given:,} given links: --with-given adds them", err=True)
         typer.echo(decided.summary(), err=True)
         for doubt in decided.doubts():
             typer.echo(f"warning: {doubt}", err=True)

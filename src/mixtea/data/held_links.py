@@ -79,4 +79,5 @@ def _without_links(graph: Graph, own: Sequence[pd.Index]) -> Graph:
     return replace(
         graph, ids=graph.ids[stays], relations=graph.relations[used], triples=triples,
         attributes=graph.attributes.kept(stays), labels=graph.labels.kept(stays),
+        kinds=graph.kinds[stays] if len(graph.kinds) else graph.kinds,
     )  # fmt: skip

@@ -32,13 +32,13 @@ def tsv_text(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if _SEPARATORS.search(text) else text
 
 
-def csv_text(text: str) -> str:
-    """A field between commas, in double quotes where it holds quotes, commas or anything that ends a line.
+def csv_text(text: str, delimiter: str = ",") -> str:
+    """A field between delimiters, in double quotes where it holds quotes, one of them or anything that ends a line.
 
-    >>> csv_text("a b"), csv_text("a,b"), csv_text('a "b"').count('"')
-    ('a b', '"a,b"', 6)
+    >>> csv_text("a b"), csv_text("a,b"), csv_text("a,b", ";"), csv_text('a "b"').count('"')
+    ('a b', '"a,b"', 'a,b', 6)
     """
-    return '"' + text.replace('"', '""') + '"' if "," in text or _SEPARATORS.search(text) else text
+    return '"' + text.replace('"', '""') + '"' if delimiter in text or _SEPARATORS.search(text) else text
 
 
 def plain_line(text: str) -> str:

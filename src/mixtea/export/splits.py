@@ -90,9 +90,6 @@ class _Rows:
         self.kind, self.head, self.header = kind, "", list[str]()
         self.columns = table.columns if table.in_full is None else table.in_full
         self.rows: list[Any] = list(zip(*self.columns, strict=True))
-        self.quoted = {"CSV": csv_text, "JSON": csv_text, "SSSOM": tsv_text}.get(
-            kind, str
-        )  # other text is as it was read
         self.delimiter, self.ending = "\t", ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
         if kind in ("CSV", "JSON"):
             self.delimiter, self.header = ",", ["source", "target"]
@@ -120,7 +117,13 @@ class _Rows:
         with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
             file.write(self.head)
             rows = chain([self.header] if self.header else [], (self.rows[i] for i in which.tolist()))
-            file.writelines(self.delimiter.join(map(self.quoted, row)) + "\n" for row in rows)
+            file.writelines(self.delimiter.join(map(self._quoted, row)) + "\n" for row in rows)
+
+    def _quoted(self, text: str) -> str:
+        """A field as it is written; of formats without quotes, as it was read."""
+        if self.kind in ("CSV", "JSON"):
+            return csv_text(text, self.delimiter)
+        return tsv_text(text) if self.kind == "SSSOM" else text
 
     def _write_parquet(self, which: np.ndarray, path: Path) -> None:
         import pyarrow as pa
