@@ -110,9 +110,9 @@ def export(
         n = mappings.write_mapping(mapping, out, about)
         given = 0 if with_given else len(aligner.task_.train) + len(aligner.task_.valid)
         typer.echo(f"{visible(out)}: {n:,} mappings", err=True)
+        typer.echo(decided.summary(), err=True)
         if given:
             typer.echo(f"without the {given:,} given links: --with-given adds them", err=True)
-        typer.echo(decided.summary(), err=True)
         for doubt in decided.doubts():
             typer.echo(f"warning: {doubt}", err=True)
 
