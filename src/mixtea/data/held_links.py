@@ -31,16 +31,9 @@ def taken_out(
             n = int(between.sum())
             said = f"{n:,} link{'s' if n > 1 else ''} between the graphs" + (" are" if n > 1 else " is")
             warnings.append(f"{table.path}: {said} taken out of the graph that it holds")
-            table = _rows(table, between)
+            table = replace(table.where(between), warnings=())  # they are of the statements that are no links
         found.append(table)
     return found, _without_links(source, own), _without_links(target, own), warnings
-
-
-def _rows(table: LinkTable, rows: np.ndarray) -> LinkTable:
-    """Some of the links of a table, without what was said of the statements that are none."""
-    full = table.in_full and tuple(column[rows] for column in table.in_full)
-    columns = tuple(column[rows] for column in table.columns)
-    return replace(table, columns=columns, lines=table.lines[rows], in_full=full, warnings=())
 
 
 def _is_described(graph: Graph) -> np.ndarray:

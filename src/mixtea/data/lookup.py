@@ -122,15 +122,7 @@ def without_labels(table: LinkTable, source: Graph, target: Graph, problems: Pro
                 changed[row] = graph.ids[one[0]]
         columns[side] = changed
         keep[rows[several]] = False
-    table = replace(table, columns=tuple(columns))
-    return table if keep.all() else _kept(table, keep)
-
-
-def _kept(table: LinkTable, keep: np.ndarray) -> LinkTable:
-    full = None if table.in_full is None else tuple(column[keep] for column in table.in_full)
-    rejected = None if table.rejected is None else table.rejected[keep]
-    columns = tuple(column[keep] for column in table.columns)
-    return replace(table, columns=columns, lines=table.lines[keep], in_full=full, rejected=rejected)
+    return replace(table, columns=tuple(columns)).where(keep)
 
 
 def labelled(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:

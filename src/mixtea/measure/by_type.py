@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
-from mixtea.data.vocabulary import TYPE
+from mixtea.data.vocabulary import types_of
 from mixtea.measure.mapping_scores import ENDS
 
 UNTYPED = "no type"
@@ -35,12 +35,11 @@ def by_type(judge: Judge, mapped: pd.DataFrame, links: pd.DataFrame, graphs: Seq
 
 def _members(graph: Graph) -> dict[str, set[str]]:
     """The ids of the entities of each type, whether that is an entity too or a value."""
-    is_type = np.array([word in TYPE for word in graph.relations], dtype=bool)
-    typed = graph.triples[is_type[graph.triples[:, 1]]]
-    groups = pd.Series(graph.ids[typed[:, 0]], dtype=object).groupby(typed[:, 2])
-    found = {graph.display(int(kind)): set(ids) for kind, ids in groups}
-    values = graph.attributes
-    says_type = np.array([word in TYPE for word in values.predicate.texts()], dtype=bool)
-    for row in np.flatnonzero(says_type[values.predicate.codes]).tolist():
-        found.setdefault(graph.shorten(values.value[row]), set()).add(graph.ids[values.entity[row]])
+    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
+    codes, kinds = pd.factorize(np.array([*types, None], dtype=object)[:-1])
+    places = zip(kinds, graph.find(kinds).tolist(), strict=True)
+    names = [graph.display(place) if place >= 0 else graph.shorten(kind) for kind, place in places]
+    found: dict[str, set[str]] = {}
+    for id, code in zip(graph.ids[owners], codes.tolist(), strict=True):
+        found.setdefault(names[code], set()).add(id)
     return found

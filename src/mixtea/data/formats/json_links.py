@@ -22,7 +22,7 @@ from mixtea.errors import Problems
 
 START = re.compile(r'\s*+(?:\[|\{.*?"mappings"\s*+:\s*+\[)', re.DOTALL)
 BETWEEN = re.compile(r"[\s,]*+")
-TODO = 'It needs a list of objects with "source" and "target", alone or under "mappings".'
+NEEDED = 'It needs a list of objects with "source" and "target", alone or under "mappings".'
 
 
 def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
@@ -31,7 +31,7 @@ def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     for line, found in _objects(path, problems):
         ends = _ends(found)
         if ends is None:
-            problems.add(path, line, json.dumps(found)[:80], "no source and target:", TODO)
+            problems.add(path, line, json.dumps(found)[:80], "no source and target:", NEEDED)
         elif "" in ends:
             others["without an end"] += 1
         elif expand(str(found.get("predicate_id") or "owl:sameAs"), BUILT_IN) not in IDENTITY:
@@ -41,7 +41,7 @@ def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
             lines.append(line)
             sure.append(next((str(found[name]) for name in NUMBERS if found.get(name) is not None), ""))
     if not rows and not problems.found:
-        raise UnreadableError(path, None, "", "no links in it", TODO)
+        raise UnreadableError(path, None, "", "no links in it", NEEDED)
     warnings = left_out_warning(path, "row", others)
     return LinkTable(
         path, columns_of(rows), np.array(lines, dtype=np.int64), warnings=warnings, measures=as_measures(sure)
@@ -62,7 +62,7 @@ def _objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, An
     blocks = (text for _, text, _ in text_blocks(path, problems))
     text, line, decoder, longest = next(blocks, ""), 1, json.JSONDecoder(), in_force().max_token_mib * MIB
     if not (start := START.match(text)):
-        raise UnreadableError(path, None, "", "not JSON with a list of links", TODO)
+        raise UnreadableError(path, None, "", "not JSON with a list of links", NEEDED)
     place = start.end()
     line += text.count("\n", 0, place)
     while True:
@@ -80,8 +80,8 @@ def _objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, An
             text, place = text[place:] + more, 0
             continue
         except (ValueError, RecursionError):
-            raise UnreadableError(path, line, "", "not JSON (a number or nesting beyond sense)", TODO) from None
+            raise UnreadableError(path, line, "", "not JSON (a number or nesting beyond sense)", NEEDED) from None
         if not isinstance(found, dict):
-            raise UnreadableError(path, line, str(found)[:80], "no object:", TODO)
+            raise UnreadableError(path, line, str(found)[:80], "no object:", NEEDED)
         yield line, found
         line, place = line + text.count("\n", place, end), end

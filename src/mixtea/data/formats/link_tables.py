@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,13 @@ class LinkTable(Table):
     prefixes: Mapping[str, str] = field(default_factory=dict)
     rejected: np.ndarray | None = None
     measures: np.ndarray | None = None
+
+    def where(self, kept: np.ndarray) -> LinkTable:
+        """Some of the rows."""
+        columns, full = (None if ids is None else tuple(id[kept] for id in ids) for ids in (self.columns, self.in_full))
+        rejected, measures = (None if of is None else of[kept] for of in (self.rejected, self.measures))
+        rows = dict(columns=columns, in_full=full, lines=self.lines[kept], rejected=rejected, measures=measures)
+        return replace(self, **rows)
 
 
 def equal_only(table: Table) -> LinkTable:
