@@ -173,6 +173,18 @@ def propagated(triples: list[Step], known: Tensor, label: Tensor, n: int, n_rela
 Belief = dict[tuple[int, int], float]
 
 
+def third_hop(triples: list[Step], entities: list[Tensor], weight: Tensor, mixture: Tensor) -> Tensor:
+    """out_i = unit of, for every k, sum over the kinds r and neighbours j of i by r of weight_rk (unit(e_j) mixture_k).
+
+    entities [n, d] by hop, weight [2 r, k], mixture [3 d, k, part]; a zero vector stays zero.
+    """
+    seen = torch.nn.functional.normalize(torch.cat(entities, dim=1), dim=1)
+    out = torch.zeros(len(seen), *mixture.shape[1:], dtype=seen.dtype)
+    for to, kind, at in {(h, 2 * r, t) for h, r, t in triples} | {(t, 2 * r + 1, h) for h, r, t in triples}:
+        out[to] += weight[kind][:, None] * torch.einsum("d,dkp->kp", seen[at], mixture)
+    return torch.nn.functional.normalize(out.flatten(1), dim=1)
+
+
 def met(ours: set[Step], theirs: set[Step], near: Belief, far: Belief) -> dict[tuple[int, int], list[float]]:
     """For relations r and q that meet: how much of r meets q, and could have; how much of q meets r, and could have."""
     turned = [{(t, s): p for (s, t), p in belief.items()} for belief in (near, far)]

@@ -72,7 +72,7 @@ def test_wrong_flags_files_and_presets_are_explained(tmp_path):
     for text, message in (("seed", "field=value"), ("seeed=1", "Did you mean 'seed'"), ("seed=one", "whole number")):
         with pytest.raises(ConfigError, match=message):
             parse_setting(text)
-    with pytest.raises(ConfigError, match="Choose one of best, paper, text"):
+    with pytest.raises(ConfigError, match="Choose one of best, long, paper, text"):
         Config.preset("worst")
     with pytest.raises(ConfigError, match="cannot be read"):
         read_settings(tmp_path / "none.toml")

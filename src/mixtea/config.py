@@ -112,6 +112,9 @@ class Config:
     propagation_part_dim: int = _field(
         8, "numbers that propagation carries for each of these weights", low=1, high=1024
     )
+    propagation_search_dim: int = _field(
+        256, "numbers by which propagation looks for near pairs, a random projection; it judges by all", low=1,
+        high=65536)  # fmt: skip
     propagation_cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
     sure_above: float = _field(0.8, "belief above which a mutual best pair is propagated from", low=0, high=1)
     agreement_weight: float = _field(2.0, "agreement's score against the cosines of the others", low=0)
@@ -126,7 +129,10 @@ class Config:
     temperature: float = _field(1.0, "divides the cosine in Eq. 14; smaller is sharper", low=1e-3, high=1e3)
 
     # the loop (Algorithm 1)
-    max_epochs: int = _field(300, "epochs at most", low=1, high=1_000_000)
+    max_epochs: int = _field(300, "epochs at most; 0: voters that need no training answer alone", low=0, high=1_000_000)
+    stop_when_settled: bool = _field(
+        False, "end when the answers stand: a vote changes hardly fewer sure pairs than the vote before it, and "
+        "validation links are not found better")  # fmt: skip
     validate_every: int = _field(10, "epochs between two validations", low=1)
     patience: int = _field(5, "validations without a better Hit@1 before training stops", low=1)
     keep: str = _field(
@@ -182,6 +188,11 @@ class Config:
                 "Voters other than forward and backward, and vote_normaliser, need teaching=mixture, search=exact and "
                 "metric=cosine; the preset paper does without them."
             )
+        if not self.max_epochs and not self.deciding_voters:
+            raise ConfigError(
+                "max_epochs=0 needs voters that answer without training, such as propagation or names; the preset best "
+                "has them."
+            )
         if self.search != "exact" and self.metric == "manhattan":
             raise ConfigError(f"search={self.search} needs the metric cosine or euclidean, not manhattan.")
 
@@ -209,12 +220,16 @@ class Config:
 
     @property
     def deciding_voters(self) -> tuple[str, ...]:
-        """Whose scores are decoded: all who vote, unless some are named."""
-        return self.decode_voters or self.voters
+        """Whose scores are decoded: all who vote, unless some are named; without training not those of vectors."""
+        names = self.decode_voters or self.voters
+        return names if self.max_epochs else tuple(name for name in names if name not in VECTORS)
 
     def approximations(self) -> dict[str, Any]:
-        """The settings that make a run approximate; empty for an exact one. A council need not meet every epoch."""
-        fields = _APPROXIMATE if self.only_vectors_vote else ("loss_rows", "normaliser", "search")
+        """The settings that make a run approximate; empty for an exact one.
+
+        A council need not meet every epoch, and its answers hardly depend on how much the student learns from in each.
+        """
+        fields = _APPROXIMATE if self.only_vectors_vote else ("normaliser", "search")
         return {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
 
     def to_dict(self) -> dict[str, Any]:
@@ -251,23 +266,43 @@ VECTORS = frozenset({"forward", "backward"})
 STRUCTURE = ("forward", "backward", "propagation", "agreement")  # voters that see nothing but triples and links
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {
-        "entity_dim": 512,
+        "entity_dim": 128,
+        "relation_dim": 64,
         "concat_weights": "trained",
         "negatives_replace": "both",
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
         "voters": (*STRUCTURE, "names", "attributes", "descriptions"),
-        "votes_every": 5,
+        "encode_twice": False,
+        "votes_every": 4,
+        "propagation_every": 10,
         "valid_needed": 100,
         "pseudo_weight": 0.3,
+        "ramp_up_epochs": 5,
         "temperature": 0.1,
-        "max_epochs": 150,
+        "max_epochs": 60,
+        "stop_when_settled": True,
+        "validate_every": 4,
         "patience": 1000,
+        "loss_rows": 0.125,
         "lr_decay": "cosine",
         "decoder": "sinkhorn",
         "decode_voters": (),
     },
+    "long": {  # what differs from "best" is added below
+        "entity_dim": 512,
+        "relation_dim": 128,
+        "encode_twice": True,
+        "votes_every": 5,
+        "propagation_every": 20,
+        "ramp_up_epochs": 20,
+        "max_epochs": 150,
+        "stop_when_settled": False,
+        "validate_every": 10,
+        "loss_rows": 1.0,
+    },
     "paper": {},
     "text": {name: f.metadata["text"] for name, f in FIELDS.items() if f.metadata["text"] is not None},
 }
+PRESETS["long"] = PRESETS["best"] | PRESETS["long"]

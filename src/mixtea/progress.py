@@ -98,6 +98,11 @@ class Quiet:
     def sure(self, number: int, n_sure: int) -> str:
         return f"propagation, round {number}: {n_sure:,} sure pairs"
 
+    def answered(self, found: dict[str, Any]) -> str:
+        """The answer before the first epoch, in words."""
+        right = f", validation Hit@1 {found['valid_answers']:.3f}" if "valid_answers" in found else ""
+        return f"first answer: {found['sure']:,} sure pairs{right}"
+
     def losses(self, record: dict[str, Any]) -> str:
         """The losses of an epoch; its time and validation are remembered."""
         self.seconds += record["seconds"]
@@ -122,6 +127,9 @@ class Quiet:
     def round(self, number: int, n_sure: int) -> None:
         """A round of propagation before the first epoch has ended."""
 
+    def answer(self, found: dict[str, Any]) -> None:
+        """Voters that need no training have answered."""
+
     def __call__(self, record: dict[str, Any]) -> None:
         """An epoch has ended."""
 
@@ -135,6 +143,9 @@ class ToldTraining(Quiet):
 
     def round(self, number: int, n_sure: int) -> None:
         self.tell(0, self.max_epochs, self.sure(number, n_sure))
+
+    def answer(self, found: dict[str, Any]) -> None:
+        self.tell(0, self.max_epochs, self.answered(found))
 
     def __call__(self, record: dict[str, Any]) -> None:
         losses = self.losses(record)

@@ -111,7 +111,7 @@ def agreement():
 
 def propagation():
     graph = PropagationGraph(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], N, 3, torch.float32)
-    return [graph.vectors(LINKS, torch.Generator().manual_seed(0))]
+    return graph.vectors(LINKS, torch.Generator().manual_seed(0), ROWS)
 
 
 def negatives():
@@ -141,7 +141,7 @@ WORK = {
     "normalise": lambda: [csls(PAIRS, SCORES), sinkhorn(PAIRS, SCORES, 0.1, 3)],
     "decide": lambda: [decide(PAIRS, SCORES, BELIEF, "one_to_one"), ranked(PAIRS, SCORES, 2)],
 }
-SMALLER = WORK.keys() - {"normalise", "decide"}  # those that have blocks
+SMALLER = WORK.keys() - {"attention", "cosines", "normalise", "decide"}  # those that have blocks
 EXPLAINED = {"nearest_pairs", "cosines", "nearest", "normalise", "decide"}  # the others prepare what they work on
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-import mixtea.compute.pairs
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, rank_within, union
-from mixtea.compute.similarity import unit
+from mixtea.compute.pairs import Pairs, among_best, cosines, nearest_pairs, pairs_of_keys, rank_within, union
+from mixtea.compute.similarity import products_at, unit
 
 
 def everything(n, m):
@@ -48,14 +47,42 @@ def test_nearest_pairs_are_the_k_best_of_each_row_and_of_each_column(mib):
     assert len(nearest_pairs(source, target, 50, mib=mib)) == 600
 
 
-@pytest.mark.parametrize("dense", [0, 10_000])
-def test_cosines_are_the_same_pair_by_pair_and_from_whole_products(dense, monkeypatch):
-    monkeypatch.setattr(mixtea.compute.pairs, "DENSE", dense)
-    monkeypatch.setattr(mixtea.compute.pairs, "CHUNK_BYTES", {"cpu": 600})
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_cosines_are_the_same_row_by_row_pair_by_pair_and_from_whole_products(dtype):
     generator = torch.Generator().manual_seed(4)
-    source, target = (unit(torch.randn(n, 8, generator=generator, dtype=torch.float64)) for n in (9, 7))
+    source, target = (unit(torch.randn(n, 8, generator=generator, dtype=dtype)) for n in (9, 7))
     pairs = pairs_of_keys(torch.arange(0, 63, 2), (9, 7))
-    torch.testing.assert_close(cosines(source, target, pairs), (source @ target.T).flatten()[::2])
+    wanted = (source @ target.T).flatten()[::2]
+    torch.testing.assert_close(cosines(source, target, pairs), wanted)
+    torch.testing.assert_close(products_at(source, target, pairs.source, pairs.target, 600), wanted)
+    assert cosines(source, target, pairs.where(pairs.source < 0)).shape == (0,)
+
+
+def test_products_of_halves_are_added_up_in_single_precision():
+    source, target = torch.full((1, 4096), 0.1).half(), torch.full((1, 4096), 0.1).half()
+    found = products_at(source, target, torch.tensor([0]), torch.tensor([0]), 1 << 20)
+    assert found.dtype == torch.float32 and found.item() == pytest.approx(4096 * float(source[0, 0]) ** 2)
+
+
+def test_some_rows_alone_look_for_their_nearest():
+    generator = torch.Generator().manual_seed(3)
+    source, target = (unit(torch.randn(n, 8, generator=generator)) for n in (30, 20))
+    rows, columns = torch.tensor([4, 17]), torch.tensor([0])
+    wanted = torch.zeros(30, 20, dtype=torch.bool)
+    similarity = source @ target.T
+    wanted[rows.repeat_interleave(3), similarity[rows].topk(3, dim=1).indices.flatten()] = True
+    wanted[similarity[:, 0].topk(3).indices, 0] = True
+    found = nearest_pairs(source, target, 3, looking=(rows, columns))
+    assert torch.equal(found.key, wanted.flatten().nonzero()[:, 0])
+
+
+@pytest.mark.parametrize("values", [[5.0, 1.0, 7.0, 4.0, 2.0], [5.0, 5.0, 5.0, 5.0, 5.0]])
+def test_the_best_of_each_line_are_as_many_as_asked_for(values):
+    line, values = torch.tensor([1, 0, 1, 1, 2]), torch.tensor(values)
+    best = among_best(line, values, 3, 2)
+    assert torch.bincount(line[best], minlength=3).tolist() == [1, 2, 1]
+    assert best.tolist() == [True, True, True, False, True] or len(set(values.tolist())) == 1
+    assert not len(among_best(line[:0], values[:0], 3, 2))
 
 
 def test_a_union_holds_each_pair_once():

@@ -60,8 +60,7 @@ def dense_forward(encoder, config):
         {"use_relations": False, "n_layers": 1},
     ],
 )
-def test_equals_the_dense_encoder_in_value_and_gradient(settings, monkeypatch):
-    monkeypatch.setitem(attention.CHUNK_BYTES, "cpu", 100)
+def test_equals_the_dense_encoder_in_value_and_gradient(settings):
     encoder, config = make_encoder(**settings)
     found, wanted = encoder(), dense_forward(encoder, config)
     torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-12)

@@ -27,12 +27,12 @@ def test_the_others_by_hand():
 def test_ahead_of_rivals_on_both_sides():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 0, 4.0)])
     assert judged.row == pytest.approx([2.0, -2.0, LIMIT]) and judged.column == pytest.approx([1.0, LIMIT, -1.0])
-    assert judged.best().tolist() == [1, 2] and judged.best_of_all()[1][2] == NOWHERE
+    assert judged.best.tolist() == [1, 2] and judged.best_of_all[1][2] == NOWHERE
 
 
 def test_hidden_targets_leave_the_next_best():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 1, 4.0)])
-    target, standing = judged.without(np.array([[0, 0]])).best_of_all()
+    target, standing = judged.without(np.array([[0, 0]])).best_of_all
     assert target.tolist() == [1, 1, -1] and standing[0] == pytest.approx(LIMIT - 1.0) and standing[2] == NOWHERE
 
 

@@ -23,6 +23,7 @@ from mixtea.teach.state import restore_threads
 N_EPOCHS = 7
 SMALL = dict(
     max_epochs=N_EPOCHS, entity_dim=8, relation_dim=4, validate_every=2, device="cpu", valid_needed=1,
+    stop_when_settled=False,
     propagation_label_dim=64, propagation_relation_dim=16,
 )  # fmt: skip
 KINDS = {

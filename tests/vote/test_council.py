@@ -21,7 +21,7 @@ from mixtea.vote.opinions import Opinions, believed, favourites, scales, settle,
 CPU = torch.device("cpu")
 SMALL = {
     "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "voters": STRUCTURE,
+    "propagation_relation_dim": 32, "voters": STRUCTURE, "stop_when_settled": False,
 }  # fmt: skip
 NAN = float("nan")
 
@@ -52,7 +52,7 @@ def test_votes_remember_their_voters_and_agreement_means_precision(example, trai
     right = truth[trace["source"]] == trace["target"]
     precision = [right[last & (agreeing == n)].mean() for n in (1, 4)]
     assert precision[0] < 0.5 < precision[1]
-    assert set(np.unique(trace["first_epoch"])) <= {1, 6, 11}
+    assert set(np.unique(trace["first_epoch"])) <= {1, 5, 9}
 
 
 def test_the_last_opinions_are_the_students(example, trained):

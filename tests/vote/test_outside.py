@@ -20,7 +20,9 @@ from mixtea.vote import Voter, register, registry
 from mixtea.vote.registry import known_voters, package_of, voter_named
 
 ALL = ("forward", "backward", "propagation", "agreement", "numbers")
-SETTINGS = SMALL_BEST | dict(voters=ALL, max_epochs=8, votes_every=1, propagation_every=2, seed=3)
+SETTINGS = SMALL_BEST | dict(
+    voters=ALL, max_epochs=8, votes_every=1, propagation_every=2, seed=3, stop_when_settled=False
+)
 PACKAGE = {
     "number_voter.py": '''
 from mixtea.vote import Evidence, Voter

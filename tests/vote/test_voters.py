@@ -14,7 +14,7 @@ from mixtea.compute.pairs import Pairs, pairs_of_keys
 from mixtea.compute.similarity import unit
 from mixtea.config import Config
 from mixtea.data.graph import Graph
-from mixtea.vote import agreement_steps, meetings
+from mixtea.vote import agreement_steps, meetings, propagation_graph
 from mixtea.vote.agreement import Agreement
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.neighbours import Neighbourhood
@@ -72,16 +72,40 @@ def test_two_hops_of_labels_equal_the_dense_twin():
     torch.testing.assert_close(torch.stack(kinds), wanted[1])
 
 
-def test_the_weighted_hop_sums_neighbours_by_their_relations_weights():
-    found = PropagationGraph(*columns(SOURCE), n=5, n_relations=2, dtype=torch.float64, sizes=Sizes(8, 2, 3))
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_the_third_hop_equals_the_dense_twin_however_many_weights_are_carried_at_once(one_by_one, monkeypatch):
+    if one_by_one:
+        monkeypatch.setattr(propagation_graph, "sweep", lambda run, *_: run(0))
+    found = PropagationGraph(*columns(SOURCE + TARGET), n=10, n_relations=3, dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)
-    weight = torch.randn(found.edges.shape[1], 2, generator=generator, dtype=torch.float64)
-    seen = torch.randn(5, 6, generator=generator, dtype=torch.float64)
-    wanted = torch.zeros(5, 6, dtype=torch.float64)
-    for edge, (to, at) in enumerate(found.edges.T.tolist()):
-        wanted[to, :3] += weight[edge, 0] * seen[at, :3]
-        wanted[to, 3:] += weight[edge, 1] * seen[at, 3:]
-    torch.testing.assert_close(found._weighted_hop(weight, seen), wanted)
+    entities = [torch.randn(10, 4, generator=generator, dtype=torch.float64) for _ in range(3)]
+    entities = [entity.index_fill_(0, torch.tensor([2]), 0.0) for entity in entities]  # nothing reached it
+    weight = torch.randn(6, 5, generator=generator, dtype=torch.float64)
+    mixture = torch.randn(12, 5, 2, generator=generator, dtype=torch.float64)
+    rows = (torch.tensor([4, 1]), torch.tensor([7, 9, 5]))
+    wanted = oracle.third_hop(SOURCE + TARGET, entities, weight, mixture)
+    for part, chosen in zip(found._third_hop(weight, entities, mixture, rows), rows, strict=True):
+        torch.testing.assert_close(part, wanted[chosen])
+
+
+def test_those_in_a_sure_pair_look_for_nobody():
+    voter = bound(Propagation)
+    state = state_of(
+        voter, sure=torch.tensor([[4, 2], [1, 1]])
+    )  # places 0 and 1 of the sources, 0 and 1 of the targets
+    voter.learn(state)
+    pairs = voter.propose(state)
+    assert set(pairs.source[pairs.target != 2].tolist()) == {2} and set(pairs.target[pairs.source != 2].tolist()) == {2}
+
+
+def test_rough_rounds_carry_fewer_numbers():
+    voter = bound(Propagation)
+    widths = []
+    for rough in (True, False):
+        state = state_of(voter, rough=rough)
+        voter.learn(state)
+        widths.append(voter._views.views[0][0].shape[1])
+    assert widths == [8 * 2, 16 * 4] and Sizes(512, 128, 8).halved() == Sizes(256, 64, 4)
 
 
 def test_propagation_finds_the_twin_of_each_entity():
@@ -162,9 +186,11 @@ def agreement_voter():
     return voter, asked, state
 
 
+@pytest.mark.parametrize("dense", [0, 1 << 24])
 @pytest.mark.parametrize("at_once", [1, 7, 4_000_000])
-def test_agreement_equals_the_dense_twin_however_many_triples_are_held(at_once, monkeypatch):
-    monkeypatch.setattr(agreement_steps, "STEPS_AT_ONCE", at_once)
+def test_agreement_equals_the_dense_twin_however_many_triples_are_held(at_once, dense, monkeypatch):
+    monkeypatch.setattr(agreement_steps, "STEPS_AT_ONCE", {"cpu": at_once})
+    monkeypatch.setattr(agreement_steps, "DENSE", dense)
     monkeypatch.setattr(agreement_steps, "ALIKE", 0.0)
     voter, asked, state = agreement_voter()
     wanted = oracle.agreement(SOURCE, TARGET, BELIEF)

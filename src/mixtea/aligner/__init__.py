@@ -36,7 +36,7 @@ from mixtea.measure.by_evidence import no_table
 from mixtea.progress import Asked, both, training_progress
 from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import read_run, write_run
-from mixtea.teach.loop import Observer, OnEpoch
+from mixtea.teach.loop import Observer, OnAnswer, OnEpoch
 from mixtea.teach.recovery import trained_with
 from mixtea.text import METRICS, html_table
 from mixtea.vote.council import OnRound, voters_of
@@ -103,6 +103,7 @@ class MixTEA(Scoring):
         warm_start: MixTEA | None = None,
         checkpoints: Checkpoints | PathOrStr | None = None,
         *,
+        on_answer: OnAnswer | None = None,
         progress: Asked = None,
     ) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
@@ -123,6 +124,9 @@ class MixTEA(Scoring):
         checkpoints
             A folder to save the state of the training in from time to time; if it holds one already, of the same task,
             settings and warm start, the training goes on from there, to the same end.
+        on_answer
+            A function that is called before the first epoch, where some voters need no training, with what they found:
+            a dict of how many pairs are `sure` and of the share of validation links that are right, `valid_answers`.
         progress
             True shows how far it is, False does not, None does in notebooks alone; or a function that is called with
             the epochs done, the most there will be, and how it goes in words.
@@ -150,7 +154,7 @@ class MixTEA(Scoring):
         >>> aligner.fit(load_example(), progress=lambda done, of, words: said.append((done, of))).n_epochs_, said
         (2, [(1, 2), (2, 2)])
         """
-        self._check_call(task, on_epoch, on_round, observer, warm_start)
+        self._check_call(task, on_epoch, on_round, observer, on_answer, warm_start)
         if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
             checkpoints = as_path(checkpoints, "checkpoints")
         voters = voters_of(task, self.config, self.config.deciding_voters)
@@ -162,9 +166,9 @@ class MixTEA(Scoring):
         with reproducible(self.config.deterministic), distributed.together(device), enough_memory(), shown:
             start = None if warm_start is None else warm_start._learned()
             began_with = None if start is None else (start[0], as_arrays(start[1]))
-            epoch_ended, round_ended = both(shown, on_epoch), both(shown.round, on_round)
+            told = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
             with kept_in(checkpoints, task, self.config, began_with) as kept:
-                trained = trained_with(task, self.config, device, start, kept, epoch_ended, round_ended, observer)
+                trained = trained_with(task, self.config, device, start, kept, *told)
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(), None
         self._answers: Answers | None = None
@@ -415,10 +419,11 @@ class MixTEA(Scoring):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
 
     @staticmethod
-    def _check_call(task: Any, on_epoch: Any, on_round: Any, observer: Any, warm_start: Any) -> None:
+    def _check_call(task: Any, on_epoch: Any, on_round: Any, observer: Any, on_answer: Any, warm_start: Any) -> None:
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
-        for name, value in (("on_epoch", on_epoch), ("on_round", on_round), ("observer", observer)):
+        functions = {"on_epoch": on_epoch, "on_round": on_round, "observer": observer, "on_answer": on_answer}
+        for name, value in functions.items():
             if value is not None and not callable(value):
                 raise ConfigError(f"{name} is a function, not an object of type {type(value).__name__}.")
         if warm_start is not None and not isinstance(warm_start, MixTEA):

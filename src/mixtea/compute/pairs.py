@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mixtea.compute.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
-from mixtea.compute.similarity import aligned_rows, products_at, similarities, width
+from mixtea.compute.memory import enough_memory, row_blocks, sweep
+from mixtea.compute.similarity import aligned_rows, products_by_row, similarities, width
 
-DENSE = 100  # from one pair in so many on, a product of all is faster than one pair at a time
 LEAST = -torch.inf
 FEWER_PAIRS = "Use fewer vote_candidates, or a machine with more memory."
 
@@ -96,9 +95,22 @@ def rank_within(line: Tensor, values: Tensor, n: int) -> Tensor:
     return rank
 
 
-def pairs_of_keys(key: Tensor, shape: tuple[int, int]) -> Pairs:
-    """Pairs from numbers source * m + target, in any order and repeated or not."""
-    key = torch.unique(key)
+def among_best(line: Tensor, values: Tensor, n: int, k: int) -> Tensor:
+    """bool: the k greatest values of each line (a row or column, one of n), to about nine digits of their range."""
+    if not len(line):
+        return torch.zeros_like(line, dtype=torch.bool)
+    low, high = values.min().double(), values.max().double()
+    order = torch.argsort(line - (values.double() - low) / (high - low).clamp_(min=1e-30) / 2)
+    size = torch.bincount(line, minlength=n)
+    best = torch.zeros_like(line, dtype=torch.bool)
+    first = (size.cumsum(0) - size)[line[order]]
+    best[order] = torch.arange(len(line), device=line.device) - first < k
+    return best
+
+
+def pairs_of_keys(key: Tensor, shape: tuple[int, int], *, ascending: bool = False) -> Pairs:
+    """Pairs from numbers source * m + target, in any order and repeated or not, unless they are `ascending`."""
+    key = key if ascending else torch.unique(key)
     return Pairs(key // shape[1], key % shape[1], shape)
 
 
@@ -113,43 +125,40 @@ def union(parts: Sequence[Pairs]) -> Pairs:
 
 @enough_memory(FEWER_PAIRS)
 @torch.no_grad()
-def nearest_pairs(source: Tensor, target: Tensor, k: int, *, mib: int | None = None) -> Pairs:
-    """Each row's k nearest targets and each target's k nearest rows, for unit vectors [n, d], [m, d]."""
+def nearest_pairs(
+    source: Tensor, target: Tensor, k: int, *, looking: tuple[Tensor, Tensor] | None = None, mib: int | None = None
+) -> Pairs:
+    """Each row's k nearest targets and each target's k nearest rows, for unit vectors [n, d], [m, d].
+
+    `looking` are the rows and the targets whose nearest are wanted, all of them if it is None.
+    """
     n, m = len(source), len(target)
-    forward = _nearest_keys(source, target, k, mib)
-    rows, columns = forward // m, forward % m
-    backward = _nearest_keys(target, source, k, mib)
-    return pairs_of_keys(torch.cat([rows * m + columns, (backward % n) * m + backward // n]), (n, m))
+    rows, columns = looking or (None, None)
+    row, nearest_column = _nearest(source, target, k, rows, mib)
+    column, nearest_row = _nearest(target, source, k, columns, mib)
+    return pairs_of_keys(torch.cat([row * m + nearest_column, nearest_row * m + column]), (n, m))
 
 
-def _nearest_keys(source: Tensor, target: Tensor, k: int, mib: int | None) -> Tensor:
-    """row * m + column for the k nearest columns of each row."""
+def _nearest(source: Tensor, target: Tensor, k: int, rows: Tensor | None, mib: int | None) -> tuple[Tensor, Tensor]:
+    """(row, column): the k nearest columns of each of `rows`."""
     m, k = len(target), min(k, len(target))
+    if rows is None:
+        rows = torch.arange(len(source), device=source.device)
     wide = aligned_rows(target)
-    found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
+    found = torch.empty(len(rows), k, dtype=torch.int64, device=source.device)
 
     def run(mib: int) -> None:
-        for rows in row_blocks(0, len(source), width(wide), source.device, mib=mib):
-            found[rows] = similarities(source[rows], wide, m).topk(k, dim=1, sorted=False).indices
+        for part in row_blocks(0, len(rows), width(wide), source.device, mib=mib):
+            near = similarities(source.index_select(0, rows[part]), wide, m)
+            found[part] = near.topk(k, dim=1, sorted=False).indices
 
     sweep(run, width(wide), source.device, mib)
-    return (torch.arange(len(source), device=source.device)[:, None] * m + found).flatten()
+    return rows.repeat_interleave(k), found.flatten()
 
 
 @enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def cosines(source: Tensor, target: Tensor, pairs: Pairs) -> Tensor:
-    """source[i] . target[j] of each pair, for unit vectors: pair by pair, or from whole products where pairs abound."""
-    if len(pairs) * DENSE <= pairs.shape[0] * pairs.shape[1]:
-        return products_at(source, target, pairs.source, pairs.target, CHUNK_BYTES[source.device.type])
-    out = source.new_empty(len(pairs))
-
-    def run(mib: int) -> None:
-        for rows in row_blocks(0, len(source), width(target), source.device, mib=mib):
-            ends = torch.tensor([rows.start, rows.stop]).to(out.device)
-            here = slice(*torch.searchsorted(pairs.source, ends).tolist())
-            block = source[rows] @ target.T
-            out[here] = block[pairs.source[here] - rows.start, pairs.target[here]]
-
-    sweep(run, width(target), source.device, None)
-    return out
+    """source[i] . target[j] of each pair, for unit vectors; of halves, in single precision."""
+    start = torch.searchsorted(pairs.source, torch.arange(pairs.shape[0] + 1, device=source.device))
+    return products_by_row(source, target, start, pairs.source, pairs.target)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mixtea.compute import distributed
-from mixtea.compute.memory import ALIGNED_ROWS, row_blocks, sweep
+from mixtea.compute.memory import ALIGNED_ROWS, CHUNK_BYTES, row_blocks, sweep
 
 logger = logging.getLogger(__name__)
 EPSILON = 1e-12  # the least norm that is divided by
@@ -161,17 +161,32 @@ def nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
 
 @torch.no_grad()
 def products_at(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, chunk_bytes: int) -> Tensor:
-    """[p]: left_i . right_j for the p pairs (i, j) of `rows` and `columns`, as many at a time as chunk_bytes hold."""
-    out = left.new_empty(len(rows))
-    row_bytes = max(1, 2 * left.shape[1] * left.element_size())
+    """[p]: left_i . right_j for the p pairs (i, j) of `rows` and `columns`, as many at a time as chunk_bytes hold.
+
+    Of halves, in single precision.
+    """
+    kind = torch.promote_types(left.dtype, torch.float32)
+    out = left.new_empty(len(rows), dtype=kind)
+    row_bytes = max(1, 2 * left.shape[1] * kind.itemsize)
 
     def run(mib: int) -> None:
         at_once = max(1, min(chunk_bytes, mib << 20) // row_bytes)
         for part in row_blocks(0, len(out), row_bytes, left.device, at_once):
-            out[part] = torch.linalg.vecdot(left.index_select(0, rows[part]), right.index_select(0, columns[part]))
+            ends = (left.index_select(0, rows[part]), right.index_select(0, columns[part]))
+            out[part] = torch.linalg.vecdot(*(end.to(kind) for end in ends))
 
     sweep(run, row_bytes, left.device, max(1, chunk_bytes >> 20))
     return out
+
+
+@torch.no_grad()
+def products_by_row(left: Tensor, right: Tensor, start: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """The same for pairs that ascend by row, those of row i from start[i] on; on a CPU without copies of vectors."""
+    if left.device.type != "cpu" or not len(rows):
+        return products_at(left, right, rows, columns, CHUNK_BYTES[left.device.type])
+    shape = (len(left), len(right))
+    wanted = torch.sparse_csr_tensor(start, columns, left.new_zeros(len(rows)), shape, check_invariants=False)
+    return torch.sparse.sampled_addmm(wanted, left, right.T, beta=0.0).values()
 
 
 class Groups(NamedTuple):

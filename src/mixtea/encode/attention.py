@@ -8,8 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mixtea.compute.memory import CHUNK_BYTES
-from mixtea.compute.similarity import products_at
+from mixtea.compute.similarity import products_by_row
 from mixtea.encode.structure import Adjacency, csr, product
 
 LEAKY_SLOPE = 0.2
@@ -43,7 +42,7 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         hidden, before, alpha, out = ctx.saved_tensors
         edges, gradient = ctx.edges, gradients[0].contiguous()
-        d_alpha = products_at(gradient, hidden, edges.row, edges.column, CHUNK_BYTES[hidden.device.type])
+        d_alpha = products_by_row(gradient, hidden, edges.start, edges.row, edges.column)
         mean = torch.linalg.vecdot(gradient, out)
         d_before = alpha * (d_alpha - mean.index_select(0, edges.row)) * _slope(before, ctx.activation)
         d_left = _row_sum(d_before, edges)

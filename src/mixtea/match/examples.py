@@ -62,21 +62,27 @@ class Judged:
         source, target, joined, said = (part[kept] for part in (self.source, self.target, self.joined, self.said))
         return Judged(source, target, joined, said, self.shape, known, self.several)
 
+    @cached_property
     def best(self) -> np.ndarray:
-        """Places of the candidates that stand best, one for each source that has some."""
-        order = np.lexsort((self.standing, self.source))
-        return order[np.diff(self.source[order], append=-1) != 0]
+        """Places of the candidates that stand best, one for each source that has some; the last of equal ones."""
+        greatest = np.full(self.shape[0], -np.inf)
+        np.maximum.at(greatest, self.source, self.standing)
+        place = np.full(self.shape[0], -1)
+        there = np.flatnonzero(self.standing == greatest[self.source])
+        place[self.source[there]] = there
+        return place[place >= 0]
 
+    @cached_property
     def best_of_all(self) -> tuple[np.ndarray, np.ndarray]:
         """([n], [n]): the best candidate of each source, -1 for none, and how well it stands."""
         target, standing = np.full(self.shape[0], -1), np.full(self.shape[0], NOWHERE)
-        best = self.best()
+        best = self.best
         target[self.source[best]], standing[self.source[best]] = self.target[best], self.standing[best]
         return target, standing
 
     def looks(self, neighbours: MatchedNeighbours) -> np.ndarray:
         """[n, 2] of each source: how well its best candidate stands, and how far its matched neighbours agree."""
-        target, standing = self.best_of_all()
+        target, standing = self.best_of_all
         return np.stack([standing, neighbours.agreed(np.arange(len(target)), target)], axis=1)
 
     def without(self, links: np.ndarray) -> Judged:
@@ -87,7 +93,7 @@ class Judged:
 
     def sure_targets(self) -> np.ndarray:
         """[n]: the best candidate of each source where it is well ahead of its rivals on both sides, else -1."""
-        best, found = self.best(), np.full(self.shape[0], -1)
+        best, found = self.best, np.full(self.shape[0], -1)
         best = best[np.minimum(self.row, self.column)[best] > SURE]
         found[self.source[best]] = self.target[best]
         return found

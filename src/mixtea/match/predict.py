@@ -204,56 +204,61 @@ class Predictor:
 
     def _ranked(self, k: int) -> Found:
         """The k best by the decoder."""
-        score, target, named = self._nearest(k)
-        if self.config.only_student_decodes:
-            return Found(target, score, self._looked_up(target, self.decoded.opinions.belief), named)
-        return self._of_decoder(target, k)
+        if not self.config.only_student_decodes:
+            return self._of_decoder(k)
+        score, target = self._nearest(self.rows, k)
+        named = self._named_by_student(target)
+        return Found(target, score, self._looked_up(target, self.decoded.opinions.belief), named)
 
-    def _nearest(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        """(nearness, targets, voters) [p, k]: the student's nearest of all targets (Eq. 1) that were not rejected."""
-        config, names = self.config, self.config.deciding_voters
-        sources, targets = self.vectors.index_select(0, self.rows), self.vectors[self.task.source.n_entities :]
-        engine = "auto" if config.search == "exact" else config.search
+    def _nearest(self, rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """(nearness, targets) [p, k] of some sources: the student's nearest (Eq. 1), without rejected ones."""
+        config = self.config
+        sources, targets = self.vectors.index_select(0, rows), self.vectors[self.task.source.n_entities :]
         wider = min(k + self._most_rejected, len(targets))
-        score, found = nearest(sources, targets, wider, config.metric, engine=engine, mib=config.block_mib)
-        score, found = self._without_rejected(score, found, k)
+        score, found = nearest(sources, targets, wider, config.metric, engine=self._engine, mib=config.block_mib)
+        return self._without_rejected(rows, score, found, k)
+
+    @property
+    def _engine(self) -> str:
+        return "auto" if self.config.search == "exact" else self.config.search
+
+    def _named_by_student(self, found: Tensor) -> Tensor:
+        """bool [p, k, v]: which of the nearest [p, k] its two directions favour."""
+        names = self.config.deciding_voters
         named = torch.zeros(*found.shape, len(names), dtype=torch.bool, device=found.device)
         if "backward" in names:
-            named[..., names.index("backward")] = self._favourites(sources, targets, found, engine)
+            named[..., names.index("backward")] = self._favourites(found)
         if "forward" in names:
             named[:, :1, names.index("forward")] = True
-        return score, found, named
+        return named
 
     @cached_property
     def _most_rejected(self) -> int:
         """Of the targets of one source."""
         return int(np.bincount(self.task.rejected[:, 0]).max(initial=0)) if len(self.task.rejected) else 0
 
-    def _without_rejected(self, score: Tensor, found: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def _without_rejected(self, rows: Tensor, score: Tensor, found: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """The first k of each row that were not rejected; there are more than k where some were."""
         if not self._most_rejected:
             return score, found
-        last = self._rejected(found).int().argsort(dim=1, stable=True)[:, :k]
+        last = self._are_rejected(rows[:, None], found).int().argsort(dim=1, stable=True)[:, :k]
         return score.gather(1, last), found.gather(1, last)
-
-    def _rejected(self, target: Tensor) -> Tensor:
-        """bool [p, k]: candidates that a person has rejected."""
-        return self._are_rejected(self.rows[:, None], target)
 
     def _are_rejected(self, source: Tensor, target: Tensor) -> Tensor:
         m = self.task.target.n_entities
         rejected = torch.from_numpy(self.task.rejected[:, 0] * m + self.task.rejected[:, 1]).to(target.device)
         return torch.isin(source * m + target, rejected)
 
-    def _favourites(self, sources: Tensor, targets: Tensor, found: Tensor, engine: str) -> Tensor:
+    def _favourites(self, found: Tensor) -> Tensor:
         """bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
-        if not len(sources):
+        if not len(self.rows):
             return torch.zeros_like(found, dtype=torch.bool)
         chosen, place = torch.unique(found, return_inverse=True)
-        chosen_vectors = targets.index_select(0, chosen)
+        sources = self.vectors.index_select(0, self.rows)
+        targets = self.vectors.index_select(0, chosen + self.task.source.n_entities)
         metric, mib = self.config.metric, self.config.block_mib
         most = int(np.bincount(self.task.rejected[:, 1]).max(initial=0)) if len(self.task.rejected) else 0
-        _, near = nearest(chosen_vectors, sources, min(1 + most, len(sources)), metric, engine=engine, mib=mib)
+        _, near = nearest(targets, sources, min(1 + most, len(sources)), metric, engine=self._engine, mib=mib)
         if most:  # the nearest that was not rejected
             first = self._are_rejected(self.rows[near], chosen[:, None]).int().argsort(dim=1, stable=True)[:, :1]
             near = near.gather(1, first)
@@ -274,13 +279,15 @@ class Predictor:
         place, there = self.decoded.opinions.pairs.find(source.clamp(min=0), column.clamp(min=0))
         return place, there & (source >= 0) & (column >= 0)
 
-    def _of_decoder(self, found: Tensor, k: int) -> Found:
+    def _of_decoder(self, k: int) -> Found:
         """The decoder's candidates, then the nearest of what is left."""
         decoded, rows = self.decoded, self.rows
         pairs, m = decoded.opinions.pairs, self.task.target.n_entities
         ends = decoded.entities.own
         own = places(rows, self.task.source.n_entities)[ends[0][pairs.source]] * m + ends[1][pairs.target]
-        filler = (torch.arange(len(rows), device=rows.device)[:, None] * m + found).flatten()
+        short = (torch.bincount(own // m, minlength=len(rows)) < min(k, m)).nonzero().flatten()
+        found = self._nearest(rows[short], k)[1]
+        filler = (short[:, None] * m + found).flatten()
         both = pairs_of_keys(torch.cat([own, filler]), (len(rows), m))
         ranking, belief = (decoded.opinions.belief.new_full((len(both),), value) for value in (-1e9, 0.0))
         where = both.find(own // m, own % m)[0]
@@ -314,7 +321,7 @@ class Predictor:
         """bool [p, k]: nothing speaks for the pair: it was rejected, or an end has no triples and no voter knows it."""
         alone = [torch.from_numpy(g.isolated()).to(self.rows.device) for g in (self.task.source, self.task.target)]
         unknown = (alone[0][self.rows][:, None] | alone[1][target]) & ~self._considered(target)[1]
-        return unknown | self._rejected(target)
+        return unknown | self._are_rejected(self.rows[:, None], target)
 
     def _likelihoods(self, target: Tensor, silent: np.ndarray, *, bounded: bool) -> tuple[np.ndarray, np.ndarray, bool]:
         """([p, k], [p], ...): how often such candidates of links are right, how likely a counterpart is, and whether
@@ -358,6 +365,10 @@ class Predictor:
         return Judged(source, target, *said, self._shape, several=self.task.one_to_many)
 
     @cached_property
+    def _judged_without_valid(self) -> Judged:
+        return self._judged.without(self.task.valid)
+
+    @cached_property
     def _neighbours(self) -> MatchedNeighbours:
         """Neighbours of sources that have a given link, or a candidate well ahead of its rivals."""
         matched = self._judged.sure_targets()
@@ -373,7 +384,7 @@ class Predictor:
         """The sources of the validation links, and those of the training links as they were rehearsed."""
         task, judged, sources = self.task, self._judged, self.free[known]
         triples = task.source.triple_counts()
-        looks, hidden = (of.looks(self._neighbours)[sources] for of in (judged, judged.without(task.valid)))
+        looks, hidden = (of.looks(self._neighbours)[sources] for of in (judged, self._judged_without_valid))
         none = np.zeros(len(sources), dtype=bool)
         openly = Examples(seen, right, looks, hidden, np.log1p(triples[sources]), none)
         return joined(openly, self._rehearsed) if self._rehearsed is not None else openly
@@ -393,7 +404,7 @@ class Predictor:
         said = self.decoded.untrained(scores)
         judged = Judged(*ends, *said, self._shape, several=task.one_to_many)
         pairs = rehearsed(judged, self._judged, task.train)
-        best = pairs.best()
+        best = pairs.best
         source, target = pairs.source[best], pairs.target[best]
         counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])
         seen = features(pairs.row[best], pairs.column[best], pairs.joined[best], pairs.said[best], counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -40,6 +40,7 @@ from mixtea.vote.votes import Votes
 
 logger = logging.getLogger(__name__)
 OnEpoch = Callable[[Record], None]
+OnAnswer = Callable[[Record], None]
 Observer = Callable[[int, Callable[[], Tensor]], None]
 Start = tuple[Task, Mapping[str, Tensor]]
 Keep = Callable[[int, Callable[[], State]], None]
@@ -61,10 +62,6 @@ class Trainer:
             n_known = take_over(self.student, start[1], start[0], task)
             logger.info("a warm start: %d of %d entities are known", n_known, len(self.student.entity))
             self.teacher.load_state_dict(self.student.state_dict())
-        trained = [p for p in self.student.parameters() if p.requires_grad]
-        self.optimiser = torch.optim.Adam(
-            trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=device.type == "cuda"
-        )
         shift = torch.tensor([0, task.source.n_entities])
         self.links, self.valid = ((torch.from_numpy(links) + shift).to(device) for links in (task.train, task.valid))
         self.entities = open_entities(task, self.generator, device, without_triples=know_all(voters))
@@ -73,7 +70,7 @@ class Trainer:
         self.enough_valid = len(task.valid) >= max(1, config.valid_needed)
         if len(task.valid) and not self.enough_valid:
             logger.warning(
-                "%d validation links are fewer than %d: all voters weigh the same, and training does not stop early",
+                "%d validation links are fewer than %d: all voters weigh the same, and they do not end the training",
                 len(task.valid), config.valid_needed,
             )  # fmt: skip
         self.council = Council(task, config, voters, self.entities, self.generator)
@@ -88,15 +85,24 @@ class Trainer:
         self.seconds_before = 0.0
         self.lowered: Record = {}  # by which factor the learning rate is lower than the settings say, and since when
 
+    @cached_property
+    def optimiser(self) -> torch.optim.Adam:
+        """Made when the first epoch begins: its library takes long to load, and a first answer does without."""
+        trained, config = [p for p in self.student.parameters() if p.requires_grad], self.config
+        fused = self.links.device.type == "cuda"
+        return torch.optim.Adam(trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
+
     def train(
         self,
         on_epoch: OnEpoch | None = None,
         on_round: OnRound | None = None,
         observer: Observer | None = None,
         keep: Keep | None = None,
+        on_answer: OnAnswer | None = None,
     ) -> Trained:
-        """Algorithm 1, until max_epochs, until validation stops getting better, or until a process is lost.
+        """Algorithm 1, until max_epochs, until the answers stand or validation stops getting better, or until a process
 
+        is lost. `on_answer` is called before the first epoch with what voters that need no training found.
         The observer is called after each epoch with its number and a function that gives the student's vectors. What
         it does with them, training cannot see. `keep` is called last, with the epoch and a function that gives the
         state after it, from which `resume.restore` goes on.
@@ -106,9 +112,11 @@ class Trainer:
         try:
             if self.settles and not self.history and self.council.opinions is None:
                 self.council.prepare(on_round)
+                if on_answer is not None and self.council.opinions is not None:
+                    on_answer(self.answer())
                 if keep is not None:
                     keep(0, partial(state_of, self))
-            while len(self.history) < self.config.max_epochs and self.progress.misses < self.config.patience:
+            while len(self.history) < self.config.max_epochs and not self.progress.ended:
                 record = self.epoch(len(self.history) + 1)
                 if on_epoch is not None:
                     on_epoch(record)
@@ -160,7 +168,8 @@ class Trainer:
         trained.opinions = self.council.opinions
         if trained.lost is None:
             try:
-                self.council.judge(self.student())
+                if self.history or self.council.opinions is None:
+                    self.council.judge(self.student())
                 trained.opinions = self.council.opinions
                 trained.rehearsed = rehearsed(self.council)
             except ProcessLostError as error:
@@ -182,8 +191,10 @@ class Trainer:
                 loss_a.backward()
                 del vectors
             if self.votes is None or (epoch - 1) % config.votes_every == 0:
+                before = self.council.sure_pairs()
                 votes = fuse(self.council.cast(self.teachers_vectors(), epoch), self.council.cast_weights)  # line 6
                 self.remember(epoch, rectify(votes) if config.rectify else votes)  # line 7
+                record |= self.answer(before, epoch) if self.settles else {}
             loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors)  # line 8
             (weight * loss_u + (0.0 if config.encode_twice else loss_a)).backward()  # line 9
             record |= {"loss_pseudo": loss_u, "beta": self.council.direction_weights[0]}
@@ -193,6 +204,21 @@ class Trainer:
         self.optimiser.step()
         schedule.update_teacher(self.teacher, self.student, momentum)  # line 10
         return self.as_numbers(record, epoch)
+
+    def answer(self, before: Tensor | None = None, epoch: int = 0) -> Record:
+        """How many pairs are sure, how many validation links are right, and how much changed since `before`, sure then.
+
+        Whether the answers stand is judged from the second vote on: the first one is of what was before training.
+        """
+        sure, found = self.council.sure_pairs(), {}
+        if len(self.valid):
+            found["valid_answers"] = distributed.agreed([self.council.share_right(self.valid)], self.valid.device)[0]
+        if before is not None:
+            found["changed"] = share_changed(before, sure)
+            if epoch > 1:
+                right, n = (found["valid_answers"], len(self.valid)) if self.enough_valid else (0.0, 0)
+                self.progress.answered(epoch, found["changed"], right, n)
+        return {"sure": len(sure)} | found
 
     def begin(self, epoch: int) -> tuple[float, float, float]:
         """The learning rate, lambda and the teacher's momentum of an epoch; gradients are forgotten."""
@@ -286,3 +312,10 @@ class Trainer:
         if not all(abs(v) < float("inf") for v in numbers.values()) or not self._sound(numbers["loss"]):
             raise DivergedError(epoch, numbers["loss"])
         return numbers
+
+
+def share_changed(before: Tensor, after: Tensor) -> float:
+    """The share of two sets of pairs [p, 2], taken together, that only one of them has."""
+    total = len(before) + len(after)
+    both = torch.cat([before, after]).unique(dim=0) if total else before
+    return (2 * len(both) - total) / max(len(both), 1)

@@ -18,6 +18,8 @@ from mixtea.vote.rehearsal import Rehearsed
 from mixtea.vote.trace import Trace
 
 Record = dict[str, Any]
+CHANCE = 0.8  # of the sure pairs that changed in the vote before: so many change by chance
+FEW = 0.005  # a share of changed pairs that is small, whatever it was before
 
 
 @dataclass
@@ -52,6 +54,8 @@ class Progress:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.best, self.misses = -1.0, 0
+        self.best_answers, self.last_changed = 0.0, 1.0  # validation links that were right, sure pairs that changed
+        self.stands = ""  # why the answers stand, once they do
         self.best_epoch: int | None = None
         self.kept: dict[str, Tensor] | None = None
 
@@ -63,18 +67,39 @@ class Progress:
         if better or self.config.keep == "last":
             self.kept = {name: value.detach().clone() for name, value in student.state_dict().items()}
 
+    def answered(self, epoch: int, changed: float, right: float, n_valid: int) -> None:
+        """What came of a vote: the share of sure pairs that changed, and that of n validation links that are right.
+
+        Some pairs change by chance in every vote. The answers stand when hardly fewer do than in the vote before, and
+        no more links are right than by chance.
+        """
+        by_chance = changed < FEW or changed > CHANCE * self.last_changed
+        error = (right * (1 - right) / max(n_valid, 1)) ** 0.5
+        if self.config.stop_when_settled and by_chance and right <= self.best_answers + error:
+            self.stands = f"the answers stand: {changed:.1%} of the sure pairs changed in the vote of epoch {epoch}"
+        self.best_answers, self.last_changed = max(self.best_answers, right), changed
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.stands) or self.misses >= self.config.patience
+
     def why_stopped(self) -> str:
+        if self.stands:
+            return self.stands
         if self.misses >= self.config.patience:
             return f"no better validation Hit@1 in {self.misses} validations since epoch {self.best_epoch}"
         return f"max_epochs = {self.config.max_epochs} reached"
 
     def state_dict(self) -> State:
         kept = None if self.kept is None else as_arrays(self.kept)
-        return {"best": self.best, "misses": self.misses, "best_epoch": self.best_epoch, "kept": kept}
+        answers = {"best_answers": self.best_answers, "last_changed": self.last_changed, "stands": self.stands}
+        return {"best": self.best, "misses": self.misses, "best_epoch": self.best_epoch, "kept": kept} | answers
 
     def load_state_dict(self, state: State, student: Encoder, n_epochs: int) -> None:
         """Go on from a state after so many epochs of a training of this student."""
-        check_numbers([state["best"], state["misses"]])
+        check_numbers([state[name] for name in ("best", "misses", "best_answers", "last_changed")])
+        if not isinstance(state["stands"], str):
+            raise ValueError("why its answers stand")
         best_epoch = state["best_epoch"]
         if best_epoch is not None and not (type(best_epoch) is int and 0 < best_epoch <= n_epochs):
             raise ValueError("its best epoch is not among those there were")
@@ -82,3 +107,5 @@ class Progress:
             check_same_form(state["kept"], as_arrays(student.state_dict()), "the best student")
             self.kept = as_tensors(state["kept"], student.entity.device)
         self.best, self.misses, self.best_epoch = float(state["best"]), int(state["misses"]), best_epoch
+        self.best_answers, self.last_changed = float(state["best_answers"]), float(state["last_changed"])
+        self.stands = state["stands"]

@@ -13,7 +13,7 @@ from mixtea.compute.arrays import State
 from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.errors import DivergedError, RunError, TrainingError
-from mixtea.teach.loop import Observer, OnEpoch, Start, Trainer
+from mixtea.teach.loop import Observer, OnAnswer, OnEpoch, Start, Trainer
 from mixtea.teach.progress import Trained
 from mixtea.teach.resume import restore
 from mixtea.vote.council import OnRound
@@ -36,7 +36,7 @@ class Kept(Protocol):
 
 def trained_with(
     task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Kept | None,
-    on_epoch: OnEpoch | None, on_round: OnRound | None, observer: Observer | None,
+    on_epoch: OnEpoch | None, on_round: OnRound | None, observer: Observer | None, on_answer: OnAnswer | None = None,
 ) -> Trained:  # fmt: skip
     """Train from the last checkpoint if there is one, else from the beginning, and save checkpoints on the way.
 
@@ -51,7 +51,7 @@ def trained_with(
             trainer.lowered = {"diverged_at": diverged.epoch, "to_epoch": to_epoch, "factor": SLOWER}
             logger.warning("%s Going back to epoch %d with a tenth of the learning rate.", diverged, to_epoch)
         try:
-            return trainer.train(on_epoch, on_round, observer, keep)
+            return trainer.train(on_epoch, on_round, observer, keep, on_answer)
         except DivergedError as error:
             if trainer.lowered:
                 back = f"Going back to epoch {trainer.lowered['to_epoch']} with a tenth of it did not help."

@@ -20,8 +20,8 @@ from mixtea.vote.neighbours import ALIKE, FLOOR, MANY
 from mixtea.vote.open_entities import OpenEntities
 from mixtea.vote.voter import Belief
 
-STEPS_AT_ONCE, STEP_BYTES = 4_000_000, 160  # pairs of triples held at a time, and what one takes
-
+STEPS_AT_ONCE, STEP_BYTES = {"cpu": 1_000_000, "cuda": 4_000_000}, 160  # pairs of triples at a time, and each one's
+DENSE = 1 << 24  # pairs of relations up to which each has a place
 
 Believed = tuple[Tensor, Tensor, Tensor]  # source entities, target entities, weight
 
@@ -37,10 +37,12 @@ class AgreementSteps:
         self, head: Tensor, relation: Tensor, tail: Tensor, n_relations: int, links: Tensor, n_source: int, n: int
     ) -> None:
         self.links, self.n_source, self.n_kinds = links, n_source, 2 * n_relations
-        near = torch.cat([head, tail])
+        near, far = torch.cat([head, tail]), torch.cat([tail, head])
         kind = torch.cat([2 * relation, 2 * relation + 1])
-        near, kind, far = torch.stack([near, kind, torch.cat([tail, head])]).unique(dim=1)
-        _, place, count = torch.unique(near * self.n_kinds + kind, return_inverse=True, return_counts=True)
+        key = torch.unique((near * self.n_kinds + kind) * n + far)
+        at, far = key // n, key % n
+        near, kind = at // max(self.n_kinds, 1), at % max(self.n_kinds, 1)
+        _, place, count = torch.unique_consecutive(at, return_inverse=True, return_counts=True)
         kept = count[place] <= MANY
         self.near, self.kind, self.far, self.count = near[kept], kind[kept], far[kept], count[place][kept]
         self.start = torch.searchsorted(self.near.contiguous(), torch.arange(n + 1, device=near.device))
@@ -51,23 +53,23 @@ class AgreementSteps:
         """Agreement on each of `pairs` of the open entities, under a belief about the same entities."""
         believed, row_of = self._believed(belief), belief.pairs.entities.place_of
 
+        most = STEPS_AT_ONCE[pairs.source.device.type]
+
         def run(mib: int) -> Tensor:
-            at_once = min(STEPS_AT_ONCE, (mib << 20) // STEP_BYTES)
+            at_once = min(most, (mib << 20) // STEP_BYTES)
             return self._scores(pairs, row_of, believed, self._alike(believed, at_once), at_once)
 
-        return sweep(run, STEP_BYTES, pairs.source.device, STEPS_AT_ONCE * STEP_BYTES // 2**20 + 1)
+        return sweep(run, STEP_BYTES, pairs.source.device, most * STEP_BYTES // 2**20 + 1)
 
-    def _scores(
-        self, pairs: Pairs, row_of: Tensor, believed: Believed, alike: tuple[Tensor, Tensor], at_once: int
-    ) -> Tensor:
+    def _scores(self, pairs: Pairs, row_of: Tensor, believed: Believed, alike: KindPairs, at_once: int) -> Tensor:
         total = believed[2].new_zeros(len(pairs))
         for weight, first, second in self._steps(believed, at_once):
-            meaning = _looked_up(alike, self.kind[first] * self.n_kinds + self.kind[second])
-            few = torch.maximum(self.count[first], self.count[second]).to(weight.dtype).rsqrt()
+            meaning = alike(self.kind[first] * self.n_kinds + self.kind[second])
             source, target = row_of[self.far[first]], row_of[self.far[second]]
-            place, found = pairs.find(source, target)
-            found &= (meaning > ALIKE) & (source >= 0) & (target >= 0)
-            total.index_add_(0, place[found], (weight * meaning * few)[found])
+            says = (meaning > ALIKE) & (source >= 0) & (target >= 0)
+            place, found = pairs.find(source[says], target[says])
+            count = torch.maximum(self.count[first[says]], self.count[second[says]]).to(weight.dtype)
+            total.index_add_(0, place, (weight[says] * meaning[says] * count.rsqrt()).where(found, 0.0))
         return total.log1p_()
 
     def _believed(self, belief: Belief) -> Believed:
@@ -92,24 +94,24 @@ class AgreementSteps:
             wide = n_second[pair]
             yield weight[pair], self.start[source[pair]] + step // wide, self.start[target[pair]] + step % wide
 
-    def _alike(self, believed: Believed, at_once: int) -> tuple[Tensor, Tensor]:
-        """How alike two relations are, as (sorted numbers r * n_kinds + r', values in [0, 1]).
+    def _alike(self, believed: Believed, at_once: int) -> KindPairs:
+        """How alike two relations are, from 0 to 1, by r * n_kinds + r'.
 
         The belief in triples of r that meet triples of r', over the geometric mean of what both could have met.
         """
         source, target, weight = believed
-        everyone = self._all_beliefs(*believed)
-        key, total = source[:0], weight[:0]
+        everyone, alike = self._all_beliefs(*believed), KindPairs(self.n_kinds, weight)
         for w, first, second in self._steps(believed, at_once):
             place, found = everyone[0].find(self.far[first], self.far[second] - self.n_source)
             met = (self.kind[first] * self.n_kinds + self.kind[second])[found]
-            key, total = _added(key, total, met, w[found] * everyone[1][place[found]])
+            alike.add(met, w[found] * everyone[1][place[found]])
         matched = weight.new_zeros(len(self.start) - 1).index_add_(0, torch.cat([source, target]), weight.repeat(2))
         could = matched.clamp_(max=1)[self.near] * matched[self.far]
         ours = self.near < self.n_source
         sides = [could.new_zeros(self.n_kinds).index_add_(0, self.kind[part], could[part]) for part in (ours, ~ours)]
-        most = (sides[0][key // self.n_kinds] + 1) * (sides[1][key % self.n_kinds] + 1)
-        return key, (total / most.sqrt()).clamp_(max=1)
+        most = (sides[0][alike.key // self.n_kinds] + 1) * (sides[1][alike.key % self.n_kinds] + 1)
+        alike.values = (alike.values / most.sqrt()).clamp_(max=1)
+        return alike
 
     def _all_beliefs(self, source: Tensor, target: Tensor, weight: Tensor) -> tuple[Pairs, Tensor]:
         """Every belief, in joint source numbers and the target graph's own."""
@@ -128,17 +130,28 @@ def agreement_steps(task: Task, config: Config, entities: OpenEntities) -> Agree
     return AgreementSteps(head, relation, tail, n_relations, links, n_source, sum(entities.sizes))
 
 
-def _added(key: Tensor, total: Tensor, more: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums by sorted keys, with values that belong to further keys. One is added after the other, however they come."""
-    both, where = torch.unique(torch.cat([key, more]), return_inverse=True)
-    out = total.new_zeros(len(both)).index_copy_(0, where[: len(key)], total)
-    return both, out.index_add_(0, where[len(key) :], values)
+class KindPairs:
+    """A number for pairs of relations, by r * n_kinds + r'; 0 for those that are not there.
 
+    All pairs are there where they fit, so that nothing has to be looked for; else those that were added, in order.
+    """
 
-def _looked_up(table: tuple[Tensor, Tensor], key: Tensor) -> Tensor:
-    """Values by their sorted keys, 0 where a key is not there."""
-    keys, values = table
-    if not len(keys):
-        return values.new_zeros(len(key))
-    place = torch.searchsorted(keys, key).clamp_(max=len(keys) - 1)
-    return values[place].where(keys[place] == key, 0.0)
+    def __init__(self, n_kinds: int, like: Tensor) -> None:
+        self.dense = n_kinds**2 <= DENSE
+        self.key = torch.arange(n_kinds**2 if self.dense else 0, device=like.device)
+        self.values = like.new_zeros(len(self.key))
+
+    def add(self, key: Tensor, values: Tensor) -> None:
+        """Add values to those of the keys, one after the other, however they come."""
+        if self.dense:
+            self.values.index_add_(0, key, values)
+            return
+        both, where = torch.unique(torch.cat([self.key, key]), return_inverse=True)
+        total = values.new_zeros(len(both)).index_copy_(0, where[: len(self.key)], self.values)
+        self.key, self.values = both, total.index_add_(0, where[len(self.key) :], values)
+
+    def __call__(self, key: Tensor) -> Tensor:
+        if self.dense or not len(self.key):
+            return self.values[key] if self.dense else self.values.new_zeros(len(key))
+        place = torch.searchsorted(self.key, key).clamp_(max=len(self.key) - 1)
+        return self.values[place].where(self.key[place] == key, 0.0)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State
-from mixtea.compute.pairs import Pairs, pairs_of_keys, union, without
+from mixtea.compute.pairs import Pairs, among_best, pairs_of_keys, union, without
 from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
 from mixtea.data.checks import check_numbers
@@ -28,9 +28,10 @@ from mixtea.vote.votes import Votes
 from mixtea.vote.weights import shares_right, vote_weights
 
 OnRound = Callable[[int, int], None]
-ROUNDS_ALONE = 4  # in which belief and listeners settle before and after training; while training, one a vote
+ROUNDS_ALONE = 4  # in which belief and listeners settle where nothing follows; else one
 DIRECTIONS = ("forward", "backward")
-SETTLED = 1.0025  # sure pairs that grow by less a round: more rounds do not help
+SETTLED = 1.02  # sure pairs that grow by less a round: more rounds do not help
+KEPT = 10  # of the candidates of an entity, the best so far, that stay candidates
 
 
 def voters_of(
@@ -62,6 +63,7 @@ class Council:
         self.opinions: Opinions | None = None
         self.learned = False
         self.begun_with = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
+        self.candidates: Pairs | None = None  # those of the last judgement that stay, or that it begins with
         self.weights: dict[str, float] = {}
         self.direction_weights = [config.first_beta, 1 - config.first_beta]
 
@@ -83,22 +85,24 @@ class Council:
     def prepare(self, on_round: OnRound | None = None) -> None:
         """Before any training: those who need none judge, take up the sure pairs, and again until there are no more.
 
-        `on_round` is called after each round with its number and how many pairs are sure.
+        The last round is as precise as can be, those before it are rough. `on_round` is called after each with its
+        number and how many pairs are sure.
         """
         untrained = [voter for voter in self.voters if "vectors" not in voter.needs]
-        n_sure = 0
         rounds = self.config.propagation_rounds if any(voter.proposes for voter in untrained) else 0
-        for number in range(1, rounds + 1):
-            self.opinions = None
-            if not self._judge(untrained, None, BEFORE, ROUNDS_ALONE):
+        number, n_sure, rough = 0, 0, rounds > 1
+        while number < rounds:
+            number += 1
+            rough = rough and number < rounds
+            self._learn(BEFORE, rough)
+            if not self._judge(untrained, None, BEFORE, 1 if rough else ROUNDS_ALONE):
                 return
             n_now = len(self.sure_pairs())
             if on_round is not None:
                 on_round(number, n_now)
-            self._learn(BEFORE)
-            if n_now < SETTLED * n_sure:
-                break
-            n_sure = n_now
+            if not rough:
+                return
+            rough, n_sure = n_now >= SETTLED * n_sure, n_now
 
     @torch.no_grad()
     def rehearse(self) -> bool:
@@ -170,27 +174,33 @@ class Council:
 
         self.opinions = settle(pairs, self.entities, scores, self.weights, voters, ask, self.config, before, rounds)
         distributed.from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
+        self.candidates = best_of(self.opinions)
         return True
 
     def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs | None:
-        """The candidates that the voters propose, each opinion once, without those that a person rejected."""
+        """The candidates that the voters propose, each opinion once, and the best so far.
+
+        Without those that a person rejected.
+        """
         proposing = {voter.opinion: voter for voter in reversed(voters) if voter.proposes}
         found = [own for voter in proposing.values() if (own := proposal_of(voter, state)) is not None]
         if not found:
             return None
-        return without(pairs_of_keys(distributed.copied(union(found).key), found[0].shape), self.rejected)
+        found += [] if self.candidates is None else [self.candidates]
+        key = distributed.copied(union(found).key)
+        return without(pairs_of_keys(key, found[0].shape, ascending=True), self.rejected)
 
-    def _learn(self, epoch: int) -> None:
+    def _learn(self, epoch: int, rough: bool = False) -> None:
         """All voters take up the sure pairs."""
-        state = self._state(None, epoch)
+        state = self._state(None, epoch, rough)
         for voter in self.voters:
             voter.learn(state)
         self.learned = True
 
-    def _state(self, vectors: Tensor | None, epoch: int) -> VotingState:
+    def _state(self, vectors: Tensor | None, epoch: int, rough: bool = False) -> VotingState:
         return VotingState(
             self.task, self.config, self.entities, self.generator, vectors=vectors, belief=self._belief(),
-            sure=self.sure_pairs(), epoch=epoch,
+            sure=self.sure_pairs(), epoch=epoch, rough=rough,
         )  # fmt: skip
 
     def _belief(self) -> Belief | None:
@@ -212,6 +222,13 @@ class Council:
         sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
         return torch.stack([own[0][pairs.source[sure]], own[1][pairs.target[sure]]], dim=1)
 
+    def candidates_among(self, entities: OpenEntities) -> Pairs | None:
+        """The best candidates so far as places among other open entities of the same graphs."""
+        if self.candidates is None:
+            return None
+        own, pairs = self.entities.own, self.candidates
+        return entities.pairs(own[0][pairs.source], own[1][pairs.target])
+
     @torch.no_grad()
     def weigh(self, links: Tensor, hits: Sequence[float]) -> None:
         """Weigh the directions by `hits`, and opinions by the links [v, 2], in joint numbers (Eq. 11).
@@ -230,6 +247,12 @@ class Council:
         shares = shares_right([right for right, _ in counts], [spoken for _, spoken in counts], len(links))
         shares = distributed.agreed(shares, device)
         self.weights = dict(zip(names, (len(names) * w for w in vote_weights(shares)), strict=True))
+
+    def share_right(self, links: Tensor) -> float:
+        """The share of links [v, 2], in joint numbers, that the belief would map so, among all open targets."""
+        if self.opinions is None or not len(self.opinions.pairs) or not len(links):
+            return 0.0
+        return self._right_and_spoken(links, self.opinions.belief)[0] / len(links)
 
     def _right_and_spoken(self, links: Tensor, scores: Tensor) -> tuple[int, int]:
         """Of how many links an opinion's favourite is right, and on the sources of how many it speaks at all.
@@ -274,10 +297,18 @@ class Council:
             if not {*held["scores"], *held["weights"]} <= known:
                 raise ValueError("opinions of unknown voters")
             self.opinions = opinions_of_state(held, self.entities.shape, self.entities.rows[0], self.config.precision)
+            self.candidates = best_of(self.opinions)
         if state["voters"].keys() != set(self.names):
             raise ValueError("what other voters remember")
         for voter in self.voters:
             voter.load_state_dict(state["voters"][voter.name])
+
+
+def best_of(opinions: Opinions) -> Pairs:
+    """The best candidates of each source and of each target."""
+    pairs, total = opinions.pairs, opinions.total
+    best_of_rows = among_best(pairs.source, total, pairs.shape[0], KEPT)
+    return pairs.where(best_of_rows | among_best(pairs.target, total, pairs.shape[1], KEPT))
 
 
 def rejected_pairs(task: Task, entities: OpenEntities) -> Pairs | None:

@@ -44,6 +44,15 @@ class OpenEntities:
         open_ends = (row >= 0) & (column >= 0)
         return pairs_of_keys(row[open_ends] * self.shape[1] + column[open_ends], self.shape)
 
+    def not_in(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
+        """The places of entities of each side that are in none of the pairs [p, 2], by their own graph's numbers."""
+        found = []
+        for side, own in enumerate(self.own):
+            there = torch.zeros(self.sizes[side], dtype=torch.bool, device=own.device)
+            there[pairs[:, side]] = True
+            found.append((~there[own]).nonzero().flatten())
+        return found[0], found[1]
+
     def without_untaught(self, pairs: Pairs, scores: Tensor) -> Tensor:
         """The scores of pairs, NaN where an end has no triples: structure knows nothing about it."""
         if self.taught == self.shape:

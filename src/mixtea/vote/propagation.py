@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 class Propagation(Voter):
     """Cosines after propagation from the links and from the pairs that all are sure of.
 
-    It proposes the nearest of every entity. Scores are 0 where nothing known reaches an entity: nothing speaks for it.
+    It proposes the nearest of every entity that is in no sure pair. Scores are 0 where nothing known reaches an
+    entity: nothing speaks for it.
     """
 
     name = "propagation"
     needs = ("triples",)
     _views: PropagationViews | None = None
-    _begun: tuple[np.ndarray, np.ndarray] | None = None  # the sure pairs and the random state of the last propagation
+    _begun: tuple[np.ndarray, np.ndarray, bool] | None = None  # the last one's sure pairs, random state, roughness
 
     def propose(self, state: VotingState) -> Pairs:
         return self._seen(state).pairs
@@ -38,8 +39,11 @@ class Propagation(Voter):
 
     def learn(self, state: VotingState) -> None:
         """Propagate anew from the links and the sure pairs, remembering from what: what comes of it is much more."""
-        self._begun = (state.sure.cpu().numpy(), state.generator.get_state().numpy())
-        self._new_views(state).refresh(state.sure, state.generator)
+        self._begun = (state.sure.cpu().numpy(), state.generator.get_state().numpy(), state.rough)
+        self._new_views(state).refresh(state.sure, state.generator, state.rough)
+
+    def let_go(self) -> None:
+        self._views = None
 
     def _new_views(self, state: VotingState) -> PropagationViews:
         from mixtea.vote.propagation_views import PropagationViews
@@ -67,7 +71,7 @@ class Propagation(Voter):
         return Cost(mib=views * n * width * item / 2**20, products=2.0 * views)
 
     def state_dict(self) -> dict[str, Any]:
-        return {} if self._begun is None else {"sure": self._begun[0], "generator": self._begun[1]}
+        return {} if self._begun is None else dict(zip(("sure", "generator", "rough"), self._begun, strict=True))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if not state:
@@ -76,4 +80,4 @@ class Propagation(Voter):
         check_pairs(sure, (self.task.source.n_entities, self.task.target.n_entities))
         if generator.dtype != np.uint8 or generator.ndim != 1:
             raise ValueError("a random state of another form")
-        self._begun, self._views = (sure, generator), None
+        self._begun, self._views = (sure, generator, bool(state["rough"])), None

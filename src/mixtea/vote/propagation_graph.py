@@ -7,16 +7,18 @@ same way are alike.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from mixtea.compute.memory import enough_memory, row_blocks, sweep
-from mixtea.compute.similarity import unit
-from mixtea.encode.structure import csr, product
+from mixtea.compute.memory import enough_memory, sweep
+from mixtea.compute.similarity import inverse_norm, unit
 
 HOPS = 2
+CHUNK_MIB = 64  # of the third hop at a time, on a CPU
 
 
 class Sizes(NamedTuple):
@@ -29,46 +31,73 @@ class Sizes(NamedTuple):
     relation: int = 128
     part: int = 8
 
+    @property
+    def width(self) -> int:
+        return self.relation * self.part
+
+    def halved(self) -> Sizes:
+        """Half of each, which is enough to find who is surely the same: an eighth of the work."""
+        return Sizes(*(max(1, size // 2) for size in self))
+
+
+class Sums(NamedTuple):
+    """A sparse matrix by its rows: row i adds up values * dense[column] from start[i] to start[i + 1]."""
+
+    start: Tensor
+    column: Tensor
+    values: Tensor
+
+    def __call__(self, dense: Tensor, values: Tensor | None = None) -> Tensor:
+        """matrix @ dense, added up in one order; with other values if there are any."""
+        values = self.values if values is None else values
+        if not len(self.column):
+            return dense.new_zeros(len(self.start) - 1, dense.shape[1])
+        return F.embedding_bag(
+            self.column, dense, self.start, mode="sum", per_sample_weights=values, include_last_offset=True
+        )
+
 
 class PropagationGraph:
     """The graphs as propagation sees them: every triple walked both ways, a relation and its inverse being two."""
 
     def __init__(
-        self, head: Tensor, relation: Tensor, tail: Tensor, n: int, n_relations: int, dtype: torch.dtype,
-        sizes: Sizes | None = None,
-    ) -> None:  # fmt: skip
-        steps = torch.stack([torch.cat([head, tail]), torch.cat([tail, head])])
-        kinds = torch.cat([2 * relation, 2 * relation + 1])
-        to, at, kind = torch.cat([steps, kinds[None]]).unique(dim=1)
-        self.n, self.n_kinds, self.dtype, self.sizes = n, 2 * n_relations, dtype, sizes or Sizes()
+        self, head: Tensor, relation: Tensor, tail: Tensor, n: int, n_relations: int, dtype: torch.dtype
+    ) -> None:
+        self.n, self.n_kinds, self.dtype = n, 2 * n_relations, dtype
+        to, at, kind = torch.cat([head, tail]), torch.cat([tail, head]), torch.cat([2 * relation, 2 * relation + 1])
+        key = torch.unique((to * n + at) * self.n_kinds + kind)
+        edge, kind = key // max(self.n_kinds, 1), key % max(self.n_kinds, 1)
+        to, at = edge // n, edge % n
         everyone = torch.arange(n, device=to.device)
-        weight = 2 * torch.bincount(to, minlength=n).to(
-            dtype
-        )  # an entity remembers itself as strongly as its neighbours
+        weight = 2 * torch.bincount(to, minlength=n).to(dtype)  # of itself, as strong as its neighbours
         ones = weight.new_ones(len(to))
         self.neighbours = _matrix(
             torch.cat([to, everyone]), torch.cat([at, everyone]), torch.cat([ones, weight]), (n, n)
         )
         self.at_kind = _binary(kind, to, (self.n_kinds, n), dtype)
         self.of_kind = _binary(at, kind, (n, self.n_kinds), dtype)
-        self.edges, which = torch.stack([to, at]).unique(dim=1, return_inverse=True)
-        self.edge_start = torch.searchsorted(self.edges[0].contiguous(), torch.arange(n + 1, device=to.device))
-        self.edge_kinds = _matrix(which, kind, ones, (self.edges.shape[1], self.n_kinds))
+        edge, which = torch.unique_consecutive(edge, return_inverse=True)
+        self.edge_kinds = _matrix(which, kind, ones, (len(edge), self.n_kinds))
+        start = torch.searchsorted(edge, torch.arange(n + 1, device=to.device) * n)
+        self.edges = Sums(start, edge % n, ones[: len(edge)])
 
     @enough_memory()
-    def vectors(self, known: Tensor, generator: torch.Generator) -> Tensor:
-        """[n, relation * part]: unit vectors of all entities, from pairs `known` [p, 2] in joint numbers."""
+    def vectors(
+        self, known: Tensor, generator: torch.Generator, rows: Sequence[Tensor], sizes: Sizes | None = None
+    ) -> list[Tensor]:
+        """[len(rows_i), relation * part] for each of the `rows`: unit vectors of these entities,
+
+        from pairs `known` [p, 2] in joint numbers. In halves on a GPU, where memory is dear.
+        """
+        sizes = sizes or Sizes()
 
         def random(*shape: int) -> Tensor:
             return unit(torch.randn(*shape, generator=generator, device=generator.device, dtype=self.dtype))
 
-        sizes = self.sizes
         entities, kinds = self.hops(known, random(len(known), sizes.label))
         wide = (HOPS + 1) * sizes.label
         weight = unit(torch.cat(kinds, 1)) @ random(wide, sizes.relation)
-        seen = _mixed(entities, random(wide, sizes.relation, sizes.part).view(wide, -1))
-        del entities
-        return unit(self._third_hop(weight, seen))
+        return self._third_hop(weight, entities, random(wide, sizes.relation, sizes.part), rows)
 
     def hops(self, known: Tensor, label: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """Labels [p, d] of known pairs carried on, hop by hop: to the entities [n, d] and the relations [r, d]."""
@@ -77,61 +106,63 @@ class PropagationGraph:
             entity.index_add_(0, known[:, side], label)
         entities, kinds = [entity], [kind]
         for _ in range(HOPS):
-            entity, kind = (
-                unit(product(self.neighbours, entity) + product(self.of_kind, kind)),
-                unit(product(self.at_kind, entity)),
-            )
+            entity, kind = _as_unit(self.neighbours(entity).add_(self.of_kind(kind))), unit(self.at_kind(entity))
             entities.append(entity)
             kinds.append(kind)
         return entities, kinds
 
-    def _third_hop(self, weight: Tensor, seen: Tensor) -> Tensor:
-        """The weighted hop with the weights [r, k] of the relations, for as many k at a time as memory allows."""
-        out = torch.empty_like(seen)
-        column_bytes = max(1, self.edges.shape[1] * seen.element_size())
+    def _third_hop(
+        self, weight: Tensor, entities: list[Tensor], mixture: Tensor, rows: Sequence[Tensor]
+    ) -> list[Tensor]:
+        """unit(sum over the edges of weight[edge, k] * (unit(entity) @ mixture[:, k]) for every k) of some rows.
+
+        `weight` [r, k] is that of relations, `mixture` [3 d, k, part]; as many k at a time as memory allows.
+        """
+        (n_weights, part), device = mixture.shape[1:], weight.device
+        kept = torch.float16 if device.type == "cuda" and self.dtype == torch.float32 else self.dtype
+        out = [weight.new_empty(len(one), n_weights * part, dtype=kept) for one in rows]
+        length = torch.stack([torch.linalg.vector_norm(entity, dim=1) for entity in entities]).norm(dim=0)
+        scale = torch.where(length > 0, 1 / length, 0.0)[:, None]
+        column_bytes = max(1, (2 * len(self.edges.column) + 3 * part * self.n) * weight.element_size())
 
         def run(mib: int) -> None:
             at_once = max(1, (mib << 20) // column_bytes)
-            for first in range(0, self.sizes.relation, at_once):
-                of_edges = product(self.edge_kinds, weight[:, first : first + at_once].contiguous())
-                parts = slice(first * self.sizes.part, (first + at_once) * self.sizes.part)
-                self._weighted_hop(of_edges, seen[:, parts], out[:, parts])
+            for first in range(0, n_weights, at_once):
+                here = slice(first, first + at_once)
+                seen = _mixed(entities, mixture[:, here].flatten(1)).mul_(scale)
+                seen = seen.view(self.n, -1, part).transpose(0, 1).contiguous()
+                of_edges = self.edge_kinds(weight[:, here].contiguous()).T.contiguous()
+                arrived = torch.cat([self.edges(*one) for one in zip(seen, of_edges, strict=True)], dim=1)
+                for one, chosen in zip(out, rows, strict=True):
+                    one[:, here.start * part : here.stop * part] = arrived.index_select(0, chosen)
 
-        sweep(run, column_bytes, seen.device, None)
-        return out
+        sweep(run, column_bytes, device, CHUNK_MIB if device.type == "cpu" else None)
+        return [_as_unit(one) for one in out]
 
-    def _weighted_hop(self, weight: Tensor, seen: Tensor, out: Tensor | None = None) -> Tensor:
-        """Sum over the edges of weight[edge, k] * seen[neighbour, k-th part], for every k."""
-        out = torch.empty_like(seen) if out is None else out
-        for k in range(weight.shape[1]):
-            part = slice(k * self.sizes.part, (k + 1) * self.sizes.part)
-            matrix = csr(self.edge_start, self.edges[1], weight[:, k].contiguous(), (self.n, self.n))
-            out[:, part] = product(matrix, seen[:, part].contiguous())
-        return out
+
+def _as_unit(vectors: Tensor) -> Tensor:
+    """The vectors, divided by their lengths where they are."""
+    return vectors.mul_(inverse_norm(vectors)[:, None])
 
 
 def _mixed(parts: list[Tensor], mixture: Tensor) -> Tensor:
-    """unit([parts along the columns]) @ mixture, some rows at a time."""
-    out = parts[0].new_empty(len(parts[0]), mixture.shape[1])
-    row_bytes = 2 * mixture.shape[0] * mixture.element_size()
-
-    def run(mib: int) -> None:
-        for rows in row_blocks(0, len(out), row_bytes, out.device, mib=mib):
-            torch.mm(unit(torch.cat([part[rows] for part in parts], 1)), mixture, out=out[rows])
-
-    sweep(run, row_bytes, out.device, None)
+    """[parts along the columns] @ mixture."""
+    mixtures = mixture.chunk(len(parts))
+    out = parts[0] @ mixtures[0]
+    for part, own in zip(parts[1:], mixtures[1:], strict=True):
+        out.addmm_(part, own)
     return out
 
 
-def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Sums:
     """Compressed rows; values at the same place add up."""
     key, place = torch.unique(row * shape[1] + column, return_inverse=True)
     total = values.new_zeros(len(key)).index_add_(0, place, values)
     start = torch.searchsorted(key, torch.arange(shape[0] + 1, device=key.device) * shape[1])
-    return csr(start, key % shape[1], total, shape)
+    return Sums(start, key % shape[1], total)
 
 
-def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dtype) -> Tensor:
+def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dtype) -> Sums:
     """Compressed rows with a 1 at every place named."""
     key = torch.unique(row * shape[1] + column)
     return _matrix(key // shape[1], key % shape[1], torch.ones(len(key), dtype=dtype, device=key.device), shape)

@@ -21,6 +21,7 @@ from mixtea.vote.open_entities import open_entities
 from mixtea.vote.voter import Voter
 
 REHEARSALS = 2
+ENOUGH = 500  # links in one rehearsal, which then is the only one
 MANY = 1000  # training links: of so many a fifth at a time is enough, which those who judge do not miss
 
 
@@ -47,6 +48,8 @@ def rehearsed(council: Council) -> Rehearsed | None:
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
     if not len(task.train) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
         return None
+    for voter in untrained:
+        voter.let_go()  # it has judged for the last time, and others like it judge now
     order = np.random.default_rng(config.seed).permutation(len(task.train))
     found = [_judged(council, untrained, part) for part in _parts(order)]
     names = sorted(set().union(*(scores for _, _, scores in found)))
@@ -57,9 +60,10 @@ def rehearsed(council: Council) -> Rehearsed | None:
 
 
 def _parts(order: np.ndarray) -> list[np.ndarray]:
-    """What is taken away in each rehearsal: a half of the links each time, or a fifth of many."""
+    """What is taken away in each rehearsal: a half of the links each time, or a fifth of many; of very many once."""
     n = 5 if len(order) >= MANY else 2
-    return [order[part::n] for part in range(min(REHEARSALS, len(order)))]
+    rehearsals = 1 if len(order) >= n * ENOUGH else REHEARSALS
+    return [order[part::n] for part in range(min(rehearsals, len(order)))]
 
 
 def _of(scores: dict[str, np.ndarray], name: str, n: int) -> np.ndarray:
@@ -81,6 +85,7 @@ def _judged(
     council.weights = known.weights
     ends = [torch.from_numpy(links[:, side]).to(sure.device) for side in (0, 1)]
     council.begun_with = sure[~(torch.isin(sure[:, 0], ends[0]) | torch.isin(sure[:, 1], ends[1]))]
+    council.candidates = known.candidates_among(entities)
     if not council.rehearse():
         return links[:0, 0], links[:0, 1], {}
     assert council.opinions is not None

@@ -19,7 +19,7 @@ OPINION = "vectors"
 
 
 class _Direction(Voter):
-    """Cosines of the vectors; proposes the `vote_candidates` nearest of every entity, in both directions."""
+    """Cosines of the vectors; proposes the `vote_candidates` nearest of every entity that is in no sure pair."""
 
     shares = OPINION
     needs = ("triples", "vectors")
@@ -28,7 +28,8 @@ class _Direction(Voter):
     def propose(self, state: VotingState) -> Pairs:
         from mixtea.compute.pairs import nearest_pairs
 
-        return nearest_pairs(*state.unit_vectors, self.config.vote_candidates, mib=self.config.block_mib)
+        vectors, looking = state.unit_vectors, state.entities.not_in(state.sure)
+        return nearest_pairs(*vectors, self.config.vote_candidates, looking=looking, mib=self.config.block_mib)
 
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
         from mixtea.compute.pairs import cosines

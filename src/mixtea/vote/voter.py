@@ -100,6 +100,9 @@ class Voter:
         """What it takes on the task that it is bound to."""
         return Cost()
 
+    def let_go(self) -> None:
+        """Give back memory that is needed for questions alone; after the last one, or until the next."""
+
     def state_dict(self) -> dict[str, Any]:
         """What it has to remember to go on after an interruption: numbers, text, lists, dicts and NumPy arrays."""
         return {}
@@ -128,15 +131,17 @@ class VotingState:
     `vectors` [n_source + n_target, d] are the teacher's while training and the student's after it, None before;
     `belief` holds pairs and how likely each is thought to be; `sure` [p, 2] are pairs of entities, by their own
     graph's numbers, that everybody is sure of; `epoch` is 0 before training and -1 after it; `generator` is where
-    randomness comes from.
+    randomness comes from. `rough` says that sure pairs are all that is wanted of this round, before training: then
+    voters may be quick rather than precise.
     """
 
     def __init__(
         self, task: Task, config: Config, entities: OpenEntities, generator: torch.Generator, *,
         vectors: Tensor | None = None, belief: Belief | None = None, sure: Tensor | None = None, epoch: int = BEFORE,
+        rough: bool = False,
     ) -> None:  # fmt: skip
         self.task, self.config, self.entities, self.generator = task, config, entities, generator
-        self.vectors, self.belief, self.epoch = vectors, belief, epoch
+        self.vectors, self.belief, self.epoch, self.rough = vectors, belief, epoch, rough
         self.sure = entities.rows[0].new_empty(0, 2) if sure is None else sure
 
     @cached_property
