@@ -13,10 +13,13 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.diagnosis import SIDES, cause_of
+from mixtea.data.formats.confidences import confidence_of
 from mixtea.data.formats.content import kind_of, remark
-from mixtea.data.formats.link_tables import LEFT_OUT, UNKNOWN, Ends, LinkTable, find_ends
+from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
+from mixtea.data.link_ends import LEFT_OUT, UNKNOWN, Ends, find_ends
+from mixtea.data.lookup import by_labels
 from mixtea.data.safe.problems import collected, told
 from mixtea.errors import KEPT, Problems, shorten
 from mixtea.text import visible
@@ -51,7 +54,8 @@ def read_link_table(path: Path, problems: Problems) -> LinkTable:
     with collected(problems):
         kind = kind_of(path)
         table = FORMATS[kind].read_links(path, kind, problems)
-        return replace(table, warnings=(*remark(path, kind), *table.warnings))
+        warnings, measures = (*remark(path, kind), *table.warnings), confidence_of(table, kind)
+        return replace(table, warnings=warnings, measures=measures)
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 
@@ -62,6 +66,7 @@ def find_links(
 
     So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
     """
+    table = _with_ids(table, source, target)
     ends = find_ends(table, source, target)
     unwanted = (ends.indices == LEFT_OUT).any(axis=0)
     outside = (ends.indices == UNKNOWN) & ~unwanted
@@ -70,6 +75,7 @@ def find_links(
     known, warnings = (ends.indices >= 0).all(axis=0), [*table.warnings]
     rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     what = "pair" if rejected.any() else "link"
+    warnings += _less_sure(table, known & ~rejected)
     if strict:
         _report_each(table, ends, outside, problems)
     elif outside.any():
@@ -84,6 +90,29 @@ def find_links(
         problems.add(table.path, None, "", "no link is left with these options", "Keep entities that have links.")
     pairs, lines = ends.indices.T[known], table.lines[known]
     return LinkFile(split, table.path, pairs, lines, rejected[known], tuple(warnings), table.prefixes)
+
+
+def _with_ids(table: LinkTable, source: Graph, target: Graph) -> LinkTable:
+    """The links with ids in place of labels that one entity has, and a warning that counts these."""
+    found, _ = by_labels(table, source, target)
+    written, ids = (np.stack(one.columns) for one in (table, found))
+    if not (changed := np.argwhere(written != ids)).size:
+        return table
+    side, row = changed[0]
+    ends = "1 end is a label" if len(changed) == 1 else f"{len(changed):,} ends are labels"
+    such = f"{shorten(written[side, row])} for {shorten(ids[side, row])}"
+    said = f"{table.path}: {ends} in place of an id, such as {such}: taken as the entity that alone is called so"
+    return replace(found, warnings=(*table.warnings, said))
+
+
+def _less_sure(table: LinkTable, known: np.ndarray) -> list[str]:
+    """That links count alike, however sure who wrote them was."""
+    measures = np.empty(0) if table.measures is None else table.measures[known]
+    if not (low := measures[measures < 1]).size:
+        return []
+    links = f"{low.size:,} of {_count(len(measures), 'link')} {'has' if low.size == 1 else 'have'} a confidence below 1"
+    todo = "all count alike. Remove those that are not sure enough"
+    return [f"{table.path}: {links}, the least {low.min():g}: {todo}."]
 
 
 def _report_each(table: LinkTable, ends: Ends, outside: np.ndarray, problems: Problems) -> None:

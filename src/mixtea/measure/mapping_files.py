@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.confidences import confidence_of
-from mixtea.data.formats.content import kind_of
 from mixtea.data.links import read_link_table
 from mixtea.errors import Problems
 from mixtea.measure.mapping_scores import ENDS
@@ -39,12 +37,10 @@ class PairFile:
 
 def read_pairs(path: Path, problems: Problems) -> PairFile:
     """The pairs of a file in any format that links are read in, with how sure it is of each."""
-    before = len(problems.found)
     table = read_link_table(path, problems)
     whole = table.columns if table.in_full is None else table.in_full
     frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(ENDS, whole, strict=True)})
-    confidence = confidence_of(table, kind_of(path)) if len(problems.found) == before else None
-    frame["probability"] = np.nan if confidence is None else confidence
+    frame["probability"] = np.nan if table.measures is None else table.measures
     rejected = np.zeros(len(frame), dtype=bool) if table.rejected is None else table.rejected
     return PairFile(path, _once(frame[~rejected]), _once(frame[rejected]), table.warnings)
 

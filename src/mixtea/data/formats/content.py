@@ -6,6 +6,7 @@ after that of the format which the ending means.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -90,12 +91,25 @@ def _is_csv(head: Head) -> bool:
     return _is_table(head) and any(len(found) == 1 and max(found) > 1 for found in counts)
 
 
+def _may_be_json(head: Head) -> bool:
+    return head.text.lstrip().startswith(("[", "{"))
+
+
+def _is_json_lines(head: Head) -> bool:
+    """A whole object in each of the first two lines."""
+    try:
+        first = [json.loads(line) for _, line in head.numbered[:2]] if _may_be_json(head) else []
+    except (ValueError, RecursionError):
+        return False
+    return len(first) > 1 and all(isinstance(one, dict) for one in first)
+
+
 def _is_json_ld(head: Head) -> bool:
-    return head.text.lstrip().startswith(("[", "{")) and bool(KEYWORD.search(head.text))
+    return _may_be_json(head) and bool(KEYWORD.search(head.text)) and not _is_json_lines(head)
 
 
 def _is_json(head: Head) -> bool:
-    return head.text.lstrip().startswith(("[", "{")) and not _is_json_ld(head)
+    return _may_be_json(head) and not _is_json_ld(head) and not _is_json_lines(head)
 
 
 def _is_obo(head: Head) -> bool:
@@ -111,6 +125,7 @@ LOOKS: dict[str, Look] = {
     "N-Quads": _is_quads,
     "TriG": lambda head: _is_turtle(head) and bool(IN_A_GRAPH.search(head.text)),
     "Turtle": _is_turtle,
+    "JSON lines": _is_json_lines,
     "JSON-LD": _is_json_ld,
     "OBO": _is_obo,
 }
@@ -118,6 +133,7 @@ TABLES: dict[str, Look] = {"TSV": _is_tsv, "CSV": _is_csv, "Turtle": _may_be_tur
 ALSO: dict[str, Look] = {  # where the ending says so
     "Turtle": _may_be_turtle, "TriG": _may_be_turtle, "TSV": _is_tsv,
     "CSV": lambda head: _is_csv(head) or _is_tsv(head), "JSON": _is_json,
+    "JSON lines": _may_be_json,
 }  # fmt: skip
 
 

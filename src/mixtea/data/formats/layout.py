@@ -40,7 +40,7 @@ def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: boo
     n = len(headers[0])
     rows = {one: [cells(line, one) for line in head.lines] for one in separators}
     separator = next((one for one in separators[1:] if _is_rather(rows[one], rows[own], one, n)), own)
-    if links and (more := _measures(rows[separator])) is not None:
+    if links and (more := _measures(rows[separator], n)) is not None:
         return Layout(separator, (0, 1, *more), len(rows[separator][0]))
     _check_width(path, {len(row) for row in rows[separator]}, n, links)
     return Layout(separator, tuple(range(n)), n)
@@ -58,6 +58,8 @@ def _named(
 
 def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
     """Say once that all rows are as wide as another kind of table."""
+    if links and n > 2:
+        raise UnreadableError(path, None, "", "no measures", "Name their column: confidence.")
     if links and len(widths) == 1 and max(widths) > n:
         as_graph = ", as a graph has," if widths == {3} else ""
         what = f"{max(widths)} columns{as_graph} and no header that says which two are the links"
@@ -94,14 +96,19 @@ def _is_rather(rows: list[list[str]], own: list[list[str]], separator: str, n: i
     return len(widths) == 1 and max(widths) >= n and all(separator in row[0] for row in own)
 
 
-def _measures(rows: list[list[str]]) -> list[int] | None:
-    """[] or the place of the relation, if all columns after the second hold measures, relations or kinds."""
+def _measures(rows: list[list[str]], n: int) -> list[int] | None:
+    """[] or the place of the relation, if all columns after the second hold measures, relations or kinds.
+
+    Where three columns are meant (n), the place of the measure.
+    """
     widths = {len(row) for row in rows}
     if len(widths) != 1 or max(widths) <= 2:
         return None
     columns = list(zip(*rows, strict=True))[2:]
     signs = [i for i, column in enumerate(columns, 2) if set(column) <= SIGNS]
     numbers = [i for i, column in enumerate(columns, 2) if all(map(_is_number, column))]
+    if n > 2:
+        return numbers[:1] or None
     return signs[:1] if signs or 2 in numbers else None
 
 

@@ -51,6 +51,12 @@ def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     return read_sssom(path, problems)
 
 
+def _no_graph(path: Path, kind: str, problems: Problems) -> Part:
+    what = "JSON lines, an object a line, of which links are read and no graph"
+    todo = "Save it as CSV with the columns head, relation and tail; JSON-LD as one list: [{...}, {...}]."
+    raise UnreadableError(path, None, "", what, todo)
+
+
 def _no_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     raise UnreadableError(path, None, "", f"a graph ({kind}), where links are needed", "Name a file of links.")
 
@@ -60,6 +66,7 @@ FORMATS = {
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
     "JSON": Format(lambda path, kind, problems: _rdf_graph(path, "JSON-LD", problems), read_json_links),
+    "JSON lines": Format(_no_graph, read_json_links),
     "Alignment": Format(None, read_alignment),
     "OBO": Format(obo_part, _no_links),
 }
