@@ -13,7 +13,7 @@ from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.graph import Graph
 from mixtea.data.prefixes import expand
 
-UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
+UNKNOWN, LEFT_OUT, OBSOLETE = -1, -2, -3  # in place of an index
 LONGEST_PREFIX = 50
 
 
@@ -47,7 +47,7 @@ def last_part(id: str) -> str:
 
 
 def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
-    """The index of each id, as written, else in full, else of a CURIE's; UNKNOWN or LEFT_OUT if there is none."""
+    """The index of each id, as written, else in full, else of a CURIE's; UNKNOWN, LEFT_OUT or OBSOLETE if not."""
     written = table.columns[column]
     found = _places(graph, written)
     if table.in_full is not None:
@@ -62,9 +62,10 @@ def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
 
 def _places(graph: Graph, ids: np.ndarray) -> np.ndarray:
     found = graph.find(ids)
-    if len(graph.left_out):
-        left_out = pd.Index(graph.left_out, dtype=object).get_indexer(pd.Index(ids, dtype=object)) >= 0
-        found[(found < 0) & left_out] = LEFT_OUT
+    for why, left_out in ((LEFT_OUT, graph.left_out), (OBSOLETE, graph.obsolete)):
+        if len(left_out):
+            out = pd.Index(left_out, dtype=object).get_indexer(pd.Index(ids, dtype=object)) >= 0
+            found[(found < 0) & out] = why
     return found
 
 

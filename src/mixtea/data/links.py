@@ -5,7 +5,7 @@ A pair of which a file says that it is not the same is rejected: no link, and no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from mixtea.data.formats.content import kind_of, remark
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
-from mixtea.data.link_ends import LEFT_OUT, UNKNOWN, Ends, find_ends
+from mixtea.data.link_ends import LEFT_OUT, OBSOLETE, UNKNOWN, Ends, find_ends
 from mixtea.data.lookup import by_labels
 from mixtea.data.safe.problems import collected, told
 from mixtea.errors import KEPT, Problems, shorten
@@ -68,7 +68,7 @@ def find_links(
     """
     table = _with_ids(table, source, target)
     ends = find_ends(table, source, target)
-    unwanted = (ends.indices == LEFT_OUT).any(axis=0)
+    unwanted: np.ndarray = np.any(ends.indices < UNKNOWN, axis=0)
     outside = (ends.indices == UNKNOWN) & ~unwanted
     for graph, out in zip((source, target), outside, strict=True):
         out &= graph.n_entities > 0  # else its files are reported already, and every link would follow
@@ -84,10 +84,10 @@ def find_links(
         n = _count((ends.turned & known).sum(), what)
         warnings.append(f"{table.path}: {n} turned round, to go from source to target")
     if unwanted.any():
-        n = _count(unwanted.sum(), what)
-        warnings.append(f"{table.path}: {n} left out, of entities that the options leave out")
+        warnings += _unwanted(table.path, ends.indices, what)
     if (~rejected).any() and unwanted[~rejected].all():
-        problems.add(table.path, None, "", "no link is left with these options", "Keep entities that have links.")
+        todo = "Keep entities that have links; obsolete ones are kept by --keep-obsolete."
+        problems.add(table.path, None, "", "no link is left with these options", todo)
     pairs, lines = ends.indices.T[known], table.lines[known]
     return LinkFile(split, table.path, pairs, lines, rejected[known], tuple(warnings), table.prefixes)
 
@@ -113,6 +113,15 @@ def _less_sure(table: LinkTable, known: np.ndarray) -> list[str]:
     links = f"{low.size:,} of {_count(len(measures), 'link')} {'has' if low.size == 1 else 'have'} a confidence below 1"
     todo = "all count alike. Remove those that are not sure enough"
     return [f"{table.path}: {links}, the least {low.min():g}: {todo}."]
+
+
+def _unwanted(path: Path, indices: np.ndarray, what: str) -> Iterator[str]:
+    """How many links go with entities that are left out of the graphs, and why these are."""
+    obsolete = (indices == OBSOLETE).any(axis=0)
+    others = (indices == LEFT_OUT).any(axis=0) & ~obsolete
+    for rows, why in ((obsolete, "are obsolete"), (others, "the options leave out")):
+        if rows.any():
+            yield f"{path}: {_count(rows.sum(), what)} left out, of entities that {why}"
 
 
 def _report_each(table: LinkTable, ends: Ends, outside: np.ndarray, problems: Problems) -> None:
