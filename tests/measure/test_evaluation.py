@@ -118,3 +118,15 @@ def test_pairs_that_say_nothing_of_their_confidence_are_kept(tmp_path):
     found = judged(tmp_path, {"m.csv": "source,target,score\na,A,0.2\nb,B,\nc,D,high\n", "l.tsv": LINKS}, threshold=0.5)
     assert found.scores["mapped"] == 2 and "2 pairs without a confidence are kept" in found.said[-1]
     assert [row["threshold"] for row in found.thresholds] == []
+
+
+def test_ids_with_prefixes_are_what_they_stand_for(tmp_path):
+    iris = "http://www.wikidata.org/entity/Q64\thttp://purl.obolibrary.org/obo/GO_1\n"
+    assert shares(judged(tmp_path, {"m.tsv": iris, "l.tsv": "wd:Q64\tGO:1\n"})) == (1, 1, 1)
+    assert shares(judged(tmp_path, {"m.tsv": "wd:Q64\tGO:1\n", "l.tsv": "wd:Q64\tGO:1\n"})) == (1, 1, 1)
+
+
+def test_graphs_say_what_ids_with_prefixes_and_labels_stand_for(tmp_path):
+    write(tmp_path, {"s.ttl": "@prefix x: <http://s/> . x:a x:p x:b .", "t.tsv": "A\trdfs:label\theart\nA\tr\tB\n"})
+    graphs = dict(source=tmp_path / "s.ttl", target=tmp_path / "t.tsv")
+    assert shares(judged(tmp_path, {"m.tsv": "http://s/a\tA\n", "l.tsv": "x:a\theart\n"}, **graphs)) == (1, 1, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,16 @@ def find_ends(table: LinkTable, source: Graph, target: Graph) -> Ends:
     turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
     ids = tuple(np.where(turned, ids[1 - side], ids[side]) for side in range(2))
     return Ends(np.where(turned, back, straight), ids, turned)
+
+
+def ids_in(table: LinkTable, graphs: Sequence[Graph]) -> tuple[np.ndarray, ...]:
+    """The columns with ids as one of the graphs has them; others in full, as far as the file says what that is."""
+    columns = [column.copy() for column in (table.columns if table.in_full is None else table.in_full)]
+    for place, ids in enumerate(columns):
+        for graph in graphs:
+            found = _find(graph, table, place)
+            ids[found >= 0] = graph.ids[found[found >= 0]]
+    return tuple(columns)
 
 
 def last_part(id: str) -> str:
