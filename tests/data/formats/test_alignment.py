@@ -39,6 +39,21 @@ def task_of(tmp_path, content, name="reference.rdf", **more):
     return load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / name, **more)
 
 
+def test_an_expression_is_no_entity(tmp_path):
+    """EDOAL: what a part of an expression is the same as is not what the whole is the same as."""
+    start, end = (
+        "<map><Cell><entity1><edoal:Class{}</edoal:Class></entity1>",
+        "<entity2 rdf:resource='t#A'/></Cell></map>",
+    )
+    one = start.format(" rdf:about='s#a'>") + end
+    both = start.format("><edoal:and><edoal:Class rdf:about='s#b'/></edoal:and>") + end
+    some = start.format(" rdf:about='s#c'><edoal:AttributeDomainRestriction/>") + end
+    task = task_of(tmp_path, START.replace("xmlns:rdf", "xmlns:edoal='http://ns.inria.org/edoal/1.0/#' xmlns:rdf") + one
+                   + both + some + END)  # fmt: skip
+    assert links_of(task) == [("s#a", "t#A")]
+    assert task.warnings[0].endswith("(2 of an expression in place of an entity)")
+
+
 def links_of(task):
     links = [*task.train.tolist(), *task.valid.tolist()]
     return sorted((task.source.ids[s], task.target.ids[t]) for s, t in links)

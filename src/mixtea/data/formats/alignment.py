@@ -36,7 +36,7 @@ def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:
     """The cells with the relation `=`; others are left out with a warning."""
     cells = list(_cells(path))
     same = [cell for cell in cells if is_equal(cell.relation)]
-    others = Counter(f"of the relation {cell.relation}" for cell in cells if not is_equal(cell.relation))
+    others = Counter(_why_not(cell.relation) for cell in cells if not is_equal(cell.relation))
     if not same:
         what = f"no link among its {len(cells):,} cells" if cells else "an alignment without a cell"
         raise UnreadableError(path, None, "", what, "Links are cells with two entities and the relation =.")
@@ -63,6 +63,10 @@ def _cells(path: Path) -> Iterator[Cell]:
     if "what" in found:
         what, todo = f"not XML: {visible(found['what'], LONGEST)}", "Correct it, or write the alignment again."
         raise UnreadableError(path, found.get("line"), "", what, todo)
+
+
+def _why_not(relation: str) -> str:
+    return "of an expression in place of an entity" if relation == "expression" else f"of the relation {relation}"
 
 
 def _number(text: str) -> float:

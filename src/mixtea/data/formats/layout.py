@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,10 +31,9 @@ class Layout:
 
 def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
     """By the header if one is known; else all columns, of which links may have more than two if these are measures."""
-    own = "\t" if kind == "TSV" else ","
-    separators = [own] if kind == "TSV" else [own, *(one for one in SEPARATORS if one != own)]
+    own, *_ = separators = separators_of(kind)
     for separator in separators:
-        for number, line in _first_lines(head):
+        for number, line in first_lines(head):
             names = cells(line.removeprefix("#"), separator)
             if places := header_places(names, headers):
                 return _named(path, number, names, places, separator, links)
@@ -49,11 +49,20 @@ def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: boo
 def _named(
     path: Path, number: int, names: list[str], places: list[int], separator: str, links: bool
 ) -> Layout:  # fmt: skip
-    if name := repeated_name(names, places):
-        todo = "Name each column once."
-        raise UnreadableError(path, number, separator.join(names), f"two columns named {name}:", todo)
+    check_names(path, number, names, places, separator)
     also = [i for i, name in enumerate(names) if squeezed(name) in RELATIONS and i not in places] if links else []
     return Layout(separator, (*places, *also[:1]), len(names), number)
+
+
+def check_names(path: Path, line: int, names: list[str], places: Sequence[int], separator: str) -> None:
+    """Of the columns that are meant each has a name of its own."""
+    if name := repeated_name(names, places):
+        raise UnreadableError(path, line, separator.join(names), f"two columns named {name}:", "Name each column once.")
+
+
+def separators_of(kind: str) -> list[str]:
+    """What may stand between the columns, the usual sign first."""
+    return ["\t"] if kind == "TSV" else [*SEPARATORS]
 
 
 def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
@@ -70,7 +79,7 @@ def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
         raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
 
 
-def _first_lines(head: Head) -> list[tuple[int, str]]:
+def first_lines(head: Head) -> list[tuple[int, str]]:
     """The comments at the beginning and the first line after them: one of these may be the header."""
     found = []
     for number, line in head.numbered:
