@@ -124,6 +124,8 @@ def test_ids_with_prefixes_are_what_they_stand_for(tmp_path):
     iris = "http://www.wikidata.org/entity/Q64\thttp://purl.obolibrary.org/obo/GO_1\n"
     assert shares(judged(tmp_path, {"m.tsv": iris, "l.tsv": "wd:Q64\tGO:1\n"})) == (1, 1, 1)
     assert shares(judged(tmp_path, {"m.tsv": "wd:Q64\tGO:1\n", "l.tsv": "wd:Q64\tGO:1\n"})) == (1, 1, 1)
+    with pytest.raises(DataError, match=r"begins with 'wd:Q64', the reference with 'x:1'\..*--with-given"):
+        judged(tmp_path, {"m.tsv": "wd:Q64\tGO:1\n", "l.tsv": "x:1\ty:1\n"})
 
 
 def test_graphs_say_what_ids_with_prefixes_and_labels_stand_for(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixtea.data.entity_table import Attributes
 from mixtea.data.literals import as_values, says_labels
-from mixtea.data.part import Part, only_stated
+from mixtea.data.part import Part
 from mixtea.data.prefixes import expand
 from mixtea.data.reading import Reading
 from mixtea.data.text_column import TextColumn
@@ -39,7 +39,7 @@ class Selection:
         gone &= not gone.all()
         self.obsolete.append(int(gone.sum()))
         obsolete = part.ids[gone]
-        kept, left_out = self._wanted(only_stated(part.kept(~gone)) if gone.any() else part, prefixes)
+        kept, left_out = self._wanted(part.kept(~gone) if gone.any() else part, prefixes)
         return kept, np.concatenate([obsolete, left_out]), obsolete
 
     def _wanted(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:

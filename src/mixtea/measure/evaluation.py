@@ -69,8 +69,9 @@ def evaluate(
     problems.raise_if_any()
     if not truths:
         raise DataError("A mapping is judged by links that are known: name a file of them (--reference).")
-    if not _overlap(found, truths):
-        found, *truths = (file.in_full() for file in (found, *truths))
+    full, *others = (file.in_full() for file in (found, *truths))
+    if not _overlap(found, truths) and _overlap(full, others):
+        found, truths = full, others
     found, truths = _facing(found, truths, graphs)
     links, rejected = joined(truths)
     _check_overlap(found, links)
@@ -125,7 +126,8 @@ def _check_overlap(found: PairFile, links: pd.DataFrame) -> None:
     here, there = (f"{shorten(str(one['source'].iloc[0]))}" if len(one) else "nothing" for one in (found.frame, links))
     raise DataError(
         f"{found.path}: none of its {len(found.frame):,} pairs has an end in the reference. It begins with {here}, the "
-        f"reference with {there}: name the links of the same two graphs; --source and --target tell what prefixes mean."
+        f"reference with {there}. Name links of the same two graphs, and what prefixes mean by --source and --target. "
+        "A mapping is without the links that were learned from: judge it by others, or export it --with-given."
     )
 
 

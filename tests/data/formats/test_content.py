@@ -133,6 +133,7 @@ def test_a_header_in_tab_separated_triples(tmp_path):
         ("g.dot", 'strict digraph "G" {\n a -> b }', "DOT"),
         ("g.db", b"SQLite format 3\x00\x10\x00", "a database of SQLite"),
         ("g.pdf", "%PDF-1.4\n1 0 obj", "a PDF"),
+        ("g.tsv", '?item\t?label\n<http://e.org/a>\t"a"@en\n', r"the result of a query as TSV \(SPARQL\)"),
         ("g.rq", "prefix e: <http://e.org/>\nSELECT ?s WHERE { ?s ?p ?o }", r"a query \(SPARQL\), not its result"),
     ],
 )

@@ -51,6 +51,19 @@ def test_triples_stay_triples(tmp_path, header):
     assert ("x", "r", "y") in triples_of(graph)
 
 
+@pytest.mark.parametrize(
+    "header", ["source,target,type", "from,to,label", ":START_ID,:END_ID,:TYPE", "end,start,Relation"]
+)
+def test_edges_are_triples(tmp_path, header):
+    graph = graph_of(tmp_path, {"e.csv": f"{header}\nx,y,r\n"})
+    assert triples_of(graph) == [("y", "r", "x") if header.startswith("end") else ("x", "r", "y")]
+
+
+def test_edges_without_a_relation_are_refused(tmp_path):
+    with pytest.raises(DataError, match="line 1: no column says by which relation: 'source;target;weight'"):
+        graph_of(tmp_path, {"e.csv": "source;target;weight\nx;y;1\n"})
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path):
     with pytest.raises(DataError, match="two columns named b"):
         graph_of(tmp_path, {"n.csv": "id,b,b\n1,2,3\n"})

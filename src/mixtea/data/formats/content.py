@@ -82,7 +82,7 @@ def _is_table(head: Head) -> bool:
 
 
 def _is_tsv(head: Head) -> bool:
-    return _is_table(head) and any("\t" in line for line in head.lines)
+    return _is_table(head) and any("\t" in line for line in head.lines) and not VARIABLES.match(head.text)
 
 
 def _is_csv(head: Head) -> bool:
@@ -146,6 +146,7 @@ class NotRead(NamedTuple):
 
 
 SAVE_AS = "Save it as RDF/XML or Turtle (in Protégé: File, Save as)."
+VARIABLES = re.compile(r"(?:\?\w++\t)++\?\w++\s")
 BY_NETWORKX = "Read it by NetworkX, and give load_task that graph; or save its edges as CSV: head, relation, tail."
 SPARQL = re.compile(r"(?:PREFIX\s[^\n]*+\s*+)*+(?:SELECT|CONSTRUCT)\s", re.IGNORECASE)
 NOT_READ = (
@@ -162,6 +163,7 @@ NOT_READ = (
     NotRead("a graph in DOT, which is not read", re.compile(r"(?:strict\s++)?(?:di)?graph\b[^\n{]*+\{"), BY_NETWORKX),
     NotRead("a database of SQLite", re.compile("SQLite format 3"), "Save the table as CSV."),
     NotRead("a PDF", re.compile("%PDF-"), "Name the file of data itself."),
+    NotRead("the result of a query as TSV (SPARQL), with signs around each term", VARIABLES, "Save it as CSV instead."),
     NotRead("a query (SPARQL), not its result", SPARQL,
             "Run it, and save its result as Turtle, or as CSV with the columns subject, predicate and object."),
     NotRead("a pointer of Git LFS, not the file", re.compile("version https://git-lfs"), "Fetch it: git lfs pull."),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mixtea.data.formats.head import Head
-from mixtea.data.formats.headers import Headers, header_places, repeated_name, squeezed
+from mixtea.data.formats.headers import EDGE_HEADERS, TRIPLE_HEADERS, Headers, header_places, repeated_name, squeezed
 from mixtea.data.safe.problems import UnreadableError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -38,6 +38,8 @@ def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: boo
             if places := header_places(names, headers):
                 return _named(path, number, names, places, separator, links)
     n = len(headers[0])
+    if headers is TRIPLE_HEADERS:
+        _check_edges(path, head, separators)
     rows = {one: [cells(line, one) for line in head.lines] for one in separators}
     separator = next((one for one in separators[1:] if _is_rather(rows[one], rows[own], one, n)), own)
     if links and (more := _measures(rows[separator], n)) is not None:
@@ -52,6 +54,16 @@ def _named(
     check_names(path, number, names, places, separator)
     also = [i for i, name in enumerate(names) if squeezed(name) in RELATIONS and i not in places] if links else []
     return Layout(separator, (*places, *also[:1]), len(names), number)
+
+
+def _check_edges(path: Path, head: Head, separators: list[str]) -> None:
+    """Say that a header names the ends of edges and no relation."""
+    for number, line in first_lines(head):
+        for separator in separators:
+            names = cells(line.removeprefix("#"), separator)
+            if len(names) > 2 and header_places(names, EDGE_HEADERS):
+                todo = "Name that column relation, or add one with the same word in each row."
+                raise UnreadableError(path, number, line, "no column says by which relation:", todo)
 
 
 def check_names(path: Path, line: int, names: list[str], places: Sequence[int], separator: str) -> None:
