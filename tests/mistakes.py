@@ -61,7 +61,8 @@ GOOD: dict[str, str | bytes] = {
     "b.ttl": graph(B, [b for _, b in TOWNS], "sta_in"),
     "links.tsv": table(PAIRS),
 }
-OLD = str(GOOD["a.ttl"]) + f"<{A}Rome> <http://www.w3.org/2002/07/owl#deprecated> true .\n"
+OLD = str(GOOD["a.ttl"]) + f"<{A}Lutetia> <{A}in> <{A}France> ; <http://www.w3.org/2002/07/owl#deprecated> true .\n"
+OLD_LINKS = table([*PAIRS, (A + "Lutetia", B + "Francia")])
 CALL = "mixtea inspect --source a.ttl --target b.ttl --links links.tsv"
 
 
@@ -144,8 +145,8 @@ MISTAKES = [
             CALL.replace("b.ttl", "b.jsonld")),
     links("Links that somebody was not sure of.", "source\ttarget\tconfidence\n" + table(
         [(*pair, sure) for pair, sure in zip(PAIRS, ("1", "1", "0.9", "0.3"), strict=True)])),
-    Mistake("Obsolete entities among the links.", {"old.ttl": OLD}, CALL.replace("a.ttl", "old.ttl"),
-            mended={"old.ttl": OLD}, mended_call=CALL.replace("a.ttl", "old.ttl") + " --keep-obsolete"),
+    Mistake("Obsolete entities among the links.", {"a.ttl": OLD, "links.tsv": OLD_LINKS},
+            mended={"a.ttl": OLD, "links.tsv": OLD_LINKS}, mended_call=CALL + " --keep-obsolete"),
     Mistake("The same graph twice.", {"links.tsv": table([(a, a) for a, _ in PAIRS])}, CALL.replace("b.ttl", "a.ttl")),
     Mistake("Links that stand in the graph as triples.",
             {"a.ttl": f"{GOOD['a.ttl']}<{A}Rome> {SAME} <{B}Roma> .\n"},
