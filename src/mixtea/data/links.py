@@ -5,28 +5,25 @@ A pair of which a file says that it is not the same is rejected: no link, and no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from mixtea.data.diagnosis import SIDES, cause_of
 from mixtea.data.formats.confidences import confidence_of
 from mixtea.data.formats.content import kind_of, remark
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
-from mixtea.data.link_ends import LEFT_OUT, OBSOLETE, UNKNOWN, Ends, find_ends
-from mixtea.data.lookup import by_labels
-from mixtea.data.safe.problems import collected, told
+from mixtea.data.link_ends import UNKNOWN, find_ends
+from mixtea.data.link_messages import count, left_outside, less_sure, of_unwanted, report_each, with_ids
+from mixtea.data.safe.problems import collected
 from mixtea.errors import KEPT, Problems, shorten
 from mixtea.text import visible
 
 REJECTED = "rejected"  # in place of a split
-EXAMPLES = 3  # of ends outside their graphs
-MEND = "Correct the ids, or name the links between these two graphs."
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +63,7 @@ def find_links(
 
     So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
     """
-    table = _with_ids(table, source, target)
+    table = with_ids(table, source, target)
     ends = find_ends(table, source, target)
     unwanted: np.ndarray = np.any(ends.indices < UNKNOWN, axis=0)
     outside = (ends.indices == UNKNOWN) & ~unwanted
@@ -75,92 +72,21 @@ def find_links(
     known, warnings = (ends.indices >= 0).all(axis=0), [*table.warnings]
     rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     what = "pair" if rejected.any() else "link"
-    warnings += _less_sure(table, known & ~rejected)
+    warnings += less_sure(table, known & ~rejected)
     if strict:
-        _report_each(table, ends, outside, problems)
+        report_each(table, ends, outside, problems)
     elif outside.any():
-        warnings += _left_out(table, ends, outside, (source, target), what, problems)
+        warnings += left_outside(table, ends, outside, (source, target), what, problems)
     if (ends.turned & known).any():
-        n = _count((ends.turned & known).sum(), what)
+        n = count((ends.turned & known).sum(), what)
         warnings.append(f"{table.path}: {n} turned round, to go from source to target")
     if unwanted.any():
-        warnings += _unwanted(table.path, ends.indices, what)
+        warnings += of_unwanted(table.path, ends.indices, what)
     if (~rejected).any() and unwanted[~rejected].all():
         todo = "Keep entities that have links; obsolete ones are kept by --keep-obsolete."
         problems.add(table.path, None, "", "no link is left with these options", todo)
     pairs, lines = ends.indices.T[known], table.lines[known]
     return LinkFile(split, table.path, pairs, lines, rejected[known], tuple(warnings), table.prefixes)
-
-
-def _with_ids(table: LinkTable, source: Graph, target: Graph) -> LinkTable:
-    """The links with ids in place of labels that one entity has, and a warning that counts these."""
-    found, _ = by_labels(table, source, target)
-    written, ids = (np.stack(one.columns) for one in (table, found))
-    if not (changed := np.argwhere(written != ids)).size:
-        return table
-    side, row = changed[0]
-    ends = "1 end is a label" if len(changed) == 1 else f"{len(changed):,} ends are labels"
-    such = f"{shorten(written[side, row])} for {shorten(ids[side, row])}"
-    said = f"{table.path}: {ends} in place of an id, such as {such}: taken as the entity that alone is called so"
-    return replace(found, warnings=(*table.warnings, said))
-
-
-def _less_sure(table: LinkTable, known: np.ndarray) -> list[str]:
-    """That links count alike, however sure who wrote them was."""
-    measures = np.empty(0) if table.measures is None else table.measures[known]
-    if not (low := measures[measures < 1]).size:
-        return []
-    links = f"{low.size:,} of {_count(len(measures), 'link')} {'has' if low.size == 1 else 'have'} a confidence below 1"
-    todo = "all count alike. Remove those that are not sure enough"
-    return [f"{table.path}: {links}, the least {low.min():g}: {todo}."]
-
-
-def _unwanted(path: Path, indices: np.ndarray, what: str) -> Iterator[str]:
-    """How many links go with entities that are left out of the graphs, and why these are."""
-    obsolete = (indices == OBSOLETE).any(axis=0)
-    others = (indices == LEFT_OUT).any(axis=0) & ~obsolete
-    for rows, why in ((obsolete, "are obsolete"), (others, "the options leave out")):
-        if rows.any():
-            yield f"{path}: {_count(rows.sum(), what)} left out, of entities that {why}"
-
-
-def _report_each(table: LinkTable, ends: Ends, outside: np.ndarray, problems: Problems) -> None:
-    for out, ids, side in zip(outside, ends.ids, ("source", "target"), strict=True):
-        for i in told(problems, table.path, np.flatnonzero(out)):
-            problems.add(
-                table.path, int(table.lines[i]), ids[i], f"the {side} graph has no entity",
-                "Correct the id, remove the link, or leave such links out (without --strict).",
-            )  # fmt: skip
-
-
-def _left_out(
-    table: LinkTable, ends: Ends, outside: np.ndarray, graphs: tuple[Graph, Graph], what: str, problems: Problems
-) -> list[str]:
-    """A warning that counts the links with an end outside, with examples and the cause; a problem if all are so."""
-    cause = cause_of(ends.ids, table.lines, outside, graphs, set(table.prefixes))
-    n, total = int(outside.any(axis=0).sum()), len(table)
-    places = np.argwhere(outside.T)[:EXAMPLES]
-    named = [f"{shorten(ends.ids[k][i])} ({SIDES[k]}, line {table.lines[i]})" for i, k in places]
-    such = f"such as {', '.join(named)}"
-    if n < total:
-        said = (
-            f"{n:,} of {_count(total, what)} {'is' if n == 1 else 'are'} left out, with ends outside the graphs, {such}"
-        )
-        why = (
-            f"{cause.what[:1].upper()}{cause.what[1:]}. {cause.todo}" if cause else "Correct the ids; the others count."
-        )
-        return [f"{table.path}: {said}. {why}"]
-    first = (
-        f"none of its {total:,} {what}s fits the graphs" if total > 1 else f"its only {what} does not fit the graphs"
-    )
-    problems.add(
-        table.path, None, "", *((f"{first}: {cause.what}", cause.todo) if cause else (f"{first}, {such}", MEND))
-    )
-    return []
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' if n != 1 else ''}"
 
 
 def check_links(

@@ -21,7 +21,7 @@ NUMBER = re.compile(r"[+-]?\d[\d.,:/TZ+-]*(?:[eE][+-]?\d+)?|(?:true|false)", re.
 NAMED = re.compile(r"[\w.-]*:\S+")  # an IRI or an id with a prefix
 SENTENCE = 6  # words
 MOST, FEW = 0.8, 0.05  # of a relation's objects; of the graph's subjects
-SAMPLE, SHOWN = 50_000, 5  # triples that are looked at; relations that are told
+SAMPLE, SHOWN = 20_000, 5  # triples that are looked at; relations that are told
 FORMS = ("number", "word", "words", "sentence")  # of what is no id by its form
 
 
@@ -62,12 +62,13 @@ def literal_doubts(graph: Graph, side: str) -> Iterator[str]:
 
 def _like_values(graph: Graph, triples: np.ndarray) -> np.ndarray:
     """bool: the triples with an object that looks like a value."""
-    subjects = np.unique(graph.triples[:, 0])
+    is_subject = np.zeros(graph.n_entities, dtype=bool)
+    is_subject[graph.triples[:, 0]] = True
     usual = Counter(form(str(id)) for id in graph.ids[np.unique(triples[:, 0])])
     rare = {how for how in FORMS if usual[how] < FEW * usual.total()}
     objects, places = np.unique(triples[:, 2], return_inverse=True)
     odd = np.array([form(str(id)) in rare for id in graph.ids[objects]], dtype=bool)
-    found: np.ndarray = (odd & ~np.isin(objects, subjects))[places]
+    found: np.ndarray = (odd & ~is_subject[objects])[places]
     return found
 
 

@@ -122,7 +122,7 @@ def test_the_process_finds_cells():
     half = "<Cell><entity1 rdf:ID='x' rdf:resource='a'/></Cell>"
     assert child(START + half + END) == []
     said = cell("a", "b").replace("'a'/>", "'a'><and/></entity1>")
-    assert child(START + said + END) == [[7, "a", "b", "expression", "1.0"]]
+    assert child(START + said + END) == [[8, "a", "b", "expression", "1.0"]]
 
 
 def test_the_process_refuses_what_hurts():
