@@ -64,6 +64,19 @@ def test_edges_without_a_relation_are_refused(tmp_path):
         graph_of(tmp_path, {"e.csv": "source;target;weight\nx;y;1\n"})
 
 
+@pytest.mark.parametrize("first", ["Madrid", "http://e.org/Madrid", "http://e.org/some_id", "lipid", "MADRID"])
+def test_a_first_triple_is_no_header(tmp_path, first):
+    graph = graph_of(tmp_path, {"g.tsv": f"{first}\tin\tSpain\nRome\tin\tItaly\n"})
+    assert graph.n_triples == 2 and graph.ids[0] == first
+
+
+@pytest.mark.parametrize(
+    "first", ["id", "ID", "node_id", "Concept URI", "conceptId", "geonameid", ":ID", "uri", "item"]
+)
+def test_names_of_a_column_of_ids(tmp_path, first):
+    assert graph_of(tmp_path, {"g.csv": f"{first},name\n1,Rome\n"}).label(0) == "Rome"
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path):
     with pytest.raises(DataError, match="two columns named b"):
         graph_of(tmp_path, {"n.csv": "id,b,b\n1,2,3\n"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,9 @@ from mixtea.data.part import Part, attribute_part, entity_part, joined, triple_p
 from mixtea.errors import Problems, shorten
 
 IDS = ("item", "entity", "subject", "node", "concept", "term", "code", "identifier", "key", "resource", "url")
-ENDS = ("id", "uri", "iri")  # `geonameid`, `Concept URI`
+AN_ID = re.compile(
+    r":?(?:[\w -]*[a-z_ -])?(?:ID|URI|IRI|Id|Uri|Iri)|(?:[\w -]*[_ -])?(?:id|uri|iri)|geonameid"
+)  # not Madrid
 RELATIONS = ("relation", "predicate", "property", "relationship", "edge", "type", "rel", "p", "r")
 LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
 ENOUGH = 0.5  # the share of a column's cells that must name entities
@@ -31,15 +34,16 @@ def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     for separator in separators_of(kind):
         for number, line in first_lines(head):
             names = [name.strip() for name in cells(line.removeprefix("#"), separator)]
-            if _is_wide([squeezed(name) for name in names]) and not header_places(names, TRIPLE_HEADERS):
+            if _is_wide(names) and not header_places(names, TRIPLE_HEADERS):
                 return Layout(separator, tuple(range(len(names))), len(names), number), names
     return None
 
 
 def _is_wide(names: list[str]) -> bool:
     first, *others = names
-    of_triples = len(others) == 2 and others[0] in RELATIONS
-    return (first in IDS or first.endswith(ENDS)) and len(others) > 0 and all(others) and not of_triples
+    of_triples = len(others) == 2 and squeezed(others[0]) in RELATIONS
+    is_id = squeezed(first) in IDS or AN_ID.fullmatch(first) is not None
+    return is_id and len(others) > 0 and all(others) and not of_triples
 
 
 def wide_part(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> Part:
