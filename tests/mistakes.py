@@ -25,6 +25,18 @@ subject_id\tpredicate_id\tobject_id
 town:Rome\tskos:exactMatch\tb:Roma
 town:Italy\tskos:exactMatch\tb:Italia
 """
+VALUES = f"""{B}Roma,{B}sta_in,{B}Italia
+{B}Évian_città,{B}sta_in,{B}Francia
+{B}Roma,fondata,-753
+{B}Évian_città,fondata,1790
+"""
+HEADED = "Chi,come,chi?\n" + VALUES.partition(f"{B}Roma,fondata")[0]
+EDGES = f"source,target,weight\n{B}Roma,{B}Italia,1\n{B}Évian_città,{B}Francia,1\n"
+JSON_LD = f'''{{"@context": "https://schema.org/", "@graph": [
+{{"@id": "{B}Roma", "containedInPlace": {{"@id": "{B}Italia"}}}},
+{{"@id": "{B}Évian_città", "containedInPlace": {{"@id": "{B}Francia"}}}}
+]}}
+'''
 
 
 def graph(base: str, words: list[str], relation: str) -> str:
@@ -49,6 +61,8 @@ GOOD: dict[str, str | bytes] = {
     "b.ttl": graph(B, [b for _, b in TOWNS], "sta_in"),
     "links.tsv": table(PAIRS),
 }
+OLD = str(GOOD["a.ttl"]) + f"<{A}Lutetia> <{A}in> <{A}France> ; <http://www.w3.org/2002/07/owl#deprecated> true .\n"
+OLD_LINKS = table([*PAIRS, (A + "Lutetia", B + "Francia")])
 CALL = "mixtea inspect --source a.ttl --target b.ttl --links links.tsv"
 
 
@@ -90,7 +104,7 @@ MISTAKES = [
             CALL.replace("links.tsv", "l.sssom.tsv"), {"l.sssom.tsv": SSSOM.replace("#  b:", f"#  town: {A}\n#  b:")},
             CALL.replace("links.tsv", "l.sssom.tsv")),
     links("Only the last part of the IRIs.", sources(lambda id: id.removeprefix(A))),
-    links("Labels in place of ids.", table([(f"{a} (town)", B + b) for a, b in TOWNS[::2]])),
+    links("Labels in place of ids.", table([(f"{a} (town)", B + b) for a, b in TOWNS[::2]] + PAIRS[1::2])),
     links("Relations in place of entities.", f"{A}in\t{B}sta_in\n"),
     links("The links of another pair.", "http://c.org/Q1\thttp://d.org/P1\nhttp://c.org/Q2\thttp://d.org/P2\n"),
     links("One id is misspelt.", table(PAIRS).replace("Italia", "Itali")),
@@ -113,6 +127,26 @@ MISTAKES = [
     Mistake("An ending that is not that of the format.", {"b.owl": GOOD["b.ttl"]}, CALL.replace("b.ttl", "b.owl")),
     links("Text saved as UTF-16, as spreadsheets do.", table(PAIRS).encode("utf-16-le")),
     Mistake("A compressed file without its ending.", {"a.ttl": gzip.compress(str(GOOD["a.ttl"]).encode(), mtime=0)}),
+    Mistake("Values in a table without a sign that they are none of the entities.", {"b.csv": VALUES},
+            CALL.replace("b.ttl", "b.csv"), {"b.csv": VALUES}, CALL.replace("b.ttl", "b.csv") + " --literals fondata"),
+    Mistake("A header whose words are not known, in a graph.", {"b.csv": HEADED}, CALL.replace("b.ttl", "b.csv"),
+            {"b.csv": HEADED.replace("Chi,come,chi?", "head,relation,tail")}, CALL.replace("b.ttl", "b.csv")),
+    Mistake("Edges without a relation.", {"b.csv": EDGES}, CALL.replace("b.ttl", "b.csv"),
+            {"b.csv": EDGES.replace("weight", "relation")}, CALL.replace("b.ttl", "b.csv")),
+    Mistake("The result of a query, saved as TSV.", {"b.tsv": f"?s\t?p\t?o\n<{B}Roma>\t<{B}sta_in>\t<{B}Italia>\n"},
+            CALL.replace("b.ttl", "b.tsv"), {"b.csv": f"s,p,o\n{B}Roma,{B}sta_in,{B}Italia\n"},
+            CALL.replace("b.ttl", "b.csv")),
+    Mistake("A graph as JSON lines.", {"b.jsonl": '{"head": "Roma", "relation": "sta_in", "tail": "Italia"}\n' * 2},
+            CALL.replace("b.ttl", "b.jsonl")),
+    Mistake("A graph of a format that is not read.", {"b.graphml": '<?xml version="1.0"?>\n<graphml></graphml>\n'},
+            CALL.replace("b.ttl", "b.graphml")),
+    Mistake("JSON-LD that means its words by an address.", {"b.jsonld": JSON_LD}, CALL.replace("b.ttl", "b.jsonld"),
+            {"b.jsonld": JSON_LD.replace('"https://schema.org/"', '{"@vocab": "https://schema.org/"}')},
+            CALL.replace("b.ttl", "b.jsonld")),
+    links("Links that somebody was not sure of.", "source\ttarget\tconfidence\n" + table(
+        [(*pair, sure) for pair, sure in zip(PAIRS, ("1", "1", "0.9", "0.3"), strict=True)])),
+    Mistake("Obsolete entities among the links.", {"a.ttl": OLD, "links.tsv": OLD_LINKS},
+            mended={"a.ttl": OLD, "links.tsv": OLD_LINKS}, mended_call=CALL + " --keep-obsolete"),
     Mistake("The same graph twice.", {"links.tsv": table([(a, a) for a, _ in PAIRS])}, CALL.replace("b.ttl", "a.ttl")),
     Mistake("Links that stand in the graph as triples.",
             {"a.ttl": f"{GOOD['a.ttl']}<{A}Rome> {SAME} <{B}Roma> .\n"},

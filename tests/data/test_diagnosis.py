@@ -11,7 +11,7 @@ from mixtea import DataError, load_task
 
 S, T = "https://s.org/", "http://t.org/"
 NAMES = ("Rome", "Île", "Bonn", "Oslo")
-SOURCE = "".join(f'<{S}{a}> <{S}in> <{S}{b}> ; <http://www.w3.org/2000/01/rdf-schema#label> "{a} city" .\n'
+SOURCE = "".join(f'<{S}{a}> <{S}in> <{S}{b}> ; <http://www.w3.org/2000/01/rdf-schema#label> "{a} city", "town" .\n'
                  for a, b in pairwise(NAMES))  # fmt: skip
 TARGET = "".join(f"<{T}{a}> <{T}in> <{T}{b}> .\n" for a, b in pairwise(NAMES))
 PAIRS = [(S + name, T + name) for name in NAMES]
@@ -47,7 +47,7 @@ CAUSES = {
                  "Declare it (in SSSOM by curie_map), or write the ids in full, as 'https://s.org/Rome'."),
     "a strange prefix": ([("x:1", T + "Rome")], "the prefix 'x:' is declared nowhere, as in 'x:1'. Declare it "
                          "(in SSSOM by curie_map), or write the ids in full, as the source graph has them."),
-    "labels": (each(lambda id: id.removeprefix(S) + " city")[:3], "labels in place of ids, 'Rome city' in the links"),
+    "labels of several": ([("town", T + "Rome")], "labels that several entities have in place of ids, 'town' in the"),
     "names": (each(lambda id: id.removeprefix(S)), "another namespace" + BOTH.format("Rome", S + "Rome")),
     "another pair": ([("http://else.org/1", T + "Rome")], "ids such as 'http://else.org/1', while the source graph"),
     "nothing": ([(S + "nobody", T + "Rome")], "line 1). Correct the ids, or name the links between"),
@@ -64,6 +64,63 @@ def test_the_prefixes_of_a_graph_count_for_links_to_it(tmp_path):
     write(tmp_path, {"s.ttl": f"@prefix x: <{S}> .\n" + SOURCE, "t.ttl": TARGET, "l.tsv": f"x:Rome\t{T}Rome\n"})
     task = load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.tsv")
     assert task.source.ids[task.train[0, 0]] == S + "Rome" and task.warnings == ()
+
+
+def loaded(tmp_path, source, links):
+    write(tmp_path, {"s.ttl": source, "t.ttl": TARGET, "l.tsv": links})
+    return load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.tsv")
+
+
+@pytest.mark.parametrize("namespace", ["http://purl.obolibrary.org/obo/", "http://human.owl#"])
+def test_a_curie_is_the_one_entity_whose_id_ends_so(tmp_path, namespace):
+    source = "".join(
+        f"<{namespace}{a}> <{S}in> <{namespace}{b}> .\n" for a, b in (("MA_1", "MA_2"), ("MA_2", "NCI_C1"))
+    )
+    task = loaded(tmp_path, source, f"MA:1\t{T}Rome\nMA:2\t{T}Bonn\nNCI:C1\t{T}Oslo\nMA:9\t{T}Rome\n")
+    assert sorted(task.source.ids[[*task.train[:, 0], *task.valid[:, 0]]]) == [
+        namespace + one for one in ("MA_1", "MA_2", "NCI_C1")
+    ]
+    assert "1 of 4 links is left out" in task.warnings[0] and "'MA:9' (source, line 4)" in task.warnings[0]
+    with pytest.raises(DataError, match="the prefix 'MA:' is declared nowhere"):  # of two nobody knows which is meant
+        loaded(tmp_path, source + f"<http://other.org/MA_1> <{S}in> <{namespace}MA_2> .\n", f"MA:1\t{T}Rome\n")
+
+
+def test_labels_in_a_file_are_the_entities_that_alone_have_them(tmp_path):
+    links = [*each(lambda id: id.removeprefix(S) + " city")[:2], (S + "Bonn", T + "Bonn"), ("town", T + "Oslo")]
+    task = loaded(tmp_path, SOURCE, "".join("\t".join(pair) + "\n" for pair in links))
+    assert len(task.train) + len(task.valid) == 3
+    labels, outside = (warning.removeprefix(f"{tmp_path / 'l.tsv'}: ") for warning in task.warnings)
+    assert labels == (
+        "2 ends are labels in place of an id, such as 'Rome city' for 'https://s.org/Rome': taken as the entity that "
+        "alone is called so"
+    )
+    assert outside.startswith("1 of 4 links is left out") and "Labels that several entities have" in outside
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("l.tsv", f"{S}Rome\t{T}Rome\t0.25\n{S}Bonn\t{T}Bonn\t1\n"),
+        ("l.txt", f"{S}Rome|{T}Rome|=|0.25|CLS\n{S}Bonn|{T}Bonn|=|1.0|CLS\n"),
+        ("l.csv", f"source;target;Confidence\n{S}Rome;{T}Rome;0,25\n{S}Bonn;{T}Bonn;1\n"),
+        ("l.jsonl", f'{{"source": "{S}Rome", "target": "{T}Rome", "score": 0.25}}\n{{"source": "{S}Bonn", "target": '
+                    f'"{T}Bonn"}}\n'),
+        ("l.sssom.tsv", f"subject_id\tpredicate_id\tobject_id\tconfidence\n{S}Rome\tskos:exactMatch\t{T}Rome\t0.25\n"
+                        f"{S}Bonn\tskos:exactMatch\t{T}Bonn\t1\n"),
+    ],
+)  # fmt: skip
+def test_links_that_are_less_than_sure_are_told(name, text, tmp_path):
+    write(tmp_path, {"s.ttl": SOURCE, "t.ttl": TARGET, name: text})
+    *_, warning = load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / name).warnings
+    assert warning == (
+        f"{tmp_path / name}: 1 of 2 links has a confidence below 1, the least 0.25: all count alike. Remove those that "
+        "are not sure enough."
+    )
+
+
+def test_other_numbers_beside_links_are_no_confidences(tmp_path):
+    write(tmp_path, {"s.ttl": SOURCE, "t.ttl": TARGET, "l.csv": f"source,target,share\n{S}Rome,{T}Rome,0.25\n"})
+    assert load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.csv").warnings == ()
 
 
 def test_a_line_above_the_links_is_left_out_as_a_header(tmp_path):

@@ -70,6 +70,10 @@ KeepPredicates = Annotated[
     Words, typer.Option(metavar="IRI", help="Keep triples with this predicate only; repeatable.")
 ]
 DropPredicates = Annotated[Words, typer.Option(metavar="IRI", help="Drop triples of this predicate; repeatable.")]
+Literals = Annotated[
+    Words, typer.Option(metavar="NAME", help="Objects of this predicate are values, not entities; repeatable.")
+]
+KeepObsolete = Annotated[bool, typer.Option("--keep-obsolete", help="Keep entities that the files call obsolete.")]
 Namespaces = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities that start so only; repeatable.")]
 Language = Annotated[
     Words, typer.Option(metavar="TAG", help="Language of the labels shown, best first; repeatable (en, then none).")
@@ -120,7 +124,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 
 def reading(
     keep_types: Words, keep_predicates: Words, drop_predicates: Words, namespaces: Words, languages: Words,
-    entities: str | None,
+    entities: str | None, literals: Words, keep_obsolete: bool,
 ) -> Reading:  # fmt: skip
     """The options that keep a part of the graphs, as one."""
     return Reading(
@@ -130,6 +134,8 @@ def reading(
         tuple(namespaces or ()),
         tuple(languages or Reading().languages),
         (entities,) if entities else (),
+        tuple(literals or ()),
+        keep_obsolete,
     )
 
 

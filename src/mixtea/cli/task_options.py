@@ -35,6 +35,8 @@ class TaskOptions:
     keep_types: options.KeepTypes = None
     keep_predicates: options.KeepPredicates = None
     drop_predicates: options.DropPredicates = None
+    literals: options.Literals = None
+    keep_obsolete: options.KeepObsolete = False
     namespaces: options.Namespaces = None
     language: options.Language = None
     limit: options.Limit = None
@@ -44,10 +46,10 @@ class TaskOptions:
 
     def load(self, seed: int = 1) -> Task:
         given: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        part = ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "language", "entities")
+        part = ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "language", "entities", "literals")
         return load_task(
             given.pop("task"),
-            reading=options.reading(*(given.pop(name) for name in part)),
+            reading=options.reading(*(given.pop(name) for name in (*part, "keep_obsolete"))),
             limits=options.limits(given.pop("limit")),
             attributes=not given.pop("no_attributes"),
             seed=seed,

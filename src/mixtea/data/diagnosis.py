@@ -13,6 +13,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from mixtea.data.graph import Graph
+from mixtea.data.link_ends import last_part
+from mixtea.data.lookup import labelled
 from mixtea.errors import shorten
 
 SAMPLE = 2000  # links that are tried
@@ -109,7 +111,7 @@ def _prefix(ids: list[str], side: str, graph: Graph, declared: set[str]) -> Caus
     if strange.total() < ENOUGH * len(ids) or graph.find(np.array([parts[0]["rest"]], dtype=object))[0] >= 0:
         return None
     name = strange.most_common(1)[0][0]
-    by_last = {_last(id): id for id in graph.ids}
+    by_last = {last_part(id): id for id in graph.ids}
     meant = next((by_last[found["rest"]] for found in parts if found["rest"] in by_last), "")
     todo = "Declare it (in SSSOM by curie_map), or write the ids in full"
     todo += f", as {shorten(meant)}." if meant else f", as the {side} graph has them."
@@ -118,19 +120,19 @@ def _prefix(ids: list[str], side: str, graph: Graph, declared: set[str]) -> Caus
 
 def _label(ids: list[str], side: str, graph: Graph) -> Cause | None:
     """Labels in place of ids."""
-    texts = graph.labels.text.texts()
-    owner = dict(zip((texts[code] for code in graph.labels.text.codes), graph.labels.entity.tolist(), strict=True))
-    if not (found := _met(ids, lambda id: str(graph.ids[owner[id]]) if id in owner else "")):
+    called = dict(zip(ids, labelled(graph, ids), strict=True))
+    if not (found := _met(ids, lambda id: str(graph.ids[called[id][0]]) if len(called[id]) else "")):
         return None
-    return Cause(f"labels in place of ids, {_against(*found, side)}", "Write ids.")
+    several = " that several entities have" if len(called[found[0]]) > 1 else ""
+    return Cause(f"labels{several} in place of ids, {_against(*found, side)}", "Write ids.")
 
 
 def _namespace(ids: list[str], side: str, graph: Graph) -> Cause | None:
     """The same names under another namespace; else other namespaces, so that it is another graph."""
-    by_last = {_last(id): id for id in graph.ids}
-    if found := _met(ids, lambda id: by_last.get(_last(id), "") if _last(id) else ""):
+    by_last = {last_part(id): id for id in graph.ids}
+    if found := _met(ids, lambda id: by_last.get(last_part(id), "") if last_part(id) else ""):
         return Cause(f"another namespace, {_against(*found, side)}", "Write the ids as the graph does.")
-    here, there = (Counter(id[: len(id) - len(_last(id))] for id in many) for many in (ids, graph.ids))
+    here, there = (Counter(id[: len(id) - len(last_part(id))] for id in many) for many in (ids, graph.ids))
     if here.keys() & there.keys():
         return None
     what = f"ids such as {shorten(ids[0])}, while the {side} graph has such as {shorten(str(graph.ids[0]))}"
@@ -149,11 +151,6 @@ def _met(ids: list[str], meant: Callable[[str], str | None]) -> tuple[str, str] 
 
 def _enough(fits: np.ndarray) -> bool:
     return bool(fits.mean() >= ENOUGH)
-
-
-def _last(id: str) -> str:
-    """What follows the last slash, # or colon."""
-    return id[max(map(id.rfind, "/#:")) + 1 :]
 
 
 def _against(here: str, there: str, side: str) -> str:

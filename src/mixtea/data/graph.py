@@ -21,10 +21,10 @@ class Graph:
     `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) in the order of the
     files. `attributes` are the triples whose object is a literal, and `labels` all that people call the entities. A
     graph is a set: what is stated twice counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of
-    entities that the user did not want. `vectors` are the user's own, float32 [n_entities, d], NaN for an entity
-    without one; there are none, [0, 0], unless they were given. `iri` is that of the ontology that the graph is, if it
-    says so. `kinds` (uint8 [n_entities], or none) are numbers of vocabulary.KINDS: who is a class, a property or an
-    individual, as the files say.
+    entities that the user did not want, and `obsolete` those of them that the files call so. `vectors` are the user's
+    own, float32 [n_entities, d], NaN for an entity without one; there are none, [0, 0], unless they were given. `iri`
+    is that of the ontology that the graph is, if it says so. `kinds` (uint8 [n_entities], or none) are numbers of
+    vocabulary.KINDS: who is a class, a property or an individual, as the files say.
     """
 
     ids: np.ndarray
@@ -38,6 +38,7 @@ class Graph:
     vectors: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.float32), repr=False)
     iri: str = ""
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
+    obsolete: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
 
     @property
     def n_entities(self) -> int:

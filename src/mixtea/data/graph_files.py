@@ -40,7 +40,7 @@ def read_graph(
     the graph is empty.
     """
     paths = [triples] if isinstance(triples, Path) else list(triples)
-    selection = selection or Selection(Reading())
+    selection = selection or Selection(Reading(keep_obsolete=True))
     parts, files = [], []
     for given in paths:
         with collected(problems):
@@ -56,7 +56,9 @@ def read_graph(
         return Graph(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
     if also is not None:
         parts.append(entity_part(np.sort(also)))
-    return _graph(_labelled(joined(parts), labels, problems), files, selection, problems)
+    part = joined(parts)
+    part = selection.with_values(part, prefixes.joined([part.prefixes]))
+    return _graph(_labelled(part, labels, problems), files, selection, problems)
 
 
 def _read(given: Given, problems: Problems) -> tuple[Part, Path, str]:
@@ -71,7 +73,7 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
     """The part as a graph, with the relations that its triples have."""
     known = prefixes.joined([part.prefixes])
     part = replace(part, kinds=kinds_of(part))
-    kept, left_out = selection(part, known)
+    kept, left_out, obsolete = selection(part, known)
     if len(part.ids) and not len(kept.ids):
         todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
         problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
@@ -82,7 +84,8 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
     attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
     parts = (kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
-    return Graph(*parts, iri=next((file.ontology for file in files if file.ontology), ""), kinds=kept.kinds)
+    iri = next((file.ontology for file in files if file.ontology), "")
+    return Graph(*parts, iri=iri, kinds=kept.kinds, obsolete=obsolete)
 
 
 def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:

@@ -20,6 +20,7 @@ ALTERNATIVE = (  # broader and narrower synonyms are not among them: what they n
 )  # fmt: skip
 RANKS = {expand(name, BUILT_IN): rank for rank, name in enumerate(NAMING + ALTERNATIVE)}  # the best first
 RANKS |= {name.replace(BUILT_IN["skos"], BUILT_IN["skosxl"]): rank for name, rank in RANKS.items()}
+PLAIN = {"name": "rdfs:label", "label": "rdfs:label"}  # what names are said by where no vocabulary is used
 NO_LABEL = -1  # in place of a rank, of every other predicate
 TRANSLATED = 200  # the rank of a label that is a translation: shown only where there is no other
 LANGUAGES = ("en", "")

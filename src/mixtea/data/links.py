@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.data.diagnosis import SIDES, cause_of
+from mixtea.data.formats.confidences import confidence_of
 from mixtea.data.formats.content import kind_of, remark
-from mixtea.data.formats.link_tables import LEFT_OUT, UNKNOWN, Ends, LinkTable, find_ends
+from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
-from mixtea.data.safe.problems import collected, told
+from mixtea.data.link_ends import UNKNOWN, find_ends
+from mixtea.data.link_messages import count, left_outside, less_sure, of_unwanted, report_each, with_ids
+from mixtea.data.safe.problems import collected
 from mixtea.errors import KEPT, Problems, shorten
 from mixtea.text import visible
 
 REJECTED = "rejected"  # in place of a split
-EXAMPLES = 3  # of ends outside their graphs
-MEND = "Correct the ids, or name the links between these two graphs."
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,8 @@ def read_link_table(path: Path, problems: Problems) -> LinkTable:
     with collected(problems):
         kind = kind_of(path)
         table = FORMATS[kind].read_links(path, kind, problems)
-        return replace(table, warnings=(*remark(path, kind), *table.warnings))
+        warnings, measures = (*remark(path, kind), *table.warnings), confidence_of(table, kind)
+        return replace(table, warnings=warnings, measures=measures)
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 
@@ -62,67 +63,30 @@ def find_links(
 
     So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
     """
+    table = with_ids(table, source, target)
     ends = find_ends(table, source, target)
-    unwanted = (ends.indices == LEFT_OUT).any(axis=0)
+    unwanted: np.ndarray = np.any(ends.indices < UNKNOWN, axis=0)
     outside = (ends.indices == UNKNOWN) & ~unwanted
     for graph, out in zip((source, target), outside, strict=True):
         out &= graph.n_entities > 0  # else its files are reported already, and every link would follow
     known, warnings = (ends.indices >= 0).all(axis=0), [*table.warnings]
     rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     what = "pair" if rejected.any() else "link"
+    warnings += less_sure(table, known & ~rejected)
     if strict:
-        _report_each(table, ends, outside, problems)
+        report_each(table, ends, outside, problems)
     elif outside.any():
-        warnings += _left_out(table, ends, outside, (source, target), what, problems)
+        warnings += left_outside(table, ends, outside, (source, target), what, problems)
     if (ends.turned & known).any():
-        n = _count((ends.turned & known).sum(), what)
+        n = count((ends.turned & known).sum(), what)
         warnings.append(f"{table.path}: {n} turned round, to go from source to target")
     if unwanted.any():
-        n = _count(unwanted.sum(), what)
-        warnings.append(f"{table.path}: {n} left out, of entities that the options leave out")
+        warnings += of_unwanted(table.path, ends.indices, what)
     if (~rejected).any() and unwanted[~rejected].all():
-        problems.add(table.path, None, "", "no link is left with these options", "Keep entities that have links.")
+        todo = "Keep entities that have links; obsolete ones are kept by --keep-obsolete."
+        problems.add(table.path, None, "", "no link is left with these options", todo)
     pairs, lines = ends.indices.T[known], table.lines[known]
     return LinkFile(split, table.path, pairs, lines, rejected[known], tuple(warnings), table.prefixes)
-
-
-def _report_each(table: LinkTable, ends: Ends, outside: np.ndarray, problems: Problems) -> None:
-    for out, ids, side in zip(outside, ends.ids, ("source", "target"), strict=True):
-        for i in told(problems, table.path, np.flatnonzero(out)):
-            problems.add(
-                table.path, int(table.lines[i]), ids[i], f"the {side} graph has no entity",
-                "Correct the id, remove the link, or leave such links out (without --strict).",
-            )  # fmt: skip
-
-
-def _left_out(
-    table: LinkTable, ends: Ends, outside: np.ndarray, graphs: tuple[Graph, Graph], what: str, problems: Problems
-) -> list[str]:
-    """A warning that counts the links with an end outside, with examples and the cause; a problem if all are so."""
-    cause = cause_of(ends.ids, table.lines, outside, graphs, set(table.prefixes))
-    n, total = int(outside.any(axis=0).sum()), len(table)
-    places = np.argwhere(outside.T)[:EXAMPLES]
-    named = [f"{shorten(ends.ids[k][i])} ({SIDES[k]}, line {table.lines[i]})" for i, k in places]
-    such = f"such as {', '.join(named)}"
-    if n < total:
-        said = (
-            f"{n:,} of {_count(total, what)} {'is' if n == 1 else 'are'} left out, with ends outside the graphs, {such}"
-        )
-        why = (
-            f"{cause.what[:1].upper()}{cause.what[1:]}. {cause.todo}" if cause else "Correct the ids; the others count."
-        )
-        return [f"{table.path}: {said}. {why}"]
-    first = (
-        f"none of its {total:,} {what}s fits the graphs" if total > 1 else f"its only {what} does not fit the graphs"
-    )
-    problems.add(
-        table.path, None, "", *((f"{first}: {cause.what}", cause.todo) if cause else (f"{first}, {such}", MEND))
-    )
-    return []
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' if n != 1 else ''}"
 
 
 def check_links(

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.formats.headers import LINK_HEADERS, header_places
-from mixtea.data.formats.link_tables import UNKNOWN, LinkTable, find_ends
+from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.graph import Graph
 from mixtea.data.in_memory.tables import id_text
 from mixtea.data.labels import TRANSLATED
+from mixtea.data.link_ends import UNKNOWN, find_ends
 from mixtea.data.prefixes import expand
 from mixtea.data.safe.problems import told
 from mixtea.errors import DataError, Problems, shorten
@@ -105,24 +106,36 @@ def _by_name(graph: Graph, texts: np.ndarray, side: str) -> np.ndarray:
 
 def without_labels(table: LinkTable, source: Graph, target: Graph, problems: Problems) -> LinkTable:
     """The links with ids in place of labels that one entity has; a label of several entities is a problem."""
-    found = find_ends(table, source, target).indices
-    columns = list(table.columns)
+    found, several = by_labels(table, source, target)
     keep = np.ones(len(table), dtype=bool)
     for side, graph in enumerate((source, target)):
-        rows = np.flatnonzero(found[side] == UNKNOWN)
-        called = labelled(graph, [str(text) for text in columns[side][rows]])
-        several = np.array([len(one) > 1 for one in called], dtype=bool)
-        for row in told(problems, table.path, rows[several]):
-            text = str(columns[side][row])
-            what = _ambiguous(graph, text, labelled(graph, [text])[0], ("source", "target")[side])
+        rows = np.array([*several[side]], dtype=np.int64)
+        for row in told(problems, table.path, rows).tolist():
+            what = _ambiguous(graph, str(table.columns[side][row]), several[side][row], ("source", "target")[side])
             problems.add(table.path, int(table.lines[row]), "", what.rstrip("."), "Name it by its id.")
-        changed = columns[side].copy()
-        for row, one in zip(rows, called, strict=True):
-            if len(one) == 1:
-                changed[row] = graph.ids[one[0]]
-        columns[side] = changed
-        keep[rows[several]] = False
-    return replace(table, columns=tuple(columns)).where(keep)
+        keep[rows] = False
+    return found.where(keep)
+
+
+def by_labels(
+    table: LinkTable, source: Graph, target: Graph
+) -> tuple[LinkTable, tuple[dict[int, np.ndarray], ...]]:  # fmt: skip
+    """The links with ids in place of labels that one entity has; and the rows of a side whose label several have.
+
+    Formats that say what is an id are left as they are.
+    """
+    columns, several = list(table.columns), (dict[int, np.ndarray](), dict[int, np.ndarray]())
+    if table.either_way:
+        return table, several
+    unknown = find_ends(table, source, target).indices == UNKNOWN
+    for side, graph in enumerate((source, target)):
+        rows, columns[side] = np.flatnonzero(unknown[side]), columns[side].copy()
+        for row, called in zip(rows.tolist(), labelled(graph, columns[side][rows].tolist()), strict=True):
+            if len(called) == 1:
+                columns[side][row] = graph.ids[called[0]]
+            elif len(called):
+                several[side][row] = called
+    return replace(table, columns=tuple(columns)), several
 
 
 def labelled(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:

@@ -14,6 +14,9 @@ from mixtea.data.entity_table import Attributes
 from mixtea.data.formats.tsv import Table
 from mixtea.data.labels import Labels
 from mixtea.data.text_column import TextColumn
+from mixtea.errors import KEPT
+
+HEADER = "If it is one, remove it, or name the columns head, relation and tail."
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,19 @@ def triple_part(table: Table) -> Part:
     relations, predicates = pd.factorize(relation)
     triples = np.stack([codes[: len(head)], relations, codes[len(head) :]], axis=1).astype(np.int64)
     return Part(ids, predicates, triples)
+
+
+def header_note(table: Table) -> tuple[str, ...]:
+    """What to tell of a first line that may be a header: none of its words stands in another."""
+    if len(table) < 3 or table.lines[0] != 1:
+        return ()
+    first = [str(column[0]) for column in table.columns]
+    plain = not any(":" in word or word.isdigit() for word in first)
+    if not plain or (table.columns[1][1:] == first[1]).any():
+        return ()
+    if any((column[1:] == word).any() for word in first[::2] for column in table.columns[::2]):
+        return ()
+    return (f"line 1, {' '.join(first)[:KEPT]!r}, may be a header, and is read as a triple. {HEADER}",)
 
 
 def attribute_part(table: Table) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 BUILT_IN = {
@@ -35,6 +36,7 @@ BUILT_IN = {
     "sssom": "https://w3id.org/sssom/",
     "linkml": "https://w3id.org/linkml/",
 }
+OBO_ID = re.compile(r"[A-Za-z_]+:\w+")
 
 
 def joined(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
@@ -61,6 +63,15 @@ def expand(text: str, prefixes: Mapping[str, str]) -> str:
     """
     prefix, colon, rest = text.partition(":")
     return prefixes[prefix] + rest if colon and prefix in prefixes and not rest.startswith("//") else text
+
+
+def obo_iri(text: str) -> str:
+    """`GO:0008150` as the IRI that OBO gives it; a text that is written otherwise stays as it is.
+
+    >>> obo_iri("GO:0008150"), obo_iri("http://e.org/a")
+    ('http://purl.obolibrary.org/obo/GO_0008150', 'http://e.org/a')
+    """
+    return f"{BUILT_IN['obo']}{text.replace(':', '_')}" if OBO_ID.fullmatch(text) else text
 
 
 def shorten(label: str, prefixes: Mapping[str, str]) -> str:

@@ -17,7 +17,8 @@ class Reading:
     and starts with one of `namespaces`, and a triple stays if both of its ends do. What is empty asks for nothing, and
     a graph without any type is not asked for types.
     `languages` are those of the labels that are shown, the best first, "" for text without a language; an entity
-    without a label in any of these is shown by another.
+    without a label in any of these is shown by another. `literals` are predicates of tables whose objects are values,
+    not entities. Entities that the files call obsolete are left out unless `keep_obsolete`.
     """
 
     keep_types: tuple[str, ...] = ()
@@ -26,11 +27,14 @@ class Reading:
     namespaces: tuple[str, ...] = ()
     languages: tuple[str, ...] = ("en", "")
     entities: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
+    keep_obsolete: bool = False
 
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
-            object.__setattr__(self, option.name, (value,) if isinstance(value, str) else tuple(value))
+            if not isinstance(value, bool):
+                object.__setattr__(self, option.name, (value,) if isinstance(value, str) else tuple(value))
         kinds = [kind.strip() for words in self.entities for kind in words.split(",")]
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise DataError(f"entities is {unknown[0]!r} (--entities). Choose some of {', '.join(KINDS)}.")
@@ -39,4 +43,4 @@ class Reading:
     @property
     def keeps_all(self) -> bool:
         chosen = (self.keep_types, self.keep_predicates, self.drop_predicates, self.namespaces, self.entities)
-        return not any(chosen)
+        return not any((*chosen, self.literals))

@@ -8,26 +8,42 @@ from dataclasses import replace
 import numpy as np
 
 from mixtea.data.entity_table import Attributes
+from mixtea.data.literals import as_values, says_labels
 from mixtea.data.part import Part
 from mixtea.data.prefixes import expand
 from mixtea.data.reading import Reading
 from mixtea.data.text_column import TextColumn
-from mixtea.data.vocabulary import INDIVIDUAL, KINDS, TYPE, types_of, values_of
+from mixtea.data.vocabulary import INDIVIDUAL, KINDS, TYPE, is_obsolete, types_of, values_of
 
 
 class Selection:
-    """Applies a `Reading` to one side after the other and knows which of its words have met nothing."""
+    """Applies a `Reading` to one side after the other; knows which words have met nothing, and who is obsolete."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading, self.untyped, self.without_kinds = reading, 0, 0
+        self.obsolete: list[int] = []  # how many of each side
         self.unmet = {
             (name, word)
-            for name in ("keep_types", "keep_predicates", "drop_predicates", "namespaces")
+            for name in ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "literals")
             for word in getattr(reading, name)
         }
 
-    def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
-        """What is kept of the part, and the ids of the entities that are not."""
+    def with_values(self, part: Part, prefixes: dict[str, str]) -> Part:
+        """The part with values in place of the entities that are objects of `literals`, and of labels in a table."""
+        wanted = self._are("literals", part.predicates, prefixes) | says_labels(part)
+        return as_values(part, wanted) if wanted.any() else part
+
+    def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray, np.ndarray]:
+        """What is kept of the part, the ids of the entities that are not, and of those the obsolete ones."""
+        gone = is_obsolete(part) & (not self.reading.keep_obsolete)
+        gone &= not gone.all()
+        self.obsolete.append(int(gone.sum()))
+        obsolete = part.ids[gone]
+        kept, left_out = self._wanted(part.kept(~gone) if gone.any() else part, prefixes)
+        return kept, np.concatenate([obsolete, left_out]), obsolete
+
+    def _wanted(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
+        """What the options keep, and the ids of the others."""
         if self.reading.keeps_all:
             return part, np.empty(0, dtype=object)
         allowed = self._predicates(part, prefixes)
@@ -96,6 +112,10 @@ class Selection:
             self.unmet.discard((option, word))
 
     def warnings(self) -> Iterable[str]:
+        if n := sum(self.obsolete):
+            of = ", ".join(f"{k:,} of the {side}" for k, side in zip(self.obsolete, ("source", "target"), strict=False))
+            many = "1 obsolete entity is" if n == 1 else f"{n:,} obsolete entities are"
+            yield f"{many} left out (owl:deprecated, is_obsolete in OBO): {of}; --keep-obsolete keeps them"
         for n, option, what in (
             (self.untyped, "--keep-types", "rdf:type at all"),
             (self.without_kinds, "--entities", "classes or properties"),

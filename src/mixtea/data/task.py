@@ -31,6 +31,7 @@ from mixtea.data.links import (
     several_links,
     split_off,
 )
+from mixtea.data.literals import literal_doubts
 from mixtea.data.lookup import without_labels
 from mixtea.data.name_files import NameFiles
 from mixtea.data.paths import PathOrStr, Paths, as_path, as_paths
@@ -291,8 +292,10 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
         *of_held, *warnings, *several_links(read, source, target),
     ]  # fmt: skip
+    of_values = [*literal_doubts(source, "source"), *literal_doubts(target, "target")]
     notes = [f"{file.path}: {note}" for graph in (source, target) for file in graph.files for note in file.notes]
-    name, said = "-".join(map(_name, sides.values())), _logged([*notes, *selection.warnings(), *of_names, *warnings])
+    name = "-".join(map(_name, sides.values()))
+    said = _logged([*notes, *selection.warnings(), *of_values, *of_names, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
     return replace(_task(name, source, target, splits, said, asked), slots=slots)
 

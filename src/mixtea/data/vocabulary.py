@@ -28,6 +28,7 @@ PROPERTIES = iris("rdf:Property") | {
 OF_CLASSES = iris("rdfs:subClassOf", "owl:equivalentClass", "owl:disjointWith")
 OF_PROPERTIES = iris("rdfs:subPropertyOf", "owl:equivalentProperty", "owl:inverseOf")
 ENDS = iris("rdfs:domain", "rdfs:range")  # from a property to a class
+DEPRECATED, DEPRECATED_TYPES = iris("owl:deprecated"), iris("owl:DeprecatedClass", "owl:DeprecatedProperty")
 
 
 NOT_FETCHED = "it imports {}: nothing is fetched. If it matters, name its file as one more of this side."
@@ -61,15 +62,13 @@ def imports_note(imported: list[str]) -> tuple[str, ...]:
     return (NOT_FETCHED.format(imported[0] + others),) if imported else ()
 
 
-def values_of(part: Part, rows: np.ndarray) -> Attributes:
+def values_of(part: Part, rows: np.ndarray, datatype: str = IRI) -> Attributes:
     """Of these triples (a mask) attribute triples, whose value is the tail's IRI."""
     head, relation, tail = part.triples[rows].T
     texts, codes = np.unique(tail, return_inverse=True)
     zeros = np.zeros(len(head), dtype=np.int64)
-    return Attributes(
-        head.astype(np.int32), TextColumn.coded(list(part.predicates), relation),
-        TextColumn.coded(list(part.ids[texts]), codes), TextColumn.coded([""], zeros), TextColumn.coded([IRI], zeros),
-    )  # fmt: skip
+    columns = ((list(part.predicates), relation), (list(part.ids[texts]), codes), ([""], zeros), ([datatype], zeros))
+    return Attributes(head.astype(np.int32), *(TextColumn.coded(*column) for column in columns))
 
 
 def types_of(
@@ -99,6 +98,15 @@ def kinds_of(part: Part) -> np.ndarray:
     found[np.concatenate([heads(ENDS), heads(OF_PROPERTIES), _with(part, OF_PROPERTIES)[:, 2]])] = PROPERTY
     for kind, types in ((PROPERTY, PROPERTIES), (CLASS, CLASSES)):
         found[_declared(part, types)] = kind
+    return found
+
+
+def is_obsolete(part: Part) -> np.ndarray:
+    """bool [n]: the entities that the files call deprecated, as OBO's `is_obsolete` does."""
+    found = np.zeros(len(part.ids), dtype=bool)
+    said = part.attributes.take(_among(part.attributes.predicate.texts(), DEPRECATED)[part.attributes.predicate.codes])
+    found[said.entity[_among((value.lower() for value in said.value.tolist()), ("true", "1"))]] = True
+    found[_declared(part, DEPRECATED_TYPES)] = True
     return found
 
 

@@ -26,7 +26,8 @@ from mixtea.errors import ConfigError, Problems
 from mixtea.export.quoting import csv_text, tsv_text
 from mixtea.runs.atomic import atomic_file, check_new_file
 
-ENDINGS = {"CSV": ".csv", "JSON": ".csv", "SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # others: tab-separated text
+QUOTED = ("CSV", "JSON", "JSON lines")
+ENDINGS = dict.fromkeys(QUOTED, ".csv") | {"SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # others: tab-separated text
 
 
 class Part(NamedTuple):
@@ -91,7 +92,7 @@ class _Rows:
         self.columns = table.columns if table.in_full is None else table.in_full
         self.rows: list[Any] = list(zip(*self.columns, strict=True))
         self.delimiter, self.ending = "\t", ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
-        if kind in ("CSV", "JSON"):
+        if kind in QUOTED:
             self.delimiter, self.header = ",", ["source", "target"]
         if kind in ("CSV", "SSSOM"):
             self._as_written(table)
@@ -121,7 +122,7 @@ class _Rows:
 
     def _quoted(self, text: str) -> str:
         """A field as it is written; of formats without quotes, as it was read."""
-        if self.kind in ("CSV", "JSON"):
+        if self.kind in QUOTED:
             return csv_text(text, self.delimiter)
         return tsv_text(text) if self.kind == "SSSOM" else text
 

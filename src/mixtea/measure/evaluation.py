@@ -64,12 +64,14 @@ def evaluate(
     """
     with applied(limits):
         problems = Problems(in_force().max_problems)
-        found = read_pairs(Path(mapping), problems)
-        truths = [read_pairs(path, problems) for path in _paths(reference)]
         graphs = [read_graph(paths, problems) if paths else None for paths in map(_paths, (source, target))]
+        found, *truths = (read_pairs(path, problems, graphs) for path in (Path(mapping), *_paths(reference)))
     problems.raise_if_any()
     if not truths:
         raise DataError("A mapping is judged by links that are known: name a file of them (--reference).")
+    full, *others = (file.in_full() for file in (found, *truths))
+    if not _overlap(found, truths) and _overlap(full, others):
+        found, truths = full, others
     found, truths = _facing(found, truths, graphs)
     links, rejected = joined(truths)
     _check_overlap(found, links)
@@ -112,13 +114,20 @@ def _facing(found: PairFile, truths: list[PairFile], graphs: list[Graph | None])
     return found, [truths[0], *(truth.facing(*(found.frame[end] for end in ENDS)) for truth in truths[1:])]
 
 
+def _overlap(found: PairFile, truths: list[PairFile]) -> bool:
+    """Whether an end of the mapping is in a reference, either way round."""
+    known = set().union(*(truth.frame[end] for truth in truths for end in ENDS))
+    return any(found.frame[end].isin(known).any() for end in ENDS)
+
+
 def _check_overlap(found: PairFile, links: pd.DataFrame) -> None:
     if any(found.frame[end].isin(links[end]).any() for end in ENDS):
         return
     here, there = (f"{shorten(str(one['source'].iloc[0]))}" if len(one) else "nothing" for one in (found.frame, links))
     raise DataError(
         f"{found.path}: none of its {len(found.frame):,} pairs has an end in the reference. It begins with {here}, the "
-        f"reference with {there}: name the links of the same two graphs."
+        f"reference with {there}. Name links of the same two graphs, and what prefixes mean by --source and --target. "
+        "A mapping is without the links that were learned from: judge it by others, or export it --with-given."
     )
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.confidences import confidence_of
-from mixtea.data.formats.content import kind_of
+from mixtea.data.graph import Graph
+from mixtea.data.link_ends import ids_in
 from mixtea.data.links import read_link_table
+from mixtea.data.lookup import by_labels
+from mixtea.data.prefixes import BUILT_IN, expand, obo_iri
 from mixtea.errors import Problems
 from mixtea.measure.mapping_scores import ENDS
 
@@ -36,17 +38,27 @@ class PairFile:
         rejected, _ = _facing(self.rejected, sources, targets)
         return replace(self, frame=_once(frame), rejected=_once(rejected), turned=turned)
 
+    def in_full(self) -> PairFile:
+        """The same with IRIs in place of ids with common prefixes, and of OBO's."""
+        return replace(self, **{name: _in_full(getattr(self, name)) for name in ("frame", "rejected")})
 
-def read_pairs(path: Path, problems: Problems) -> PairFile:
-    """The pairs of a file in any format that links are read in, with how sure it is of each."""
-    before = len(problems.found)
+
+def read_pairs(path: Path, problems: Problems, graphs: Sequence[Graph | None] = ()) -> PairFile:
+    """The pairs of a file in any format that links are read in, with how sure it is of each.
+
+    Their ends are written as the graphs write them, where these are known.
+    """
     table = read_link_table(path, problems)
-    whole = table.columns if table.in_full is None else table.in_full
+    known = [graph for graph in graphs if graph is not None]
+    whole = ids_in(by_labels(table, *known)[0] if len(known) == len(ENDS) else table, known)
     frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(ENDS, whole, strict=True)})
-    confidence = confidence_of(table, kind_of(path)) if len(problems.found) == before else None
-    frame["probability"] = np.nan if confidence is None else confidence
+    frame["probability"] = np.nan if table.measures is None else table.measures
     rejected = np.zeros(len(frame), dtype=bool) if table.rejected is None else table.rejected
     return PairFile(path, _once(frame[~rejected]), _once(frame[rejected]), table.warnings)
+
+
+def _in_full(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(**{end: [obo_iri(expand(str(id), BUILT_IN)) for id in frame[end]] for end in ENDS})
 
 
 def joined(files: Sequence[PairFile]) -> tuple[pd.DataFrame, pd.DataFrame]:

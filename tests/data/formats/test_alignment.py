@@ -39,6 +39,21 @@ def task_of(tmp_path, content, name="reference.rdf", **more):
     return load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / name, **more)
 
 
+def test_an_expression_is_no_entity(tmp_path):
+    """EDOAL: what a part of an expression is the same as is not what the whole is the same as."""
+    start, end = (
+        "<map><Cell><entity1><edoal:Class{}</edoal:Class></entity1>",
+        "<entity2 rdf:resource='t#A'/></Cell></map>",
+    )
+    one = start.format(" rdf:about='s#a'>") + end
+    both = start.format("><edoal:and><edoal:Class rdf:about='s#b'/></edoal:and>") + end
+    some = start.format(" rdf:about='s#c'><edoal:AttributeDomainRestriction/>") + end
+    task = task_of(tmp_path, START.replace("xmlns:rdf", "xmlns:edoal='http://ns.inria.org/edoal/1.0/#' xmlns:rdf") + one
+                   + both + some + END)  # fmt: skip
+    assert links_of(task) == [("s#a", "t#A")]
+    assert task.warnings[0].endswith("(2 of an expression in place of an entity)")
+
+
 def links_of(task):
     links = [*task.train.tolist(), *task.valid.tolist()]
     return sorted((task.source.ids[s], task.target.ids[t]) for s, t in links)
@@ -54,7 +69,7 @@ def test_cells_that_are_no_rdf_are_links(name, tmp_path):
         [] if "." in name and name != "a.txt" else ["read as Alignment, by its content; the ending .rdf would say so"]
     )
     assert cells == "1 cell is left out, not saying that two are the same (1 of the relation <)"
-    assert measures == "1 of 2 links have a measure below 1, the least 0.25: all count alike"
+    assert measures.startswith("1 of 2 links has a confidence below 1, the least 0.25: all count alike")
     assert turned == "1 link turned round, to go from source to target"
 
 
@@ -106,6 +121,8 @@ def test_the_process_finds_cells():
     assert 1000 <= len(relation) <= 3001
     half = "<Cell><entity1 rdf:ID='x' rdf:resource='a'/></Cell>"
     assert child(START + half + END) == []
+    said = cell("a", "b").replace("'a'/>", "'a'><and/></entity1>")
+    assert child(START + said + END) == [[8, "a", "b", "expression", "1.0"]]
 
 
 def test_the_process_refuses_what_hurts():

@@ -8,7 +8,7 @@ import pytest
 from conftest import write
 from small_files import E, graph_of, parquet, triples_of
 
-from mixtea import load_task
+from mixtea import DataError, load_task
 from mixtea.data.formats.content import ALSO, LOOKS, kind_of, remark
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.safe.problems import UnreadableError
@@ -119,3 +119,30 @@ def test_rows_of_another_relation_are_left_out(tmp_path):
 def test_a_header_in_tab_separated_triples(tmp_path):
     text = "tail\tnote\thead\trelation\nb\tx\ta\tr\n"
     assert triples_of(graph_of(tmp_path, {"g.tsv": text})) == [("a", "r", "b")]
+
+
+@pytest.mark.parametrize(
+    "name, text, what",
+    [
+        (
+            "g.graphml",
+            '<?xml version="1.0"?>\n<!-- my -->\n<graphml xmlns="http://g"/>',
+            "GraphML or GEXF.*NetworkX",
+        ),
+        ("g.gml", 'Creator "me"\ngraph [ node [ id 0 ] ]', "GML"),
+        ("g.dot", 'strict digraph "G" {\n a -> b }', "DOT"),
+        ("g.db", b"SQLite format 3\x00\x10\x00", "a database of SQLite"),
+        ("g.pdf", "%PDF-1.4\n1 0 obj", "a PDF"),
+        ("g.tsv", '?item\t?label\n<http://e.org/a>\t"a"@en\n', r"the result of a query as TSV \(SPARQL\)"),
+        ("g.rq", "prefix e: <http://e.org/>\nSELECT ?s WHERE { ?s ?p ?o }", r"a query \(SPARQL\), not its result"),
+    ],
+)
+def test_what_is_not_read_is_named(name, text, what, tmp_path):
+    write(tmp_path, {name: text})
+    with pytest.raises(UnreadableError, match=what):
+        kind_of(tmp_path / name)
+
+
+def test_xml_of_another_kind_is_named(tmp_path):
+    with pytest.raises(DataError, match="not RDF/XML: XML of another kind"):
+        graph_of(tmp_path, {"g.xml": "<records><record id='1'><title>x</title></record></records>"})

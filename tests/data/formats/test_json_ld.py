@@ -29,7 +29,8 @@ def test_links_in_json_ld(tmp_path):
 
 
 WRONG = {
-    "remote": ({"@context": "https://schema.org/", "@id": E}, "its @context lies at https://schema.org/, and no"),
+    "remote": ({"@context": "https://schema.org/", "@id": E}, "its @context lies at https://schema.org/, and "
+               r"nothing is fetched. Write \{\"@vocab\": \"https://schema.org/\"\} in its place"),
     "remote among others": ({"@context": [{"e": E}, "https://x.org"], "@id": E}, "its @context lies elsewhere, and"),
     "relative": ({"@id": "a", E + "r": 5}, r"not JSON-LD: a relative IRI without a base '<a> <.*\"@base\""),
     "not a graph": ({"a": 1}, "no statement: the JSON-LD file is empty. JSON needs @context and @id to be JSON-LD"),

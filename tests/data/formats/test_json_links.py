@@ -7,8 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from mixtea.data.formats.content import kind_of
+from mixtea.data.formats.registry import read_part
 from mixtea.data.links import read_link_table
 from mixtea.data.safe.limits import Limits, applied
+from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems
 
 ROWS = [
@@ -33,6 +36,25 @@ def test_a_list_alone_or_under_mappings(tmp_path, whole, indent):
     np.testing.assert_array_equal(table.measures, [0.5, np.nan])
     assert "1 row is left out, not saying that two are the same (1 without an end)" in table.warnings[0]
     assert table.lines.tolist() == ([1, 1] if indent is None else table.lines.tolist())
+
+
+@pytest.mark.parametrize("name", ["l.jsonl", "l.ndjson", "l.json", "links"])
+@pytest.mark.parametrize("rows", [ROWS, ROWS[::2], ROWS * 20_000])
+def test_json_lines(tmp_path, name, rows):
+    (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    table = read_link_table(tmp_path / name, problems := Problems())
+    assert not problems.found and len(table) == sum(row["target"] is not None for row in rows)
+    assert table.lines[:2].tolist() == ([1, 2] if len(rows) == 2 else [1, 3])
+    (tmp_path / "one.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
+    assert len(read_link_table(tmp_path / "one.jsonl", problems)) == 1 and not problems.found
+
+
+@pytest.mark.parametrize("row", [{"head": "a", "tail": "b"}, {"@id": "http://e.org/a", "http://e.org/p": "b"}])
+def test_json_lines_are_no_graph(tmp_path, row):
+    path = tmp_path / "g.json"
+    path.write_text((json.dumps(row) + "\n") * 2, encoding="utf-8")
+    with pytest.raises(UnreadableError, match="JSON lines, an object a line, of which links are read and no graph"):
+        read_part(path, kind_of(path), Problems())
 
 
 def test_rows_of_sssom_that_say_something_else_are_left_out(tmp_path):

@@ -97,8 +97,31 @@ def test_what_is_wrong_is_told_with_its_line(text, line, what, tmp_path):
         graph_of(tmp_path, {"h.obo": text})
 
 
-def test_a_graph_in_obo_is_not_links(tmp_path):
-    write(tmp_path, {"h.obo": HEART, "t.tsv": "A\tr\tB\n"})
+XREFS = """[Term]
+id: UB:1
+is_a: UB:2
+xref: MA:1
+xref: Wikipedia:Heart
+xref: loose
+
+[Term]
+id: UB:2
+xref: MA:2 {source="x"} ! organ
+"""
+
+
+def test_xrefs_of_an_ontology_are_links_to_the_other(tmp_path):
+    write(tmp_path, {"s.obo": "[Term]\nid: MA:1\nis_a: MA:2\n", "t.obo": XREFS})
+    task = load_task(source=tmp_path / "s.obo", target=tmp_path / "t.obo", links=tmp_path / "t.obo")
+    ends = [(task.source.shorten(task.source.ids[s]), task.target.shorten(task.target.ids[t])) for s, t in task.train]
+    assert sorted(ends) == [("MA:1", "UB:1"), ("MA:2", "UB:2")]
+    assert [warning.partition(": ")[2][:30] for warning in task.warnings] == [
+        "2 links between the graphs are", "2 links turned round, to go fr",
+    ]  # fmt: skip
+
+
+def test_a_graph_in_obo_without_xrefs_is_not_links(tmp_path):
+    write(tmp_path, {"h.obo": HEART.replace("xref:", "comment:"), "t.tsv": "A\tr\tB\n"})
     own = dict(source=tmp_path / "h.obo", target=tmp_path / "t.tsv")
-    with pytest.raises(DataError, match=r"a graph \(OBO\), where links are needed"):
+    with pytest.raises(DataError, match=r"a graph \(OBO\) without an xref, where links are needed"):
         load_task(**own, links=tmp_path / "h.obo")

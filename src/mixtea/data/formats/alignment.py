@@ -33,16 +33,16 @@ class Cell(NamedTuple):
 
 
 def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """The cells with the relation `=`; others are left out with a warning, and measures below 1 are told."""
+    """The cells with the relation `=`; others are left out with a warning."""
     cells = list(_cells(path))
     same = [cell for cell in cells if is_equal(cell.relation)]
-    others = Counter(f"of the relation {cell.relation}" for cell in cells if not is_equal(cell.relation))
+    others = Counter(_why_not(cell.relation) for cell in cells if not is_equal(cell.relation))
     if not same:
         what = f"no link among its {len(cells):,} cells" if cells else "an alignment without a cell"
         raise UnreadableError(path, None, "", what, "Links are cells with two entities and the relation =.")
     columns, lines = columns_of([(cell.entity1, cell.entity2) for cell in same]), np.array([cell.line for cell in same])
     measures = np.array([_number(cell.measure) for cell in same])
-    warnings = (*left_out_warning(path, "cell", others), *_doubtful(path, measures))
+    warnings = left_out_warning(path, "cell", others)
     return LinkTable(path, columns, lines, in_full(columns, {}), True, warnings, measures=measures)
 
 
@@ -65,15 +65,12 @@ def _cells(path: Path) -> Iterator[Cell]:
         raise UnreadableError(path, found.get("line"), "", what, todo)
 
 
+def _why_not(relation: str) -> str:
+    return "of an expression in place of an entity" if relation == "expression" else f"of the relation {relation}"
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         return float("nan")
-
-
-def _doubtful(path: Path, measures: np.ndarray) -> Iterator[str]:
-    """That links count alike, however sure who wrote them was."""
-    if (low := measures[measures < 1]).size:
-        said = f"{low.size:,} of {len(measures):,} links have a measure below 1"
-        yield f"{path}: {said}, the least {low.min():g}: all count alike"

@@ -21,7 +21,7 @@ def confidence_of(table: LinkTable, kind: str) -> np.ndarray | None:
         return table.measures
     unsaid = Problems(in_force().max_problems)  # whatever is wrong with the file has been told
     with collected(unsaid):
-        found = read_columns(table.path, kind, HEADERS, unsaid, last_may_be_empty=True)
+        found = read_columns(table.path, kind, HEADERS, unsaid, links=True, last_may_be_empty=True)
         by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
         return as_measures([by_line.get(line, "") for line in table.lines.tolist()])
     return None

@@ -6,14 +6,15 @@ after that of the format which the ending means.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from mixtea.data.formats.endings import ENDINGS, format_of
 from mixtea.data.formats.head import Head, head_of
 from mixtea.data.formats.layout import cells
+from mixtea.data.formats.not_read import NOT_READ, VARIABLES
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.data.safe.sandboxed.parquet_child import MAGIC
 
@@ -27,7 +28,6 @@ DECLARED = re.compile(r"\s*+(?:@prefix|@base|prefix|base)\s[^\t<]*+<[^>]*+>", re
 WRITTEN_OUT = re.compile(rf"\s*+(?:{SUBJECT}|\[)\s*+(?:{IRI}|a\s|$)")
 NAMED_GRAPH = r"^[ \t]*+(?:GRAPH[ \t]++)?+(?:<[^<>\s]*+>|[\w.-]*+:[\w.-]*+)?+[ \t]*+\{"
 IN_A_GRAPH = re.compile(NAMED_GRAPH, re.MULTILINE | re.IGNORECASE)
-COMMENTS = r"(?>(?:<!--.*?-->\s*+)*)"
 KEYWORD = re.compile(r'"@(?:context|id|graph|type)"\s*:')
 OBO = re.compile(r"^(?:format-version:|\[(?:Term|Typedef|Instance)\]\s*$)", re.MULTILINE)
 RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
@@ -81,7 +81,7 @@ def _is_table(head: Head) -> bool:
 
 
 def _is_tsv(head: Head) -> bool:
-    return _is_table(head) and any("\t" in line for line in head.lines)
+    return _is_table(head) and any("\t" in line for line in head.lines) and not VARIABLES.match(head.text)
 
 
 def _is_csv(head: Head) -> bool:
@@ -90,12 +90,25 @@ def _is_csv(head: Head) -> bool:
     return _is_table(head) and any(len(found) == 1 and max(found) > 1 for found in counts)
 
 
+def _may_be_json(head: Head) -> bool:
+    return head.text.lstrip().startswith(("[", "{"))
+
+
+def _is_json_lines(head: Head) -> bool:
+    """A whole object in each of the first two lines."""
+    try:
+        first = [json.loads(line) for _, line in head.numbered[:2]] if _may_be_json(head) else []
+    except (ValueError, RecursionError):
+        return False
+    return len(first) > 1 and all(isinstance(one, dict) for one in first)
+
+
 def _is_json_ld(head: Head) -> bool:
-    return head.text.lstrip().startswith(("[", "{")) and bool(KEYWORD.search(head.text))
+    return _may_be_json(head) and bool(KEYWORD.search(head.text)) and not _is_json_lines(head)
 
 
 def _is_json(head: Head) -> bool:
-    return head.text.lstrip().startswith(("[", "{")) and not _is_json_ld(head)
+    return _may_be_json(head) and not _is_json_ld(head) and not _is_json_lines(head)
 
 
 def _is_obo(head: Head) -> bool:
@@ -111,6 +124,7 @@ LOOKS: dict[str, Look] = {
     "N-Quads": _is_quads,
     "TriG": lambda head: _is_turtle(head) and bool(IN_A_GRAPH.search(head.text)),
     "Turtle": _is_turtle,
+    "JSON lines": _is_json_lines,
     "JSON-LD": _is_json_ld,
     "OBO": _is_obo,
 }
@@ -118,28 +132,8 @@ TABLES: dict[str, Look] = {"TSV": _is_tsv, "CSV": _is_csv, "Turtle": _may_be_tur
 ALSO: dict[str, Look] = {  # where the ending says so
     "Turtle": _may_be_turtle, "TriG": _may_be_turtle, "TSV": _is_tsv,
     "CSV": lambda head: _is_csv(head) or _is_tsv(head), "JSON": _is_json,
+    "JSON lines": _may_be_json,
 }  # fmt: skip
-
-
-class NotRead(NamedTuple):
-    """What a file is that is not read, how it begins, and what to do."""
-
-    what: str
-    begins: re.Pattern[str]
-    todo: str
-
-
-SAVE_AS = "Save it as RDF/XML or Turtle (in Protégé: File, Save as)."
-NOT_READ = (
-    NotRead("a web page", re.compile(COMMENTS + "<(?:!doctype html|html)", re.IGNORECASE | re.DOTALL),
-            "Download the file itself, not the page about it."),
-    NotRead("OWL/XML, which is not read",
-            re.compile(rf"(?>(?:<\?xml.*?\?>\s*+)?){COMMENTS}<(?:owl:)?Ontology\s", re.DOTALL), SAVE_AS),
-    NotRead("OWL functional syntax, which is not read", re.compile(r"(?:Prefix|Ontology)\("), SAVE_AS),
-    NotRead("OWL Manchester syntax, which is not read", re.compile(r"(?:Prefix|Ontology):\s"), SAVE_AS),
-    NotRead("a zip archive or an Excel workbook", re.compile("PK\x03\x04"), "Unpack it, or save the table as CSV."),
-    NotRead("a pointer of Git LFS, not the file", re.compile("version https://git-lfs"), "Fetch it: git lfs pull."),
-)  # fmt: skip
 
 
 def kind_of(path: Path) -> str:

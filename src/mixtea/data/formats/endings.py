@@ -11,7 +11,10 @@ RDF_ENDINGS = {
     ".nt": "N-Triples", ".ttl": "Turtle", ".rdf": "RDF/XML", ".owl": "RDF/XML", ".xml": "RDF/XML", ".nq": "N-Quads",
     ".trig": "TriG", ".jsonld": "JSON-LD",
 }  # fmt: skip
-ENDINGS = RDF_ENDINGS | {".csv": "CSV", ".json": "JSON", ".parquet": "Parquet", ".pq": "Parquet", ".obo": "OBO"}
+ENDINGS = RDF_ENDINGS | {
+    ".csv": "CSV", ".json": "JSON", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".parquet": "Parquet",
+    ".pq": "Parquet", ".obo": "OBO",
+}  # fmt: skip
 RDF_FORMATS = frozenset(RDF_ENDINGS.values())
 NOT_READ = {
     ".n3": "Notation3", ".hdt": "HDT", ".ofn": "OWL functional syntax",

@@ -14,7 +14,12 @@ TRIPLE_HEADERS: Headers = (
     ("head", "predicate", "tail"),
     ("h", "r", "t"),
     ("s", "p", "o"),
-)
+    ("subject", "property", "object"),
+    *((start, word, end) for start, end in (("source", "target"), ("from", "to"), ("start", "end"))
+      for word in ("relation", "type", "label")),
+    (":startid", ":type", ":endid"),
+)  # fmt: skip
+EDGE_HEADERS: Headers = [row[::2] for row in TRIPLE_HEADERS if len(row[0]) > 1]
 LINK_HEADERS: Headers = (
     ("source", "target"),
     ("subject", "object"),

@@ -1,4 +1,7 @@
-"""Links in JSON: a list of objects with source and target, alone or under `mappings` as `mixtea export` has it."""
+"""Links in JSON: a list of objects with source and target, alone or under `mappings` as `mixtea export` has it.
+
+In JSON lines each line is such an object.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,7 @@ from mixtea.data.safe.problems import UnreadableError, beyond
 from mixtea.errors import Problems
 
 START = re.compile(r'\s*+(?:\[|\{.*?"mappings"\s*+:\s*+\[)', re.DOTALL)
+LINES = re.compile("")
 BETWEEN = re.compile(r"[\s,]*+")
 NEEDED = 'It needs a list of objects with "source" and "target", alone or under "mappings".'
 
@@ -28,7 +33,7 @@ NEEDED = 'It needs a list of objects with "source" and "target", alone or under 
 def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     """Each object is a link, with its confidence if it says one; those without a target are left out."""
     rows, lines, sure, others = [], [], [], Counter[str]()
-    for line, found in _objects(path, problems):
+    for line, found in _objects(path, problems, START if kind == "JSON" else LINES):
         ends = _ends(found)
         if ends is None:
             problems.add(path, line, json.dumps(found)[:80], "no source and target:", NEEDED)
@@ -57,11 +62,12 @@ def _ends(found: dict[str, Any]) -> tuple[str, str] | None:
     return values[0] or "", values[1] or ""
 
 
-def _objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+def _objects(path: Path, problems: Problems, begins: re.Pattern[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """(the line where it begins, the object) of each: no more of the file is held than one of them may be long."""
-    blocks = (text for _, text, _ in text_blocks(path, problems))
+    ending = ["]"] if begins is LINES else []  # as if it were a list
+    blocks = chain((text for _, text, _ in text_blocks(path, problems)), ending)
     text, line, decoder, longest = next(blocks, ""), 1, json.JSONDecoder(), in_force().max_token_mib * MIB
-    if not (start := START.match(text)):
+    if not (start := begins.match(text)):
         raise UnreadableError(path, None, "", "not JSON with a list of links", NEEDED)
     place = start.end()
     line += text.count("\n", 0, place)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mixtea.data.formats.head import Head
-from mixtea.data.formats.headers import Headers, header_places, repeated_name, squeezed
+from mixtea.data.formats.headers import EDGE_HEADERS, TRIPLE_HEADERS, Headers, header_places, repeated_name, squeezed
 from mixtea.data.safe.problems import UnreadableError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -30,17 +31,18 @@ class Layout:
 
 def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
     """By the header if one is known; else all columns, of which links may have more than two if these are measures."""
-    own = "\t" if kind == "TSV" else ","
-    separators = [own] if kind == "TSV" else [own, *(one for one in SEPARATORS if one != own)]
+    own, *_ = separators = separators_of(kind)
     for separator in separators:
-        for number, line in _first_lines(head):
+        for number, line in first_lines(head):
             names = cells(line.removeprefix("#"), separator)
             if places := header_places(names, headers):
                 return _named(path, number, names, places, separator, links)
     n = len(headers[0])
+    if headers is TRIPLE_HEADERS:
+        _check_edges(path, head, separators)
     rows = {one: [cells(line, one) for line in head.lines] for one in separators}
     separator = next((one for one in separators[1:] if _is_rather(rows[one], rows[own], one, n)), own)
-    if links and (more := _measures(rows[separator])) is not None:
+    if links and (more := _measures(rows[separator], n)) is not None:
         return Layout(separator, (0, 1, *more), len(rows[separator][0]))
     _check_width(path, {len(row) for row in rows[separator]}, n, links)
     return Layout(separator, tuple(range(n)), n)
@@ -49,15 +51,36 @@ def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: boo
 def _named(
     path: Path, number: int, names: list[str], places: list[int], separator: str, links: bool
 ) -> Layout:  # fmt: skip
-    if name := repeated_name(names, places):
-        todo = "Name each column once."
-        raise UnreadableError(path, number, separator.join(names), f"two columns named {name}:", todo)
+    check_names(path, number, names, places, separator)
     also = [i for i, name in enumerate(names) if squeezed(name) in RELATIONS and i not in places] if links else []
     return Layout(separator, (*places, *also[:1]), len(names), number)
 
 
+def _check_edges(path: Path, head: Head, separators: list[str]) -> None:
+    """Say that a header names the ends of edges and no relation."""
+    for number, line in first_lines(head):
+        for separator in separators:
+            names = cells(line.removeprefix("#"), separator)
+            if len(names) > 2 and header_places(names, EDGE_HEADERS):
+                todo = "Name that column relation, or add one with the same word in each row."
+                raise UnreadableError(path, number, line, "no column says by which relation:", todo)
+
+
+def check_names(path: Path, line: int, names: list[str], places: Sequence[int], separator: str) -> None:
+    """Of the columns that are meant each has a name of its own."""
+    if name := repeated_name(names, places):
+        raise UnreadableError(path, line, separator.join(names), f"two columns named {name}:", "Name each column once.")
+
+
+def separators_of(kind: str) -> list[str]:
+    """What may stand between the columns, the usual sign first."""
+    return ["\t"] if kind == "TSV" else [*SEPARATORS]
+
+
 def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
     """Say once that all rows are as wide as another kind of table."""
+    if links and n > 2:
+        raise UnreadableError(path, None, "", "no measures", "Name their column: confidence.")
     if links and len(widths) == 1 and max(widths) > n:
         as_graph = ", as a graph has," if widths == {3} else ""
         what = f"{max(widths)} columns{as_graph} and no header that says which two are the links"
@@ -68,7 +91,7 @@ def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
         raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
 
 
-def _first_lines(head: Head) -> list[tuple[int, str]]:
+def first_lines(head: Head) -> list[tuple[int, str]]:
     """The comments at the beginning and the first line after them: one of these may be the header."""
     found = []
     for number, line in head.numbered:
@@ -94,14 +117,19 @@ def _is_rather(rows: list[list[str]], own: list[list[str]], separator: str, n: i
     return len(widths) == 1 and max(widths) >= n and all(separator in row[0] for row in own)
 
 
-def _measures(rows: list[list[str]]) -> list[int] | None:
-    """[] or the place of the relation, if all columns after the second hold measures, relations or kinds."""
+def _measures(rows: list[list[str]], n: int) -> list[int] | None:
+    """[] or the place of the relation, if all columns after the second hold measures, relations or kinds.
+
+    Where three columns are meant (n), the place of the measure.
+    """
     widths = {len(row) for row in rows}
     if len(widths) != 1 or max(widths) <= 2:
         return None
     columns = list(zip(*rows, strict=True))[2:]
     signs = [i for i, column in enumerate(columns, 2) if set(column) <= SIGNS]
     numbers = [i for i, column in enumerate(columns, 2) if all(map(_is_number, column))]
+    if n > 2:
+        return numbers[:1] or None
     return signs[:1] if signs or 2 in numbers else None
 
 

@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.formats.tsv import Table
-from mixtea.data.graph import Graph
 from mixtea.data.id_iris import decode_id
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.safe.problems import UnreadableError
 
 IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
-UNKNOWN, LEFT_OUT = -1, -2  # in place of an index
-LONGEST_REASON, LONGEST_PREFIX = 200, 50
+LONGEST_REASON = 200
 NO_LINKS = "Name a file of links; is this a graph?"
 EQUAL = frozenset(
     ["", "=", "==", "≡", "equivrelation", "equivalence", "equivalent", "equal", "exact"]
@@ -94,7 +92,8 @@ def as_measures(texts: Sequence[str]) -> np.ndarray | None:
     >>> as_measures(["0.5", "", "high", "7"]), as_measures([""])
     (array([0.5, nan, nan, nan]), None)
     """
-    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(np.float64, copy=True)
+    shares = pd.Series([text.replace(",", ".") for text in texts], dtype=object)
+    numbers = pd.to_numeric(shares, errors="coerce").to_numpy(np.float64, copy=True)
     numbers[~((numbers >= 0) & (numbers <= 1))] = np.nan
     return None if np.isnan(numbers).all() else numbers
 
@@ -112,44 +111,7 @@ def left_out_warning(
     return (f"{path}: {n:,} {is_are} left out, not saying that two are the same ({', '.join(most)}{more})",)
 
 
-@dataclass(frozen=True, eq=False)
-class Ends:
-    """`indices` [2, p] of the ends of each link, `ids` as they are written, and which links are `turned`."""
-
-    indices: np.ndarray
-    ids: tuple[np.ndarray, ...]
-    turned: np.ndarray
-
-
 def close_warning(path: Path, n: int) -> tuple[str, ...]:
     """That some links say a little less than the others."""
     links = "1 link is" if n == 1 else f"{n:,} links are"
     return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
-
-
-def find_ends(table: LinkTable, source: Graph, target: Graph) -> Ends:
-    """Each link the way in which more of its ends fit, where it may stand either way."""
-    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), table.columns
-    if not table.either_way or (straight != UNKNOWN).all():
-        return Ends(straight, ids, np.zeros(len(table), dtype=bool))
-    back = np.stack([_find(source, table, 1), _find(target, table, 0)])
-    turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
-    ids = tuple(np.where(turned, ids[1 - side], ids[side]) for side in range(2))
-    return Ends(np.where(turned, back, straight), ids, turned)
-
-
-def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
-    """The index of each id, as written, else in full, else by the graph's prefixes; UNKNOWN or LEFT_OUT if not."""
-    written = table.columns[column]
-    full = written if table.in_full is None else table.in_full[column]
-    found = graph.find(written)
-    if full is not written:
-        found = np.where(found >= 0, found, graph.find(full))
-    short = [i for i in np.flatnonzero(found < 0) if ":" in written[i][:LONGEST_PREFIX] and "://" not in written[i]]
-    if short:
-        found[short] = graph.find(np.array([expand(written[i], graph.prefixes) for i in short], dtype=object))
-    if len(graph.left_out):
-        left_out = pd.Index(graph.left_out, dtype=object)
-        out = [left_out.get_indexer(pd.Index(column, dtype=object)) >= 0 for column in (written, full)]
-        found[(found < 0) & (out[0] | out[1])] = LEFT_OUT
-    return found

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.entity_table import Attributes
+from mixtea.data.formats.link_tables import NO_LINKS, LinkTable, columns_of
 from mixtea.data.formats.tsv import text_blocks
 from mixtea.data.part import Part
 from mixtea.data.prefixes import BUILT_IN, expand
@@ -41,6 +42,19 @@ MOST_PREFIXES = 100
 
 def obo_part(path: Path, kind: str, problems: Problems) -> Part:
     """Read a file: `id: GO:1` is the entity http://purl.obolibrary.org/obo/GO_1, as in the OWL of the same ontology."""
+    return without_words(_read(path, problems).part())
+
+
+def read_obo_links(path: Path, kind: str, problems: Problems) -> LinkTable:
+    """The xrefs of terms: who names them means the same there, or nearly."""
+    found = _read(path, problems).xrefs
+    if not found:
+        raise UnreadableError(path, None, "", "a graph (OBO) without an xref, where links are needed", NO_LINKS)
+    lines, *ends = zip(*found, strict=True)
+    return LinkTable(path, columns_of(list(zip(*ends, strict=True))), np.array(lines), either_way=True)
+
+
+def _read(path: Path, problems: Problems) -> _Reader:
     reader = _Reader(path, problems)
     for first, text, _ in text_blocks(path, problems):
         for number, line in enumerate(text.split("\n"), first):
@@ -48,7 +62,7 @@ def obo_part(path: Path, kind: str, problems: Problems) -> Part:
     problems.skipped[path] += max(reader.n_wrong - problems.limit, 0)
     if not reader.triples and not any(problem.file == path for problem in problems.found):
         raise UnreadableError(path, None, "", "no [Term] with an id: the OBO file is empty", "It needs some.")
-    return without_words(reader.part())
+    return reader
 
 
 class _Reader:
@@ -59,6 +73,7 @@ class _Reader:
         self.stanza, self.subject = "header", ""
         self.ontology, self.spaces = "TEMP", dict[str, str]()
         self.imports, self.prefixes, self.same = list[str](), dict[str, str](), dict[str, str]()
+        self.xrefs = list[tuple[int, str, str]]()  # line, term, term of another ontology
         self.triples, self.texts = list[tuple[str, str, str]](), list[tuple[str, str, str]]()
 
     def read(self, number: int, line: str) -> None:
@@ -106,6 +121,8 @@ class _Reader:
             self._state_quoted(number, tag, value, words)
         elif tag in TEXTS:
             self._say(TEXTS[tag], words[0] if tag in FIRST_WORD and words else _unescaped(value))
+            if tag == "xref" and self.stanza == "Term" and words and ":" in words[0]:
+                self.xrefs.append((number, self.subject, self._iri(words[0])))
             if tag == "xref" and self.stanza == "Typedef" and ":" not in self.id and value.startswith(SHARED):
                 self.same.setdefault(self.subject, self._iri(words[0]))
         elif tag in ("relationship", "intersection_of", "property_value") and len(words) > 1:

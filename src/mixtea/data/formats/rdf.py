@@ -25,6 +25,7 @@ CUT_LINE = re.compile(r"line jumps|followed by a dot")
 LONGEST = 500
 CORRECT = "Correct it, or let the file's ending say which format it has."
 SAVE_AS_UTF_8 = "Save the file as UTF-8; if its first line names another encoding, let it name this one."
+OTHER_XML = "Convert it to RDF, or to a table with the columns head, relation and tail."
 NEEDS_A_BASE = (
     "Write the IRI in full, or give the file a base: `@base <http://...> .` as its first line, "
     'in RDF/XML xml:base="http://..." in its first element.'
@@ -33,6 +34,7 @@ NEEDS_A_BASE = (
 
 REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
 PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
+FOR_SCHEMA_ORG = 'Write {"@vocab": "https://schema.org/"} in its place, or convert the file to .nt or .ttl.'
 NO_BASE = "http://relative.invalid/"  # by which a relative IRI is known where the parser would pass over it
 SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
 HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
@@ -112,7 +114,8 @@ class Statements:
         found = REMOTE.search(first)
         where = f"at {visible(found[1].decode('utf-8', 'replace'))}" if found else "elsewhere"
         what = f"its @context lies {where}, and nothing is fetched"
-        raise UnreadableError(self.path, None, "", what, PUT_INTO_THE_FILE)
+        todo = FOR_SCHEMA_ORG if found and b"schema.org" in found[1] else PUT_INTO_THE_FILE
+        raise UnreadableError(self.path, None, "", what, todo)
 
     def _line_of_error(self) -> int | None:
         """Where the parser does not count lines, they are counted by handing it one at a time."""
@@ -136,6 +139,8 @@ class Statements:
             said, todo = "a relative IRI without a base", NEEDS_A_BASE
         elif NOT_UTF_8.match(said):
             todo = SAVE_AS_UTF_8
+        elif "namespaces are required" in said:
+            said, todo = "XML of another kind", OTHER_XML
         column = f" (column {place[1]})" if place else ""
         raise UnreadableError(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
 

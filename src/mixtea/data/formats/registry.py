@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from mixtea.data.formats.alignment import read_alignment
 from mixtea.data.formats.endings import RDF_FORMATS
+from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
 from mixtea.data.formats.json_links import read_json_links
 from mixtea.data.formats.link_tables import LinkTable, equal_only
-from mixtea.data.formats.obo import obo_part
+from mixtea.data.formats.obo import obo_part, read_obo_links
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
 from mixtea.data.formats.tables import read_columns
-from mixtea.data.part import Part, triple_part
+from mixtea.data.formats.wide_tables import wide_header, wide_part
+from mixtea.data.part import Part, header_note, triple_part
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems
 
@@ -34,13 +37,20 @@ def _rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
         if part.notes:
             todo = "Give them IRIs: without a name they cannot be mapped."
             raise UnreadableError(path, None, "", "nothing but blank nodes", todo)
-        todo = "JSON needs @context and @id to be JSON-LD." if kind == "JSON-LD" else "It needs triples."
+        todo = (
+            "JSON needs @context and @id to be JSON-LD; else save triples as CSV."
+            if kind == "JSON-LD"
+            else "It needs triples."
+        )
         raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", todo)
     return part
 
 
 def _table_graph(path: Path, kind: str, problems: Problems) -> Part:
-    return triple_part(read_columns(path, kind, TRIPLE_HEADERS, problems))
+    if kind != "Parquet" and (found := wide_header(head_of(path), kind)):
+        return wide_part(path, kind, *found, problems)
+    table = read_columns(path, kind, TRIPLE_HEADERS, problems)
+    return replace(triple_part(table), notes=header_note(table))
 
 
 def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:
@@ -51,8 +61,10 @@ def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     return read_sssom(path, problems)
 
 
-def _no_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    raise UnreadableError(path, None, "", f"a graph ({kind}), where links are needed", "Name a file of links.")
+def _no_graph(path: Path, kind: str, problems: Problems) -> Part:
+    what = "JSON lines, an object a line, of which links are read and no graph"
+    todo = "Save it as CSV with the columns head, relation and tail; JSON-LD as one list: [{...}, {...}]."
+    raise UnreadableError(path, None, "", what, todo)
 
 
 FORMATS = {
@@ -60,8 +72,9 @@ FORMATS = {
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
     "JSON": Format(lambda path, kind, problems: _rdf_graph(path, "JSON-LD", problems), read_json_links),
+    "JSON lines": Format(_no_graph, read_json_links),
     "Alignment": Format(None, read_alignment),
-    "OBO": Format(obo_part, _no_links),
+    "OBO": Format(obo_part, read_obo_links),
 }
 
 

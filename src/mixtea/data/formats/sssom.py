@@ -82,7 +82,8 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
             sure.append(row[places["confidence"]] if "confidence" in places else "")
     if not links:
         todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
-        raise UnreadableError(path, None, "", f"no links among its {reasons.total():,} other rows", todo)
+        what = f"no links among its {reasons.total():,} other rows" if reasons else "no row after its header"
+        raise UnreadableError(path, None, "", what, todo)
     columns, warnings = columns_of(links), (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
     full = in_full(columns, prefixes)
     negated, measures = np.array(rejected, dtype=bool), as_measures(sure)

@@ -32,11 +32,15 @@ def read_columns(
     if kind == "Parquet":
         table = _parquet(path, headers, problems)
     else:
-        layout = layout_of(path, head_of(path), kind, headers, links=links)
-        table = (_tsv if layout.separator == "\t" and kind == "TSV" else _csv)(path, layout, problems)
+        table = read_laid_out(path, kind, layout_of(path, head_of(path), kind, headers, links=links), problems)
     return without_empty_labels(
         table, problems, last_may_be_empty=last_may_be_empty or len(table.columns) > len(headers[0])
     )
+
+
+def read_laid_out(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
+    """The columns that the layout means, with their empty fields."""
+    return (_tsv if layout.separator == "\t" and kind == "TSV" else _csv)(path, layout, problems)
 
 
 def csv_rows(

@@ -14,13 +14,13 @@ import numpy as np
 
 from mixtea.data.formats.tsv import Table, as_array
 from mixtea.data.in_memory.tables import as_table, id_text
+from mixtea.data.labels import PLAIN
 from mixtea.data.part import Part, attribute_part, entity_part, joined, triple_part
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems, shorten
 
 logger = logging.getLogger(__name__)
 RELATION = ("relation", "label", "type", "predicate")  # attributes of an edge that name its relation
-LABELS = {"name": "rdfs:label", "label": "rdfs:label"}  # attributes of a node that are labels
 ONLY = "edge"  # the relation of a graph whose edges have no names
 HEADERS = (("head", "relation", "tail"),)
 
@@ -86,7 +86,7 @@ def _values(graph: Any, path: Path) -> Iterator[tuple[str, str, str]]:
                 if (text := _value(one)) is None:
                     left_out.setdefault(str(name), type(one).__name__)
                 elif text:
-                    yield id_text(node) or "", LABELS.get(name, str(name)), text
+                    yield id_text(node) or "", PLAIN.get(name, str(name)), text
     if left_out:
         _say_left_out(path, left_out.items())
 

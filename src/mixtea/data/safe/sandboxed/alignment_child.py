@@ -22,6 +22,7 @@ BLOCK = 1 << 18
 ENDS = ("entity1", "entity2")
 TEXTS = ("relation", "measure")
 NAMES = ("resource", "about")  # attributes that name an entity
+EXPRESSIONS = ("and", "or", "not", "compose", "inverse")  # elements that say more than a name (EDOAL)
 LONGEST = 1000  # characters of a relation or a measure
 
 
@@ -45,6 +46,8 @@ class Cells:
             self.cell["line"] = str(self.parser.CurrentLineNumber)
         if name in ENDS or name in TEXTS:
             self.inside = name
+        if self.inside in ENDS and (name in EXPRESSIONS or name.endswith("Restriction")):
+            self.cell["expression"] = "expression"
         if self.inside in ENDS:  # itself, or what is described inside of it
             for key, value in zip(attributes[::2], attributes[1::2]):  # noqa: B905 - an even number
                 if key.rpartition(":")[2] in NAMES:
@@ -60,7 +63,8 @@ class Cells:
             self.inside = ""
         if name == "Cell":
             if all(end in self.cell for end in ENDS):
-                cell = [self.cell[end] for end in ENDS] + [self.cell.get(text, "").strip() for text in TEXTS]
+                texts = [self.cell.get(text, "").strip() for text in TEXTS]
+                cell = [*(self.cell[end] for end in ENDS), self.cell.get("expression", texts[0]), texts[1]]
                 self.found([int(self.cell["line"]), *cell])
             self.cell = {}
 

@@ -1,0 +1,96 @@
+"""Which entities the ends of links are, by the ways in which people write ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.graph import Graph
+from mixtea.data.prefixes import expand
+
+UNKNOWN, LEFT_OUT, OBSOLETE = -1, -2, -3  # in place of an index
+LONGEST_PREFIX = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """`indices` [2, p] of the ends of each link, `ids` as they are written, and which links are `turned`."""
+
+    indices: np.ndarray
+    ids: tuple[np.ndarray, ...]
+    turned: np.ndarray
+
+
+def find_ends(table: LinkTable, source: Graph, target: Graph) -> Ends:
+    """Each link the way in which more of its ends fit, where it may stand either way."""
+    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), table.columns
+    if not table.either_way or (straight != UNKNOWN).all():
+        return Ends(straight, ids, np.zeros(len(table), dtype=bool))
+    back = np.stack([_find(source, table, 1), _find(target, table, 0)])
+    turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
+    ids = tuple(np.where(turned, ids[1 - side], ids[side]) for side in range(2))
+    return Ends(np.where(turned, back, straight), ids, turned)
+
+
+def ids_in(table: LinkTable, graphs: Sequence[Graph]) -> tuple[np.ndarray, ...]:
+    """The columns with ids as one of the graphs has them; others in full, as far as the file says what that is."""
+    columns = [column.copy() for column in (table.columns if table.in_full is None else table.in_full)]
+    for place, ids in enumerate(columns):
+        for graph in graphs:
+            found = _find(graph, table, place)
+            ids[found >= 0] = graph.ids[found[found >= 0]]
+    return tuple(columns)
+
+
+def last_part(id: str) -> str:
+    """What follows the last slash, # or colon.
+
+    >>> last_part("http://purl.obolibrary.org/obo/MA_0000072")
+    'MA_0000072'
+    """
+    return id[max(map(id.rfind, "/#:")) + 1 :]
+
+
+def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
+    """The index of each id, as written, else in full, else of a CURIE's; UNKNOWN, LEFT_OUT or OBSOLETE if not."""
+    written = table.columns[column]
+    found = _places(graph, written)
+    if table.in_full is not None:
+        rows = np.flatnonzero(found == UNKNOWN)
+        found[rows] = _places(graph, table.in_full[column][rows])
+    for meaning in (_by_prefixes, _by_last_parts):
+        if short := [i for i in np.flatnonzero(found == UNKNOWN) if _is_curie(written[i])]:
+            meant = meaning(graph)
+            found[short] = _places(graph, np.array([meant(written[i]) for i in short], dtype=object))
+    return found
+
+
+def _places(graph: Graph, ids: np.ndarray) -> np.ndarray:
+    found = graph.find(ids)
+    for why, left_out in ((LEFT_OUT, graph.left_out), (OBSOLETE, graph.obsolete)):
+        if len(left_out):
+            out = pd.Index(left_out, dtype=object).get_indexer(pd.Index(ids, dtype=object)) >= 0
+            found[(found < 0) & out] = why
+    return found
+
+
+def _is_curie(text: str) -> bool:
+    return ":" in text[:LONGEST_PREFIX] and "://" not in text
+
+
+def _by_prefixes(graph: Graph) -> Callable[[str], str]:
+    """What an id with a prefix stands for, as the graph's files say."""
+    return lambda text: expand(text, graph.prefixes)
+
+
+def _by_last_parts(graph: Graph) -> Callable[[str], str]:
+    """The same where only the ids tell: `MA:0000072` is the one entity whose id ends with `/MA_0000072`."""
+    ids = [str(id) for id in (*graph.ids, *graph.left_out)]
+    n = Counter(map(last_part, ids))
+    only = {last: id for id in ids if n[last := last_part(id)] == 1}
+    return lambda text: only.get(text.replace(":", "_", 1), text)
