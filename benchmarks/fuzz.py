@@ -43,13 +43,15 @@ HANGS = 300.0  # seconds by the clock, with which a machine that has other work 
 LINE_EVERY = 5000  # cases, where there is no terminal for a bar
 OK, REFUSED = "read", "explained"
 # what says where it is wrong, also the name of a setting or of a column; and what is wrong with the whole
-PLACE = re.compile(r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be |names .|a column of type ")
+PLACE = re.compile(
+    r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be |names .|holds '|a column of type "
+)
 WHOLE = re.compile(
     r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes|"
     r"blank nodes|@context lies|relative IRI without|"
     r"not safetensors|no column of vectors|vectors of [\d,]+ numbers?|none of its [\d,]+ ids|fits? the graphs|"
     r"columns, as (a graph has|links have)|and no header|a web page|which is not read|an alignment without|"
-    r"no link among|two columns named|where a graph is needed|a zip archive|Git LFS"
+    r"holds no table|no link among|two columns named|where a graph is needed|a zip archive|Git LFS"
 )
 
 

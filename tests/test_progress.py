@@ -74,7 +74,8 @@ def test_a_function_is_told_beside_those_who_listen(tiny):
     told, heard = [], []
     how = dict(max_epochs=2, propagation_rounds=1, device="cpu", entity_dim=16)
     MixTEA(**how).fit(tiny, heard.append, progress=lambda done, of, words: told.append((done, of, words)))
-    assert [row[:2] for row in told] == [(0, 2), (1, 2), (2, 2)] and "sure pairs" in told[0][2]
+    assert [row[:2] for row in told] == [(0, 2), (0, 2), (1, 2), (2, 2)]
+    assert "sure pairs" in told[0][2] and "first answer after" in told[1][2]
     assert [record["epoch"] for record in heard] == [1, 2]
 
 

@@ -101,7 +101,7 @@ class Quiet:
     def answered(self, found: dict[str, Any]) -> str:
         """The answer before the first epoch, in words."""
         right = f", validation Hit@1 {found['valid_answers']:.3f}" if "valid_answers" in found else ""
-        return f"first answer: {found['sure']:,} sure pairs{right}"
+        return f"first answer after {found['seconds']:.0f} s: {found['sure']:,} sure pairs{right}"
 
     def losses(self, record: dict[str, Any]) -> str:
         """The losses of an epoch; its time and validation are remembered."""
@@ -166,7 +166,7 @@ class TrainingProgress(Quiet):
             text("{task.description}"), progress.TimeElapsedColumn(), text("at most"), progress.TimeRemainingColumn(),
             text("left"), console=console, disable=not self.live,
         )  # fmt: skip
-        self.bar = self.progress.add_task("", total=max_epochs)
+        self.bar = self.progress.add_task("voters that need no training answer first", total=max_epochs)
 
     def __enter__(self) -> Self:
         self.progress.start()
@@ -182,6 +182,9 @@ class TrainingProgress(Quiet):
         self.progress.update(self.bar, description=said)
         if not self.live:
             self.console.print(said, highlight=False)
+
+    def answer(self, found: dict[str, Any]) -> None:
+        self.console.print(self.answered(found), highlight=False)
 
     def __call__(self, record: dict[str, Any]) -> None:
         losses, epoch = self.losses(record), record["epoch"]

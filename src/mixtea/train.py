@@ -35,7 +35,7 @@ from mixtea.errors import (
     is_full_memory,
 )
 from mixtea.fields import assignments
-from mixtea.progress import Asked
+from mixtea.progress import Asked, Quiet
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.resume import begun, resumed
 from mixtea.runs.signals import Stopping
@@ -71,6 +71,10 @@ class Watch:
     def round(self, number: int, n_sure: int) -> None:
         """A round of propagation before the first epoch has ended, with so many sure pairs."""
         self.says(f"propagation, round {number}: {n_sure:,} sure pairs")
+
+    def answer(self, found: dict[str, Any]) -> None:
+        """Voters that need no training have answered, before the first epoch; see `on_answer` of `MixTEA.fit`."""
+        self.says(Quiet(0).answered(found))
 
     def epoch(self, record: dict[str, Any]) -> None:
         """An epoch has ended; `record` is its row of `history_`."""
@@ -121,8 +125,9 @@ def train(
     overwrite
         Replace the run that is in `out`, or begin an interrupted one anew.
     warm_start
-        The folder of a run of an earlier state of the graphs, to begin with what it has learned: then a third of the
-        epochs is the default, and changes.tsv in the run folder says which earlier mappings changed, and why.
+        The folder of a run of an earlier state of the graphs, to begin with what it has found and learned: then the
+        epochs until the second vote are enough, or a third where it does not stop when the answers stand. changes.tsv
+        in the run folder says which earlier mappings changed, and why.
     checkpoint_every
         Seconds between two savings of the state; 0 saves after every epoch.
     tensorboard
@@ -192,8 +197,9 @@ def _reader(
         return None
     preset = "best" if preset is None else preset
     config = Config.preset(preset, **settings)  # which says what is wrong with them, before any file is read
-    if warm_start is not None:  # a third of the epochs, and votes that count from the first one on
-        settings = {"max_epochs": -(-config.max_epochs // 3), "ramp_up_epochs": 0} | settings
+    if warm_start is not None:  # fewer epochs, and votes that count from the first one on
+        fewer = config.votes_every if config.stop_when_settled else -(-config.max_epochs // 3)
+        settings = {"max_epochs": min(fewer, config.max_epochs), "ramp_up_epochs": 0} | settings
     earlier = None if warm_start is None else str(as_path(warm_start, "warm_start").resolve())
 
     def read() -> Start:
@@ -294,7 +300,7 @@ class _Training:
             with stopping if launched() == 1 else nullcontext(), watch.training(aligner.config), board:
                 aligner.fit(
                     self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints,
-                    progress=self.progress,
+                    on_answer=watch.answer, progress=self.progress,
                 )  # fmt: skip
         except StoppedError as error:
             raise error.with_advice(advice()) from None

@@ -38,6 +38,7 @@ from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import read_run, write_run
 from mixtea.teach.loop import Observer, OnAnswer, OnEpoch
 from mixtea.teach.recovery import trained_with
+from mixtea.teach.warm_start import Start
 from mixtea.text import METRICS, html_table
 from mixtea.vote.council import OnRound, voters_of
 from mixtea.vote.registry import package_of
@@ -120,13 +121,15 @@ class MixTEA(Scoring):
             for curves of scores that training must not see.
         warm_start
             An aligner that was fitted to an earlier state of these graphs: what it learned of entities and relations
-            that are still there, by id, is where this one begins.
+            that are still there, by id, is where this one begins; pairs that it was sure of, and at which nothing has
+            changed, are not looked for again.
         checkpoints
             A folder to save the state of the training in from time to time; if it holds one already, of the same task,
             settings and warm start, the training goes on from there, to the same end.
         on_answer
             A function that is called before the first epoch, where some voters need no training, with what they found:
-            a dict of how many pairs are `sure` and of the share of validation links that are right, `valid_answers`.
+            a dict of how many pairs are `sure`, of the share of validation links that are right, `valid_answers`, and
+            of the `seconds` it took. With `max_epochs=0` that is all.
         progress
             True shows how far it is, False does not, None does in notebooks alone; or a function that is called with
             the epochs done, the most there will be, and how it goes in words.
@@ -165,7 +168,7 @@ class MixTEA(Scoring):
         shown = training_progress(progress if is_first() else False, self.config.max_epochs)
         with reproducible(self.config.deterministic), distributed.together(device), enough_memory(), shown:
             start = None if warm_start is None else warm_start._learned()
-            began_with = None if start is None else (start[0], as_arrays(start[1]))
+            began_with = None if start is None else (start.task, as_arrays(start.student))
             told = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
             with kept_in(checkpoints, task, self.config, began_with) as kept:
                 trained = trained_with(task, self.config, device, start, kept, *told)
@@ -409,10 +412,10 @@ class MixTEA(Scoring):
         restore(aligner, read_run(path), path, device)
         return aligner
 
-    def _learned(self) -> tuple[Task, dict[str, Tensor]]:
-        """For a warm start: what was aligned, and the student's parameters."""
+    def _learned(self) -> Start:
+        """For a warm start: what was aligned, the student's parameters, and what was thought."""
         self._check_fitted()
-        return self.task_, self._student.state_dict()
+        return Start(self.task_, self._student.state_dict(), self._last)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):

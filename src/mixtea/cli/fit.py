@@ -31,6 +31,9 @@ def fit(
     ] = [],  # noqa: B006
     voters: options.WhoVotes = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Keep the first answer, of voters that need no training, and end there.")
+    ] = False,
     seed: options.Seed = None,
     device: options.Device = None,
     warm_start: Annotated[
@@ -58,17 +61,24 @@ def fit(
 
     mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --out runs/mine --set max_epochs=100
 
+    mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --out runs/first --quick
+
     mixtea fit --source a2.tsv --target b.tsv --links seeds.tsv --warm-start runs/mine --out runs/grown
 
     mixtea fit --source a.tsv --target b.tsv --links-from names --names-source a_names.tsv --out runs/unlinked
 
     mixtea fit --resume --out runs/mine
 
-    With --warm-start a third of the epochs is enough, and the default; changes.tsv in the run folder then says which
-    earlier mappings changed, and why. Until it ends, a training keeps its state in RUN.unfinished; Ctrl-C saves it
-    there too.
+    Voters that need no training answer first; then it learns until the answers stand. --preset long learns longer, for
+    those who want the student's vectors. --warm-start begins with what an earlier run found and learned, and costs what
+    has changed; changes.tsv in the run folder then says which earlier mappings changed, and why. Until it ends, a
+    training keeps its state in RUN.unfinished; Ctrl-C saves it there too.
     """
     chosen = chosen_settings(config, settings, seed, device, voters)
+    if quick:
+        if chosen.get("max_epochs"):
+            raise ConfigError(f"--quick trains no epoch, and max_epochs={chosen['max_epochs']} asks for some.")
+        chosen["max_epochs"] = 0
     goes_on = resume and not read.names_files
     if goes_on:
         check_only_resumed(context)

@@ -39,6 +39,9 @@ class Shown(Watch):
     def round(self, number: int, n_sure: int) -> None:
         self.progress.round(number, n_sure)
 
+    def answer(self, found: dict[str, Any]) -> None:
+        self.progress.answer(found)
+
     def epoch(self, record: dict[str, Any]) -> None:
         self.progress(record)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
@@ -30,7 +30,7 @@ from mixtea.teach.pseudo_loss import cross_entropy
 from mixtea.teach.rectify import rectify
 from mixtea.teach.resume import state_of
 from mixtea.teach.strategies import strategy_of
-from mixtea.teach.warm_start import take_over
+from mixtea.teach.warm_start import Start, found_before, take_over
 from mixtea.vote.council import Council, OnRound, know_all, voters_of
 from mixtea.vote.open_entities import open_entities
 from mixtea.vote.rehearsal import rehearsed
@@ -42,7 +42,6 @@ logger = logging.getLogger(__name__)
 OnEpoch = Callable[[Record], None]
 OnAnswer = Callable[[Record], None]
 Observer = Callable[[int, Callable[[], Tensor]], None]
-Start = tuple[Task, Mapping[str, Tensor]]
 Keep = Callable[[int, Callable[[], State]], None]
 EXPLODED = 1e4  # times its first value: a loss that will not come down again
 
@@ -51,7 +50,7 @@ class Trainer:
     """The state of one training: student, teacher, what is unlabelled, and how right each direction was last."""
 
     def __init__(self, task: Task, config: Config, device: torch.device, start: Start | None = None) -> None:
-        """`start` is a task and the parameters of a student of it, to begin with."""
+        """`start` is what a training on earlier graphs has come to, to begin with."""
         self.task, self.config = task, config
         voters = voters_of(task, config, config.voters)
         self.generator = torch.Generator(device).manual_seed(config.seed)
@@ -59,7 +58,7 @@ class Trainer:
         self.student = Encoder(self.structure, config, self.generator)
         self.teacher = Encoder(self.structure, config, self.generator).requires_grad_(False)
         if start is not None:
-            n_known = take_over(self.student, start[1], start[0], task)
+            n_known = take_over(self.student, start.student, start.task, task)
             logger.info("a warm start: %d of %d entities are known", n_known, len(self.student.entity))
             self.teacher.load_state_dict(self.student.state_dict())
         shift = torch.tensor([0, task.source.n_entities])
@@ -76,6 +75,7 @@ class Trainer:
         self.council = Council(task, config, voters, self.entities, self.generator)
         if not self.enough_valid:
             self.council.direction_weights = [0.5, 0.5]
+        self.rehearsed = None if start is None or config.only_vectors_vote else found_before(self.council, start)
         self.strategy = strategy_of(config, self.entities.rows, self.council.rejected)
         self.votes: Votes | None = None
         self.trace = Trace(len(voters))
@@ -113,7 +113,7 @@ class Trainer:
             if self.settles and not self.history and self.council.opinions is None:
                 self.council.prepare(on_round)
                 if on_answer is not None and self.council.opinions is not None:
-                    on_answer(self.answer())
+                    on_answer(self.answer() | {"seconds": self.seconds()})
                 if keep is not None:
                     keep(0, partial(state_of, self))
             while len(self.history) < self.config.max_epochs and not self.progress.ended:
@@ -171,7 +171,7 @@ class Trainer:
                 if self.history or self.council.opinions is None:
                     self.council.judge(self.student())
                 trained.opinions = self.council.opinions
-                trained.rehearsed = rehearsed(self.council)
+                trained.rehearsed = self.rehearsed or rehearsed(self.council)
             except ProcessLostError as error:
                 trained.lost, trained.stopped_because = error, "another process ended after the last epoch"
 

@@ -88,6 +88,8 @@ class Progress:
             return self.stands
         if self.misses >= self.config.patience:
             return f"no better validation Hit@1 in {self.misses} validations since epoch {self.best_epoch}"
+        if not self.config.max_epochs:
+            return "only voters that need no training were asked"
         return f"max_epochs = {self.config.max_epochs} reached"
 
     def state_dict(self) -> State:

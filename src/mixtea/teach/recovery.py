@@ -13,9 +13,10 @@ from mixtea.compute.arrays import State
 from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.errors import DivergedError, RunError, TrainingError
-from mixtea.teach.loop import Observer, OnAnswer, OnEpoch, Start, Trainer
+from mixtea.teach.loop import Observer, OnAnswer, OnEpoch, Trainer
 from mixtea.teach.progress import Trained
 from mixtea.teach.resume import restore
+from mixtea.teach.warm_start import Start
 from mixtea.vote.council import OnRound
 
 logger = logging.getLogger(__name__)

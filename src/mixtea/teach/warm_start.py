@@ -1,19 +1,108 @@
-"""A warm start: a student of changed graphs begins with what an earlier one has learned."""
+"""A warm start: a training on changed graphs begins with what an earlier one has found and learned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.compute.pairs import pairs_of_keys
+from mixtea.data.graph import Graph
 from mixtea.data.joint import relation_numbers
 from mixtea.data.task import Task
 from mixtea.encode.encoder import Encoder
 from mixtea.errors import ConfigError
+from mixtea.match.decode import StoredOpinions
+from mixtea.vote.council import Council
+from mixtea.vote.opinions import Opinions, believed, giving_log_odds, scales, total_score
+from mixtea.vote.rehearsal import Rehearsed
 
 ROUNDS = 3  # in which vectors reach entities that are new among new ones
+ENOUGH = 0.9  # of the training links that an earlier rehearsal knew: then it holds for these too
+
+
+class Start(NamedTuple):
+    """An earlier task, the parameters of its student, and what its voters thought last."""
+
+    task: Task
+    student: Mapping[str, Tensor]
+    last: StoredOpinions | None = None
+
+
+@torch.no_grad()
+def found_before(council: Council, start: Start) -> Rehearsed | None:
+    """Give a council the earlier candidates of entities that are still there, and its sure pairs where nothing changed.
+
+    Returns what the earlier voters said of training links that they did not know, if these are mostly the same.
+    """
+    if start.last is None:
+        return None
+    task, last, config = council.task, start.last, council.config
+    place = [_numbers(old, new) for old, new in _sides(start.task, task)]
+    source, target = place[0][last.source], place[1][last.target]
+    there = (source >= 0) & (target >= 0)
+    source, target, scores = source[there], target[there], {name: s[there] for name, s in last.scores.items()}
+    known = {voter.opinion for voter in council.voters}
+    if not known >= scores.keys() or not scores:
+        return None
+    entities, device = council.entities, council.entities.rows[0].device
+    ends = [torch.from_numpy(end).to(device) for end in (source, target)]
+    rows = [entities.place_of[end + shift] for end, shift in zip(ends, (0, entities.sizes[0]), strict=True)]
+    is_open = (rows[0] >= 0) & (rows[1] >= 0)
+    key, order = (rows[0] * entities.shape[1] + rows[1])[is_open].sort()
+    pairs = pairs_of_keys(key, entities.shape, ascending=True)
+    held = {
+        name: torch.from_numpy(s).to(device, getattr(torch, config.precision))[is_open][order]
+        for name, s in scores.items()
+    }
+    total = total_score(held, scales(council.voters, last.weights), giving_log_odds(council.voters))
+    council.opinions = Opinions(pairs, held, believed(pairs, total, config), total, last.weights)
+    changed = [_changed(old, new, own) for (old, new), own in zip(_sides(start.task, task), place, strict=True)]
+    sure = council.sure_pairs().cpu()
+    same = ~(changed[0][sure[:, 0]] | changed[1][sure[:, 1]])
+    council.begin_with(sure[torch.from_numpy(same)].to(device))
+    return _rehearsed_before(task, source, target, scores)
+
+
+def _rehearsed_before(
+    task: Task, source: np.ndarray, target: np.ndarray, scores: dict[str, np.ndarray]
+) -> Rehearsed | None:
+    linked = np.isin(source, task.train[:, 0]) | np.isin(target, task.train[:, 1])
+    n, m = task.source.n_entities, task.target.n_entities
+    known = np.isin(task.train @ [m, 1], source[linked].astype(np.int64) * m + target[linked]) if n else linked[:0]
+    rehearsed = np.isin(task.train[:, 0], source[linked])
+    if not rehearsed.any() or known[rehearsed].mean() < ENOUGH / 2:
+        return None
+    return Rehearsed(source[linked], target[linked], {name: s[linked] for name, s in scores.items()})
+
+
+def _sides(old: Task, new: Task) -> list[tuple[Graph, Graph]]:
+    return [(old.source, new.source), (old.target, new.target)]
+
+
+def _numbers(old: Graph, new: Graph) -> np.ndarray:
+    """[n]: the number that each entity of the old graph has in the new one, -1 for none."""
+    return new.find(old.ids)
+
+
+def _changed(old: Graph, new: Graph, place: np.ndarray) -> np.ndarray:
+    """bool [n] of the new graph: entities at whose triples something has changed."""
+    relations = {name: number for number, name in enumerate(new.relations.tolist())}
+    relation = np.array([relations.get(name, -1) for name in old.relations.tolist()], dtype=np.int64)
+    before = np.stack([place[old.triples[:, 0]], relation[old.triples[:, 1]], place[old.triples[:, 2]]], axis=1)
+    changed = np.ones(new.n_entities, dtype=bool)
+    changed[place[place >= 0]] = False
+    gone = (before < 0).any(axis=1)
+    ends = before[gone][:, [0, 2]]
+    changed[ends[ends >= 0]] = True
+    n, r = max(new.n_entities, 1), max(new.n_relations, 1)
+    keys = [(t[:, 0] * r + t[:, 1]) * n + t[:, 2] for t in (before[~gone], new.triples)]
+    for triples, own, other in ((before[~gone], keys[0], keys[1]), (new.triples, keys[1], keys[0])):
+        changed[triples[~np.isin(own, other)][:, [0, 2]]] = True
+    return changed
 
 
 @torch.no_grad()

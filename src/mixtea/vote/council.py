@@ -90,7 +90,7 @@ class Council:
         """
         untrained = [voter for voter in self.voters if "vectors" not in voter.needs]
         rounds = self.config.propagation_rounds if any(voter.proposes for voter in untrained) else 0
-        number, n_sure, rough = 0, 0, rounds > 1
+        number, n_sure, rough = 0, 0, rounds > 1 and not len(self.begun_with)
         while number < rounds:
             number += 1
             rough = rough and number < rounds
@@ -103,6 +103,12 @@ class Council:
             if not rough:
                 return
             rough, n_sure = n_now >= SETTLED * n_sure, n_now
+
+    def begin_with(self, sure: Tensor) -> None:
+        """Take the opinions that it was given for candidates, and pairs [p, 2] for sure, before anybody is asked."""
+        if self.opinions is not None:
+            self.candidates, self.opinions = best_of(self.opinions), None
+        self.begun_with = sure
 
     @torch.no_grad()
     def rehearse(self) -> bool:

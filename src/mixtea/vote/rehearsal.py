@@ -84,7 +84,7 @@ def _judged(
     council = Council(fewer, config, asked, entities, generator)
     council.weights = known.weights
     ends = [torch.from_numpy(links[:, side]).to(sure.device) for side in (0, 1)]
-    council.begun_with = sure[~(torch.isin(sure[:, 0], ends[0]) | torch.isin(sure[:, 1], ends[1]))]
+    council.begin_with(sure[~(torch.isin(sure[:, 0], ends[0]) | torch.isin(sure[:, 1], ends[1]))])
     council.candidates = known.candidates_among(entities)
     if not council.rehearse():
         return links[:0, 0], links[:0, 1], {}
