@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from mixtea.compute.pairs import cosines, nearest_pairs, pairs_of_keys
-from mixtea.match.decoders import assign
+from mixtea.match.assignment import assign
 from mixtea.teach.strategies.keeping import KeepingStrategy
 
 NEIGHBOURS = 10  # of each entity that may be assigned to it
