@@ -51,7 +51,8 @@ WHOLE = re.compile(
     r"blank nodes|@context lies|relative IRI without|"
     r"not safetensors|no column of vectors|vectors of [\d,]+ numbers?|none of its [\d,]+ ids|fits? the graphs|"
     r"columns, as (a graph has|links have)|and no header|a web page|which is not read|an alignment without|"
-    r"holds no table|no link among|two columns named|where a graph is needed|a zip archive|Git LFS"
+    r"holds no table|no row after its header|"
+    r"no link among|two columns named|where a graph is needed|a zip archive|Git LFS"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from mixtea.match.answers import Left, Ranked
 from mixtea.match.left_over import nearest_left
 from mixtea.runs.answers import check_answers, mapping_arrays
 from mixtea.runs.stored import StoredRun
+from mixtea.vote import council
 
 LINE = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, 0.4], [0.0, 1.0]])
 
@@ -61,7 +63,8 @@ def test_what_was_first_is_the_runner_up():
 
 def few_candidates(task):
     """An aligner whose voters look at two targets of each source, so that some lose both."""
-    return MixTEA(**SMALL_BEST, voters=("forward", "backward"), vote_candidates=2).fit(task)
+    with patch.object(council, "KEPT", 0):
+        return MixTEA(**SMALL_BEST, voters=("forward", "backward"), vote_candidates=2).fit(task)
 
 
 @pytest.mark.parametrize("decoder", [None, "nearest"])

@@ -87,7 +87,7 @@ def test_counts_settings_and_scores():
     task = Task("t", graph, make_graph([], 2), NOTHING, NOTHING, NOTHING)
     assert findings.graph_counts(task) == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
     (changed,) = findings.changed_settings(Config.preset("best", max_epochs=6), "best")
-    assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", "150", "6") and changed["why"]
+    assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", "60", "6") and changed["why"]
     (row,) = findings.score_rows({"valid_hits@1": 0.5, "valid_mrr": 0.6}, "validation", "valid_")
     assert (row["direction"], row["hits@1"], row["hits@5"], row["mrr"]) == ("source to target", 0.5, None, 0.6)
     assert findings.score_rows({}, "test") == []

@@ -93,7 +93,7 @@ def test_the_page_has_all_its_parts(html, opened, best):
     trusted = texts(page, "[aria-label='Mappings and their probabilities'] tbody tr")
     assert f"expected calibration error {best.metrics_['calibration_error']:.3f}" in trusted
     changed = texts(page, "[aria-label='Settings that differ from the preset'] tbody tr")
-    assert {"propagation_rounds 12 1", "max_epochs 150 2"} <= {" ".join(row.split()[:3]) for row in changed}
+    assert {"propagation_rounds 12 1", "max_epochs 60 2"} <= {" ".join(row.split()[:3]) for row in changed}
     ids = page.eval_on_selector_all("[id]", "found => found.map(element => element.id)")
     assert len(ids) == len(set(ids)) > 0 and page.locator("script, link, iframe, img, object").count() == 0
 

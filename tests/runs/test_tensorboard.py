@@ -55,7 +55,8 @@ def test_values_are_grouped(written):
         "votes": {"all", "agreed_both_ways"},
         "votes_by_voter": {"forward", "backward", "propagation", "agreement"},
         "votes_by_number_of_voters": {"1", "2", "3", "4"},
-        "validation": {"hits_at_1", "mrr", "backward_hits_at_1", "backward_mrr"},
+        "validation": {"hits_at_1", "mrr", "backward_hits_at_1", "backward_mrr", "answers"},
+        "answers": {"sure_pairs", "changed"},
         "concatenation": {"layer_1", "layer_2", "relations_out", "relations_in"},
         "time": {"seconds_an_epoch"},
     }

@@ -74,6 +74,7 @@ def estimates(task: Task, device_name: str) -> dict[str, Any]:
             "mib": round(expected.mib),
             "epochs": expected.epochs,
             "seconds_per_epoch": round(expected.seconds_per_epoch, 3),
+            "seconds_beside": round(expected.seconds_beside, 1),
             "seconds": round(expected.seconds, 1),
             "suggestion": expected.suggestion,
             "seconds_with_suggestion": expected.seconds_with_suggestion,

@@ -138,11 +138,12 @@ def relation_table(found: Mapping[str, Any]) -> Table:
 def estimate_table(estimates: Mapping[str, Any]) -> Table:
     title = f"To expect on {estimates['device']} (within a factor of two)"
     table = Table(title=text(title), title_justify="left")
-    for heading in ("preset", "memory", "an epoch", "epochs", "a training", "suggestion"):
+    for heading in ("preset", "memory", "an epoch", "epochs", "in all", "suggestion"):
         table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
     for preset in PRESETS:
         row = estimates[preset]
-        changes = " ".join(f"--set {one}" for one in assignments(row["suggestion"]))
+        quick = row["suggestion"] == {"max_epochs": 0}
+        changes = "--quick" if quick else " ".join(f"--set {one}" for one in assignments(row["suggestion"]))
         advice = f"{changes}: {_duration(row['seconds_with_suggestion'])}" if changes else "none needed"
         times = (_duration(row["seconds_per_epoch"]), str(row["epochs"]), _duration(row["seconds"]))
         table.add_row(preset, f"{row['mib']:,} MiB", *times, advice)

@@ -184,7 +184,8 @@ def products_by_row(left: Tensor, right: Tensor, start: Tensor, rows: Tensor, co
     """The same for pairs that ascend by row, those of row i from start[i] on; on a CPU without copies of vectors."""
     if left.device.type != "cpu" or not len(rows):
         return products_at(left, right, rows, columns, CHUNK_BYTES[left.device.type])
-    shape = (len(left), len(right))
+    shape, kind = (len(left), len(right)), torch.promote_types(left.dtype, torch.float32)
+    left, right = left.to(kind), right.to(kind)
     wanted = torch.sparse_csr_tensor(start, columns, left.new_zeros(len(rows)), shape, check_invariants=False)
     return torch.sparse.sampled_addmm(wanted, left, right.T, beta=0.0).values()
 

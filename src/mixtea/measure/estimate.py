@@ -21,37 +21,48 @@ from mixtea.vote.council import voters_of
 
 TYPICAL_EPOCHS = 100  # after which most trainings that may stop early do so
 LONG, VERY_LONG = 600.0, 3600.0  # seconds of a training for which an approximation is suggested
-ENCODER_FLOP = {"cpu": 1.3e4, "cuda": 1.2e5}  # for each number of all vectors, an epoch's encodings, as fast products
+ENCODER_FLOP = {"cpu": 6.5e3, "cuda": 6e4}  # for each number of all vectors, an encoding, as fast products
 OVERHEAD = {"cpu": 1.1, "cuda": 1.8}  # of the sweeps over their matrix products
-CANDIDATES = 2.0  # products' worth of time that the candidates of a vote take, beside what the voters say
+VOTES, ROUNDS = 3, 5  # after which a training that may end when the answers stand does so, and rounds before it
+OPEN = 0.45  # of the entities look for candidates again after the first round: those in no sure pair
+CANDIDATE_SECONDS = {"cpu": 2.2e-6, "cuda": 2e-8}  # of one judgement, for each of 20 candidates of an open entity
+ANSWER_SECONDS = 5e-6  # of deciding and scoring, likewise
+START_SECONDS = {"cpu": 8.0, "cuda": 4.0}  # of the libraries, the files and the report
+LIBRARIES_MIB = {"cpu": 500, "cuda": 0}  # that the process takes before it trains
 LEAST_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # of an epoch: the start of many small operations
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Memory of a training and the time of its epochs; `suggestion` are settings that would shorten a long one."""
+    """Memory of a training and the time of its epochs; `suggestion` are settings that would shorten a long one.
+
+    `seconds_beside` is what voters take before the first epoch and after the last one, and the answers.
+    """
 
     mib: float
     epochs: int
     seconds_per_epoch: float
+    seconds_beside: float
     suggestion: dict[str, Any]
     seconds_with_suggestion: float | None
 
     @property
     def seconds(self) -> float:
-        return self.seconds_per_epoch * self.epochs
+        return self.seconds_per_epoch * self.epochs + self.seconds_beside
 
 
 def estimate(task: Task, config: Config, device: torch.device, flop_per_second: float | None = None) -> Estimate:
     """What training `task` with `config` will need on `device`."""
     speed = flop_per_second or measure_speed(device)
-    seconds = seconds_per_epoch(task, config, device, speed)
-    suggestion, shorter = _suggestion(task, config, device, speed, seconds)
-    return Estimate(memory_mib(task, config, device), epochs(config), seconds, suggestion, shorter)
+    seconds, beside = seconds_per_epoch(task, config, device, speed), seconds_beside(task, config, device, speed)
+    suggestion, shorter = _suggestion(task, config, device, speed, seconds * epochs(config) + beside)
+    return Estimate(memory_mib(task, config, device), epochs(config), seconds, beside, suggestion, shorter)
 
 
 def epochs(config: Config) -> int:
-    """How many a training takes: all where the learning rate is planned to the end, else what is typical."""
+    """How many it takes: until the answers stand; all where the rate is planned to the end; else what is typical."""
+    if config.stop_when_settled:
+        return min(config.max_epochs, VOTES * config.votes_every + 1)
     return config.max_epochs if config.lr_decay == "cosine" else min(config.max_epochs, TYPICAL_EPOCHS)
 
 
@@ -75,7 +86,7 @@ def sizes(task: Task, config: Config) -> tuple[int, int, int, int]:
 
 
 def memory_mib(task: Task, config: Config, device: torch.device) -> float:
-    """Peak of a training, without what the libraries take themselves.
+    """Peak of a training: of the process on a CPU, of the device's memory on a GPU.
 
     Student, teacher, gradient and Adam's two averages; three tensors and a mask a layer; relation means; all vectors
     and their gradient; the unlabelled ones and theirs; a block.
@@ -85,7 +96,8 @@ def memory_mib(task: Task, config: Config, device: torch.device) -> float:
     layers = entities * config.entity_dim * ((5 + 3 * config.n_layers) * item + config.n_layers)
     vectors = (2 * entities * config.relation_dim + 2 * entities * width + 2 * (n + m) * width) * item
     block = (config.block_mib or block_mib(m * item, device)) if config.normaliser == "exact" else 0
-    return (layers + vectors) / 2**20 + _voters_mib(task, n + m, config) + min(block, n * m * item / 2**20)
+    own = (layers + vectors) / 2**20 + _voters_mib(task, n + m, config) + min(block, n * m * item / 2**20)
+    return own + LIBRARIES_MIB[device.type]
 
 
 def _voters_mib(task: Task, n: int, config: Config) -> float:
@@ -99,33 +111,58 @@ def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: f
     entities, n, m, width = sizes(task, config)
     kind = device.type
     product = 2 * n * m * width * OVERHEAD[kind]
-    search = _vote_products(task, config)
-    votes = product * search / config.votes_every
     loss = 3 * product * config.loss_rows if config.normaliser == "exact" else 6 * (n + m) * width**2
-    sweeps = votes + loss if config.pseudo_weight > 0 else 0.0
-    return max((sweeps + ENCODER_FLOP[kind] * entities * width) / speed, LEAST_SECONDS[kind])
-
-
-def _vote_products(task: Task, config: Config) -> float:
-    """What a vote takes, counted in products of all pairs of vectors: what the voters say, each opinion once."""
     if config.only_vectors_vote:
-        return 1.0 if config.search == "exact" else 0.5
-    costs = {voter.opinion: voter.cost().products for voter in voters_of(task, config, config.voters)}
-    return sum(costs.values()) + CANDIDATES
+        vote = product * (1.0 if config.search == "exact" else 0.5) / speed
+    else:
+        vote = 2 * product * OPEN / speed + _judgement(n + m, config, kind)
+    sweeps = vote / config.votes_every + loss / speed if config.pseudo_weight > 0 else 0.0
+    encodings = (1 + config.encode_twice) * ENCODER_FLOP[kind] * entities * width
+    return max(sweeps + encodings / speed, LEAST_SECONDS[kind])
+
+
+def _judgement(n: int, config: Config, kind: str) -> float:
+    """Seconds in which all voters judge the candidates of n open entities."""
+    return CANDIDATE_SECONDS[kind] * n * config.vote_candidates
+
+
+def seconds_beside(task: Task, config: Config, device: torch.device, speed: float) -> float:
+    """Before the first epoch and after the last: rounds of propagation, the last judgement, a rehearsal, answers."""
+    entities, n, m, _ = sizes(task, config)
+    kind, candidates = device.type, (n + m) * config.vote_candidates
+    if config.only_vectors_vote:
+        return 0.0
+    judged, answers = _judgement(n + m, config, kind), ANSWER_SECONDS * candidates + START_SECONDS[kind]
+    if "propagation" not in config.voters or not config.propagation_rounds:
+        return 3 * judged + answers
+    search = 2 * 2 * n * m * config.propagation_search_dim * OVERHEAD[kind] / speed
+    width = config.propagation_relation_dim * config.propagation_part_dim
+    precise = 1.5 * 2 * 2 * entities * 3 * config.propagation_label_dim * width / speed
+    rounds = min(ROUNDS, config.propagation_rounds)
+    before = search * (1 + OPEN * (rounds - 1)) + precise * (1 + (rounds - 1) / 4) + rounds * judged
+    return before + 2 * judged + (precise + OPEN * search + 2 * judged) + answers
 
 
 def _suggestion(
     task: Task, config: Config, device: torch.device, speed: float, seconds: float
 ) -> tuple[dict[str, Any], float | None]:
-    """The mildest approximation that brings a long training down, and the seconds that it would take."""
-    if seconds * epochs(config) <= LONG:
+    """The mildest approximation that brings a long training down, and the seconds that it would take.
+
+    Where voters answer without training, that is their answer.
+    """
+    if seconds <= LONG:
         return {}, None
     changes: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}
-    if config.temperature < MOMENTS_TEMPERATURE or not config.only_vectors_vote:
+    if not config.only_vectors_vote:
+        changes = {"max_epochs": 0}
+    elif config.temperature < MOMENTS_TEMPERATURE:
         changes = {"loss_rows": 0.25}
     elif seconds_per_epoch(task, config.replace(**changes), device, speed) * epochs(config) > VERY_LONG:
         changes["votes_every"] = 10
         if device.type == "cpu" and has_faiss():
             changes["search"] = "ivf"
-    shorter = seconds_per_epoch(task, config.replace(**changes), device, speed)
-    return (changes, shorter * epochs(config)) if shorter < seconds else ({}, None)
+    if not (changed := config.replace(**changes)).deciding_voters:
+        return {}, None
+    shorter = seconds_per_epoch(task, changed, device, speed) * epochs(changed)
+    shorter += seconds_beside(task, changed, device, speed)
+    return (changes, shorter) if shorter < seconds else ({}, None)

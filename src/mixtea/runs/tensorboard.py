@@ -28,6 +28,8 @@ GROUPS = (
     (r"votes_of_(\d+)", r"votes_by_number_of_voters/\1"),
     (r"votes_(.+)", r"votes_by_voter/\1"),
     (r"valid_(.+)", r"validation/\1"),
+    ("sure", "answers/sure_pairs"),
+    ("changed", "answers/changed"),
     (r"concat_(.+)", r"concatenation/\1"),
     ("seconds", "time/seconds_an_epoch"),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CHUNK_BYTES = 64 << 20
+CHUNK_BYTES = 8 << 20
 
 
 def alignment_loss(vectors: Tensor, links: Tensor, negatives: Tensor, margin: float) -> Tensor:

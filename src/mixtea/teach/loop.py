@@ -180,6 +180,7 @@ class Trainer:
         config = self.config
         rate, weight, momentum = self.begin(epoch)
         links = self.links_to_learn(epoch)
+        voted = {} if config.encode_twice or not self.learns_from_votes else self.vote(epoch)  # nothing is held yet
         vectors = self.student(self.generator)  # line 4
         loss_a = alignment_loss(vectors, links, self.negatives.drawn(epoch, links, vectors), config.margin)  # line 5
         loss_a = loss_a + self.negatives.of_rejected(vectors)
@@ -190,20 +191,25 @@ class Trainer:
             if config.encode_twice:  # learn from the links now, so that one encoding is held at a time
                 loss_a.backward()
                 del vectors
-            if self.votes is None or (epoch - 1) % config.votes_every == 0:
-                before = self.council.sure_pairs()
-                votes = fuse(self.council.cast(self.teachers_vectors(), epoch), self.council.cast_weights)  # line 6
-                self.remember(epoch, rectify(votes) if config.rectify else votes)  # line 7
-                record |= self.answer(before, epoch) if self.settles else {}
+                voted = self.vote(epoch)
             loss_u = self.pseudo_loss(self.student(self.generator) if config.encode_twice else vectors)  # line 8
             (weight * loss_u + (0.0 if config.encode_twice else loss_a)).backward()  # line 9
-            record |= {"loss_pseudo": loss_u, "beta": self.council.direction_weights[0]}
+            record |= voted | {"loss_pseudo": loss_u, "beta": self.council.direction_weights[0]}
         record |= self.counts
         if config.concat_weights == "trained":
             record |= {f"concat_{name}": share for name, share in self.student.block_weights().items()}
         self.optimiser.step()
         schedule.update_teacher(self.teacher, self.student, momentum)  # line 10
         return self.as_numbers(record, epoch)
+
+    def vote(self, epoch: int) -> Record:
+        """The votes of an epoch, if they are due (lines 6-7), and what they come to."""
+        if self.votes is not None and (epoch - 1) % self.config.votes_every:
+            return {}
+        before = self.council.sure_pairs()
+        votes = fuse(self.council.cast(self.teachers_vectors(), epoch), self.council.cast_weights)  # line 6
+        self.remember(epoch, rectify(votes) if self.config.rectify else votes)  # line 7
+        return self.answer(before, epoch) if self.settles else {}
 
     def answer(self, before: Tensor | None = None, epoch: int = 0) -> Record:
         """How many pairs are sure, how many validation links are right, and how much changed since `before`, sure then.

@@ -19,6 +19,7 @@ from mixtea.vote.trace import Trace
 
 Record = dict[str, Any]
 CHANCE = 0.8  # of the sure pairs that changed in the vote before: so many change by chance
+MANY = 0.12  # a share of changed pairs that is no chance
 FEW = 0.005  # a share of changed pairs that is small, whatever it was before
 
 
@@ -73,7 +74,7 @@ class Progress:
         Some pairs change by chance in every vote. The answers stand when hardly fewer do than in the vote before, and
         no more links are right than by chance.
         """
-        by_chance = changed < FEW or changed > CHANCE * self.last_changed
+        by_chance = changed < FEW or CHANCE * self.last_changed < changed < MANY
         error = (right * (1 - right) / max(n_valid, 1)) ** 0.5
         if self.config.stop_when_settled and by_chance and right <= self.best_answers + error:
             self.stands = f"the answers stand: {changed:.1%} of the sure pairs changed in the vote of epoch {epoch}"

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State
+from mixtea.compute.memory import give_back
 from mixtea.compute.pairs import Pairs, among_best, pairs_of_keys, union, without
 from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
@@ -30,7 +31,8 @@ from mixtea.vote.weights import shares_right, vote_weights
 OnRound = Callable[[int, int], None]
 ROUNDS_ALONE = 4  # in which belief and listeners settle where nothing follows; else one
 DIRECTIONS = ("forward", "backward")
-SETTLED = 1.02  # sure pairs that grow by less a round: more rounds do not help
+SETTLED, BEGINNING = 1.03, 1.0025  # sure pairs that grow by less a round: more rounds do not help much; at all
+MANY_SURE = 0.4  # of the entities of a side that may be mapped: until so many are sure, it may be just beginning
 KEPT = 10  # of the candidates of an entity, the best so far, that stay candidates
 
 
@@ -102,7 +104,8 @@ class Council:
                 on_round(number, n_now)
             if not rough:
                 return
-            rough, n_sure = n_now >= SETTLED * n_sure, n_now
+            many = n_now >= MANY_SURE * min(self.entities.shape)
+            rough, n_sure = n_now >= (SETTLED if many else BEGINNING) * n_sure, n_now
 
     def begin_with(self, sure: Tensor) -> None:
         """Take the opinions that it was given for candidates, and pairs [p, 2] for sure, before anybody is asked."""
@@ -166,6 +169,8 @@ class Council:
         """Whether there was something to judge: who only listens judges what others propose and think."""
         if not self.learned:
             self._learn(epoch)
+        if vectors is not None:
+            give_back()
         state = self._state(vectors, epoch)
         pairs = self._proposed(voters, state)
         first = {voter.opinion: voter for voter in reversed(voters) if not voter.listens}
@@ -198,6 +203,8 @@ class Council:
 
     def _learn(self, epoch: int, rough: bool = False) -> None:
         """All voters take up the sure pairs."""
+        if not rough:
+            give_back()
         state = self._state(None, epoch, rough)
         for voter in self.voters:
             voter.learn(state)

@@ -66,9 +66,10 @@ class Propagation(Voter):
 
     def cost(self) -> Cost:
         config, n = self.config, sum(graph.n_entities for graph in (self.task.source, self.task.target))
-        views, item = 1 + config.propagation_cross_fit, 8 if config.precision == "float64" else 4
+        views, (item, kept) = 1 + config.propagation_cross_fit, (8, 8) if config.precision == "float64" else (4, 2)
         width = config.propagation_relation_dim * config.propagation_part_dim
-        return Cost(mib=views * n * width * item / 2**20, products=2.0 * views)
+        hops = 4 * config.propagation_label_dim * item  # of labels, and one that is being made
+        return Cost(mib=n * (views * width * kept + hops) / 2**20, products=2.0 * views)
 
     def state_dict(self) -> dict[str, Any]:
         return {} if self._begun is None else dict(zip(("sure", "generator", "rough"), self._begun, strict=True))

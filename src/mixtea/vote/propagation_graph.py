@@ -18,7 +18,7 @@ from mixtea.compute.memory import enough_memory, sweep
 from mixtea.compute.similarity import inverse_norm, unit
 
 HOPS = 2
-CHUNK_MIB = 64  # of the third hop at a time, on a CPU
+CHUNK_MIB = 48  # of the third hop at a time, on a CPU
 
 
 class Sizes(NamedTuple):
@@ -87,7 +87,7 @@ class PropagationGraph:
     ) -> list[Tensor]:
         """[len(rows_i), relation * part] for each of the `rows`: unit vectors of these entities,
 
-        from pairs `known` [p, 2] in joint numbers. In halves on a GPU, where memory is dear.
+        from pairs `known` [p, 2] in joint numbers. In halves, unless double precision is asked for.
         """
         sizes = sizes or Sizes()
 
@@ -119,25 +119,34 @@ class PropagationGraph:
         `weight` [r, k] is that of relations, `mixture` [3 d, k, part]; as many k at a time as memory allows.
         """
         (n_weights, part), device = mixture.shape[1:], weight.device
-        kept = torch.float16 if device.type == "cuda" and self.dtype == torch.float32 else self.dtype
+        kept = torch.float16 if self.dtype == torch.float32 else self.dtype
         out = [weight.new_empty(len(one), n_weights * part, dtype=kept) for one in rows]
         length = torch.stack([torch.linalg.vector_norm(entity, dim=1) for entity in entities]).norm(dim=0)
         scale = torch.where(length > 0, 1 / length, 0.0)[:, None]
         column_bytes = max(1, (2 * len(self.edges.column) + 3 * part * self.n) * weight.element_size())
 
+        squares = [weight.new_zeros(len(one)) for one in rows]
+
         def run(mib: int) -> None:
             at_once = max(1, (mib << 20) // column_bytes)
+            for square in squares:
+                square.zero_()
             for first in range(0, n_weights, at_once):
                 here = slice(first, first + at_once)
                 seen = _mixed(entities, mixture[:, here].flatten(1)).mul_(scale)
                 seen = seen.view(self.n, -1, part).transpose(0, 1).contiguous()
                 of_edges = self.edge_kinds(weight[:, here].contiguous()).T.contiguous()
                 arrived = torch.cat([self.edges(*one) for one in zip(seen, of_edges, strict=True)], dim=1)
-                for one, chosen in zip(out, rows, strict=True):
-                    one[:, here.start * part : here.stop * part] = arrived.index_select(0, chosen)
+                for one, square, chosen in zip(out, squares, rows, strict=True):
+                    own = arrived.index_select(0, chosen)
+                    square += torch.linalg.vecdot(own, own)
+                    one[:, here.start * part : here.stop * part] = own
 
         sweep(run, column_bytes, device, CHUNK_MIB if device.type == "cpu" else None)
-        return [_as_unit(one) for one in out]
+        return [
+            one.mul_(torch.where(square > 0, square.rsqrt(), 0.0).to(kept)[:, None])
+            for one, square in zip(out, squares, strict=True)
+        ]
 
 
 def _as_unit(vectors: Tensor) -> Tensor:

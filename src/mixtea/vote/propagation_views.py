@@ -84,7 +84,7 @@ class PropagationViews:
         for side in (0, 1):
             mixed = sum(view[side].to(kind) @ mixture for view, mixture in zip(self.views, mixtures, strict=True))
             assert isinstance(mixed, Tensor)
-            found.append(unit(mixed).to(self.views[0][0].dtype))
+            found.append(unit(mixed).to(self.views[0][0].dtype if mixed.is_cuda else kind))  # halves are slow on a CPU
         return found[0], found[1]
 
     @enough_memory(FEWER_PAIRS)
