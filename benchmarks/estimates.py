@@ -37,7 +37,7 @@ def measure(name: str, settings: dict[str, Any]) -> dict[str, float]:
     seconds, memory = train(task, 2, device, **settings)
     watch.done.set()
     watch.join()
-    mib = memory * 1024 if device.type == "cuda" else watch.peak_mib - watch.start_mib
+    mib = memory * 1024 if device.type == "cuda" else watch.peak_mib
     return {"s": promised.seconds_per_epoch, "mib": promised.mib, "found_s": seconds / 2, "found_mib": mib}
 
 

@@ -417,6 +417,14 @@ def test_fit_passes_doubts_on(folder, tmp_path, mixtea, undrawn):
     assert "warning: only 2 train links" in err
 
 
+def test_a_quick_fit_keeps_the_first_answer(rings_folder, tmp_path, mixtea, undrawn):
+    code, _, err = mixtea("fit", rings_folder, "--out", tmp_path / "run", "--quick", "--set", "propagation_rounds=2")
+    assert code == 0 and "first answer after" in err and "only voters that need no training were asked" in err
+    assert mixtea("export", tmp_path / "run", "--out", tmp_path / "m.tsv")[0] == 0
+    code, _, err = mixtea("fit", rings_folder, "--out", tmp_path / "r", "--quick", "--set", "max_epochs=5")
+    assert code == 2 and "--quick trains no epoch" in err and not (tmp_path / "r").exists()
+
+
 def test_a_run_can_be_repeated_from_its_own_settings(run, folder, tmp_path, mixtea, undrawn):
     assert mixtea("fit", folder, "--config", run / "config.json", "--out", tmp_path / "again")[0] == 0
     weights = [(r / "weights.safetensors").read_bytes() for r in (run, tmp_path / "again")]

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from conftest import make_graph
+from conftest import SMALL_BEST, make_graph
 
 from mixtea import Config, ConfigError, MixTEA, Task
+from mixtea.config import STRUCTURE
 from mixtea.data.graph import Graph
 from mixtea.teach.loop import Trainer
 
@@ -90,3 +91,34 @@ def test_other_precision_is_fine_and_other_sharing_of_relations_is_refused(befor
     assert MixTEA(**SMALL, precision="float64").fit(after, warm_start=old).n_epochs_ == 2
     with pytest.raises(ConfigError, match="shared_relations of the earlier run"):
         MixTEA(**SMALL, shared_relations=False).fit(after, warm_start=old)
+
+
+BEST = SMALL_BEST | dict(voters=STRUCTURE, propagation_rounds=2)
+
+
+def test_sure_pairs_are_taken_over_where_nothing_has_changed(rings):
+    old = MixTEA(**BEST).fit(rings)
+    h, _, t = rings.source.triples[-1]
+    changed = replace(rings, source=replace(rings.source, triples=rings.source.triples[:-1]))
+    found = []
+    for now in (rings, changed):
+        trainer = Trainer(now, Config.preset("best", **BEST), CPU, old._learned())
+        council = trainer.council
+        found.append({tuple(pair) for pair in council.begun_with.tolist()})
+        assert council.opinions is None and len(council.candidates) > len(found[-1])
+        assert trainer.rehearsed is not None and np.isin(trainer.rehearsed.source, rings.train[:, 0]).any()
+    assert found[0] and found[1] == {pair for pair in found[0] if pair[0] not in (h, t)} != found[0]
+
+
+def test_other_links_are_rehearsed_anew_and_other_voters_begin_anew(rings):
+    old = MixTEA(**BEST).fit(rings)
+    others = replace(rings, train=rings.test[: len(rings.train)], test=rings.train)
+    assert Trainer(others, Config.preset("best", **BEST), CPU, old._learned()).rehearsed is None
+    alone = Trainer(rings, Config.preset("best", **BEST | {"voters": STRUCTURE[:3]}), CPU, old._learned())
+    assert alone.rehearsed is None and alone.council.candidates is None
+
+
+def test_from_an_earlier_run_one_round_is_enough(rings):
+    old, rounds = MixTEA(**BEST).fit(rings), []
+    warm = MixTEA(**BEST).fit(rings, warm_start=old, on_round=lambda number, _: rounds.append(number))
+    assert rounds == [1] and warm.score()["hits@1"] >= old.score()["hits@1"] - 0.1

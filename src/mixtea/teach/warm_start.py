@@ -64,19 +64,17 @@ def found_before(council: Council, start: Start) -> Rehearsed | None:
     sure = council.sure_pairs().cpu()
     same = ~(changed[0][sure[:, 0]] | changed[1][sure[:, 1]])
     council.begin_with(sure[torch.from_numpy(same)].to(device))
-    return _rehearsed_before(task, source, target, scores)
-
-
-def _rehearsed_before(
-    task: Task, source: np.ndarray, target: np.ndarray, scores: dict[str, np.ndarray]
-) -> Rehearsed | None:
     linked = np.isin(source, task.train[:, 0]) | np.isin(target, task.train[:, 1])
-    n, m = task.source.n_entities, task.target.n_entities
-    known = np.isin(task.train @ [m, 1], source[linked].astype(np.int64) * m + target[linked]) if n else linked[:0]
-    rehearsed = np.isin(task.train[:, 0], source[linked])
-    if not rehearsed.any() or known[rehearsed].mean() < ENOUGH / 2:
+    if not linked.any() or _links_in_common(start.task, task, place) < ENOUGH:
         return None
     return Rehearsed(source[linked], target[linked], {name: s[linked] for name, s in scores.items()})
+
+
+def _links_in_common(old: Task, new: Task, place: list[np.ndarray]) -> float:
+    """The share of the new training links that trained before too."""
+    m = max(new.target.n_entities, 1)
+    before = place[0][old.train[:, 0]] * m + place[1][old.train[:, 1]]
+    return float(np.isin(new.train @ [m, 1], before).mean()) if len(new.train) else 0.0
 
 
 def _sides(old: Task, new: Task) -> list[tuple[Graph, Graph]]:
