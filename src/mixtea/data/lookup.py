@@ -148,8 +148,10 @@ def labelled(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
     order = np.argsort(codes, kind="stable")
     code_of = {text: code for code, text in enumerate(labels.text.texts())}
     wanted = np.array([code_of.get(text, UNKNOWN) for text in texts], dtype=np.int64)
-    ends = (np.searchsorted(codes[order], wanted, side) for side in ("left", "right"))
-    return [np.unique(owners[order[start:end]]) for start, end in zip(*ends, strict=True)]
+    ends, nobody = (np.searchsorted(codes[order], wanted, side).tolist() for side in ("left", "right")), owners[:0]
+    return [
+        np.unique(owners[order[start:end]]) if start < end else nobody for start, end in zip(*ends, strict=True)
+    ]  # fmt: skip
 
 
 def nearest_names(graph: Graph, text: str, n: int = SHOWN) -> list[str]:
