@@ -1,6 +1,6 @@
 """Can probabilities be trusted, and does abstaining help, when links are random, chosen, few, or made from names?
 
-    python benchmarks/doubt.py DATA --out results.jsonl [--sets ...] [--jobs 6] [--set max_epochs=12]
+    python benchmarks/doubt.py DATA --out results.jsonl [--sets ...] [--jobs 6] [--set FIELD=VALUE ...]
     python benchmarks/doubt.py --table results.jsonl [--picture docs/doubt.png]
 
 DATA holds the sets, unpacked. DBP15K_ZH_EN both ways and GA16K from its larger side are aligned from structure alone;
@@ -240,7 +240,7 @@ def picture(path: Path, out: Path) -> None:
             panel.plot(promised[many] / n[many], found[many] / n[many], marker="o", markersize=3, label=name)
         panel.set(title=title, xlabel="probability that was promised", xlim=(0, 1), ylim=(0, 1))
     panels[0].set_ylabel("share that was right")
-    panels[-1].legend(fontsize=7, loc="lower right")
+    panels[-1].legend(fontsize=7, loc="upper left")
     figure.tight_layout()
     figure.savefig(out, dpi=110)
 
@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--parts", nargs="*", default=["all", *map(str, FEW), "names"])
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--set", nargs="*", default=["max_epochs=12"], metavar="FIELD=VALUE", dest="settings")
+    parser.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE", dest="settings")
     parser.add_argument("--table", type=Path)
     parser.add_argument("--picture", type=Path)
     args = parser.parse_args()

@@ -1,12 +1,13 @@
 """Time and peak memory against the number of entities, with fitted exponents and a picture.
 
     python benchmarks/scaling.py [--sizes 1000 3000 10000 30000 100000 300000 1000000] [--best 300000 1000000]
-        [--picture docs/scaling.png]
+        [--known best:1000000:110.9:42.2 ...] [--picture docs/scaling.png]
 
 Synthetic pairs with three triples an entity, on the GPU if there is one: one exact epoch of `paper`, and a whole
-training of `best` of the sizes after --best. Memory is torch.cuda.max_memory_allocated, on a CPU the growth of the
-resident size. Exponents are fitted to the sizes of 10,000 and more (or the largest three), where fixed costs no longer
-matter.
+training of `best` of the sizes after --best. Points that were measured before (`paper` or `best`, entities a side,
+seconds, GiB) join the picture and the fit by --known. Memory is torch.cuda.max_memory_allocated, on a CPU the growth of
+the resident size. Exponents are fitted to the sizes of 10,000 and more (or the largest three), where fixed costs no
+longer matter.
 """
 
 from __future__ import annotations
@@ -56,6 +57,19 @@ def exponent(sizes: list[int], values: list[float]) -> float:
     return float(np.polyfit(np.log([sizes[i] for i in kept]), np.log([values[i] for i in kept]), 1)[0])
 
 
+def with_known(series: Series, texts: list[str]) -> Series:
+    """The series with points that were measured before, by size."""
+    joined: Series = {}
+    for label, found in series.items():
+        points = list(zip(*found, strict=True))
+        for preset, n, seconds, gib in (text.split(":") for text in texts):
+            if label.startswith(preset):
+                points.append((int(n), float(seconds), float(gib)))
+        points.sort()
+        joined[label] = [n for n, _, _ in points], [s for _, s, _ in points], [gib for _, _, gib in points]
+    return joined
+
+
 def draw(series: Series, path: Path) -> None:
     from matplotlib.figure import Figure
 
@@ -71,22 +85,27 @@ def draw(series: Series, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", nargs="+", type=int, default=[1000, 3000, 10000, 30000, 100000, 300000, 1000000])
+    parser.add_argument("--sizes", nargs="*", type=int, default=[1000, 3000, 10000, 30000, 100000, 300000, 1000000])
     parser.add_argument("--best", nargs="*", type=int, default=[])
+    parser.add_argument("--known", nargs="*", default=[], metavar="PRESET:N:S:GIB")
     parser.add_argument("--picture", type=Path)
     args = parser.parse_args()
     device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
     series: Series = {"paper, an epoch": (args.sizes, [], []), "best, a training": (args.best, [], [])}
-    measure(1000, device)
     for label, (sizes, seconds, memory) in series.items():
-        header("entities a side", f"s ({label})", "peak GiB")
+        best = label.startswith("best")
+        if sizes:
+            measure(1000, device, best)
+            header("entities a side", f"s ({label})", "peak GiB")
         for n in sizes:
-            s, gib = measure(n, device, best=label.startswith("best"))
+            s, gib = measure(n, device, best)
             seconds.append(s)
             memory.append(gib)
             row([f"{n:,}", f"{s:.3f}", f"{gib:.2f}"])
+    series = with_known(series, args.known)
+    for label, (sizes, seconds, memory) in series.items():
         if len(sizes) > 2:
-            print(f"\nexponents: time {exponent(sizes, seconds):.2f}, memory {exponent(sizes, memory):.2f}")
+            print(f"\nexponents ({label}): time {exponent(sizes, seconds):.2f}, memory {exponent(sizes, memory):.2f}")
     if args.picture:
         draw({label: found for label, found in series.items() if found[0]}, args.picture)
 

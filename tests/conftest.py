@@ -218,7 +218,7 @@ def mixtea(capsys, monkeypatch):
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs without curves and reports to look at: to draw them takes longer than to train on a small graph."""
-    monkeypatch.setattr("mixtea.report.make_report", lambda aligner: "<!DOCTYPE html>")
+    monkeypatch.setattr("mixtea.report.page.make_report", lambda aligner: "<!DOCTYPE html>")
     monkeypatch.setattr("mixtea.measure.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG"))
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mixtea.compute.torchrun import is_first, launched, launched_as
 from mixtea.config import SETTINGS, Config
 from mixtea.data.paths import PathOrStr, as_path
+from mixtea.data.reviewed import with_reviewer
 from mixtea.data.summary import doubts
 from mixtea.data.task import Task
 from mixtea.errors import (
@@ -206,7 +207,7 @@ def _reader(
         found = task() if callable(task) else task
         if not isinstance(found, Task):
             raise DataError(f"train needs a task, not {type(found).__name__}: load_task(...) makes one.")
-        return Start(found, preset, settings, earlier)
+        return Start(found, preset, settings | with_reviewer(found, config), earlier)
 
     return read
 
@@ -368,7 +369,7 @@ class _Training:
     def _report(self, aligner: MixTEA) -> dict[str, str]:
         """The page about the run; a run is written without one if it cannot be made."""
         try:
-            from mixtea.report import make_report
+            from mixtea.report.page import make_report
 
             return {"report.html": _whole(make_report(aligner))}
         except Exception as error:  # what was learned is worth more than a page about it

@@ -21,7 +21,7 @@ from typer.main import get_command
 from mixtea import MixTEA, load_task
 from mixtea.cli import app
 from mixtea.progress import TrainingProgress
-from mixtea.report import make_report
+from mixtea.report.page import make_report
 from mixtea.runs.stored import StoredRun
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")

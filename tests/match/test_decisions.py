@@ -13,7 +13,7 @@ from mixtea import MixTEA, Task
 from mixtea.data.graph import Graph
 from mixtea.match.answers import Answers, Ranked
 from mixtea.match.mapping import CHOSEN_LINKS
-from mixtea.report import make_report
+from mixtea.report.page import make_report
 from mixtea.runs.folder import seal
 from mixtea.runs.stored import StoredRun
 

@@ -8,11 +8,11 @@ import pytest
 from conftest import make_graph
 
 from mixtea.config import STRUCTURE, Config
+from mixtea.data.display import Name, name_of
 from mixtea.data.task import Task
 from mixtea.match.calibration import reliability
 from mixtea.match.candidates import Candidates
 from mixtea.report import findings, plots
-from mixtea.report.findings import Name
 
 NOTHING = np.empty((0, 2), dtype=np.int64)
 
@@ -128,8 +128,8 @@ def test_only_addresses_on_the_web_are_links():
     ]  # fmt: skip
     graph = make_graph([], len(good) + len(bad))
     graph.ids[:] = good + bad
-    assert [findings.name_of(graph, i).address for i in range(graph.n_entities)] == good + [""] * len(bad)
-    assert findings.name_of(graph, 0).text == "http://example.org/a"
+    assert [name_of(graph, i).address for i in range(graph.n_entities)] == good + [""] * len(bad)
+    assert name_of(graph, 0).text == "http://example.org/a"
 
 
 def test_figures_are_the_same_bits_every_time_and_hold_no_link_to_elsewhere():

@@ -11,7 +11,7 @@ from conftest import SMALL_BEST, labelled, make_graph
 from playwright.sync_api import sync_playwright
 
 from mixtea import MixTEA, Task
-from mixtea.report import make_report
+from mixtea.report.page import make_report
 from mixtea.text import visible
 
 SHORT = dict(preset="paper", max_epochs=2, device="cpu")

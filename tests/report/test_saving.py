@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mixtea import MixTEA, RunError, cli
-from mixtea.report import make_report
+from mixtea.report.page import make_report
 
 SHORT = dict(preset="paper", max_epochs=2, device="cpu")
 
@@ -49,7 +49,7 @@ def test_a_report_that_fails_does_not_lose_the_run(folder, tmp_path, monkeypatch
     def fails(aligner):
         raise ValueError("no ink")
 
-    monkeypatch.setattr("mixtea.report.make_report", fails)
+    monkeypatch.setattr("mixtea.report.page.make_report", fails)
     command = ["mixtea", "fit", str(folder), "--out", str(tmp_path / "run"), "--preset", "paper", "--device", "cpu"]
     monkeypatch.setattr(sys, "argv", [*command, "--set", "max_epochs=2"])
     with pytest.raises(SystemExit) as stopped:

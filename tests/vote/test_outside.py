@@ -13,7 +13,7 @@ from processes import run as run_process
 
 from mixtea import MixTEA
 from mixtea.errors import ConfigError, MissingVoterError, StoppedError
-from mixtea.report import make_report
+from mixtea.report.page import make_report
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.stored import StoredRun
 from mixtea.vote import Voter, register, registry

@@ -12,6 +12,8 @@ from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.cli.training import Shown
 from mixtea.config import parse_setting
 from mixtea.data.formats.settings import read_settings
+from mixtea.data.reviewed import with_reviewed_file
+from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.train import train
 
@@ -40,6 +42,14 @@ def fit(
         Path | None,
         typer.Option(metavar="RUN", help="Begin with what this run of an earlier state of the graphs has learned."),
     ] = None,
+    reviewed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Decisions of people, as mixtea review exports them: accepted pairs are links, rejected ones never "
+            "proposed.",
+        ),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the run that is in --out, or begin an interrupted one anew.")
     ] = False,
@@ -67,6 +77,8 @@ def fit(
 
     mixtea fit --source a.tsv --target b.tsv --links-from names --names-source a_names.tsv --out runs/unlinked
 
+    mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --reviewed decisions.sssom.tsv --out runs/reviewed
+
     mixtea fit --resume --out runs/mine
 
     Voters that need no training answer first; then it learns until the answers stand. --preset long learns longer, for
@@ -79,11 +91,16 @@ def fit(
         if chosen.get("max_epochs"):
             raise ConfigError(f"--quick trains no epoch, and max_epochs={chosen['max_epochs']} asks for some.")
         chosen["max_epochs"] = 0
+
+    def task() -> Task:
+        found = read.load(chosen.get("seed", 1))
+        return found if reviewed is None else with_reviewed_file(found, reviewed)
+
     goes_on = resume and not read.names_files
     if goes_on:
         check_only_resumed(context)
     train(
-        None if goes_on else lambda: read.load(chosen.get("seed", 1)),
+        None if goes_on else task,
         out,
         preset=None if goes_on else preset,
         resume=resume,

@@ -10,13 +10,15 @@ from mixtea.data.task import Task
 
 
 def checksum(task: Task) -> str:
-    """Of all that training sees: both graphs with texts and vectors, training and validation links, rejected pairs."""
+    """Of all that training sees: graphs with texts and vectors, training and validation links, what people said."""
     found = hashlib.sha256()
     for graph in (task.source, task.target):
         found.update("\n".join((*graph.ids, "", *graph.relations)).encode("utf-8", "surrogatepass"))
         arrays = [graph.triples, *graph.attributes.arrays().values(), *graph.labels.arrays().values()]
         _add(found, [*arrays, graph.vectors] if graph.vectors.size else arrays)
     _add(found, [task.train, task.valid, task.rejected])
+    if len(task.reviewed.pairs):
+        _add(found, [*task.reviewed])
     return found.hexdigest()[:16]
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,13 @@ SPLITS = ("train", "valid", "test")
 LONGEST_WARNING, LONGEST_NAME = 6000, 200  # characters; a warning may name a file by its whole path
 
 
+class Reviewed(NamedTuple):
+    """Opinions of people about pairs [p, 2]: the log-odds [p] that the two are the same, by how reliable they are."""
+
+    pairs: np.ndarray
+    log_odds: np.ndarray
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
     """Two graphs and int64 [p, 2] arrays of links (source index, target index).
@@ -57,7 +64,8 @@ class Task:
     `rejected` are pairs of which somebody has said that they are not the same; none of them is a link. A name that is
     no whole text, as of a file whose name is not UTF-8, has escapes for what is not. `links_from` says where the links
     to learn from come from: they are "given", or found by "names", and then train and valid are empty. `slots` is what
-    SSSOM files say of the links to learn from, by their ids: how they were found, by whom, how sure.
+    SSSOM files say of the links to learn from, by their ids: how they were found, by whom, how sure. `reviewed` are
+    opinions of people who are not reliable enough for their word to be a fact.
     """
 
     name: str
@@ -71,6 +79,7 @@ class Task:
     rejected: np.ndarray = field(default_factory=lambda: _no_links())
     links_from: str = "given"
     slots: Mapping[tuple[str, str], Slots] = field(default_factory=dict)
+    reviewed: Reviewed = field(default_factory=lambda: Reviewed(_no_links(), np.empty(0)))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))

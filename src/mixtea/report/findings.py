@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.config import FIELDS, Config
-from mixtea.data.graph import Graph
+from mixtea.data.display import name_of
 from mixtea.data.task import SPLITS, Task
 from mixtea.fields import written
 from mixtea.match.answers import Answers
@@ -25,28 +23,11 @@ DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
 DEGREES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))
 MOST_POINTS = 400  # of a curve that is a few centimetres wide
-LONGEST_ADDRESS = 2000
-_LINK = re.compile(r"https?://[^\s/?#<>\"{}|\\^`@]+([/?#][^\s<>\"{}|\\^`]*)?", re.IGNORECASE)
 
 
 def shown(label: object) -> str:
     """A label of unknown origin as one line of text, however long it is."""
     return visible(label, LONGEST_LABEL)
-
-
-@dataclass(frozen=True)
-class Name:
-    """An entity as people see it: a text, and where to read about it, if its label is an address on the web."""
-
-    text: str
-    address: str = ""
-
-
-def name_of(graph: Graph, index: int) -> Name:
-    """Only http and https are addresses; all other labels are text, whatever a browser would do with them."""
-    label = str(graph.ids[index])
-    is_address = len(label) <= LONGEST_ADDRESS and _LINK.fullmatch(label) and visible(label) == label
-    return Name(graph.display(index), label if is_address else "")
 
 
 def graph_counts(task: Task) -> dict[str, tuple[int, int, int, int]]:

@@ -18,7 +18,7 @@ from mixtea.data.asked import LINKS_FROM
 from mixtea.data.checks import Arrays, check_finite, check_history, check_lengths, check_within, is_number, is_numbers
 from mixtea.data.formats.sssom_slots import SLOTS
 from mixtea.data.graph import Graph
-from mixtea.data.task import SPLITS, Task
+from mixtea.data.task import SPLITS, Reviewed, Task
 from mixtea.runs.text_checks import check_texts, text_forms
 from mixtea.runs.untrusted import PLAIN_NAME, Form
 from mixtea.vote.trace import COLUMNS
@@ -102,8 +102,9 @@ def check_config(settings: Any) -> Config:
     config = Config.from_dict(settings)
     if not _DEVICE.fullmatch(config.device):
         raise ValueError(f"there is no device {config.device!r}")
-    if config.agreement_weight > LARGEST:
-        raise ValueError("agreement_weight is too large")
+    for name in ("agreement_weight", "agreement_weight_few"):
+        if getattr(config, name) > LARGEST:
+            raise ValueError(f"{name} is too large")
     return config
 
 
@@ -141,11 +142,15 @@ GRAPH_FORMS: dict[str, Form] = {
     **{name: form for side in SIDES for name, form in text_forms(side).items()},
 }
 
+REVIEWED: dict[str, Form] = {"reviewed": ("I64", (None, 2)), "reviewed_log_odds": ("F64", (None,))}
+
 
 def graph_forms(names: Iterable[str]) -> dict[str, Form]:
-    """The arrays of graphs.safetensors; those of one's own vectors are there only where a task has such."""
-    own = {f"{side}_vectors" for side in SIDES} & {*names}
-    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None)))
+    """The arrays of graphs.safetensors; one's own vectors and opinions of people are only where a task has such."""
+    there = {*names}
+    own = {f"{side}_vectors" for side in SIDES} & there
+    said = REVIEWED if REVIEWED.keys() & there else {}
+    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | said
 
 
 def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arrays) -> Task:
@@ -153,7 +158,8 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
     source, target = (_graph(vocabulary[side], arrays, side) for side in SIDES)
     if source.vectors.size and target.vectors.size and source.vectors.shape[1] != target.vectors.shape[1]:
         raise ValueError("the vectors of the two sides differ in length")
-    for name in PAIRS:
+    said = _reviewed(arrays)
+    for name in (*PAIRS, *(["reviewed"] if len(said.pairs) else [])):
         check_within(arrays[name][:, 0], source.n_entities, f"a {name} pair's source")
         check_within(arrays[name][:, 1], target.n_entities, f"a {name} pair's target")
     links_from = about.get("links_from", "given")
@@ -163,7 +169,19 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
         raise ValueError("there is no training link")
     train, valid, test, rejected = (arrays[name] for name in PAIRS)
     slots = {(one, other): said for one, other, said in vocabulary.get("slots", [])}
-    return Task(about["task"], source, target, train, valid, test, about["fold"], (), rejected, links_from, slots)
+    links = (train, valid, test, about["fold"], (), rejected, links_from, slots, said)
+    return Task(about["task"], source, target, *links)
+
+
+def _reviewed(arrays: Arrays) -> Reviewed:
+    """What people said of pairs, if anything."""
+    if "reviewed" not in arrays:
+        return Reviewed(np.empty((0, 2), dtype=np.int64), np.empty(0))
+    pairs, log_odds = (arrays[name] for name in REVIEWED)
+    if len(pairs) != len(log_odds):
+        raise ValueError("the opinions of people are not one a pair")
+    check_finite("reviewed_log_odds", log_odds, LARGEST)
+    return Reviewed(pairs, log_odds)
 
 
 def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:

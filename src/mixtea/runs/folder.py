@@ -271,12 +271,14 @@ def vocabulary(task: Task) -> dict[str, Any]:
 
 
 def graph_arrays(task: Task) -> dict[str, np.ndarray]:
-    """Triples, links and rejected pairs as int64, the arrays of the texts, and the user's vectors, if any."""
+    """Triples, links and rejected pairs as int64, the arrays of the texts; the user's vectors and opinions, if any."""
     numbers = {"source_triples": task.source.triples, "target_triples": task.target.triples}
     numbers |= {name: getattr(task, name) for name in checks.PAIRS}
     texts = {**text_arrays(task.source, "source"), **text_arrays(task.target, "target")}
     vectors = {f"{side}_vectors": getattr(task, side).vectors for side in checks.SIDES}
     given = {name: np.ascontiguousarray(array, np.float32) for name, array in vectors.items() if array.size}
+    said = dict(zip(checks.REVIEWED, map(np.ascontiguousarray, task.reviewed), strict=True))
+    given |= said if len(task.reviewed.pairs) else {}
     return {name: np.ascontiguousarray(array, np.int64) for name, array in numbers.items()} | texts | given
 
 

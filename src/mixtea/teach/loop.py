@@ -221,7 +221,7 @@ class Trainer:
             found["valid_answers"] = distributed.agreed([self.council.share_right(self.valid)], self.valid.device)[0]
         if before is not None:
             found["changed"] = share_changed(before, sure)
-            if epoch > 1:
+            if epoch > 1 and (self.enough_valid or not len(self.links)):  # few links cannot tell that they stand
                 right, n = (found["valid_answers"], len(self.valid)) if self.enough_valid else (0.0, 0)
                 self.progress.answered(epoch, found["changed"], right, n)
         return {"sure": len(sure)} | found

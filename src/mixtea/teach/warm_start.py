@@ -58,6 +58,9 @@ def found_before(council: Council, start: Start) -> Rehearsed | None:
         name: torch.from_numpy(s).to(device, getattr(torch, config.precision))[is_open][order]
         for name, s in scores.items()
     }
+    if council.rejected is not None:
+        allowed = ~council.rejected.find(pairs.source, pairs.target)[1]
+        pairs, held = pairs.where(allowed), {name: s[allowed] for name, s in held.items()}
     total = total_score(held, scales(council.voters, last.weights), giving_log_odds(council.voters))
     council.opinions = Opinions(pairs, held, believed(pairs, total, config), total, last.weights)
     changed = [_changed(old, new, own) for (old, new), own in zip(_sides(start.task, task), place, strict=True)]

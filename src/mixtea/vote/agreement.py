@@ -33,7 +33,8 @@ class Agreement(Voter):
         return state.entities.without_untaught(pairs.rows, self._steps.scores(pairs.rows, state.belief))
 
     def weight(self) -> float:
-        return self.config.agreement_weight
+        few = 0 < len(self.task.train) and len(self.task.valid) < self.config.valid_needed
+        return self.config.agreement_weight_few if few else self.config.agreement_weight
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The matched neighbours and the relations through which they speak for the pair; weights as in its score."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,8 +27,19 @@ class KnownPairs:
         """The score of a pair, NaN where it is no stored candidate, so that nobody knows it; None for no opinion."""
         if opinion not in self.scores:
             return None
-        place = np.flatnonzero((self.source == source) & (self.target == target))
+        rows = self._rows_of(source)
+        place = rows[self.target[rows] == target]
         if not len(place):
             return float("nan")
         score = float(self.scores[opinion][place[0]])
         return None if np.isnan(score) else score
+
+    def _rows_of(self, source: int) -> np.ndarray:
+        order, sources = self._by_source
+        first, last = np.searchsorted(sources, [source, source + 1])
+        return order[first:last]
+
+    @cached_property
+    def _by_source(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.source, kind="stable")
+        return order, self.source[order]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,6 +18,9 @@ MANY = 200  # neighbours through one relation, from which on a single one says n
 FLOOR = 0.1  # a weaker belief is not listened to
 ALIKE = 0.02  # relations less alike than this do not speak
 SHOWN = 10  # neighbours that an explanation names
+
+
+Changed = Mapping[int, Mapping[int, float]]  # beliefs by source and target, by numbers in their own graphs
 
 
 class Speaking(NamedTuple):
@@ -49,19 +53,26 @@ class Neighbourhood:
         self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
         self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
 
-    def score(self, source: int, target: int) -> float:
+    def score(self, source: int, target: int, changed: Changed | None = None) -> float:
         """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
-        return float(np.log1p(self.speaking(source, target).weight.sum()))
+        return float(np.log1p(self.speaking(source, target, changed=changed).weight.sum()))
 
-    def speaking(self, source: int, target: int, above: float = FLOOR) -> Speaking:
-        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
-        ours, theirs = (np.flatnonzero(self.far == end) for end in (source, target + self.n_source))
-        believed = np.isin(self.source, self.near[ours]) & np.isin(self.target, self.near[theirs])
+    def speaking(
+        self, source: int, target: int, above: float = FLOOR, changed: Changed | None = None
+    ) -> Speaking:  # fmt: skip
+        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours.
+
+        `changed` are beliefs in pairs that take the place of those that are held, by source and target.
+        """
+        theirs: dict[int, list[int]] = {}
+        for j in self._steps_to(target + self.n_source).tolist():
+            theirs.setdefault(int(self.near[j]) - self.n_source, []).append(j)
         rows = [
-            (i, j, self.belief[pair])
-            for pair in np.flatnonzero(believed & (self.belief > above)).tolist()
-            for i in ours[self.near[ours] == self.source[pair]].tolist()
-            for j in theirs[self.near[theirs] == self.target[pair]].tolist()
+            (i, j, belief)
+            for i in (self._steps_to(source).tolist() if theirs else [])
+            for end, belief in self.believed(int(self.near[i]), changed).items()
+            if belief > above
+            for j in theirs.get(end, ())
         ]
         first, second = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
         meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
@@ -70,6 +81,30 @@ class Neighbourhood:
         kept = meaning > ALIKE
         ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
         return Speaking(*(part[kept] for part in ends))
+
+    def believed(self, source: int, changed: Changed | None = None) -> dict[int, float]:
+        """The belief in each target of a source, by numbers in their own graphs."""
+        order, starts = self._by_source
+        rows = order[starts[source] : starts[source + 1]]
+        found = dict(zip((self.target[rows] - self.n_source).tolist(), self.belief[rows].tolist(), strict=True))
+        return found if changed is None else {**found, **changed.get(source, {})}
+
+    def beside(self, entity: int) -> np.ndarray:
+        """The entities one step from an entity, all by joint numbers: targets after all sources."""
+        return np.unique(self.near[self._steps_to(entity)])
+
+    def _steps_to(self, entity: int) -> np.ndarray:
+        """The steps that end at an entity, by its joint number."""
+        order, starts = self._by_far
+        return order[starts[entity] : starts[entity + 1]]
+
+    @cached_property
+    def _by_far(self) -> tuple[np.ndarray, np.ndarray]:
+        return _index(self.far, self.n)
+
+    @cached_property
+    def _by_source(self) -> tuple[np.ndarray, np.ndarray]:
+        return _index(self.source, self.n_source)
 
     def _meaning(self, key: np.ndarray) -> np.ndarray:
         """How alike two relations are, by r * n_kinds + r'."""
@@ -99,15 +134,25 @@ class Neighbourhood:
         return key, np.minimum(total / np.sqrt(most[0][key // self.n_kinds] * most[1][key % self.n_kinds]), 1)
 
 
+def _index(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of n numbers stands: the places in order, and where those of each begin."""
+    return np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n))])
+
+
+def neighbourhood(task: Task, known: KnownPairs, shared_relations: bool) -> Neighbourhood:
+    """That of a task by what is known of it, made once for all who ask."""
+    held: dict[tuple[int, bool], Neighbourhood] = known.__dict__.setdefault("neighbourhoods", {})
+    key = (id(task), shared_relations)
+    if key not in held:
+        held[key] = Neighbourhood(task, known, shared_relations=shared_relations)
+    return held[key]
+
+
 def matched_neighbours(voter: Voter, source: int, target: int, above: float = FLOOR) -> list[Evidence]:
     """What speaks for a pair in words, the strongest first: the neighbours, and the relations that lead to them."""
     if voter.known is None:
         return []
-    held = voter.__dict__.get("_neighbourhood")
-    if held is None or held[0] is not voter.known:
-        held = (voter.known, Neighbourhood(voter.task, voter.known, shared_relations=voter.config.shared_relations))
-        voter.__dict__["_neighbourhood"] = held
-    speaking = held[1].speaking(source, target, above)
+    speaking = neighbourhood(voter.task, voter.known, voter.config.shared_relations).speaking(source, target, above)
     names = _relation_names(voter.task, voter.config.shared_relations)
     return [
         Evidence(_words(voter.task, names, speaking, i), float(speaking.weight[i]))

@@ -18,6 +18,7 @@ BUILT_IN = {
     "names": "mixtea.vote.names:Names",
     "attributes": "mixtea.vote.attributes:Attributes",
     "descriptions": "mixtea.vote.descriptions:Descriptions",
+    "reviewer": "mixtea.vote.reviewer:Reviewer",
 }
 TAKEN = ("vectors", "agreed")  # names that mean something else; in the history also votes_of_1, votes_of_2, ...
 _registered: dict[str, type[Voter]] = {}

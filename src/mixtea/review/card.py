@@ -1,0 +1,335 @@
+"""All that is known about a pair, for one screen: texts side by side with differences marked, voters, neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mixtea.config import VECTORS
+from mixtea.data.display import name_of
+from mixtea.data.graph import Graph
+from mixtea.data.vocabulary import TYPE
+from mixtea.review.belief import Belief, Effect
+from mixtea.review.model import Model
+from mixtea.review.reviewers import Share
+from mixtea.text import visible
+from mixtea.vote.values import form_of
+from mixtea.vote.vectors import OPINION
+
+SHOWN_VALUES, SHOWN_NEIGHBOURS, SHOWN_REASONS = 24, 30, 4
+ALTERNATIVES = 9  # as many as there are keys
+LONGEST = 300  # characters of a value
+TYPES = TYPE | {"P31", "http://www.wikidata.org/prop/direct/P31", "http://www.wikidata.org/entity/P31", "type", "a"}
+SAME, ALIKE, DIFFERS, LEFT, RIGHT = "same", "alike", "differs", "left", "right"
+SIGNS = {SAME: "=", ALIKE: "≈", DIFFERS: "≠", LEFT: "←", RIGHT: "→"}
+WORDS = {SAME: "in both", ALIKE: "alike", DIFFERS: "differs", LEFT: "only left", RIGHT: "only right"}
+Marked = list[tuple[str, bool]]  # parts of a text, and whether the other side does not have them
+
+
+class Entity(NamedTuple):
+    """An entity as people see it; `address` is empty unless it is one on the web."""
+
+    label: str
+    id: str
+    address: str
+    types: tuple[str, ...]
+    triples: int
+    others: tuple[str, ...] = ()  # further labels
+
+
+class Line(NamedTuple):
+    """Two values side by side: how they compare, what each is said by, and the texts with differences marked."""
+
+    state: str
+    left_by: str
+    left: Marked
+    right_by: str
+    right: Marked
+
+
+class Voice(NamedTuple):
+    """A voter: whether it favours the pair, what it adds to the score (None for no opinion), and its evidence."""
+
+    name: str
+    favours: bool
+    adds: float | None
+    reasons: list[tuple[str, float]]
+
+
+class Option(NamedTuple):
+    """Another target of the source, or another source of the target: its number there, and how likely it is."""
+
+    number: int
+    entity: Entity
+    probability: float
+
+
+@dataclass(frozen=True)
+class Card:
+    """One screen about a row: the pair of the source and its first candidate, and all that speaks for or against it."""
+
+    row: int
+    source: Entity
+    target: Entity
+    names: tuple[Marked, Marked]
+    values: list[Line]
+    neighbours: list[Line]
+    voices: list[Voice]
+    alternatives: list[Option]
+    rivals: list[Option]
+    probability: float
+    pattern: Share
+    effect: Effect
+    more_values: int = 0
+    more_neighbours: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        return "the same" if self.probability >= 0.5 else "not the same"
+
+
+class Cards:
+    """Makes cards of a model's rows."""
+
+    def __init__(self, model: Model, belief: Belief) -> None:
+        self.model, self.belief = model, belief
+
+    def __call__(self, row: int, place: int = 0) -> Card:
+        """The card of a row, about its candidate at a place."""
+        model, task = self.model, self.model.task
+        source, target = int(model.sources[row]), int(model.target[row, place])
+        probability = self.belief.probability(row)
+        left, right = entity(task.source, source), entity(task.target, target)
+        values, neighbours = self._values(source, target), self._neighbours(source, target)
+        counts = {state: sum(line.state == state for line in neighbours) for state in SIGNS}
+        order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
+        return Card(
+            row, left, right, marked(left.label, right.label), values[:SHOWN_VALUES], neighbours[:SHOWN_NEIGHBOURS],
+            self._voices(row, place), [self._option(row, other, probability) for other in order[:ALTERNATIVES]],
+            self._rivals(row, target), float(probability[place]), self.pattern_of(row, place),
+            self.belief.preview((source, target)), max(len(values) - SHOWN_VALUES, 0),
+            max(len(neighbours) - SHOWN_NEIGHBOURS, 0), counts,
+        )  # fmt: skip
+
+    def _option(self, row: int, place: int, probability: np.ndarray) -> Option:
+        number = int(self.model.target[row, place])
+        return Option(number, entity(self.model.task.target, number), float(probability[place]))
+
+    def _rivals(self, row: int, target: int) -> list[Option]:
+        """Other sources that might have the target, the likeliest first."""
+        found: list[Option] = []
+        for other, place in self.model.rivals(target)[: ALTERNATIVES + 1]:
+            if other != row and len(found) < 5:
+                number = int(self.model.sources[other])
+                own = float(self.belief.probability(other)[place])
+                found.append(Option(number, entity(self.model.task.source, number), own))
+        return sorted(found, key=lambda one: -one.probability)
+
+    def _voices(self, row: int, place: int) -> list[Voice]:
+        """Those who speak about the pair, who adds most first; the student's two directions share what they add."""
+        model = self.model
+        source, target = int(model.sources[row]), int(model.target[row, place])
+        said = model.run.explain(source, target)
+        reasons: dict[str, list[tuple[str, float]]] = {}
+        for voter, what, weight in said.itertuples(index=False):
+            reasons.setdefault(voter, []).append((visible(what, LONGEST), float(weight)))
+        found = []
+        for number, name in enumerate(model.voters):
+            part = (
+                model.parts.get(OPINION if name in VECTORS else name) if place == 0 and model.is_mapped[row] else None
+            )
+            adds = None if part is None or np.isnan(part[row]) else float(part[row])
+            own = reasons.get(name, [])[:SHOWN_REASONS]
+            if own or adds is not None or model.named[row, place, number]:
+                found.append(Voice(name, bool(model.named[row, place, number]), adds, own))
+        return sorted(found, key=lambda one: (not one.favours, -(one.adds or 0.0)))
+
+    def pattern_of(self, row: int, place: int = 0) -> Share:
+        """How often candidates with the same voters are right, by the validation links."""
+        return self._patterns.get(self.model.named[row, place].tobytes(), Share(0, 0))
+
+    @cached_property
+    def _patterns(self) -> dict[bytes, Share]:
+        found: dict[bytes, Share] = {}
+        for source, targets in self.model.valid.items():
+            row = int(self.model.row_of[source])
+            if row >= 0 and self.model.target.shape[1]:
+                key, right = self.model.named[row, 0].tobytes(), int(self.model.target[row, 0]) in targets
+                before = found.get(key, Share(0, 0))
+                found[key] = Share(before.met + right, before.of + 1)
+        return found
+
+    def _values(self, source: int, target: int) -> list[Line]:
+        """Labels beyond the first and attributes: equal ones first, then those of alike predicates, then the rest."""
+        task = self.model.task
+        left, right = (
+            [("label" + (f" @{language}" if language else ""), text) for text, language in graph.labels_of(number)[1:]]
+            + [(graph.shorten(predicate), value) for predicate, value, *_ in graph.attributes_of(number)]
+            for graph, number in ((task.source, source), (task.target, target))
+        )
+        return side_by_side(left, right)
+
+    def _neighbours(self, source: int, target: int) -> list[Line]:
+        """Triples of both entities: those whose other ends are matched to each other first."""
+        task = self.model.task
+        ours, theirs = steps(task.source, source), steps(task.target, target)
+        there: dict[int, list[tuple[str, int]]] = {}
+        for relation, other in theirs:
+            there.setdefault(other, []).append((relation, other))
+        used: set[int] = set()
+        both, only = [], []
+        for relation, other in ours:
+            match = self.match(other)
+            if match in there:
+                used.add(match)
+                by = _alike_relation(relation, [name for name, _ in there[match]])
+                both.append(Line(SAME, relation, _plain(task.source, other), by, _plain(task.target, match)))
+            elif match >= 0:
+                only.append(Line(DIFFERS, relation, _plain(task.source, other), "is elsewhere:",
+                                 _plain(task.target, match)))  # fmt: skip
+            else:
+                only.append(Line(LEFT, relation, _plain(task.source, other), "", []))
+        rest = [
+            Line(RIGHT, "", [], relation, _plain(task.target, other)) for relation, other in theirs if other not in used
+        ]
+        return both + only + rest
+
+    def match(self, source: int) -> int:
+        """The target of a source, by decisions, given links and the mapping; -1 for none."""
+        for target, log_odds in self.belief.said_of.get(source, {}).items():
+            if log_odds == np.inf:
+                return target
+        found = int(self.model.matched[source])
+        said = self.belief.said_of.get(source, {}).get(found)
+        return -1 if said is not None and said < 0 else found
+
+    def picture(self, row: int, place: int = 0) -> dict[str, Any]:
+        """The neighbourhood of a pair as nodes and edges: matched ends are one node, sides have their own places."""
+        card_lines = self._neighbours(int(self.model.sources[row]), int(self.model.target[row, place]))[:40]
+        left, right = (
+            visible(graph.display(number), 60)
+            for graph, number in ((self.model.task.source, int(self.model.sources[row])),
+                                  (self.model.task.target, int(self.model.target[row, place])))
+        )  # fmt: skip
+        nodes = [{"id": "s", "label": left, "kind": "source"}, {"id": "t", "label": right, "kind": "target"}]
+        edges = []
+        for number, line in enumerate(card_lines):
+            one, other = ("".join(text for text, _ in part) for part in (line.left, line.right))
+            label = one if line.state == LEFT else other if line.state == RIGHT else one or other
+            if line.state == SAME and other != one:
+                label = f"{one} = {other}"
+            nodes.append({"id": f"n{number}", "label": visible(label, 60), "kind": line.state})
+            if line.state in (SAME, LEFT, DIFFERS):
+                edges.append({"source": "s", "target": f"n{number}", "label": visible(line.left_by, 40)})
+            if line.state in (SAME, RIGHT):
+                edges.append({"source": "t", "target": f"n{number}", "label": visible(line.right_by, 40)})
+        return {"nodes": nodes, "edges": edges}
+
+
+def entity(graph: Graph, number: int) -> Entity:
+    """An entity for people: all of it as one line of text each."""
+    found = name_of(graph, number)
+    kinds = [graph.display(tail) for name, tail in steps(graph, number, TYPES)]
+    kinds += [value for predicate, value, *_ in graph.attributes_of(number) if predicate in TYPES]
+    labels = [visible(text, LONGEST) for text, _ in graph.labels_of(number)[1:6]]
+    shown = tuple(visible(graph.shorten(kind), 80) for kind in dict.fromkeys(kinds))[:5]
+    n = len(_rows(graph).of(number))
+    return Entity(visible(found.text, LONGEST), str(graph.ids[number]), found.address, shown, n, tuple(labels))
+
+
+class _Rows:
+    """The triples of each entity of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        ends = np.concatenate([graph.triples[:, 0], graph.triples[:, 2]])
+        self.order = np.argsort(ends, kind="stable")
+        self.starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=graph.n_entities))])
+        self.n = graph.n_triples
+
+    def of(self, number: int) -> np.ndarray:
+        return self.order[self.starts[number] : self.starts[number + 1]]
+
+
+def _rows(graph: Graph) -> _Rows:
+    if "triple_rows" not in graph.__dict__:
+        graph.__dict__["triple_rows"] = _Rows(graph)
+    return graph.__dict__["triple_rows"]
+
+
+def steps(graph: Graph, number: int, only: frozenset[str] | set[str] | None = None) -> list[tuple[str, int]]:
+    """(relation in words, other end) of the triples of an entity; `only` those of some relations, from their head."""
+    rows = _rows(graph)
+    found = []
+    for place in rows.of(number).tolist():
+        inverse = place >= rows.n
+        head, relation, tail = graph.triples[place - rows.n if inverse else place].tolist()
+        name = str(graph.relations[relation])
+        if only is None:
+            found.append(
+                (("is " + graph.shorten(name) + " of") if inverse else graph.shorten(name), head if inverse else tail)
+            )
+        elif name in only and not inverse:
+            found.append((name, tail))
+    return found
+
+
+def _plain(graph: Graph, number: int) -> Marked:
+    return [(visible(graph.display(number), LONGEST), False)]
+
+
+def _alike_relation(name: str, names: list[str]) -> str:
+    return name if name in names else names[0]
+
+
+def marked(left: str, right: str) -> tuple[Marked, Marked]:
+    """Both texts in parts, marked where the other has something else; unlike ones as wholes.
+
+    >>> marked("Rome", "Roma")
+    ([('Rom', False), ('e', True)], [('Rom', False), ('a', True)])
+    """
+    if left == right:
+        return [(left, False)], [(right, False)]
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    if not left or not right or max(len(left), len(right)) > LONGEST + 1 or matcher.quick_ratio() < 0.4:
+        return [(left, True)] if left else [], [(right, True)] if right else []
+    ours: Marked = []
+    theirs: Marked = []
+    for kind, a, b, c, d in matcher.get_opcodes():
+        ours += [(left[a:b], kind != "equal")] if b > a else []
+        theirs += [(right[c:d], kind != "equal")] if d > c else []
+    return ours, theirs
+
+
+def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> list[Line]:
+    """(said by, value) of both sides as lines: the same values, then predicates of the same name, then the rest."""
+    left, right = ([(visible(by, 80), visible(value, LONGEST)) for by, value in side] for side in (left, right))
+    lines, rest = [], list(left)
+    for by, value in left:
+        same = next((one for one in right if form_of(one[1]) == form_of(value)), None)
+        if same is not None:
+            lines.append(Line(SAME if same[1] == value else ALIKE, by, *_around(value, same)))
+            rest.remove((by, value))
+            right.remove(same)
+    for by, value in list(rest):
+        other = next((one for one in right if _local(one[0]) == _local(by)), None)
+        if other is not None:
+            lines.append(Line(DIFFERS, by, *_around(value, other)))
+            rest.remove((by, value))
+            right.remove(other)
+    lines += [Line(LEFT, by, [(value, False)], "", []) for by, value in rest]
+    return lines + [Line(RIGHT, "", [], by, [(value, False)]) for by, value in right]
+
+
+def _around(value: str, other: tuple[str, str]) -> tuple[Marked, str, Marked]:
+    ours, theirs = marked(value, other[1])
+    return ours, other[0], theirs
+
+
+def _local(name: str) -> str:
+    """The last part of a predicate's name, without case."""
+    return name.replace("#", "/").replace(":", "/").rstrip("/").rpartition("/")[2].casefold()

@@ -1,0 +1,98 @@
+"""Decisions become links, rejected pairs and opinions of a task, and a model that knows them.
+
+    python -m mixtea.review.learning RUN DECISIONS OUT
+
+trains a run again, warm, with all decisions that stand, and writes the run OUT; progress is a JSON object a line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixtea.data.reviewed import with_reviewed, with_reviewer
+from mixtea.data.task import Task
+from mixtea.review.decisions import Decision, Decisions, Said, facts
+from mixtea.review.reviewers import Reviewer, reviewers
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
+
+def truth_of(task: Task) -> dict[str, set[str]]:
+    """The targets of sources with a validation link, by ids: items that are known."""
+    found: dict[str, set[str]] = {}
+    for source, target in task.valid.tolist():
+        found.setdefault(str(task.source.ids[source]), set()).add(str(task.target.ids[target]))
+    return found
+
+
+def reviewed_task(task: Task, standing: Iterable[Decision]) -> Task:
+    """The task with all decisions that stand, each by the reliability of who decided; entities that are gone are not.
+
+    Sources with a given link stay as they are.
+    """
+    standing = list(standing)
+    measured = reviewers(standing, truth_of(task))
+    said = facts(standing, one_target=not task.one_to_many)
+    rows = list(said.items())
+    ends = [[pair[side] for pair, _ in rows] for side in (0, 1)]
+    numbers = [
+        graph.find(np.array(ids, dtype=object)) if ids else np.empty(0, dtype=np.int64)
+        for graph, ids in zip((task.source, task.target), ends, strict=True)
+    ]
+    pairs = np.stack(numbers, axis=1)
+    kept = (pairs >= 0).all(axis=1) & ~np.isin(pairs[:, 0], task.linked_sources)
+    same = np.array([found.same for _, found in rows], dtype=bool)
+    reliability = np.array([_reliability(found, measured) for _, found in rows], dtype=np.float64)
+    return with_reviewed(task, pairs[kept], same[kept], reliability[kept])
+
+
+def _reliability(said: Said, measured: Mapping[str, Reviewer]) -> float:
+    return measured[said.reviewer].reliability if said.reviewer in measured else math.nan
+
+
+def retrained(
+    old: MixTEA, standing: Iterable[Decision], tell: Callable[[dict[str, Any]], None] | None = None
+) -> MixTEA:
+    """A run trained again, from what it has learned, with the decisions that stand."""
+    from mixtea.aligner import MixTEA
+
+    task, config, told = reviewed_task(old.task_, standing), old.config, tell or (lambda _: None)
+    fewer = min(config.votes_every if config.stop_when_settled else -(-config.max_epochs // 3), config.max_epochs)
+    changes = {"max_epochs": fewer, "ramp_up_epochs": 0} | with_reviewer(task, config)
+    settings = config.replace(**changes).to_dict()
+    return MixTEA(**settings).fit(
+        task,
+        on_epoch=lambda record: told({"epoch": record["epoch"], "of": fewer}),
+        on_round=lambda number, n_sure: told({"round": number, "sure": n_sure}),
+        warm_start=old,
+        progress=False,
+    )
+
+
+def main(run: str, decisions: str, out: str) -> None:
+    from mixtea.aligner import MixTEA
+
+    def tell(what: dict[str, Any]) -> None:
+        print(json.dumps(what), flush=True)
+
+    tell({"doing": "reading the run"})
+    old, store = MixTEA.load(run), Decisions(Path(decisions))
+    last_id, standing = store.last_id(), store.standing()
+    store.close()
+    tell({"doing": "training"})
+    new = retrained(old, standing, tell)
+    tell({"doing": "writing"})
+    new.save(out, overwrite=True)
+    tell({"done": True, "last_id": last_id})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

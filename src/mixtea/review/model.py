@@ -1,0 +1,91 @@
+"""A run as reviewers see it: a row a source with its candidates, who stands beside whom, and what is mapped."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.match.answers import DECISIONS
+from mixtea.match.mapping import MAPPED
+from mixtea.runs.folder import MANIFEST
+from mixtea.runs.stored import StoredRun
+from mixtea.vote.known import KnownPairs
+from mixtea.vote.neighbours import Neighbourhood, neighbourhood
+
+
+class Model:
+    """What a run folder concludes, with the indices that a page needs. Rows are sources that are asked about.
+
+    `target` [p, k] are the candidates, the one that the run maps the source to in front; `probability` [p, k] how
+    likely each is, `named` [p, k, v] who favours it, `is_mapped` [p] whether the first is in the mapping.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.run = folder, StoredRun(folder)
+        self.name = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
+        self.task, answers = self.run.task_, self.run.answers_
+        self.sources, self.voters = answers.free, answers.voter_names
+        k = answers.ranked.target.shape[1]
+        mapped = answers.decisions == DECISIONS.index(MAPPED)
+        self.is_mapped: np.ndarray = mapped.any(axis=1)
+        order = np.argsort(~mapped, axis=1, kind="stable") if k else np.empty((len(self.sources), 0), dtype=np.int64)
+        self.target: np.ndarray = np.take_along_axis(answers.ranked.target, order, axis=1)
+        self.probability: np.ndarray = np.take_along_axis(answers.ranked.probability(k), order, axis=1)
+        self.named: np.ndarray = np.take_along_axis(answers.ranked.named, order[:, :, None], axis=1)
+        self.parts = {name: part[:, 0] for name, part in answers.parts.items()}
+        self.row_of = np.full(self.task.source.n_entities, -1, dtype=np.int64)
+        self.row_of[self.sources] = np.arange(len(self.sources))
+        self.valid: dict[int, set[int]] = {}
+        for source, target in self.task.valid.tolist():
+            self.valid.setdefault(source, set()).add(target)
+
+    @cached_property
+    def known(self) -> KnownPairs:
+        return self.run.answers_.known()
+
+    @cached_property
+    def near(self) -> Neighbourhood:
+        """Which pairs speak for which through the triples; takes a moment for large graphs."""
+        return neighbourhood(self.task, self.known, self.run.config.shared_relations)
+
+    @cached_property
+    def degrees(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.task.source.triple_counts(), self.task.target.triple_counts()
+
+    @cached_property
+    def wanted_by(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each target the rows that have it as a candidate, the likeliest first: places, and where each begins."""
+        flat = self.target.ravel()
+        order = np.lexsort([-self.probability.ravel(), flat])
+        return order, np.searchsorted(flat[order], np.arange(self.task.target.n_entities + 1))
+
+    def rivals(self, target: int) -> list[tuple[int, int]]:
+        """(row, place among its candidates) of the sources that might have a target, the likeliest first."""
+        order, starts = self.wanted_by
+        found = order[starts[target] : starts[target + 1]]
+        k = max(self.target.shape[1], 1)
+        return list(zip((found // k).tolist(), (found % k).tolist(), strict=True))
+
+    @cached_property
+    def matched(self) -> np.ndarray:
+        """[n]: the target of each source by given links and by the mapping, -1 for none."""
+        found = np.full(self.task.source.n_entities, -1, dtype=np.int64)
+        found[self.sources[self.is_mapped]] = self.target[self.is_mapped, 0]
+        for links in (self.task.valid, self.task.train):
+            found[links[:, 0]] = links[:, 1]
+        return found
+
+    def pair_of(self, source: str, target: str) -> tuple[int, int]:
+        """The numbers of two ids, -1 for one that is not in its graph any more."""
+        return self.source_numbers.get(source, -1), self.target_numbers.get(target, -1)
+
+    @cached_property
+    def source_numbers(self) -> dict[str, int]:
+        return {id: number for number, id in enumerate(self.task.source.ids.tolist())}
+
+    @cached_property
+    def target_numbers(self) -> dict[str, int]:
+        return {id: number for number, id in enumerate(self.task.target.ids.tolist())}

@@ -1,0 +1,129 @@
+"""What to ask next: a fixed list of rows, by what a decision is worth, with a random slice and known items mixed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mixtea.review.decisions import KNOWN, RANDOM
+from mixtea.review.model import Model
+
+ORDERS = {
+    "worth": "worth most: uncertain, with uncertain neighbours",
+    "uncertain": "most uncertain first",
+    "influential": "most neighbours that are uncertain first",
+    "disagreed": "least agreed first",
+    "random": "in random order",
+}
+EVERY_RANDOM, EVERY_KNOWN, FIRST_KNOWN = 10, 12, 6  # one in so many is of the random slice, or known
+SLICE = 0  # seed of the random slice, which is the same however the queue is ordered
+
+
+class Item(NamedTuple):
+    """A row of the model, and why it is asked."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which rows to ask about; what is empty does not filter. `state` is one of STATES, `text` is searched."""
+
+    text: str = ""
+    voters: tuple[str, ...] = ()
+    kind: str = ""
+    least: float = 0.0
+    most: float = 1.0
+    least_degree: int = 0
+    state: str = "open"
+    reviewer: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        return self == Filter()
+
+
+STATES = {
+    "open": "not decided yet",
+    "decided": "decided",
+    "unsure": "unsure",
+    "contradicted": "the model now contradicts",
+    "all": "all",
+}
+
+
+def uncertainty(best: np.ndarray) -> np.ndarray:
+    """Bits that a yes or no about a pair of this probability tells.
+
+    >>> uncertainty(np.array([0.0, 0.5, 1.0])).round(3).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    p = np.clip(best, 1e-9, 1 - 1e-9)
+    return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
+
+
+def ordered(model: Model, best: np.ndarray, order: str, seed: int = 0) -> np.ndarray:
+    """The rows in an order of ORDERS, by how likely the first candidate of each is now: `best` [p]."""
+    luck = np.random.default_rng(seed).permutation(len(best))
+    if order == "random":
+        return np.argsort(luck, kind="stable")
+    own = uncertainty(best)
+    if order == "uncertain":
+        value = own
+    elif order == "disagreed":
+        agreed = model.named[:, 0].mean(axis=1) if model.named.shape[1] else np.zeros(len(best))
+        value = own - 2 * np.abs(agreed - 0.5)
+    else:
+        around = influence(model, own)
+        value = around * (own > 0.05) if order == "influential" else own * np.log1p(around)
+    return np.lexsort([luck, -value])
+
+
+def influence(model: Model, own: np.ndarray) -> np.ndarray:
+    """[p]: how much uncertainty stands beside each source, a neighbour's the less the more neighbours it has itself."""
+    graph = model.task.source
+    doubt = np.zeros(graph.n_entities)
+    doubt[model.sources] = own
+    doubt /= np.sqrt(np.maximum(model.degrees[0], 1))
+    head, tail = graph.triples[:, 0], graph.triples[:, 2]
+    around = np.bincount(head, doubt[tail], minlength=graph.n_entities)
+    around += np.bincount(tail, doubt[head], minlength=graph.n_entities)
+    return around[model.sources]
+
+
+def queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool = True, seed: int = 0) -> list[Item]:
+    """The rows in this order as items, each once; with `audited` also a random slice of the mapping, and known items.
+
+    Sources with a given link are asked about only as known items.
+    """
+    known = np.isin(model.sources, list(model.valid)) if model.valid else np.zeros(len(model.sources), dtype=bool)
+    rows = [int(row) for row in order if not known[row]]
+    if not audited:
+        return [Item(row, "") for row in rows]
+    slice_ = _shuffled(np.flatnonzero(model.is_mapped & ~known), SLICE)
+    checks = _shuffled(np.flatnonzero(known), seed + 1)
+    found: list[Item] = []
+    used: set[int] = set()
+    sampled, audits = iter(slice_), iter(checks)
+    waiting = iter(rows)
+    while len(used) < len(rows):
+        place = len(found)
+        if place % EVERY_KNOWN == FIRST_KNOWN and (row := next(audits, None)) is not None:
+            found.append(Item(row, KNOWN))
+            continue
+        is_random = place % EVERY_RANDOM == EVERY_RANDOM - 1
+        row = next((r for r in (sampled if is_random else waiting) if r not in used), None)
+        if row is None:
+            is_random = not is_random
+            row = next(r for r in (sampled if is_random else waiting) if r not in used)
+        used.add(row)
+        found.append(Item(row, RANDOM if is_random else ""))
+    return found
+
+
+def _shuffled(rows: np.ndarray, seed: int) -> list[int]:
+    return [int(row) for row in np.random.default_rng(seed).permutation(rows)]

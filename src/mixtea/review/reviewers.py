@@ -1,0 +1,111 @@
+"""How far each reviewer can be relied on: known items, hidden repeats, and how the shown verdict pulls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from mixtea.compute.intervals import interval
+from mixtea.data.reviewed import LEAST_SURE, RELIABLE, SUREST
+from mixtea.review.decisions import ACCEPT, AUDIT, KNOWN, NONE, REJECT, REPEAT, UNSURE, Decision
+
+ENOUGH = 20  # known items from which on a reviewer counts as measured
+
+
+class Share(NamedTuple):
+    """So many of so many; `low` and `high` are where the true share lies, with 95 % confidence."""
+
+    met: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        return self.met / self.of if self.of else math.nan
+
+    @property
+    def low(self) -> float:
+        return interval(self.share, self.of)[0]
+
+    @property
+    def high(self) -> float:
+        return interval(self.share, self.of)[1]
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%} ({self.low:.0%}–{self.high:.0%})" if self.of else "not measured"
+
+
+class Reviewer(NamedTuple):
+    """A reviewer in numbers.
+
+    `right` of the known items; `same` again of hidden repeats; agreeing with the model where its verdict was `seen`
+    before deciding, and where it was not (`blind`).
+    """
+
+    name: str
+    decided: int
+    right: Share
+    same: Share
+    seen: Share
+    blind: Share
+
+    @property
+    def reliability(self) -> float:
+        """How often this reviewer is right; NaN while too few known items were decided, or the share may be enough.
+
+        Then the decisions are facts.
+        """
+        if self.right.of < ENOUGH or self.right.high >= RELIABLE:
+            return math.nan
+        return min(max(self.right.share, LEAST_SURE), SUREST)
+
+    @property
+    def log_odds(self) -> float:
+        """What an accepted pair of this reviewer weighs; infinite for a fact."""
+        p = self.reliability
+        return math.inf if math.isnan(p) else math.log(p / (1 - p))
+
+    @property
+    def pull(self) -> float:
+        """How much more often the reviewer agrees with a verdict that is shown; NaN while one side is missing."""
+        return self.seen.share - self.blind.share
+
+
+NOBODY = Reviewer("", 0, Share(0, 0), Share(0, 0), Share(0, 0), Share(0, 0))
+
+
+def reviewers(standing: Iterable[Decision], truth: Mapping[str, Iterable[str]]) -> dict[str, Reviewer]:
+    """Each reviewer by name; `truth` are the targets of sources whose links are known, by ids."""
+    by_name: dict[str, list[Decision]] = {}
+    for one in standing:
+        by_name.setdefault(one.reviewer, []).append(one)
+    return {name: _measured(name, own, truth) for name, own in sorted(by_name.items())}
+
+
+def _measured(name: str, own: list[Decision], truth: Mapping[str, Iterable[str]]) -> Reviewer:
+    judged = [is_right(one, truth[one.source]) for one in own if one.reason == KNOWN and one.source in truth]
+    known = [right for right in judged if right is not None]
+    first = {one.source: one for one in reversed(own) if one.reason not in AUDIT}
+    again = [(first[one.source], one) for one in own if one.reason == REPEAT and one.source in first]
+    same = sum((a.action, a.target) == (b.action, b.target) for a, b in again)
+    agreeing = {shown: [a for one in own if one.shown == shown and (a := agrees(one)) is not None]
+                for shown in (True, False)}  # fmt: skip
+    seen, blind = (Share(sum(agreeing[shown]), len(agreeing[shown])) for shown in (True, False))
+    return Reviewer(name, len(own), Share(sum(known), len(known)), Share(same, len(again)), seen, blind)
+
+
+def is_right(one: Decision, targets: Iterable[str]) -> bool | None:
+    """Whether a decision is right where the true targets are known; None for no opinion."""
+    true = set(targets)
+    if one.action == UNSURE:
+        return None
+    if one.action == ACCEPT:
+        return one.target in true
+    return not true & ({*one.others} if one.action == NONE else {one.target})
+
+
+def agrees(one: Decision) -> bool | None:
+    """Whether a decision is what the model thought likelier of its first candidate; None where that is not known."""
+    if one.probability is None or one.action not in (ACCEPT, REJECT, NONE) or not one.others:
+        return None
+    return (one.action == ACCEPT and one.target == one.others[0]) == (one.probability >= 0.5)
