@@ -50,7 +50,7 @@ def main() -> None:
         task = write_task(synthetic_pair(100, 400, n_relations=8, train=0.4, valid=0.2), place / "task")
         tiny_run(task, 1).save(place / "warm")  # loads what a run needs, once for all forks
         # nobody looks at pictures, and drawing them takes most of the time
-        mixtea.report.make_report = lambda aligner: "a page"
+        mixtea.report.page.make_report = lambda aligner: "a page"
         mixtea.measure.curves.draw_curves = _picture
         if args.save:
             header("killed in", "times", "at", "what was there then")

@@ -233,7 +233,10 @@ class Config:
         A council need not meet every epoch, and its answers hardly depend on how much the student learns from in each.
         """
         fields = _APPROXIMATE if self.only_vectors_vote else ("normaliser", "search")
-        return {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
+        found = {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
+        if "propagation" in self.voters:
+            found |= {name: getattr(self, name) for name in SIZES if getattr(self, name) < FIELDS[name].default}
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in FIELDS}
@@ -262,6 +265,7 @@ def describe() -> str:
 
 
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
+SIZES = ("propagation_label_dim", "propagation_relation_dim", "propagation_part_dim")
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 SETTINGS = Fields(Config, "setting", "field=value")
 FIELDS, TYPES = SETTINGS.by_name, SETTINGS.types

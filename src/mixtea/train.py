@@ -207,9 +207,17 @@ def _reader(
         found = task() if callable(task) else task
         if not isinstance(found, Task):
             raise DataError(f"train needs a task, not {type(found).__name__}: load_task(...) makes one.")
-        return Start(found, preset, settings | with_reviewer(found, config), earlier)
+        return Start(found, preset, settings | _by_task(found, config), earlier)
 
     return read
+
+
+def _by_task(task: Task, config: Config) -> dict[str, Any]:
+    """Settings that a task asks for: its reviewers vote, and large graphs are propagated lightly on a CPU."""
+    from mixtea.compute.device import choose_device
+    from mixtea.measure.estimate import lighter
+
+    return with_reviewer(task, config) | lighter(task, config, choose_device(config.device))
 
 
 @dataclass

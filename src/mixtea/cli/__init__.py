@@ -21,6 +21,7 @@ from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
 from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
+from mixtea.cli.review import review
 from mixtea.cli.saying import one_line
 from mixtea.cli.score import score
 from mixtea.cli.settings import listed, settings
@@ -59,7 +60,7 @@ def about(
         raise typer.Exit
 
 
-for verb in (demo, inspect, split, fit, tune, predict, score, export, evaluate, reproduce, settings, info):
+for verb in (demo, inspect, split, fit, tune, predict, score, export, review, evaluate, reproduce, settings, info):
     app.command(epilog=listed() if verb is fit else None)(verb)
 
 

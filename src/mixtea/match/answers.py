@@ -164,7 +164,11 @@ class Answers:
         return threshold_curve(pairs, truth, complete=complete)
 
     def known(self) -> KnownPairs:
-        """What explanations are made of."""
+        """What explanations are made of, one for all who ask."""
+        return self._known
+
+    @cached_property
+    def _known(self) -> KnownPairs:
         k = self.ranked.target.shape[1]
         scores = {name: values.ravel() for name, values in self.scores.items()}
         return KnownPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)

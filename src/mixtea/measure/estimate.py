@@ -15,7 +15,7 @@ import torch
 from mixtea.compute.memory import block_mib
 from mixtea.compute.nearest import has_faiss
 from mixtea.compute.similarity import fast_products
-from mixtea.config import MOMENTS_TEMPERATURE, STRUCTURE, Config
+from mixtea.config import FIELDS, MOMENTS_TEMPERATURE, SIZES, STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.vote.council import voters_of
 
@@ -28,6 +28,7 @@ OPEN = 0.45  # of the entities look for candidates again after the first round: 
 CANDIDATE_SECONDS = {"cpu": 2.2e-6, "cuda": 2e-8}  # of one judgement, for each of 20 candidates of an open entity
 ANSWER_SECONDS = 5e-6  # of deciding and scoring, likewise
 START_SECONDS = {"cpu": 8.0, "cuda": 4.0}  # of the libraries, the files and the report
+LARGE = 50_000  # entities of a side from which on propagation is approximate on a CPU
 LIBRARIES_MIB = {"cpu": 500, "cuda": 0}  # that the process takes before it trains
 LEAST_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # of an epoch: the start of many small operations
 
@@ -54,9 +55,22 @@ class Estimate:
 def estimate(task: Task, config: Config, device: torch.device, flop_per_second: float | None = None) -> Estimate:
     """What training `task` with `config` will need on `device`."""
     speed = flop_per_second or measure_speed(device)
+    config = config.replace(**lighter(task, config, device))
     seconds, beside = seconds_per_epoch(task, config, device, speed), seconds_beside(task, config, device, speed)
     suggestion, shorter = _suggestion(task, config, device, speed, seconds * epochs(config) + beside)
     return Estimate(memory_mib(task, config, device), epochs(config), seconds, beside, suggestion, shorter)
+
+
+def lighter(task: Task, config: Config, device: torch.device) -> dict[str, Any]:
+    """For large graphs on a CPU: settings with which propagation has an eighth of the work; none for others.
+
+    What a user has chosen stays.
+    """
+    large = min(task.source.n_entities, task.target.n_entities) >= LARGE
+    usual = all(getattr(config, name) == FIELDS[name].default for name in SIZES)
+    if not (large and usual and device.type == "cpu" and "propagation" in config.voters):
+        return {}
+    return {name: getattr(config, name) // 2 for name in SIZES}
 
 
 def epochs(config: Config) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,8 @@ FACTOR = 4.0  # log-odds for each unit of agreement, where the run does not say
 FACTORS = (0.5, 20.0)
 MOST = 8.0  # log-odds that neighbours may add or take
 LIKELY = 0.01  # a candidate of less probability is not looked at when neighbours change
+NOTHING = 1e-9  # of what speaks for a pair: rounding
 THRESHOLD = 0.5  # of probability: from there on a pair is rather right than wrong
-MANY = 200  # neighbours of which no more is said than how many they are
 MOVED = 0.005  # of probability: a smaller change is none
 
 
@@ -37,32 +37,37 @@ class Belief:
     def __init__(self, model: Model) -> None:
         self.model, self.factor = model, _factor(model)
         self.said_of: dict[int, dict[int, float]] = {}  # log-odds by source and target
-        self.scores: dict[tuple[int, int], float] = {}  # of agreement, before any decision
-        self.shift: dict[tuple[int, int], float] = {}  # of (row, place): log-odds by neighbours
         self.owner: dict[int, int] = {}  # accepted target: its source
+        self.more: dict[int, dict[int, float]] = {}  # by row and place: what speaks for it more than before
+        self.before: dict[tuple[int, int], float] = {}  # what spoke for a pair before any decision
 
-    @property
-    def said(self) -> dict[tuple[int, int], float]:
-        """All that is decided, by source and target."""
-        return {(source, target): odds for source, own in self.said_of.items() for target, odds in own.items()}
+    def decide(self, pair: tuple[int, int], log_odds: float | None) -> None:
+        """Note what is decided about a pair, None for nothing any more, and let neighbours know."""
+        if self.said_of.get(pair[0], {}).get(pair[1]) != log_odds:
+            self._spread(self._noted(pair, log_odds))
 
-    def decide(self, pair: tuple[int, int], log_odds: float | None) -> set[int]:
-        """Note what is decided about a pair, None for nothing any more; returns the rows whose probabilities change."""
-        if self._said(pair) == log_odds:
-            return set()
+    def decide_all(self, said: Mapping[tuple[int, int], float]) -> None:
+        """Note all decisions, in place of those before."""
+        for source, own in list(self.said_of.items()):
+            for target in list(own):
+                if (source, target) not in said:
+                    self.decide((source, target), None)
+        for pair, log_odds in said.items():
+            self.decide(pair, log_odds)
+
+    def _noted(self, pair: tuple[int, int], log_odds: float | None) -> dict[tuple[int, int], float]:
+        """Note a decision; returns by how much beliefs change, by pair."""
+        sources = self._concerned(pair)
+        old = {source: self.believed(source) for source in sources}
         self._note(pair, log_odds)
-        return self._around([pair])
-
-    def decide_all(self, said: Mapping[tuple[int, int], float]) -> set[int]:
-        """Note all decisions at once, in place of those before."""
-        before = self.said
-        changed = sorted(pair for pair in {*said, *before} if said.get(pair) != before.get(pair))
-        for pair in changed:
-            self._note(pair, said.get(pair))
-        return self._around(changed)
-
-    def _said(self, pair: tuple[int, int]) -> float | None:
-        return self.said_of.get(pair[0], {}).get(pair[1])
+        changes = {}
+        for source in sources:
+            new = self.believed(source)
+            for target in {*old[source], *new}:
+                change = new.get(target, 0.0) - old[source].get(target, 0.0)
+                if change:
+                    changes[source, target] = change
+        return changes
 
     def _note(self, pair: tuple[int, int], log_odds: float | None) -> None:
         source, target = pair
@@ -77,106 +82,100 @@ class Belief:
         elif self.owner.get(target) == source:
             del self.owner[target]
 
-    def probability(self, row: int, without: bool = False) -> np.ndarray:
-        """[k] of a row's candidates; `without` what was decided about the row itself."""
+    def _concerned(self, pair: tuple[int, int]) -> list[int]:
+        """The source, and those who are believed to have the target."""
+        near, model = self.model.near, self.model
+        rivals = (int(model.sources[row]) for row, _ in model.rivals(pair[1]))
+        return [pair[0], *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > FLOOR)]
+
+    def believed(self, source: int) -> dict[int, float]:
+        """The beliefs in the targets of a source that speak for neighbours, given what was decided."""
+        held, said = self.model.near.believed(source), self.said_of.get(source, {})
+        accepted = [target for target, log_odds in said.items() if log_odds == math.inf]
+        if accepted:
+            return dict.fromkeys(accepted, 1.0)
+        found = {}
+        for target, p in held.items():
+            if self.owner.get(target, source) == source:
+                log_odds = said.get(target, 0.0)
+                p = p if not log_odds else p / (p + (1 - p) * math.exp(min(-log_odds, 700)))
+                if p > FLOOR:
+                    found[target] = p
+        return found
+
+    def _spread(self, changes: Mapping[tuple[int, int], float]) -> None:
+        """Let neighbours know of changed beliefs."""
+        for (row, place), change in self._reached(changes).items():
+            own = self.more.setdefault(row, {})
+            own[place] = own.get(place, 0.0) + change
+            if abs(own[place]) < NOTHING:
+                del own[place]
+            if not own:
+                del self.more[row]
+
+    def _reached(self, changes: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], float]:
+        """By row and place, how much more speaks for candidates beside pairs whose beliefs change."""
+        model, found = self.model, dict[tuple[int, int], float]()
+        for (source, target), change in changes.items():
+            for (beside, end), weight in model.near.spoken_for(source, target, self._likely).items():
+                row = int(model.row_of[beside])
+                place = model.target[row].tolist().index(end)
+                found[row, place] = found.get((row, place), 0.0) + change * weight
+        return found
+
+    def _likely(self, source: int) -> Iterable[int]:
+        """The candidates of a source that are worth looking at."""
+        row = int(self.model.row_of[source])
+        return self.model.target[row, self.model.probability[row] > LIKELY].tolist() if row >= 0 else ()
+
+    def shift(self, row: int, place: int, more: float) -> float:
+        """Log-odds by so much more that speaks for a candidate."""
+        pair = (int(self.model.sources[row]), int(self.model.target[row, place]))
+        if pair not in self.before:
+            self.before[pair] = math.expm1(self.model.near.score(*pair))
+        before = self.before[pair]
+        change = math.log1p(max(before + more, 0.0)) - math.log1p(before)
+        return max(-MOST, min(MOST, self.factor * change))
+
+    def probability(self, row: int, *, without: bool = False, more: Mapping[int, float] | None = None) -> np.ndarray:
+        """[k] of a row's candidates; `without` what was decided about itself, with `more` that speaks for it."""
         model = self.model
-        source, targets = int(model.sources[row]), model.target[row].tolist()
-        odds = model.probability[row].copy()
+        source, odds = int(model.sources[row]), model.probability[row].copy()
         none = max(1.0 - float(odds.sum()), 1e-3)
-        for place, target in enumerate(targets):
-            odds[place] *= math.exp(self.shift.get((row, place), 0.0))
+        own, said = self.more.get(row, {}), {} if without else self.said_of.get(source, {})
+        for place, target in enumerate(model.target[row].tolist()):
+            speaks = own.get(place, 0.0) + (more or {}).get(place, 0.0)
+            if speaks:
+                odds[place] *= math.exp(self.shift(row, place, speaks))
             if self.owner.get(target, source) != source:
                 odds[place] = 0.0
-            if not without and (said := self._said((source, target))) is not None:
-                if said == math.inf:
-                    return np.eye(len(targets))[place]
-                odds[place] *= math.exp(said) if said > -math.inf else 0.0
+            log_odds = said.get(target, 0.0)
+            if log_odds == math.inf:
+                return np.eye(len(odds))[place]
+            odds[place] *= math.exp(log_odds) if log_odds > -math.inf else 0.0
         return odds / (odds.sum() + none)
 
     def preview(self, pair: tuple[int, int]) -> Effect:
-        """What accepting a pair would move among its neighbours; of very many, only how many there are."""
-        before = self._said(pair)
-        rows = self._neighbours([pair]) - {int(self.model.row_of[pair[0]])}
-        if before == math.inf or len(rows) > MANY:
-            return Effect(0 if before == math.inf else len(rows), 0)
-        old = {row: self._best(row) for row in rows}
-        shift, owner = dict(self.shift), self.owner.get(pair[1])
-        self._note(pair, math.inf)
-        self._shift(rows)
-        new = {row: self._best(row) for row in rows}
+        """What accepting a pair would move among its neighbours."""
+        before, owner = self.said_of.get(pair[0], {}).get(pair[1]), self.owner.get(pair[1])
+        if before == math.inf:
+            return Effect(0, 0)
+        changes = self._noted(pair, math.inf)
         self._note(pair, before)
-        self.shift = shift
         if owner is not None:
             self.owner[pair[1]] = owner
-        moved = [row for row in rows if abs(new[row] - old[row]) >= MOVED]
-        return Effect(len(moved), sum((new[row] >= THRESHOLD) != (old[row] >= THRESHOLD) for row in moved))
-
-    def _best(self, row: int) -> float:
-        return float(self.probability(row).max(initial=0.0))
-
-    def _around(self, pairs: list[tuple[int, int]]) -> set[int]:
-        """Let neighbours know; returns the rows of the pairs, of who wants their targets, and of neighbours."""
-        if not pairs:
-            return set()
-        rows = self._neighbours(pairs)
-        self._shift(rows)
-        own = {int(self.model.row_of[source]) for source, _ in pairs} - {-1}
-        return rows | own | {row for _, target in pairs for row, _ in self.model.rivals(target)}
-
-    def _neighbours(self, pairs: list[tuple[int, int]]) -> set[int]:
-        """The rows of sources beside those of the pairs, and beside those whose belief in the targets ends."""
-        near, model = self.model.near, self.model
-        sources = {source for source, _ in pairs}
-        for _, target in pairs:
-            wanting = (int(model.sources[row]) for row, _ in model.rivals(target))
-            sources |= {source for source in wanting if near.believed(source).get(target, 0.0) > FLOOR}
-        beside = np.unique(np.concatenate([near.beside(source) for source in sorted(sources)]))
-        return {int(row) for row in model.row_of[beside].tolist() if row >= 0}
-
-    def _shift(self, rows: set[int]) -> None:
-        """Compute anew what neighbours say of the likely candidates of the rows."""
-        model, near, changed = self.model, self.model.near, _Changed(self)
-        for row in rows:
-            source = int(model.sources[row])
-            for place in np.flatnonzero(model.probability[row] > LIKELY).tolist():
-                target = int(model.target[row, place])
-                shift = self.factor * (near.score(source, target, changed) - self._score(source, target))
-                self.shift.pop((row, place), None)
-                if shift:
-                    self.shift[row, place] = max(-MOST, min(MOST, shift))
-
-    def _score(self, source: int, target: int) -> float:
-        """What neighbours said before any decision."""
-        if (source, target) not in self.scores:
-            self.scores[source, target] = self.model.near.score(source, target)
-        return self.scores[source, target]
-
-    def believed(self, source: int) -> dict[int, float]:
-        """Of a source the beliefs that decisions put in the place of the model's: in its targets and their rivals."""
-        held, said = self.model.near.believed(source), self.said_of.get(source, {})
-        if math.inf in said.values():
-            return dict.fromkeys(held, 0.0) | {target: float(said.get(target) == math.inf) for target in said}
-        found = {target: 0.0 for target in held if self.owner.get(target, source) != source}
-        for target, log_odds in said.items():
-            p = held.get(target, 0.0)
-            found[target] = p / (p + (1 - p) * math.exp(min(-log_odds, 700))) if p else 0.0
-        return found
-
-
-class _Changed(Mapping[int, Mapping[int, float]]):
-    """What decisions have changed, by source, found when it is asked for."""
-
-    def __init__(self, belief: Belief) -> None:
-        self.belief = belief
-
-    def __getitem__(self, source: int) -> Mapping[int, float]:
-        return self.belief.believed(source)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.belief.said_of)
-
-    def __len__(self) -> int:
-        return len(self.belief.said_of)
+        rows: dict[int, dict[int, float]] = {}
+        for (row, place), change in self._reached(changes).items():
+            rows.setdefault(row, {})[place] = change
+        moved, across = 0, 0
+        for row, more in rows.items():
+            old = float(self.probability(row).max(initial=0.0))
+            if old > 1 - MOVED and min(more.values()) >= 0:  # cannot come to be much likelier
+                continue
+            new = float(self.probability(row, more=more).max(initial=0.0))
+            moved += abs(new - old) >= MOVED
+            across += (new >= THRESHOLD) != (old >= THRESHOLD)
+        return Effect(moved, across)
 
 
 def _factor(model: Model) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -49,6 +50,16 @@ class Line(NamedTuple):
     left: Marked
     right_by: str
     right: Marked
+
+
+class Beside(NamedTuple):
+    """A neighbour on one side or on both, by numbers, -1 for none, and the relations that lead to it."""
+
+    state: str
+    left_by: str
+    left: int
+    right_by: str
+    right: int
 
 
 class Voice(NamedTuple):
@@ -106,10 +117,11 @@ class Cards:
         probability = self.belief.probability(row)
         left, right = entity(task.source, source), entity(task.target, target)
         values, neighbours = self._values(source, target), self._neighbours(source, target)
-        counts = {state: sum(line.state == state for line in neighbours) for state in SIGNS}
+        counts = dict.fromkeys(SIGNS, 0) | Counter(beside.state for beside in neighbours)
+        lines = [self._line(beside) for beside in neighbours[:SHOWN_NEIGHBOURS]]
         order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
         return Card(
-            row, left, right, marked(left.label, right.label), values[:SHOWN_VALUES], neighbours[:SHOWN_NEIGHBOURS],
+            row, left, right, marked(left.label, right.label), values[:SHOWN_VALUES], lines,
             self._voices(row, place), [self._option(row, other, probability) for other in order[:ALTERNATIVES]],
             self._rivals(row, target), float(probability[place]), self.pattern_of(row, place),
             self.belief.preview((source, target)), max(len(values) - SHOWN_VALUES, 0),
@@ -174,30 +186,31 @@ class Cards:
         )
         return side_by_side(left, right)
 
-    def _neighbours(self, source: int, target: int) -> list[Line]:
+    def _neighbours(self, source: int, target: int) -> list[Beside]:
         """Triples of both entities: those whose other ends are matched to each other first."""
-        task = self.model.task
-        ours, theirs = steps(task.source, source), steps(task.target, target)
-        there: dict[int, list[tuple[str, int]]] = {}
+        ours, theirs = steps(self.model.task.source, source), steps(self.model.task.target, target)
+        there: dict[int, list[str]] = {}
         for relation, other in theirs:
-            there.setdefault(other, []).append((relation, other))
-        used: set[int] = set()
-        both, only = [], []
+            there.setdefault(other, []).append(relation)
+        both, only, used = [], [], set()
         for relation, other in ours:
             match = self.match(other)
             if match in there:
                 used.add(match)
-                by = _alike_relation(relation, [name for name, _ in there[match]])
-                both.append(Line(SAME, relation, _plain(task.source, other), by, _plain(task.target, match)))
+                by = relation if relation in there[match] else there[match][0]
+                both.append(Beside(SAME, relation, other, by, match))
             elif match >= 0:
-                only.append(Line(DIFFERS, relation, _plain(task.source, other), "is elsewhere:",
-                                 _plain(task.target, match)))  # fmt: skip
+                only.append(Beside(DIFFERS, relation, other, "is elsewhere:", match))
             else:
-                only.append(Line(LEFT, relation, _plain(task.source, other), "", []))
-        rest = [
-            Line(RIGHT, "", [], relation, _plain(task.target, other)) for relation, other in theirs if other not in used
-        ]
-        return both + only + rest
+                only.append(Beside(LEFT, relation, other, "", -1))
+        return both + only + [Beside(RIGHT, "", -1, relation, end) for relation, end in theirs if end not in used]
+
+    def _line(self, beside: Beside) -> Line:
+        left, right = (
+            [(visible(graph.display(number), LONGEST), False)] if number >= 0 else []
+            for graph, number in ((self.model.task.source, beside.left), (self.model.task.target, beside.right))
+        )
+        return Line(beside.state, beside.left_by, left, beside.right_by, right)
 
     def match(self, source: int) -> int:
         """The target of a source, by decisions, given links and the mapping; -1 for none."""
@@ -210,7 +223,7 @@ class Cards:
 
     def picture(self, row: int, place: int = 0) -> dict[str, Any]:
         """The neighbourhood of a pair as nodes and edges: matched ends are one node, sides have their own places."""
-        card_lines = self._neighbours(int(self.model.sources[row]), int(self.model.target[row, place]))[:40]
+        found = self._neighbours(int(self.model.sources[row]), int(self.model.target[row, place]))[:40]
         left, right = (
             visible(graph.display(number), 60)
             for graph, number in ((self.model.task.source, int(self.model.sources[row])),
@@ -218,7 +231,7 @@ class Cards:
         )  # fmt: skip
         nodes = [{"id": "s", "label": left, "kind": "source"}, {"id": "t", "label": right, "kind": "target"}]
         edges = []
-        for number, line in enumerate(card_lines):
+        for number, line in enumerate(map(self._line, found)):
             one, other = ("".join(text for text, _ in part) for part in (line.left, line.right))
             label = one if line.state == LEFT else other if line.state == RIGHT else one or other
             if line.state == SAME and other != one:
@@ -276,14 +289,6 @@ def steps(graph: Graph, number: int, only: frozenset[str] | set[str] | None = No
         elif name in only and not inverse:
             found.append((name, tail))
     return found
-
-
-def _plain(graph: Graph, number: int) -> Marked:
-    return [(visible(graph.display(number), LONGEST), False)]
-
-
-def _alike_relation(name: str, names: list[str]) -> str:
-    return name if name in names else names[0]
 
 
 def marked(left: str, right: str) -> tuple[Marked, Marked]:

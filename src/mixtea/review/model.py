@@ -78,6 +78,11 @@ class Model:
             found[links[:, 0]] = links[:, 1]
         return found
 
+    def prepare(self) -> None:
+        """Make all indices now, so that nobody waits for them later."""
+        self.near.prepare()
+        _ = (self.wanted_by, self.matched, self.degrees, self.source_numbers, self.target_numbers)
+
     def pair_of(self, source: str, target: str) -> tuple[int, int]:
         """The numbers of two ids, -1 for one that is not in its graph any more."""
         return self.source_numbers.get(source, -1), self.target_numbers.get(target, -1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from mixtea.data.task import Task
 from mixtea.review.decisions import KNOWN, RANDOM
 from mixtea.review.model import Model
 
@@ -20,6 +21,17 @@ ORDERS = {
 }
 EVERY_RANDOM, EVERY_KNOWN, FIRST_KNOWN = 10, 12, 6  # one in so many is of the random slice, or known
 SLICE = 0  # seed of the random slice, which is the same however the queue is ordered
+
+
+class Looked(Protocol):
+    """What an order looks at; a Model has it."""
+
+    task: Task
+    sources: np.ndarray
+    named: np.ndarray
+
+    @property
+    def degrees(self) -> tuple[np.ndarray, np.ndarray]: ...
 
 
 class Item(NamedTuple):
@@ -66,7 +78,7 @@ def uncertainty(best: np.ndarray) -> np.ndarray:
     return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
 
 
-def ordered(model: Model, best: np.ndarray, order: str, seed: int = 0) -> np.ndarray:
+def ordered(model: Looked, best: np.ndarray, order: str, seed: int = 0) -> np.ndarray:
     """The rows in an order of ORDERS, by how likely the first candidate of each is now: `best` [p]."""
     luck = np.random.default_rng(seed).permutation(len(best))
     if order == "random":
@@ -83,7 +95,7 @@ def ordered(model: Model, best: np.ndarray, order: str, seed: int = 0) -> np.nda
     return np.lexsort([luck, -value])
 
 
-def influence(model: Model, own: np.ndarray) -> np.ndarray:
+def influence(model: Looked, own: np.ndarray) -> np.ndarray:
     """[p]: how much uncertainty stands beside each source, a neighbour's the less the more neighbours it has itself."""
     graph = model.task.source
     doubt = np.zeros(graph.n_entities)

@@ -65,6 +65,11 @@ class Place:
     shows: bool = False
 
 
+def new_key() -> str:
+    """A key with which something is decided once, however often it is sent."""
+    return uuid.uuid4().hex
+
+
 class Session:
     """One run under review, by any number of reviewers."""
 
@@ -198,7 +203,7 @@ class Session:
             found[there] = self.current.probability[place[there], 0]
         for model in {id(m): m for m in (self.original, self.current)}.values():
             belief = self.beliefs[id(model)]
-            touched = {row for row, _ in belief.shift} | {int(model.row_of[s]) for s in belief.said_of}
+            touched = {*belief.more} | {int(model.row_of[s]) for s in belief.said_of}
             for own in touched:
                 row = int(self.original.row_of[model.sources[own]]) if own >= 0 else -1
                 if row >= 0 and self._model_of(row)[0] is model:
@@ -212,6 +217,13 @@ class Session:
     def picture(self, row: int) -> dict[str, object]:
         model, own = self._model_of(row)
         return self.makers[id(model)].picture(own)
+
+    def card_names(self, row: int) -> tuple[str, str, float]:
+        """Source and first candidate in words, and how likely they are the same."""
+        model, own = self._model_of(row)
+        ends = ((model.task.source, model.sources[own]), (model.task.target, model.target[own, 0]))
+        left, right = (visible(graph.display(int(number)), 160) for graph, number in ends)
+        return left, right, self.probability(row)
 
     def probability(self, row: int) -> float:
         model, own = self._model_of(row)
@@ -345,7 +357,7 @@ class Session:
 
     def ask(self, reviewer: str, item: Item, card: Card, *, shown: bool) -> str:
         """Note that a card is shown, and return the key with which it is decided on once."""
-        key = uuid.uuid4().hex
+        key = new_key()
         if len(self.cards_asked) > MOST_CARDS:
             for old in list(self.cards_asked)[: MOST_CARDS // 2]:
                 del self.cards_asked[old]
@@ -356,9 +368,10 @@ class Session:
 
     def decide(self, reviewer: str, key: str, row: int, action: str, place: int = 0, batch: str = "") -> Decision:
         """Keep one decision about a card: OSError if it could not be kept, ValueError if it makes no sense."""
-        return self.decide_all(reviewer, [self._decision(reviewer, key, row, action, place, batch)])[0]
+        return self.keep([self._decision(reviewer, key, row, action, place, batch)])[0]
 
-    def decide_all(self, reviewer: str, decisions: list[Decision]) -> list[Decision]:
+    def keep(self, decisions: list[Decision]) -> list[Decision]:
+        """Keep decisions, all or none: OSError if they could not be kept."""
         kept = self.store.add(decisions)
         self.refresh()
         return kept
@@ -446,7 +459,7 @@ class Session:
         if action not in (ACCEPT, REJECT):
             raise ValueError("several are accepted or rejected")
         decisions = [self._decision(reviewer, f"{key}.{row}", row, action, 0, key) for row in dict.fromkeys(rows)]
-        return self.decide_all(reviewer, decisions)
+        return self.keep(decisions)
 
     # What has been reached
 

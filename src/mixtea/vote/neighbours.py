@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,9 +18,6 @@ MANY = 200  # neighbours through one relation, from which on a single one says n
 FLOOR = 0.1  # a weaker belief is not listened to
 ALIKE = 0.02  # relations less alike than this do not speak
 SHOWN = 10  # neighbours that an explanation names
-
-
-Changed = Mapping[int, Mapping[int, float]]  # beliefs by source and target, by numbers in their own graphs
 
 
 class Speaking(NamedTuple):
@@ -43,34 +40,30 @@ class Neighbourhood:
         )  # fmt: skip
         self.n, self.n_kinds = self.n_source + task.target.n_entities, 2 * n_relations
         steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
-        steps = np.unique(steps, axis=0)
-        _, place, count = np.unique(steps[:, 0] * self.n_kinds + steps[:, 1], return_inverse=True, return_counts=True)
+        key = np.unique((steps[:, 0] * self.n_kinds + steps[:, 1]) * self.n + steps[:, 2])  # below 2**63 by far
+        first, far = key // self.n, key % self.n
+        _, place, count = np.unique(first, return_inverse=True, return_counts=True)
         kept = count[place] <= MANY
-        self.near, self.kind, self.far = np.ascontiguousarray(steps[kept].T)
+        self.near, self.kind, self.far = first[kept] // self.n_kinds, first[kept] % self.n_kinds, far[kept]
         self.count = count[place][kept]
         strong = known.belief > FLOOR
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
         self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
         self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
 
-    def score(self, source: int, target: int, changed: Changed | None = None) -> float:
+    def score(self, source: int, target: int) -> float:
         """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
-        return float(np.log1p(self.speaking(source, target, changed=changed).weight.sum()))
+        return float(np.log1p(self.speaking(source, target).weight.sum()))
 
-    def speaking(
-        self, source: int, target: int, above: float = FLOOR, changed: Changed | None = None
-    ) -> Speaking:  # fmt: skip
-        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours.
-
-        `changed` are beliefs in pairs that take the place of those that are held, by source and target.
-        """
+    def speaking(self, source: int, target: int, above: float = FLOOR) -> Speaking:
+        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
         theirs: dict[int, list[int]] = {}
         for j in self._steps_to(target + self.n_source).tolist():
             theirs.setdefault(int(self.near[j]) - self.n_source, []).append(j)
         rows = [
             (i, j, belief)
             for i in (self._steps_to(source).tolist() if theirs else [])
-            for end, belief in self.believed(int(self.near[i]), changed).items()
+            for end, belief in self.believed(int(self.near[i])).items()
             if belief > above
             for j in theirs.get(end, ())
         ]
@@ -82,21 +75,55 @@ class Neighbourhood:
         ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
         return Speaking(*(part[kept] for part in ends))
 
-    def believed(self, source: int, changed: Changed | None = None) -> dict[int, float]:
+    def spoken_for(
+        self, source: int, target: int, asked: Callable[[int], Iterable[int]]
+    ) -> dict[tuple[int, int], float]:
+        """What belief in a pair says for pairs one step further, for each unit of it, by numbers in their own graphs.
+
+        Of each source beside the pair only the targets that are `asked` about are looked at.
+        """
+        theirs: dict[int, list[int]] = {}
+        for j in self._steps_from(target + self.n_source).tolist():
+            theirs.setdefault(int(self.far[j]) - self.n_source, []).append(j)
+        rows = [
+            (i, j)
+            for i in (self._steps_from(source).tolist() if theirs else [])
+            for end in asked(int(self.far[i]))
+            for j in theirs.get(end, ())
+        ]
+        if not rows:
+            return {}
+        first, second = np.array(rows, dtype=np.int64).T
+        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        weight = meaning / np.sqrt(np.maximum(self.count[first], self.count[second]))
+        found: dict[tuple[int, int], float] = {}
+        for i, j, value in zip(first[meaning > ALIKE], second[meaning > ALIKE], weight[meaning > ALIKE], strict=True):
+            pair = (int(self.far[i]), int(self.far[j]) - self.n_source)
+            found[pair] = found.get(pair, 0.0) + float(value)
+        return found
+
+    def believed(self, source: int) -> dict[int, float]:
         """The belief in each target of a source, by numbers in their own graphs."""
         order, starts = self._by_source
         rows = order[starts[source] : starts[source + 1]]
-        found = dict(zip((self.target[rows] - self.n_source).tolist(), self.belief[rows].tolist(), strict=True))
-        return found if changed is None else {**found, **changed.get(source, {})}
+        return dict(zip((self.target[rows] - self.n_source).tolist(), self.belief[rows].tolist(), strict=True))
 
-    def beside(self, entity: int) -> np.ndarray:
-        """The entities one step from an entity, all by joint numbers: targets after all sources."""
-        return np.unique(self.near[self._steps_to(entity)])
+    def prepare(self) -> None:
+        """Make all indices now."""
+        _ = (self._by_far, self._by_near, self._by_source, self._alike)
 
     def _steps_to(self, entity: int) -> np.ndarray:
         """The steps that end at an entity, by its joint number."""
         order, starts = self._by_far
         return order[starts[entity] : starts[entity + 1]]
+
+    def _steps_from(self, entity: int) -> np.ndarray:
+        order, starts = self._by_near
+        return order[starts[entity] : starts[entity + 1]]
+
+    @cached_property
+    def _by_near(self) -> tuple[np.ndarray, np.ndarray]:
+        return _index(self.near, self.n)
 
     @cached_property
     def _by_far(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,194 @@
+"""The review page in a real browser: from key press to the next card painted, start, and learning beside it.
+
+    python benchmarks/review.py [--pairs 100000] [--decisions 200] [--before 0 20000] [--only keys training]
+    python benchmarks/review.py --data DATA --only training
+
+keys      a made-up run of so many pairs: seconds until the page answers, then so many decisions by key; for each,
+          milliseconds from the key's event to the frame after the next card is in the page. Again after as many
+          decisions as --before says lie in the file
+training  while decisions go on: seconds of a training of the bundled example, and of D_W_15K_V1 with --data; what the
+          next card takes meanwhile; milliseconds in which neighbours change
+
+The browser is Debian's chromium, driven by Playwright.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import header, row
+from synthetic import synthetic_pair
+
+from mixtea import Config, MixTEA, Task, load_example, load_task
+from mixtea.match.answers import Answers, Ranked
+from mixtea.reproduce.experiments import structural_voters
+from mixtea.review.decisions import Decision, Decisions, beside
+from mixtea.review.session import Session
+from mixtea.runs.checks import weight_forms
+from mixtea.runs.folder import Run, write_run
+from mixtea.vote.trace import COLUMNS
+
+PRESSED = """async (key) => {
+    const began = performance.now();
+    const done = new Promise((told) => document.addEventListener("mixtea:card", () => requestAnimationFrame(
+        () => setTimeout(() => told(performance.now() - began))), { once: true }));
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    return await done;
+}"""
+
+
+def made_up_run(n: int, folder: Path, k: int = 20) -> Path:
+    """A run folder of n pairs to decide: true targets and others by chance, with likely probabilities, untrained."""
+    task, rng = synthetic_pair(round(n / 0.8)), np.random.default_rng(0)
+    config = Config.preset("best", voters=structural_voters("best"), entity_dim=4, relation_dim=2, max_epochs=0)
+    free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
+    p = len(free)
+    truth = np.full(task.source.n_entities, -1)
+    for links in (task.valid, task.test):
+        truth[links[:, 0]] = links[:, 1]
+    target = rng.integers(task.target.n_entities, size=(p, k))
+    first = rng.random(p) < 0.8
+    target[:, 0] = np.where(first & (truth[free] >= 0), truth[free], target[:, 0])
+    likely = np.sort(rng.random((p, k)) ** 20, axis=1)[:, ::-1] * 0.5
+    likely[:, 0] = np.where(first, 1 - rng.random(p) ** 3, rng.random(p))
+    likely[:, 1:] *= (1 - likely[:, :1]) / likely[:, 1:].sum(axis=1, keepdims=True)
+    names = config.deciding_voters
+    named = (rng.random((p, k, len(names))) < 0.5) & (np.arange(k) == 0)[None, :, None]
+    no = np.zeros((p, k), dtype=bool)
+
+    def ranked(size: int) -> Ranked:
+        belief = likely[:, :size].astype(np.float32)
+        parts = (named[:, :size], ~no[:, :size], no[:, :size], likely[:, :size], np.ones(p))
+        return Ranked(target[:, :size], belief.astype(np.float64), belief, *parts)
+
+    scores = {name: likely.astype(np.float32) for name in ("propagation", "agreement")}
+    values = {name: 10 * part[:, :2] for name, part in scores.items()}
+    answers = Answers(task, names, free, ranked(k), scores, ranked(2), first, values)
+    forms = {name: [int(size or 0) for size in shape] for name, (_, shape) in weight_forms(task, config).items()}
+    weights = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in forms.items()}
+    trace = {name: np.empty(0, dtype=np.int32) for name in COLUMNS}
+    trace["voters"] = np.empty((0, 1), dtype=np.uint8)
+    about: dict[str, Any] = {
+        "n_epochs": 0,
+        "best_epoch": None,
+        "stopped_because": "",
+        "seconds": 0.0,
+        "voter_weights": {},
+    }
+    run = Run(task, config, weights, [], trace, {}, answers, {}, about | {"voter_packages": {}, "preset": "best"})
+    write_run(run, folder)
+    return folder
+
+
+@contextmanager
+def served(run: Path, every: int = 0) -> Iterator[tuple[str, float]]:
+    """The address of the page, and the seconds until it answered."""
+    command = [sys.executable, "-m", "mixtea", "review", str(run), "--no-browser", "--retrain-every", str(every)]
+    began = time.perf_counter()
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    address = next(found[0] for line in server.stdout if (found := re.search(r"http://\S+", line)))
+    try:
+        yield address, began
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def decided(run: Path, n: int) -> None:
+    """Put so many decisions into the file beside a run, as if somebody had made them."""
+    store = Decisions(beside(run))
+    session = Session(run, store)
+    ids, targets = session.original.task.source.ids, session.original.task.target.ids
+    model, done = session.original, session.ledger.last_id
+    rows = np.random.default_rng(1).permutation(len(model.sources))[done:n]
+    store.add([
+        Decision(f"b{row_}", "earlier", ("accept", "reject")[row_ % 10 == 0], str(ids[model.sources[row_]]),
+                 str(targets[model.target[row_, 0]]), (str(targets[model.target[row_, 0]]),), probability=0.5)
+        for row_ in rows.tolist()
+    ])  # fmt: skip
+    store.close()
+
+
+def pressed(page: Any, n: int, keys: str = "axaa1aau") -> list[float]:
+    return [float(page.evaluate(PRESSED, keys[i % len(keys)])) for i in range(n)]
+
+
+def opened(playwright: Any, address: str) -> Any:
+    browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(address)
+    page.wait_for_selector("#decide")
+    return page
+
+
+def keys(args: Any, folder: Path, playwright: Any) -> None:
+    run = made_up_run(args.pairs, folder / "keys")
+    header("pairs", "decided before", "start s", "median ms", "95 % ms", "slowest ms")
+    for before in args.before:
+        decided(run, before)
+        with served(run) as (address, began):
+            page = opened(playwright, address)
+            start = time.perf_counter() - began
+            pressed(page, 5)
+            found = np.array(pressed(page, args.decisions))
+            page.context.browser.close()
+        figures = [np.median(found), np.quantile(found, 0.95), found.max()]
+        row([f"{args.pairs:,}", f"{before:,}", f"{start:.1f}", *(f"{value:.0f}" for value in figures)])
+
+
+def training(args: Any, folder: Path, playwright: Any) -> None:
+    header("task", "training s", "decisions meanwhile", "median ms", "95 % ms", "mappings changed")
+    tasks: dict[str, Task] = {"example": load_example()}
+    if args.data:
+        tasks["D_W_15K_V1"] = load_task(args.data / "D_W_15K_V1", fold=1)
+    for name, task in tasks.items():
+        run = folder / name
+        MixTEA("best", device=args.device).fit(task).save(run)
+        with served(run) as (address, _):
+            page = opened(playwright, address)
+            pressed(page, 20, "a")
+            began = time.perf_counter()
+            page.click("text=Learn now")
+            found: list[float] = []
+            while "Learned in" not in page.inner_text("#status"):
+                found += pressed(page, 1, "au")
+                page.wait_for_timeout(300)
+            seconds = time.perf_counter() - began
+            said = re.search(r"(\d+) mappings", page.inner_text("#status"))
+            page.context.browser.close()
+        figures = [np.median(found), np.quantile(found, 0.95)] if found else [0, 0]
+        row([name, f"{seconds:.1f}", str(len(found)), *(f"{v:.0f}" for v in figures), said[1] if said else ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=100_000)
+    parser.add_argument("--decisions", type=int, default=200)
+    parser.add_argument("--before", type=int, nargs="*", default=[0, 20_000])
+    parser.add_argument("--only", nargs="*", default=["keys", "training"])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--device", default="auto")
+    args = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        if "keys" in args.only:
+            keys(args, Path(folder), playwright)
+        if "training" in args.only:
+            training(args, Path(folder), playwright)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""mixtea review"""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mixtea.errors import ConfigError
+from mixtea.review.decisions import Decisions, beside
+
+HELP = {
+    "decisions": "The file of decisions; else RUN.decisions.sqlite, beside the run.",
+    "reviewer": "Your name in the decisions; else that of the system.",
+    "every": "Learn by itself after so many decisions; 0 for never.",
+    "host": "Where to listen. Anything but this machine lets others in your network try; they need the address.",
+    "error": "How often the simulated reviewer errs.",
+}
+
+
+def review(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run folder.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    decisions: Annotated[Path | None, typer.Option(metavar="FILE", help=HELP["decisions"])] = None,
+    reviewer: Annotated[str | None, typer.Option(metavar="NAME", help=HELP["reviewer"])] = None,
+    retrain_every: Annotated[int, typer.Option(min=0, metavar="N", help=HELP["every"])] = 50,
+    host: Annotated[str, typer.Option(help=HELP["host"])] = "127.0.0.1",
+    export: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the decisions as SSSOM, and end.")] = None,
+    take: Annotated[Path | None, typer.Option("--import", metavar="FILE", help="Take decisions over, and end.")] = None,
+    copy: Annotated[Path | None, typer.Option(metavar="FILE", help="Copy the file of decisions, and end.")] = None,
+    simulate: Annotated[
+        Path | None, typer.Option(metavar="GOLD", help="Let a simulated reviewer decide by these links, and end.")
+    ] = None,
+    error: Annotated[float, typer.Option(min=0, max=1, help=HELP["error"])] = 0.0,
+) -> None:
+    """Decide about the mappings of a run on a page in your browser, with all the evidence; it learns from you.
+
+    Examples:
+
+    mixtea review runs/mine
+
+    mixtea review runs/mine --export decisions.sssom.tsv
+
+    mixtea review runs/mine --simulate gold.tsv --error .05
+
+    Keys decide: A accepts, X rejects, U is unsure, Space skips, 1-9 accept another target, 0 none of them, Backspace
+    takes back, ? shows all. Decisions are safe when the page says saved, and lie beside the run. Without the page, an
+    exported file is learned from by mixtea fit --reviewed.
+    """
+    file = decisions or beside(run)
+    if sum(one is not None for one in (export, take, copy, simulate)) > 1:
+        raise ConfigError("Name one of --export, --import, --copy and --simulate.")
+    if simulate is not None:
+        _simulate(run, simulate, error)
+    elif export is not None or take is not None or copy is not None:
+        _move(run, file, export, take, copy, reviewer or _user())
+    else:
+        from mixtea.review.security import is_local
+        from mixtea.review.server import serve
+
+        if not is_local(host):
+            typer.echo(
+                f"warning: {host} may be reached from other machines, and what is sent is not encrypted", err=True
+            )
+        serve(
+            run, file, host=host, port=port, reviewer=reviewer or _user(), every=retrain_every, browser=not no_browser,
+            tell=typer.echo,
+        )  # fmt: skip
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "reviewer"
+
+
+def _move(run: Path, file: Path, export: Path | None, take: Path | None, copy: Path | None, reviewer: str) -> None:
+    """Decisions out of their file, or into it."""
+    from mixtea.review.learning import truth_of
+    from mixtea.review.reviewers import reviewers
+    from mixtea.review.sharing import read_decisions, write_decisions
+    from mixtea.runs.stored import StoredRun
+
+    store = Decisions(file)
+    try:
+        if copy is not None:
+            store.copy_to(copy)
+            typer.echo(f"{copy}: {len(store.standing()):,} decisions that stand")
+            return
+        task = StoredRun(run).task_
+        if export is not None:
+            standing = store.standing()
+            n = write_decisions(task, standing, reviewers(standing, truth_of(task)), export)
+            typer.echo(f"{export}: {n:,} pairs from {len(standing):,} decisions")
+        elif take is not None:
+            before = store.last_id()
+            found = store.add(read_decisions(task, take, reviewer))
+            typer.echo(f"{take}: {store.last_id() - before:,} new decisions of {len(found):,}")
+    finally:
+        store.close()
+
+
+def _simulate(run: Path, gold: Path, error: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from mixtea.review.simulate import HEADER, simulated
+
+    table = Table(*HEADER, title=f"A simulated reviewer who errs in {error:.0%} of the cases")
+    for row in simulated(run, gold, error=error, tell=lambda text: typer.echo(text, err=True)):
+        table.add_row(*row)
+    Console().print(table)

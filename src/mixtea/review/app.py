@@ -1,0 +1,372 @@
+"""The review page: routes that show cards and keep decisions. Everything on it is text from templates that escape."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from mixtea.errors import MixTEAError
+from mixtea.review.card import SIGNS, WORDS
+from mixtea.review.decisions import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
+from mixtea.review.pictures import pictures
+from mixtea.review.queue import ORDERS, STATES, Filter
+from mixtea.review.security import Guard
+from mixtea.review.session import Session, new_key
+from mixtea.review.sharing import read_decisions, write_decisions
+from mixtea.review.training import Training
+from mixtea.text import visible
+
+LONGEST_FORM, LONGEST_FILE = 1 << 16, 64 << 20  # bytes
+LONGEST_NAME = 60
+SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
+KINDS = {".js": "text/javascript", ".css": "text/css"}
+Form = dict[str, str]
+
+
+class Page:
+    """The routes over a session; `guard` stands before them and gives each browser its session."""
+
+    def __init__(self, session: Session, training: Training, default_reviewer: str) -> None:
+        self.session, self.training, self.default = session, training, default_reviewer
+        self.names: dict[str, str] = {}  # of reviewers, by browser session
+        self.invited: list[str] = []  # names for the browsers that come next
+        self.guard: Guard | None = None
+        self.drawn: tuple[str, list[Any]] | None = None
+        self.templates = Environment(
+            loader=PackageLoader("mixtea.review"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+            lstrip_blocks=True, auto_reload=False,
+        )  # fmt: skip
+        self.templates.filters |= {"visible": lambda text: visible(text, 300), "percent": percent}
+        self.templates.globals |= {
+            "signs": SIGNS, "words": WORDS, "orders": ORDERS, "states": STATES, "signed": SIGNED,
+        }  # fmt: skip
+
+    def app(self) -> FastAPI:
+        app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+        reads: dict[str, Callable[..., Any]] = {
+            "/": self.whole, "/card": self.current, "/card/{row}": self.at, "/picture/{row}": self.picture,
+            "/alike/{row}": self.alike, "/status": self.status, "/team": self.team, "/pictures": self.pictures,
+            "/changes": self.changes, "/log": self.log, "/decisions.sssom.tsv": self.exported,
+            "/decisions.sqlite": self.copied, "/static/{name}": self.static,
+        }  # fmt: skip
+        writes: dict[str, Callable[..., Any]] = {
+            "/decide": self.decide, "/undo": self.undo, "/go": self.go, "/verdict": self.verdict, "/queue": self.queue,
+            "/alike": self.decide_alike, "/settings": self.settings, "/invite": self.invite, "/train": self.train,
+            "/import": self.imported,
+        }  # fmt: skip
+        for path, answer in reads.items():
+            app.add_api_route(path, answer, methods=["GET"], response_model=None)
+        for path, answer in writes.items():
+            app.add_api_route(path, answer, methods=["POST"], response_model=None)
+        app.add_exception_handler(OSError, _not_saved)
+        app.add_exception_handler(ValueError, _wrong)
+        app.add_exception_handler(MixTEAError, _wrong)
+        return app
+
+    # Who is asking
+
+    def reviewer(self, request: Request) -> str:
+        key = str(request.scope.get("state", {}).get("session", ""))
+        if key not in self.names:
+            number = len(self.names) + 1
+            first = self.default if not self.names else f"{self.default} {number}"
+            self.names[key] = self.invited.pop(0) if self.invited and self.names else first
+        return self.names[key]
+
+    def show(self, name: str, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self.templates.get_template(name).render(values))
+
+    # The card
+
+    def _card(self, reviewer: str, last: Decision | None = None, note: str = "") -> dict[str, Any]:
+        """What the template of a card needs."""
+        session, item = self.session, self.session.current_item(reviewer)
+        place = session.place(reviewer)
+        found: dict[str, Any] = {"last": self._last(last), "note": note, "place": place, "audit": False, "card": None}
+        found |= {"at": place.at + 1, "of": len(session.items(place)), "progress": self._progress(), "again": None,
+                  "undo_key": new_key()}  # fmt: skip
+        if item is None:
+            return found | {"key_now": "", "shown": False}
+        card = session.card(item.row)
+        blind = item.reason in ("known", "repeat")
+        shown = place.shows and not blind
+        key = session.ask(reviewer, item, card, shown=shown)
+        before = None if item.reason == REPEAT else session.ledger.last_about(session.source_id(item.row))
+        return found | {"card": card, "key_now": key, "shown": shown, "again": self._last(before)}
+
+    def _last(self, one: Decision | None) -> dict[str, Any] | None:
+        """A decision in words, and what the model thought."""
+        if one is None:
+            return None
+        session = self.session
+        sign, word = SIGNED[one.action]
+        return {
+            "sign": sign, "word": word, "reviewer": visible(one.reviewer, LONGEST_NAME),
+            "source": session.label(one.source, "source"),
+            "target": session.label(one.target or (one.others[0] if one.others else None), "target"),
+            "probability": one.probability, "votes": one.votes, "at": one.at[:16].replace("T", " "),
+        }  # fmt: skip
+
+    def _progress(self) -> dict[str, Any]:
+        ledger = self.session.ledger
+        decided, of = len(ledger.of_source), self.session.n_to_decide
+        counts = {action: ledger.counts[action] for action in SIGNED}
+        return {"decided": decided, "of": of, "counts": counts, "sample": ledger.sample,
+                "since": self.session.since_trained()}  # fmt: skip
+
+    async def whole(self, request: Request) -> Response:
+        reviewer = self.reviewer(request)
+        self.session.refresh()
+        place = self.session.place(reviewer)
+        about = {"reviewer": reviewer, "status": self._status(), "filter": place.filter}
+        about |= {"voters": self.session.original.voters, "run": visible(self.session.run.name, 100)}
+        return self.show("page.html.j2", **self._card(reviewer), **about)
+
+    async def current(self, request: Request) -> Response:
+        return self.show("card.html.j2", **self._card(self.reviewer(request)))
+
+    async def at(self, request: Request, row: int) -> Response:
+        reviewer = self.reviewer(request)
+        if self.session.ask_about(reviewer, row) is None:
+            raise ValueError("There is no such source.")
+        return self.show("card.html.j2", **self._card(reviewer))
+
+    async def go(self, request: Request) -> Response:
+        reviewer, form = self.reviewer(request), await _form(request)
+        back = form.get("step") == "-1"
+        self.session.go(reviewer, -1 if back else 1, also_decided=back)
+        return self.show("card.html.j2", **self._card(reviewer))
+
+    async def decide(self, request: Request) -> Response:
+        reviewer, form = self.reviewer(request), await _form(request)
+        key, row = form.get("key", ""), _number(form, "row")
+        if not key or len(key) > LONGEST_NAME:
+            raise ValueError("The decision has no key.")
+        kept = self.session.decide(reviewer, key, row, form.get("action", ""), _number(form, "place", 0))
+        place = self.session.place(reviewer)
+        if place.item is not None and place.item.row == row:
+            self.session.advance(reviewer)
+            self.session.remember(reviewer)
+        self.training.maybe()
+        return self.show("card.html.j2", **self._card(reviewer, kept))
+
+    async def undo(self, request: Request) -> Response:
+        reviewer, form = self.reviewer(request), await _form(request)
+        taken = self.session.undo(reviewer, form.get("key", ""))
+        note = "There is nothing to take back." if not taken else f"Taken back: {_of(len(taken))}."
+        return self.show("card.html.j2", **self._card(reviewer, note=note))
+
+    async def verdict(self, request: Request) -> Response:
+        """The model's verdict on a card, on demand; from then on the decision is no blind one."""
+        asked = self.session.cards_asked.get((await _form(request)).get("key", ""))
+        if asked is None:
+            raise ValueError("This card is not there any more. Reload the page.")
+        asked.shown = True
+        return self.show("verdict.html.j2", card=self.session.card(asked.row))
+
+    async def queue(self, request: Request) -> Response:
+        reviewer, form = self.reviewer(request), await _form(request)
+        place = self.session.place(reviewer)
+        order = form.get("order", place.order)
+        if order not in ORDERS:
+            raise ValueError("There is no such order.")
+        place.order, place.filter, place.at, place.item = order, _filter(form), -1, None
+        return self.show("card.html.j2", **self._card(reviewer))
+
+    async def picture(self, row: int) -> Response:
+        if not 0 <= row < len(self.session.original.sources):
+            raise ValueError("There is no such source.")
+        return JSONResponse(self.session.picture(row))
+
+    # Several alike
+
+    async def alike(self, row: int) -> Response:
+        if not 0 <= row < len(self.session.original.sources):
+            raise ValueError("There is no such source.")
+        found = [(other, self.session.card_names(other)) for other in self.session.alike(row)]
+        model = self.session.original
+        names = [name for name, there in zip(model.voters, model.named[row, 0], strict=True) if there]
+        return self.show("alike.html.j2", rows=found, voters=names, key_now=new_key())
+
+    async def decide_alike(self, request: Request) -> Response:
+        reviewer = self.reviewer(request)
+        pairs = parse_qsl((await _body(request, LONGEST_FORM)).decode(), max_num_fields=500)
+        form, rows = dict(pairs), [int(value) for name, value in pairs if name == "rows" and value.isdigit()]
+        kept = self.session.decide_alike(reviewer, rows, form.get("action", ""), form.get("key", "")) if rows else []
+        self.session.place(reviewer).item = None
+        self.session.go(reviewer, 1)
+        self.training.maybe()
+        note = f"{_of(len(kept))}: one by one in the log, taken back together." if kept else "Nothing was chosen."
+        return self.show("card.html.j2", **self._card(reviewer, note=note))
+
+    # People and settings
+
+    async def settings(self, request: Request) -> Response:
+        form = await _form(request)
+        key = str(request.scope.get("state", {}).get("session", ""))
+        name = " ".join(visible(form.get("reviewer", ""), LONGEST_NAME).split())
+        if name:
+            self.names[key] = name
+        reviewer = self.reviewer(request)
+        self.session.place(reviewer).shows = form.get("shows") == "on"
+        self.session.remember(reviewer)
+        return self.show("card.html.j2", **self._card(reviewer))
+
+    async def invite(self, request: Request) -> Response:
+        """An address for one more browser."""
+        form = await _form(request)
+        assert self.guard is not None
+        name = " ".join(visible(form.get("reviewer", ""), LONGEST_NAME).split())
+        self.invited += [name] if name else []
+        address = f"http://{request.headers['host']}/enter?token={self.guard.invite()}"
+        return self.show("invite.html.j2", address=address)
+
+    async def team(self, request: Request) -> Response:
+        session = self.session
+        return self.show(
+            "team.html.j2", reviewers=session.all_reviewers().values(),
+            contradicted=[(self._last(one), p) for one, p in session.contradicted()[:50]],
+        )  # fmt: skip
+
+    async def log(self) -> Response:
+        last = sorted(self.session.ledger.standing.values(), key=lambda one: -one.id)[:200]
+        return self.show("log.html.j2", rows=[self._last(one) for one in last])
+
+    async def pictures(self) -> Response:
+        """Drawn once for each model; the first time takes a moment."""
+        model = self.session.current
+        if self.drawn is None or self.drawn[0] != model.name:
+            self.drawn = (model.name, pictures(model))
+        return self.show("pictures.html.j2", figures=self.drawn[1])
+
+    # Learning
+
+    def _status(self) -> dict[str, Any]:
+        return self.training.status() | {"changes": len(self.session.changes), "since": self.session.since_trained()}
+
+    async def status(self) -> Response:
+        return self.show("status.html.j2", status=self._status())
+
+    async def train(self) -> Response:
+        self.training.begin()
+        return self.show("status.html.j2", status=self._status())
+
+    async def changes(self) -> Response:
+        return self.show("changes.html.j2", rows=self.session.changes[:500], n=len(self.session.changes))
+
+    # Files
+
+    async def exported(self) -> Response:
+        session = self.session
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "decisions.sssom.tsv"
+            write_decisions(session.original.task, session.ledger.standing.values(), session.all_reviewers(), path)
+            return _download(path.read_bytes(), "decisions.sssom.tsv", "text/tab-separated-values")
+
+    async def copied(self) -> Response:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "decisions.sqlite"
+            self.session.store.copy_to(path)
+            return _download(path.read_bytes(), "decisions.sqlite", "application/vnd.sqlite3")
+
+    async def imported(self, request: Request) -> Response:
+        """Decisions from an SSSOM file, the whole of it as the body."""
+        reviewer, body = self.reviewer(request), await _body(request, LONGEST_FILE)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "decisions.sssom.tsv"
+            path.write_bytes(body)
+            try:
+                found = read_decisions(self.session.original.task, path, reviewer)
+            except MixTEAError as error:
+                raise ValueError(str(error).replace(str(path), "the file")) from None
+        before = self.session.ledger.last_id
+        self.session.keep(found)
+        note = f"{_of(self.session.ledger.last_id - before)} taken over from a file of {len(found):,}."
+        return self.show("card.html.j2", **self._card(reviewer, note=note))
+
+    async def static(self, name: str) -> Response:
+        """The scripts and styles that come with the package, no other file."""
+        kind = KINDS.get(Path(name).suffix)
+        if kind is None or name not in STATIC:
+            return PlainTextResponse("There is no such file.", 404)
+        path = files("mixtea.review").joinpath("static", name)
+        return Response(path.read_bytes(), media_type=kind, headers={"cache-control": "max-age=86400, immutable"})
+
+
+STATIC = frozenset(one.name for one in files("mixtea.review").joinpath("static").iterdir())
+
+
+def percent(value: float | None) -> str:
+    """A probability for people.
+
+    >>> percent(0.9961), percent(0.5), percent(0.00001)
+    ('99.6 %', '50 %', '0 %')
+    """
+    if value is None:
+        return "–"
+    digits = 1 if value > 0.99 and value < 0.9995 else 0
+    return f"{100 * value:.{digits}f} %"
+
+
+def _of(n: int) -> str:
+    return f"{n:,} decision{'s' if n != 1 else ''}"
+
+
+def _download(content: bytes, name: str, kind: str) -> Response:
+    return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+def _number(form: Form, name: str, default: int = -1) -> int:
+    text = form.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else default
+
+
+def _filter(form: Form) -> Filter:
+    """What a person asked for; what cannot be is as if it were not there."""
+
+    def share(name: str, default: float) -> float:
+        try:
+            return min(max(float(form.get(name, "")) / 100, 0.0), 1.0)
+        except ValueError:
+            return default
+
+    state = form.get("state", "open")
+    voters = tuple(sorted(name.removeprefix("voter_") for name in form if name.startswith("voter_")))
+    return Filter(
+        form.get("text", "").strip()[:200], voters, form.get("kind", "").strip()[:200], share("least", 0.0),
+        share("most", 1.0), max(_number(form, "degree", 0), 0), state if state in STATES else "open",
+        form.get("by", "").strip()[:LONGEST_NAME],
+    )  # fmt: skip
+
+
+async def _body(request: Request, longest: int) -> bytes:
+    found = b""
+    async for part in request.stream():
+        found += part
+        if len(found) > longest:
+            raise ValueError("That is too long.")
+    return found
+
+
+async def _form(request: Request) -> Form:
+    body = await _body(request, LONGEST_FORM)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=200))
+    except ValueError:
+        raise ValueError("That is no form.") from None
+
+
+async def _not_saved(request: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"Not saved: {visible(str(error), 300)}", 503)
+
+
+async def _wrong(request: Request, error: Exception) -> Response:
+    return PlainTextResponse(visible(str(error), 500), 422)

@@ -1,0 +1,42 @@
+"""Pictures of a run for the page: training, votes by agreement, probabilities, calibration, degree. No torch."""
+
+from __future__ import annotations
+
+import base64
+from typing import NamedTuple
+
+import pandas as pd
+
+from mixtea.review.model import Model
+from mixtea.runs.checks import timed_history
+from mixtea.runs.untrusted import named, read_json
+
+
+class Picture(NamedTuple):
+    """A figure as the address of an image, with its title and how to read it."""
+
+    title: str
+    address: str
+    caption: str
+
+
+def pictures(model: Model) -> list[Picture]:
+    """Those of which the run says something."""
+    from mixtea.report import figures, findings  # which load matplotlib
+
+    path = model.folder / "history.json"
+    with named(path):
+        about = model.run.about
+        history = pd.DataFrame(timed_history(read_json(path), about["n_epochs"], about["epoch_seconds"]))
+    candidates = model.run.predict(2)
+    _, links = findings.truth_of(model.task)
+    rows, right = findings.check(candidates, links)
+    shown = [
+        *figures.training_figures(history),
+        *figures.probability_figures(model.task, candidates, rows, right),
+    ]
+    return [Picture(one.title, _address(str(one.svg)), one.caption) for one in shown]
+
+
+def _address(svg: str) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()

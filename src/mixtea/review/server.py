@@ -1,0 +1,94 @@
+"""Serve the review page on this machine until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+from mixtea.errors import ConfigError, RunError
+from mixtea.review.decisions import Decisions
+from mixtea.review.security import ENTRANCE, Guard
+from mixtea.review.session import Session
+from mixtea.review.training import Training
+
+EXTRA = 'The review page needs FastAPI and uvicorn: pip install "mixtea[review]".'
+
+
+def serve(
+    run: Path, decisions: Path, *, host: str, port: int, reviewer: str, every: int, browser: bool,
+    tell: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Serve until a signal; `tell` gets lines for people, the address among them."""
+    try:
+        import uvicorn
+
+        from mixtea.review.app import Page
+    except ImportError:
+        raise ConfigError(EXTRA) from None
+    listening = _listening(host, port)
+    port = listening.getsockname()[1]
+    store = Decisions(decisions)
+    try:
+        session = Session(run, store)
+        training = Training(session, every)
+        page = Page(session, training, reviewer)
+        app = page.app()
+        guard = page.guard = Guard(app, host, port)
+
+        @contextlib.asynccontextmanager
+        async def lifespan(_: object) -> AsyncIterator[None]:
+            warm = asyncio.get_running_loop().run_in_executor(None, session.original.prepare)
+            yield
+            await training.stop()
+            await asyncio.wait([asyncio.ensure_future(warm)], timeout=5)
+
+        app.router.lifespan_context = lifespan
+        name = f"[{host}]" if ":" in host else host
+        address = f"http://{name}:{port}{ENTRANCE}?token={guard.invite()}"
+        config = uvicorn.Config(
+            guard, log_level="warning", access_log=False, lifespan="on", ws="none", server_header=False
+        )
+        server = uvicorn.Server(config)
+        tell(f"reviewing {run}: {session.n_to_decide:,} sources, {len(session.ledger.of_source):,} decided")
+        tell(f"decisions: {decisions}")
+        tell(f"open: {address}")
+        tell("Ctrl-C ends it; every decision that was shown as saved is there.")
+        if browser:
+            threading.Timer(0.3, webbrowser.open, [address]).start()
+        with _signals():
+            server.run(sockets=[listening])
+    finally:
+        store.close()
+        listening.close()
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """uvicorn ends cleanly at SIGINT and SIGTERM, and raises them again: here that is the end we wanted."""
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    for kind in before:
+        signal.signal(kind, lambda *_: None)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        raise RunError(f"port {port} of {host} cannot be used ({error.strerror}). Name another: --port 0.") from None
+    return found
