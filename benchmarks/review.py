@@ -125,30 +125,29 @@ def pressed(page: Any, n: int, keys: str = "axaa1aau") -> list[float]:
     return [float(page.evaluate(PRESSED, keys[i % len(keys)])) for i in range(n)]
 
 
-def opened(playwright: Any, address: str) -> Any:
-    browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+def opened(browser: Any, address: str) -> Any:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(address)
     page.wait_for_selector("#decide")
     return page
 
 
-def keys(args: Any, folder: Path, playwright: Any) -> None:
+def keys(args: Any, folder: Path, browser: Any) -> None:
     run = made_up_run(args.pairs, folder / "keys")
     header("pairs", "decided before", "start s", "median ms", "95 % ms", "slowest ms")
     for before in args.before:
         decided(run, before)
         with served(run) as (address, began):
-            page = opened(playwright, address)
+            page = opened(browser, address)
             start = time.perf_counter() - began
             pressed(page, 5)
             found = np.array(pressed(page, args.decisions))
-            page.context.browser.close()
+            page.close()
         figures = [np.median(found), np.quantile(found, 0.95), found.max()]
         row([f"{args.pairs:,}", f"{before:,}", f"{start:.1f}", *(f"{value:.0f}" for value in figures)])
 
 
-def training(args: Any, folder: Path, playwright: Any) -> None:
+def training(args: Any, folder: Path, browser: Any) -> None:
     header("task", "training s", "decisions meanwhile", "median ms", "95 % ms", "mappings changed")
     tasks: dict[str, Task] = {"example": load_example()}
     if args.data:
@@ -157,7 +156,7 @@ def training(args: Any, folder: Path, playwright: Any) -> None:
         run = folder / name
         MixTEA("best", device=args.device).fit(task).save(run)
         with served(run) as (address, _):
-            page = opened(playwright, address)
+            page = opened(browser, address)
             pressed(page, 20, "a")
             began = time.perf_counter()
             page.click("text=Learn now")
@@ -167,7 +166,7 @@ def training(args: Any, folder: Path, playwright: Any) -> None:
                 page.wait_for_timeout(300)
             seconds = time.perf_counter() - began
             said = re.search(r"(\d+) mappings", page.inner_text("#status"))
-            page.context.browser.close()
+            page.close()
         figures = [np.median(found), np.quantile(found, 0.95)] if found else [0, 0]
         row([name, f"{seconds:.1f}", str(len(found)), *(f"{v:.0f}" for v in figures), said[1] if said else ""])
 
@@ -184,10 +183,12 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         if "keys" in args.only:
-            keys(args, Path(folder), playwright)
+            keys(args, Path(folder), browser)
         if "training" in args.only:
-            training(args, Path(folder), playwright)
+            training(args, Path(folder), browser)
+        browser.close()
 
 
 if __name__ == "__main__":

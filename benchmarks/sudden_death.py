@@ -30,7 +30,7 @@ from death_trials import Problems, tiny_run, write_task
 from synthetic import synthetic_pair
 
 import mixtea.measure.curves
-import mixtea.report
+import mixtea.report.page
 
 
 def main() -> None:

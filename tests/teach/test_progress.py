@@ -42,7 +42,7 @@ def test_changed_pairs_are_those_that_only_one_of_two_votes_has():
 
 
 def test_the_history_says_how_much_changed_and_why_it_ended(rings):
-    aligner = MixTEA(**BEST | {"max_epochs": 60, "votes_every": 2}).fit(rings)
+    aligner = MixTEA(**BEST | {"max_epochs": 60, "votes_every": 2, "valid_needed": 5}).fit(rings)
     history = aligner.history_
     assert aligner.stopped_because_.startswith("the answers stand") and aligner.n_epochs_ < 60
     assert set(history["epoch"][history["changed"].notna()]) == set(range(1, aligner.n_epochs_ + 1, 2))

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from mixtea.errors import ConfigError
+from mixtea.errors import ConfigError, RunError
 from mixtea.review.decisions import Decisions, beside
+from mixtea.text import visible
 
 HELP = {
     "decisions": "The file of decisions; else RUN.decisions.sqlite, beside the run.",
@@ -63,7 +64,8 @@ def review(
 
         if not is_local(host):
             typer.echo(
-                f"warning: {host} may be reached from other machines, and what is sent is not encrypted", err=True
+                f"warning: {visible(host)} may be reached from other machines, and what is sent is not encrypted",
+                err=True,
             )
         serve(
             run, file, host=host, port=port, reviewer=reviewer or _user(), every=retrain_every, browser=not no_browser,
@@ -85,21 +87,22 @@ def _move(run: Path, file: Path, export: Path | None, take: Path | None, copy: P
     from mixtea.review.sharing import read_decisions, write_decisions
     from mixtea.runs.stored import StoredRun
 
+    if copy is not None and not file.exists():
+        raise RunError(f"{file}: no decisions are there to copy.")
+    task = None if copy is not None else StoredRun(run).task_  # before a file is made beside a run that is not there
     store = Decisions(file)
     try:
         if copy is not None:
             store.copy_to(copy)
-            typer.echo(f"{copy}: {len(store.standing()):,} decisions that stand")
-            return
-        task = StoredRun(run).task_
-        if export is not None:
+            typer.echo(f"{visible(copy)}: {len(store.standing()):,} decisions that stand")
+        elif export is not None and task is not None:
             standing = store.standing()
             n = write_decisions(task, standing, reviewers(standing, truth_of(task)), export)
-            typer.echo(f"{export}: {n:,} pairs from {len(standing):,} decisions")
-        elif take is not None:
+            typer.echo(f"{visible(export)}: {n:,} pairs from {len(standing):,} decisions")
+        elif take is not None and task is not None:
             before = store.last_id()
             found = store.add(read_decisions(task, take, reviewer))
-            typer.echo(f"{take}: {store.last_id() - before:,} new decisions of {len(found):,}")
+            typer.echo(f"{visible(take)}: {store.last_id() - before:,} new decisions of {len(found):,}")
     finally:
         store.close()
 

@@ -57,12 +57,12 @@ def estimate(task: Task, config: Config, device: torch.device, flop_per_second: 
     speed = flop_per_second or measure_speed(device)
     config = config.replace(**lighter(task, config, device))
     seconds, beside = seconds_per_epoch(task, config, device, speed), seconds_beside(task, config, device, speed)
-    suggestion, shorter = _suggestion(task, config, device, speed, seconds * epochs(config) + beside)
-    return Estimate(memory_mib(task, config, device), epochs(config), seconds, beside, suggestion, shorter)
+    suggestion, shorter = _suggestion(task, config, device, speed, seconds * epochs(task, config) + beside)
+    return Estimate(memory_mib(task, config, device), epochs(task, config), seconds, beside, suggestion, shorter)
 
 
 def lighter(task: Task, config: Config, device: torch.device) -> dict[str, Any]:
-    """For large graphs on a CPU: settings with which propagation has an eighth of the work; none for others.
+    """For large graphs on a CPU: settings with an eighth of the work in propagation and a quarter in L_u; else none.
 
     What a user has chosen stays.
     """
@@ -70,12 +70,13 @@ def lighter(task: Task, config: Config, device: torch.device) -> dict[str, Any]:
     usual = all(getattr(config, name) == FIELDS[name].default for name in SIZES)
     if not (large and usual and device.type == "cpu" and "propagation" in config.voters):
         return {}
-    return {name: getattr(config, name) // 2 for name in SIZES}
+    return {name: getattr(config, name) // 2 for name in SIZES} | {"loss_rows": config.loss_rows / 4}
 
 
-def epochs(config: Config) -> int:
+def epochs(task: Task, config: Config) -> int:
     """How many it takes: until the answers stand; all where the rate is planned to the end; else what is typical."""
-    if config.stop_when_settled:
+    told = len(task.valid) >= config.valid_needed or not len(task.train)  # few links cannot tell that answers stand
+    if config.stop_when_settled and told:
         return min(config.max_epochs, VOTES * config.votes_every + 1)
     return config.max_epochs if config.lr_decay == "cosine" else min(config.max_epochs, TYPICAL_EPOCHS)
 
@@ -173,12 +174,12 @@ def _suggestion(
         changes = {"max_epochs": 0}
     elif config.temperature < MOMENTS_TEMPERATURE:
         changes = {"loss_rows": 0.25}
-    elif seconds_per_epoch(task, config.replace(**changes), device, speed) * epochs(config) > VERY_LONG:
+    elif seconds_per_epoch(task, config.replace(**changes), device, speed) * epochs(task, config) > VERY_LONG:
         changes["votes_every"] = 10
         if device.type == "cpu" and has_faiss():
             changes["search"] = "ivf"
     if not (changed := config.replace(**changes)).deciding_voters:
         return {}, None
-    shorter = seconds_per_epoch(task, changed, device, speed) * epochs(changed)
+    shorter = seconds_per_epoch(task, changed, device, speed) * epochs(task, changed)
     shorter += seconds_beside(task, changed, device, speed)
     return (changes, shorter) if shorter < seconds else ({}, None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+import pandas as pd
 
 from mixtea.compute.intervals import interval
 from mixtea.data.equal_names import named_alike
@@ -73,7 +73,7 @@ def _triples_text(more: float, linked: float, everyone: float) -> str:
 
 def _more(some: np.ndarray, everyone: np.ndarray) -> float:
     """How likely one of `some` is greater than one of `everyone`, ties counting half."""
-    ranks = rankdata(np.concatenate([some, everyone]))[: len(some)]
+    ranks = pd.Series(np.concatenate([some, everyone])).rank().to_numpy()[: len(some)]
     return float((ranks.sum() / len(some) - (len(some) + 1) / 2) / len(everyone))
 
 

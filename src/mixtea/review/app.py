@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import tempfile
 from collections.abc import Callable
 from importlib.resources import files
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -14,11 +17,11 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Res
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
-from mixtea.review.card import SIGNS, WORDS
+from mixtea.review.card import SIGNS, WORDS, Card
 from mixtea.review.decisions import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
 from mixtea.review.pictures import pictures
 from mixtea.review.queue import ORDERS, STATES, Filter
-from mixtea.review.security import Guard
+from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session, new_key
 from mixtea.review.sharing import read_decisions, write_decisions
 from mixtea.review.training import Training
@@ -26,6 +29,7 @@ from mixtea.text import visible
 
 LONGEST_FORM, LONGEST_FILE = 1 << 16, 64 << 20  # bytes
 LONGEST_NAME = 60
+SOON, MOST_AHEAD = 0.05, 8  # seconds after a decision in which the next card is made; cards
 SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
 KINDS = {".js": "text/javascript", ".css": "text/css"}
 Form = dict[str, str]
@@ -37,8 +41,9 @@ class Page:
     def __init__(self, session: Session, training: Training, default_reviewer: str) -> None:
         self.session, self.training, self.default = session, training, default_reviewer
         self.names: dict[str, str] = {}  # of reviewers, by browser session
-        self.invited: list[str] = []  # names for the browsers that come next
+        self.invited: dict[str, str] = {}  # names for browsers that will come, by token
         self.guard: Guard | None = None
+        self.ahead: dict[tuple[int, str], Card] = {}  # cards that will be asked for next, by row and model
         self.drawn: tuple[str, list[Any]] | None = None
         self.templates = Environment(
             loader=PackageLoader("mixtea.review"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -53,9 +58,9 @@ class Page:
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         reads: dict[str, Callable[..., Any]] = {
             "/": self.whole, "/card": self.current, "/card/{row}": self.at, "/picture/{row}": self.picture,
-            "/alike/{row}": self.alike, "/status": self.status, "/team": self.team, "/pictures": self.pictures,
-            "/changes": self.changes, "/log": self.log, "/decisions.sssom.tsv": self.exported,
-            "/decisions.sqlite": self.copied, "/static/{name}": self.static,
+            "/evidence/{row}": self.evidence, "/alike/{row}": self.alike, "/status": self.status, "/team": self.team,
+            "/pictures": self.pictures, "/changes": self.changes, "/log": self.log, "/static/{name}": self.static,
+            "/decisions.sssom.tsv": self.exported, "/decisions.sqlite": self.copied,
         }  # fmt: skip
         writes: dict[str, Callable[..., Any]] = {
             "/decide": self.decide, "/undo": self.undo, "/go": self.go, "/verdict": self.verdict, "/queue": self.queue,
@@ -76,10 +81,14 @@ class Page:
     def reviewer(self, request: Request) -> str:
         key = str(request.scope.get("state", {}).get("session", ""))
         if key not in self.names:
-            number = len(self.names) + 1
-            first = self.default if not self.names else f"{self.default} {number}"
-            self.names[key] = self.invited.pop(0) if self.invited and self.names else first
+            token = self.guard.sessions.get(key, "") if self.guard else ""
+            self.names[key] = self.invited.pop(token, "") or self._free_name()
         return self.names[key]
+
+    def _free_name(self) -> str:
+        """That of who began the server, with a number for everybody else who comes without a name."""
+        numbered = (f"{self.default} {number}" for number in count(2))
+        return next(name for name in chain([self.default], numbered) if name not in self.names.values())
 
     def show(self, name: str, **values: Any) -> HTMLResponse:
         return HTMLResponse(self.templates.get_template(name).render(values))
@@ -95,12 +104,25 @@ class Page:
                   "undo_key": new_key()}  # fmt: skip
         if item is None:
             return found | {"key_now": "", "shown": False}
-        card = session.card(item.row)
+        card = self._card_of(item.row)
         blind = item.reason in ("known", "repeat")
         shown = place.shows and not blind
         key = session.ask(reviewer, item, card, shown=shown)
         before = None if item.reason == REPEAT else session.ledger.last_about(session.source_id(item.row))
         return found | {"card": card, "key_now": key, "shown": shown, "again": self._last(before)}
+
+    def _card_of(self, row: int) -> Card:
+        """The card of a row: that which was made ahead, unless a decision since has changed the pair."""
+        ahead = self.ahead.pop((row, self.session.current.name), None)
+        usable = ahead is not None and ahead.voices is not None and ahead.probability == self.session.probability(row)
+        return ahead if ahead is not None and usable else self.session.card(row)
+
+    def _look_ahead(self, reviewer: str) -> None:
+        """Make the card that will come next while the reviewer looks at this one."""
+        coming = self.session.coming(reviewer)
+        key = (coming.row if coming else -1, self.session.current.name)
+        if coming is not None and key not in self.ahead:
+            self.ahead = dict([*self.ahead.items()][-MOST_AHEAD:]) | {key: self.session.card(coming.row)}
 
     def _last(self, one: Decision | None) -> dict[str, Any] | None:
         """A decision in words, and what the model thought."""
@@ -147,20 +169,19 @@ class Page:
 
     async def decide(self, request: Request) -> Response:
         reviewer, form = self.reviewer(request), await _form(request)
-        key, row = form.get("key", ""), _number(form, "row")
-        if not key or len(key) > LONGEST_NAME:
-            raise ValueError("The decision has no key.")
-        kept = self.session.decide(reviewer, key, row, form.get("action", ""), _number(form, "place", 0))
+        row = _number(form, "row")
+        kept = self.session.decide(reviewer, _key(form), row, form.get("action", ""), _number(form, "place", 0))
         place = self.session.place(reviewer)
         if place.item is not None and place.item.row == row:
             self.session.advance(reviewer)
             self.session.remember(reviewer)
         self.training.maybe()
+        asyncio.get_running_loop().call_later(SOON, self._look_ahead, reviewer)
         return self.show("card.html.j2", **self._card(reviewer, kept))
 
     async def undo(self, request: Request) -> Response:
         reviewer, form = self.reviewer(request), await _form(request)
-        taken = self.session.undo(reviewer, form.get("key", ""))
+        taken = self.session.undo(reviewer, _key(form))
         note = "There is nothing to take back." if not taken else f"Taken back: {_of(len(taken))}."
         return self.show("card.html.j2", **self._card(reviewer, note=note))
 
@@ -186,6 +207,14 @@ class Page:
             raise ValueError("There is no such source.")
         return JSONResponse(self.session.picture(row))
 
+    async def evidence(self, row: int) -> Response:
+        """Who votes for a pair, once all indices are there."""
+        if not 0 <= row < len(self.session.original.sources):
+            raise ValueError("There is no such source.")
+        while not self.session.is_prepared:
+            await asyncio.sleep(0.05)
+        return self.show("voters.html.j2", card=self.session.card(row), shown=False)
+
     # Several alike
 
     async def alike(self, row: int) -> Response:
@@ -200,7 +229,7 @@ class Page:
         reviewer = self.reviewer(request)
         pairs = parse_qsl((await _body(request, LONGEST_FORM)).decode(), max_num_fields=500)
         form, rows = dict(pairs), [int(value) for name, value in pairs if name == "rows" and value.isdigit()]
-        kept = self.session.decide_alike(reviewer, rows, form.get("action", ""), form.get("key", "")) if rows else []
+        kept = self.session.decide_alike(reviewer, rows, form.get("action", ""), _key(form)) if rows else []
         self.session.place(reviewer).item = None
         self.session.go(reviewer, 1)
         self.training.maybe()
@@ -225,8 +254,8 @@ class Page:
         form = await _form(request)
         assert self.guard is not None
         name = " ".join(visible(form.get("reviewer", ""), LONGEST_NAME).split())
-        self.invited += [name] if name else []
-        address = f"http://{request.headers['host']}/enter?token={self.guard.invite()}"
+        self.invited[token := self.guard.invite()] = name
+        address = f"http://{request.headers['host']}{ENTRANCE}?token={token}"
         return self.show("invite.html.j2", address=address)
 
     async def team(self, request: Request) -> Response:
@@ -324,6 +353,14 @@ def _download(content: bytes, name: str, kind: str) -> Response:
     return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
+def _key(form: Form) -> str:
+    """What makes sure that something sent twice is done once."""
+    key = form.get("key", "")
+    if not key or len(key) > LONGEST_NAME:
+        raise ValueError("The decision has no key.")
+    return key
+
+
 def _number(form: Form, name: str, default: int = -1) -> int:
     text = form.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else default
@@ -334,9 +371,10 @@ def _filter(form: Form) -> Filter:
 
     def share(name: str, default: float) -> float:
         try:
-            return min(max(float(form.get(name, "")) / 100, 0.0), 1.0)
+            value = float(form.get(name, ""))
         except ValueError:
             return default
+        return default if math.isnan(value) else min(max(value / 100, 0.0), 1.0)
 
     state = form.get("state", "open")
     voters = tuple(sorted(name.removeprefix("voter_") for name in form if name.startswith("voter_")))

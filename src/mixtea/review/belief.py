@@ -37,7 +37,7 @@ class Belief:
     def __init__(self, model: Model) -> None:
         self.model, self.factor = model, _factor(model)
         self.said_of: dict[int, dict[int, float]] = {}  # log-odds by source and target
-        self.owner: dict[int, int] = {}  # accepted target: its source
+        self.owner: dict[int, set[int]] = {}  # accepted target: its source, or sources
         self.more: dict[int, dict[int, float]] = {}  # by row and place: what speaks for it more than before
         self.before: dict[tuple[int, int], float] = {}  # what spoke for a pair before any decision
 
@@ -77,10 +77,16 @@ class Belief:
             own[target] = log_odds
         elif not own:
             del self.said_of[source]
+        owners = self.owner.setdefault(target, set())
+        owners.discard(source)
         if log_odds == math.inf:
-            self.owner[target] = source
-        elif self.owner.get(target) == source:
+            owners.add(source)
+        elif not owners:
             del self.owner[target]
+
+    def _is_taken(self, target: int, source: int) -> bool:
+        """Whether a target was accepted for another source."""
+        return bool(self.owner.get(target, set()) - {source})
 
     def _concerned(self, pair: tuple[int, int]) -> list[int]:
         """The source, and those who are believed to have the target."""
@@ -96,11 +102,12 @@ class Belief:
             return dict.fromkeys(accepted, 1.0)
         found = {}
         for target, p in held.items():
-            if self.owner.get(target, source) == source:
-                log_odds = said.get(target, 0.0)
-                p = p if not log_odds else p / (p + (1 - p) * math.exp(min(-log_odds, 700)))
-                if p > FLOOR:
-                    found[target] = p
+            log_odds = said.get(target, 0.0)
+            if log_odds == -math.inf or self._is_taken(target, source):
+                continue
+            p = p if not log_odds else p / (p + (1 - p) * math.exp(-log_odds))
+            if p > FLOOR:
+                found[target] = p
         return found
 
     def _spread(self, changes: Mapping[tuple[int, int], float]) -> None:
@@ -143,39 +150,44 @@ class Belief:
         source, odds = int(model.sources[row]), model.probability[row].copy()
         none = max(1.0 - float(odds.sum()), 1e-3)
         own, said = self.more.get(row, {}), {} if without else self.said_of.get(source, {})
+        accepted = [target for target, log_odds in said.items() if log_odds == math.inf]
+        if accepted:
+            return np.isin(model.target[row], accepted).astype(np.float64)
         for place, target in enumerate(model.target[row].tolist()):
             speaks = own.get(place, 0.0) + (more or {}).get(place, 0.0)
             if speaks:
                 odds[place] *= math.exp(self.shift(row, place, speaks))
-            if self.owner.get(target, source) != source:
-                odds[place] = 0.0
-            log_odds = said.get(target, 0.0)
-            if log_odds == math.inf:
-                return np.eye(len(odds))[place]
-            odds[place] *= math.exp(log_odds) if log_odds > -math.inf else 0.0
+            odds[place] *= 0.0 if self._is_taken(target, source) else math.exp(said.get(target, 0.0))
         return odds / (odds.sum() + none)
 
     def preview(self, pair: tuple[int, int]) -> Effect:
         """What accepting a pair would move among its neighbours."""
-        before, owner = self.said_of.get(pair[0], {}).get(pair[1]), self.owner.get(pair[1])
+        before = self.said_of.get(pair[0], {}).get(pair[1])
         if before == math.inf:
             return Effect(0, 0)
+        rows: dict[int, dict[int, float]] = {}
         changes = self._noted(pair, math.inf)
         self._note(pair, before)
-        if owner is not None:
-            self.owner[pair[1]] = owner
-        rows: dict[int, dict[int, float]] = {}
         for (row, place), change in self._reached(changes).items():
             rows.setdefault(row, {})[place] = change
+        rows.pop(int(self.model.row_of[pair[0]]), None)
+        old = {row: self.probability(row) for row in rows}
+        self._note(pair, math.inf)
         moved, across = 0, 0
         for row, more in rows.items():
-            old = float(self.probability(row).max(initial=0.0))
-            if old > 1 - MOVED and min(more.values()) >= 0:  # cannot come to be much likelier
+            was = float(old[row].max(initial=0.0))
+            if was > 1 - MOVED and self._only_likelier(row, int(old[row].argmax()), more, pair[1]):
                 continue
-            new = float(self.probability(row, more=more).max(initial=0.0))
-            moved += abs(new - old) >= MOVED
-            across += (new >= THRESHOLD) != (old >= THRESHOLD)
+            now = float(self.probability(row, more=more).max(initial=0.0))
+            moved += abs(now - was) >= MOVED
+            across += (now >= THRESHOLD) != (was >= THRESHOLD)
+        self._note(pair, before)
         return Effect(moved, across)
+
+    def _only_likelier(self, row: int, first: int, more: Mapping[int, float], taken: int) -> bool:
+        """Whether the first candidate can but gain where a target is taken and so much more speaks for candidates."""
+        rises = all(change >= 0 if place == first else change <= 0 for place, change in more.items())
+        return rises and int(self.model.target[row, first]) != taken
 
 
 def _factor(model: Model) -> float:

@@ -89,12 +89,12 @@ class Card:
     names: tuple[Marked, Marked]
     values: list[Line]
     neighbours: list[Line]
-    voices: list[Voice]
+    voices: list[Voice] | None
     alternatives: list[Option]
     rivals: list[Option]
     probability: float
     pattern: Share
-    effect: Effect
+    effect: Effect | None
     more_values: int = 0
     more_neighbours: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -110,8 +110,8 @@ class Cards:
     def __init__(self, model: Model, belief: Belief) -> None:
         self.model, self.belief = model, belief
 
-    def __call__(self, row: int, place: int = 0) -> Card:
-        """The card of a row, about its candidate at a place."""
+    def __call__(self, row: int, place: int = 0, *, with_voices: bool = True) -> Card:
+        """The card of a row, about its candidate at a place; without voices it needs no index that takes long."""
         model, task = self.model, self.model.task
         source, target = int(model.sources[row]), int(model.target[row, place])
         probability = self.belief.probability(row)
@@ -120,12 +120,15 @@ class Cards:
         counts = dict.fromkeys(SIGNS, 0) | Counter(beside.state for beside in neighbours)
         lines = [self._line(beside) for beside in neighbours[:SHOWN_NEIGHBOURS]]
         order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
+        options = [self._option(row, other, probability) for other in order[:ALTERNATIVES]]
+        voices, effect = (
+            (self._voices(row, place), self.belief.preview((source, target))) if with_voices else (None,) * 2
+        )
+        more = [max(len(found) - shown, 0) for found, shown in ((values, SHOWN_VALUES), (neighbours, SHOWN_NEIGHBOURS))]
         return Card(
-            row, left, right, marked(left.label, right.label), values[:SHOWN_VALUES], lines,
-            self._voices(row, place), [self._option(row, other, probability) for other in order[:ALTERNATIVES]],
-            self._rivals(row, target), float(probability[place]), self.pattern_of(row, place),
-            self.belief.preview((source, target)), max(len(values) - SHOWN_VALUES, 0),
-            max(len(neighbours) - SHOWN_NEIGHBOURS, 0), counts,
+            row, left, right, marked(left.label, right.label), values[:SHOWN_VALUES], lines, voices, options,
+            self._rivals(row, target), float(probability[place]), self.pattern_of(row, place), effect, more[0], more[1],
+            counts,
         )  # fmt: skip
 
     def _option(self, row: int, place: int, probability: np.ndarray) -> Option:
@@ -283,9 +286,8 @@ def steps(graph: Graph, number: int, only: frozenset[str] | set[str] | None = No
         head, relation, tail = graph.triples[place - rows.n if inverse else place].tolist()
         name = str(graph.relations[relation])
         if only is None:
-            found.append(
-                (("is " + graph.shorten(name) + " of") if inverse else graph.shorten(name), head if inverse else tail)
-            )
+            words = graph.shorten(name)
+            found.append((f"inverse of {words}", head) if inverse else (words, tail))
         elif name in only and not inverse:
             found.append((name, tail))
     return found
@@ -315,7 +317,8 @@ def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> l
     left, right = ([(visible(by, 80), visible(value, LONGEST)) for by, value in side] for side in (left, right))
     lines, rest = [], list(left)
     for by, value in left:
-        same = next((one for one in right if form_of(one[1]) == form_of(value)), None)
+        form = form_of(value)
+        same = next((one for one in right if one[1] == value or (any(form) and form_of(one[1]) == form)), None)
         if same is not None:
             lines.append(Line(SAME if same[1] == value else ALIKE, by, *_around(value, same)))
             rest.remove((by, value))

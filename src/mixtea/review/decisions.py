@@ -10,7 +10,7 @@ import datetime
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,20 +90,31 @@ class Decisions:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._open()
+            self.base = sqlite3.connect(self.path, timeout=20, isolation_level=None, check_same_thread=False)
+            try:
+                self._open()
+            except BaseException:
+                self.base.close()
+                raise
         except sqlite3.Error as error:
             raise RunError(f"{path}: cannot be used for decisions ({error}). Name another file, or mend it.") from None
 
     def _open(self) -> None:
-        self.base = sqlite3.connect(self.path, timeout=20, isolation_level=None, check_same_thread=False)
+        if not self._is_empty():  # before anything is written to a file that is somebody else's
+            self._check_mark()
         self.base.execute("PRAGMA journal_mode=WAL")
         self.base.execute("PRAGMA synchronous=FULL")
         with self._writing():
-            if not self.base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if self._is_empty():
                 for statement in SCHEMA.split(";\n"):
                     self.base.execute(statement)
                 self.base.execute(f"PRAGMA application_id={MARK}")
                 self.base.execute(f"PRAGMA user_version={VERSION}")
+
+    def _is_empty(self) -> bool:
+        return not self.base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+    def _check_mark(self) -> None:
         mark, version = (
             self.base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
@@ -118,10 +129,11 @@ class Decisions:
         self.base.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self.base.execute("COMMIT")
         except BaseException:
-            self.base.execute("ROLLBACK")
+            if self.base.in_transaction:  # a full disk has ended it already
+                self.base.execute("ROLLBACK")
             raise
-        self.base.execute("COMMIT")
 
     def add(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep decisions, all or none, and return them as they are kept: one whose key is there already as it was.
@@ -197,11 +209,11 @@ class Decisions:
     def copy_to(self, path: Path) -> None:
         """A copy as of now, whole or not at all, while others go on deciding."""
         with atomic_file(path) as temporary:
-            copy = sqlite3.connect(temporary)
             try:
-                self.base.backup(copy)
-            finally:
-                copy.close()
+                with closing(sqlite3.connect(temporary)) as copy:
+                    self.base.backup(copy)
+            except sqlite3.Error as error:
+                raise RunError(f"{path}: the copy could not be written ({error}).") from error
 
     def close(self) -> None:
         self.base.close()

@@ -15,6 +15,8 @@ from mixtea.runs.stored import StoredRun
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.neighbours import Neighbourhood, neighbourhood
 
+UNLIKELY = 1e-3  # a candidate of less probability is nobody's rival
+
 
 class Model:
     """What a run folder concludes, with the indices that a page needs. Rows are sources that are asked about.
@@ -57,10 +59,11 @@ class Model:
 
     @cached_property
     def wanted_by(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each target the rows that have it as a candidate, the likeliest first: places, and where each begins."""
-        flat = self.target.ravel()
-        order = np.lexsort([-self.probability.ravel(), flat])
-        return order, np.searchsorted(flat[order], np.arange(self.task.target.n_entities + 1))
+        """For each target the rows that may have it, the likeliest first: places, and where each begins."""
+        likely = np.flatnonzero(self.probability > UNLIKELY)
+        flat = self.target.ravel()[likely]
+        order = np.lexsort([-self.probability.ravel()[likely], flat])
+        return likely[order], np.searchsorted(flat[order], np.arange(self.task.target.n_entities + 1))
 
     def rivals(self, target: int) -> list[tuple[int, int]]:
         """(row, place among its candidates) of the sources that might have a target, the likeliest first."""

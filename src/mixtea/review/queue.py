@@ -13,13 +13,15 @@ from mixtea.review.decisions import KNOWN, RANDOM
 from mixtea.review.model import Model
 
 ORDERS = {
-    "worth": "worth most: uncertain, with uncertain neighbours",
+    "worth": "worth most: in turn for the pair itself and for its neighbours",
+    "spreading": "uncertain, with uncertain neighbours",
     "uncertain": "most uncertain first",
     "influential": "most neighbours that are uncertain first",
     "disagreed": "least agreed first",
     "random": "in random order",
 }
-EVERY_RANDOM, EVERY_KNOWN, FIRST_KNOWN = 10, 12, 6  # one in so many is of the random slice, or known
+EVERY_RANDOM = 10  # one in so many is of the random slice
+FIRST, EVERY_AT_FIRST, EVERY_KNOWN = 100, 5, 15  # one in so many is known: more of the first ones, which measure
 SLICE = 0  # seed of the random slice, which is the same however the queue is ordered
 
 
@@ -83,6 +85,8 @@ def ordered(model: Looked, best: np.ndarray, order: str, seed: int = 0) -> np.nd
     luck = np.random.default_rng(seed).permutation(len(best))
     if order == "random":
         return np.argsort(luck, kind="stable")
+    if order == "worth":
+        return _in_turn(*(ordered(model, best, name, seed) for name in ("disagreed", "spreading")))
     own = uncertainty(best)
     if order == "uncertain":
         value = own
@@ -93,6 +97,16 @@ def ordered(model: Looked, best: np.ndarray, order: str, seed: int = 0) -> np.nd
         around = influence(model, own)
         value = around * (own > 0.05) if order == "influential" else own * np.log1p(around)
     return np.lexsort([luck, -value])
+
+
+def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """One of the first, one of the second, and so on, each once.
+
+    >>> _in_turn(np.array([0, 1, 2]), np.array([2, 0, 1])).tolist()
+    [0, 2, 1]
+    """
+    both = np.stack([first, second], axis=1).ravel()
+    return both[np.sort(np.unique(both, return_index=True)[1])]
 
 
 def influence(model: Looked, own: np.ndarray) -> np.ndarray:
@@ -116,25 +130,34 @@ def queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool = Tr
     rows = [int(row) for row in order if not known[row]]
     if not audited:
         return [Item(row, "") for row in rows]
-    slice_ = _shuffled(np.flatnonzero(model.is_mapped & ~known), SLICE)
+    slice_ = _shuffled(np.flatnonzero(model.is_mapped & ~known), SLICE)[: len(rows) // EVERY_RANDOM]
     checks = _shuffled(np.flatnonzero(known), seed + 1)
-    found: list[Item] = []
-    used: set[int] = set()
     sampled, audits = iter(slice_), iter(checks)
-    waiting = iter(rows)
-    while len(used) < len(rows):
-        place = len(found)
-        if place % EVERY_KNOWN == FIRST_KNOWN and (row := next(audits, None)) is not None:
+    waiting = iter(np.array(rows)[~np.isin(rows, slice_)].tolist())  # else the slice would lack what is asked first
+    found: list[Item] = []
+    n_asked = 0
+    while n_asked < len(rows):
+        if is_check(len(found)) and (row := next(audits, None)) is not None:
             found.append(Item(row, KNOWN))
             continue
-        is_random = place % EVERY_RANDOM == EVERY_RANDOM - 1
-        row = next((r for r in (sampled if is_random else waiting) if r not in used), None)
+        is_random = n_asked % EVERY_RANDOM == EVERY_RANDOM - 1
+        row = next(sampled if is_random else waiting, None)
         if row is None:
             is_random = not is_random
-            row = next(r for r in (sampled if is_random else waiting) if r not in used)
-        used.add(row)
+            row = next(sampled if is_random else waiting)
         found.append(Item(row, RANDOM if is_random else ""))
+        n_asked += 1
     return found
+
+
+def is_check(place: int) -> bool:
+    """Whether the item at a place of the queue is a known one.
+
+    >>> [place for place in range(140) if is_check(place)][-4:]
+    [99, 104, 119, 134]
+    """
+    every = EVERY_AT_FIRST if place < FIRST else EVERY_KNOWN
+    return place % every == every - 1
 
 
 def _shuffled(rows: np.ndarray, seed: int) -> list[int]:

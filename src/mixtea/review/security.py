@@ -46,7 +46,7 @@ class Guard:
         self.hosts = {f"{name}:{port}" for name in hosts_of(host)}
         self.cookie = f"mixtea_{port}"
         self.tokens: set[str] = set()
-        self.sessions: set[str] = set()
+        self.sessions: dict[str, str] = {}  # and the token of each
 
     def invite(self) -> str:
         """A new token; it lets one browser in, once."""
@@ -107,10 +107,11 @@ class Guard:
         cookie = []
         if known is not None:
             self.tokens.discard(known)
-            self.sessions.add(session := secrets.token_urlsafe(32))
+            self.sessions[session := secrets.token_urlsafe(32)] = known
             cookie = [("set-cookie", f"{self.cookie}={session}; HttpOnly; SameSite=Strict; Path=/")]
         # a page of ours that goes on by itself: a redirect would count as coming from where the address was opened
-        page = '<!DOCTYPE html><meta http-equiv="refresh" content="0; url=/"><title>mixtea</title>'
+        head = '<!DOCTYPE html><meta http-equiv="refresh" content="0; url=/"><link rel="icon" href="data:,">'
+        page = f"{head}<title>mixtea</title>"
         await _answer(send, 200, page, [*cookie], kind="text/html")
 
 

@@ -16,6 +16,7 @@ from mixtea.review.decisions import Decisions
 from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session
 from mixtea.review.training import Training
+from mixtea.text import visible
 
 EXTRA = 'The review page needs FastAPI and uvicorn: pip install "mixtea[review]".'
 
@@ -35,7 +36,7 @@ def serve(
     port = listening.getsockname()[1]
     store = Decisions(decisions)
     try:
-        session = Session(run, store)
+        session = Session(run, store, lazily=True)
         training = Training(session, every)
         page = Page(session, training, reviewer)
         app = page.app()
@@ -43,10 +44,12 @@ def serve(
 
         @contextlib.asynccontextmanager
         async def lifespan(_: object) -> AsyncIterator[None]:
-            warm = asyncio.get_running_loop().run_in_executor(None, session.original.prepare)
+            warm = asyncio.create_task(training.warm_up())
             yield
             await training.stop()
-            await asyncio.wait([asyncio.ensure_future(warm)], timeout=5)
+            warm.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await warm
 
         app.router.lifespan_context = lifespan
         name = f"[{host}]" if ":" in host else host
@@ -55,8 +58,8 @@ def serve(
             guard, log_level="warning", access_log=False, lifespan="on", ws="none", server_header=False
         )
         server = uvicorn.Server(config)
-        tell(f"reviewing {run}: {session.n_to_decide:,} sources, {len(session.ledger.of_source):,} decided")
-        tell(f"decisions: {decisions}")
+        tell(f"reviewing {visible(run)}: {session.n_to_decide:,} sources, {len(session.ledger.of_source):,} decided")
+        tell(f"decisions: {visible(decisions)}")
         tell(f"open: {address}")
         tell("Ctrl-C ends it; every decision that was shown as saved is there.")
         if browser:
@@ -84,10 +87,11 @@ def _signals() -> Iterator[None]:
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or answers wait 40 ms for Nagle
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
+        found.listen(128)  # whoever opens the address at once waits, and is not turned away
     except OSError as error:
         found.close()
         raise RunError(f"port {port} of {host} cannot be used ({error.strerror}). Name another: --port 0.") from None

@@ -18,7 +18,6 @@ from mixtea.review.card import Card, Cards
 from mixtea.review.decisions import (
     ACCEPT,
     ACTIONS,
-    AUDIT,
     KNOWN,
     NONE,
     REJECT,
@@ -73,7 +72,8 @@ def new_key() -> str:
 class Session:
     """One run under review, by any number of reviewers."""
 
-    def __init__(self, run: Path, store: Decisions) -> None:
+    def __init__(self, run: Path, store: Decisions, *, lazily: bool = False) -> None:
+        """With `lazily`, indices and what was decided before wait for `prepare`, so that the page is there at once."""
         self.run, self.store = run, store
         self.original = self.current = Model(run)
         if not self.original.target.size:
@@ -86,9 +86,14 @@ class Session:
         self.trained_id = 0
         self.ledger = Ledger(one_target=not self.original.task.one_to_many)
         self.weights: dict[str, float] = {}  # log-odds of reviewers' decisions; those of others are facts
+        self.untold: set[str] = set()  # sources of which beliefs do not know yet what stands
+        self.is_prepared = False
         self._begin()
         self.refresh()
-        self._take_up(self.reviewed_run)
+        if not lazily:
+            self.original.prepare()
+            self.prepare(self._trained_before())
+            self.tell()
 
     @property
     def reviewed_run(self) -> Path:
@@ -96,25 +101,51 @@ class Session:
         return self.run.with_name(f"{self.run.name}.reviewed")
 
     def _begin(self) -> None:
-        self.beliefs = {id(model): Belief(model) for model in (self.original, self.current)}
+        """Beliefs of the models that are used, which are yet to be told what stands."""
+        before = getattr(self, "beliefs", {})
+        models = (self.original, self.current)
+        self.beliefs = {id(model): before.get(id(model)) or Belief(model) for model in models}
         self.makers = {key: Cards(belief.model, belief) for key, belief in self.beliefs.items()}
         self.queues.clear()
-        self._tell_all()
+        self.untold |= self.ledger.of_source.keys()
 
-    def _take_up(self, folder: Path) -> None:
-        """Use a run that an earlier review has trained, if it still knows nothing that was taken back since."""
-        if not (folder / "run.json").exists():
-            return
+    def load(self) -> tuple[Model, int] | None:
+        """Make the indices of the original run, and read the one that an earlier review has trained, if there is one.
+
+        May be called beside the page; `prepare` then takes it up.
+        """
+        self.original.prepare()
+        return self._trained_before()
+
+    def _trained_before(self) -> tuple[Model, int] | None:
+        if not (self.reviewed_run / "run.json").exists():
+            return None
         try:
-            model = Model(folder)
+            model = Model(self.reviewed_run)
         except RunError:
-            return
-        last_id = self.store.trained(model.name)
-        if last_id is not None:
-            self.adopt(model, last_id)
+            return None
+        store = Decisions(self.store.path)  # this may be another thread
+        last_id = store.trained(model.name)
+        store.close()
+        if last_id is None:
+            return None
+        model.prepare()
+        return model, last_id
+
+    def prepare(self, trained: tuple[Model, int] | None) -> None:
+        """From here on neighbours are told of decisions; `tell` has to follow."""
+        self.is_prepared = True
+        if trained is not None:
+            self.adopt(*trained)
+        self.untold |= self.ledger.of_source.keys()
 
     def adopt(self, model: Model, last_id: int) -> list[tuple[str, str, str]]:
-        """Use a model that was trained with the decisions up to `last_id`; returns what it maps differently."""
+        """Use a model that was trained with the decisions up to `last_id`; returns what it maps differently.
+
+        It is not used if one of them was taken back since. `tell` has to follow.
+        """
+        if any(one.undoes is not None and one.undoes <= last_id for one in self.store.rows(last_id)):
+            return []
         self.changes = self._differences(self.current, model)
         self.current, self.trained_id = model, last_id
         self._begin()
@@ -143,32 +174,29 @@ class Session:
             self._begin()
         weights = self.weights
         self.weights = {name: self._measured(name).log_odds for name in self.ledger.audits}
+        self.untold |= {one.source for one in changed}
         if weights != self.weights:
-            self._tell_all()
-        else:
-            self._tell({one.source for one in changed if one.reason not in AUDIT})
+            self.untold |= self.ledger.of_source.keys()
+        self.tell()
 
     def _measured(self, reviewer: str) -> Reviewer:
         """A reviewer by the known items alone, which is what the weight of a decision comes from."""
         return reviewers([*self.ledger.audits.get(reviewer, {}).values()], self.truth).get(reviewer) or NOBODY
 
-    def _tell(self, sources: set[str]) -> None:
-        """Let the beliefs know what stands about some sources."""
-        for belief in self.beliefs.values():
-            for source in sources:
+    def tell(self, most: int | None = None) -> bool:
+        """Let the beliefs know what stands about sources, at most so many of them; whether some are left."""
+        if not self.is_prepared:
+            return False
+        for _ in range(len(self.untold) if most is None else min(most, len(self.untold))):
+            source = self.untold.pop()
+            for belief in self.beliefs.values():
                 number = belief.model.source_numbers.get(source, -1)
                 now = self._numbered(belief.model, source)
                 for target in {*belief.said_of.get(number, {})} - {target for _, target in now}:
                     belief.decide((number, target), None)
                 for pair, weight in now.items():
                     belief.decide(pair, weight)
-
-    def _tell_all(self) -> None:
-        for belief in self.beliefs.values():
-            belief.decide_all({
-                pair: weight for source in self.ledger.of_source
-                for pair, weight in self._numbered(belief.model, source).items()
-            })  # fmt: skip
+        return bool(self.untold)
 
     def _numbered(self, model: Model, source: str) -> dict[tuple[int, int], float]:
         """What stands about a source, by numbers in a model, with its weight."""
@@ -212,7 +240,7 @@ class Session:
 
     def card(self, row: int) -> Card:
         model, own = self._model_of(row)
-        return replace(self.makers[id(model)](own), row=row)
+        return replace(self.makers[id(model)](own, with_voices=self.is_prepared), row=row)
 
     def picture(self, row: int) -> dict[str, object]:
         model, own = self._model_of(row)
@@ -323,19 +351,31 @@ class Session:
     def go(self, reviewer: str, step: int, *, also_decided: bool = False) -> Item | None:
         """Move in the queue to the next item to ask (or the one before), and hold it for the reviewer."""
         place = self.place(reviewer)
+        found = self._found(reviewer, step, also_decided=also_decided)
+        if found is not None:
+            place.at, place.item = found
+            self.leases[place.item.row] = (reviewer, time.monotonic() + HELD)
+        elif step > 0:
+            place.at, place.item = len(self.items(place)), None
+        return place.item
+
+    def coming(self, reviewer: str) -> Item | None:
+        """What would be asked after the item that is asked now."""
+        found = self._found(reviewer, 1)
+        return None if found is None else found[1]
+
+    def _found(self, reviewer: str, step: int, *, also_decided: bool = False) -> tuple[int, Item] | None:
+        """The place of the next item to ask, or of the one before, and the item."""
+        place = self.place(reviewer)
         items, now = self.items(place), time.monotonic()
         at = place.at + step
         while 0 <= at < len(items):
             item = items[at]
             holder, until = self.leases.get(item.row, ("", 0.0))
             if also_decided or (self._to_ask(item, reviewer, place) and (holder in ("", reviewer) or until < now)):
-                place.at, place.item = at, item
-                self.leases[item.row] = (reviewer, now + HELD)
-                return item
+                return at, item
             at += step
-        if step > 0:
-            place.at, place.item = len(items), None
-        return place.item
+        return None
 
     def _to_ask(self, item: Item, reviewer: str, place: Place) -> bool:
         if item.reason == KNOWN:
@@ -361,8 +401,7 @@ class Session:
         if len(self.cards_asked) > MOST_CARDS:
             for old in list(self.cards_asked)[: MOST_CARDS // 2]:
                 del self.cards_asked[old]
-        votes = " ".join(voice.name for voice in card.voices if voice.favours)
-        targets = tuple(option.number for option in card.alternatives)
+        targets, votes = tuple(option.number for option in card.alternatives), self._votes(item.row)
         self.cards_asked[key] = Asked(reviewer, item.row, item.reason, targets, card.probability, votes, shown)
         return key
 
@@ -383,8 +422,7 @@ class Session:
         if asked is None or asked.reviewer != reviewer or asked.row != row:
             card = self.card(row)
             targets = tuple(option.number for option in card.alternatives)
-            votes = " ".join(voice.name for voice in card.voices if voice.favours)
-            asked = Asked(reviewer, row, "", targets, card.probability, votes)
+            asked = Asked(reviewer, row, "", targets, card.probability, self._votes(row))
         if not 0 <= place < len(asked.targets):
             raise ValueError("there is no such candidate")
         ids = tuple(str(self.original.task.target.ids[number]) for number in asked.targets)
@@ -393,6 +431,11 @@ class Session:
             key, reviewer, action, self.source_id(row), target, ids, None, batch, asked.reason, asked.shown,
             asked.probability, asked.votes, self.current.name,
         )  # fmt: skip
+
+    def _votes(self, row: int) -> str:
+        """Who favours the first candidate of a row."""
+        model, own = self._model_of(row)
+        return " ".join(name for name, there in zip(model.voters, model.named[own, 0], strict=True) if there)
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back the reviewer's last decision, and what was decided with it; the reviewer is at that card again."""
@@ -422,8 +465,9 @@ class Session:
             return None
         for one in [*plain.values()][: max(len(plain) - REPEAT_AFTER, 0)][:: REPEAT_EVERY // 3]:
             number = self.original.source_numbers.get(one.source, -1)
-            if one.source not in done and number >= 0:
-                return Item(int(self.original.row_of[number]), REPEAT)
+            row = int(self.original.row_of[number]) if number >= 0 else -1
+            if one.source not in done and row >= 0:
+                return Item(row, REPEAT)
         return None
 
     # Several alike

@@ -18,14 +18,14 @@ from mixtea.match.mapping import MAPPED
 from mixtea.review.card import ALTERNATIVES
 from mixtea.review.decisions import ACCEPT, KNOWN, NONE, Decision
 from mixtea.review.learning import retrained, truth_of
-from mixtea.review.queue import EVERY_KNOWN, ordered
+from mixtea.review.queue import is_check, ordered
 from mixtea.review.reviewers import reviewers
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
 REVIEWER = "simulated"
-ORDERS = ("worth", "uncertain", "disagreed", "random")
+ORDERS = ("worth", "spreading", "disagreed", "random")
 HEADER = ("order", "decisions", "Hit@1, never shown", "F1 of the mapping", "reviewer right")
 
 
@@ -87,7 +87,7 @@ class Simulation:
             if int(view.sources[row]) in self.truth and str(ids[view.sources[row]]) not in done
         ]  # fmt: skip
         for row in rows[:n]:
-            if len(self.decisions) % EVERY_KNOWN == 0 and self.checks:
+            if is_check(len(self.decisions)) and self.checks:
                 self._check()
             source = int(view.sources[row])
             self.decisions.append(self._answer(source, view.target[row, :ALTERNATIVES], self.truth[source], ""))

@@ -15,6 +15,7 @@ from mixtea.review.session import Session
 from mixtea.text import visible
 
 NICE = 10  # the page goes first
+TOLD_AT_ONCE = 50  # sources, a few milliseconds
 
 
 class Training:
@@ -70,8 +71,16 @@ class Training:
             model = await asyncio.to_thread(_ready, session)
             session.store.keep_trained(model.name, last_id)
             changes = session.adopt(model, last_id)
+            while session.tell(TOLD_AT_ONCE):
+                await asyncio.sleep(0)
             self.last = {"changes": len(changes), "decisions": len(session.ledger.of_source)}
         self.doing, self.seconds, self.process = "", time.monotonic() - self.began, None
+
+    async def warm_up(self) -> None:
+        """Make all that takes long beside the page, and take up what an earlier review has trained."""
+        self.session.prepare(await asyncio.to_thread(self.session.load))
+        while self.session.tell(TOLD_AT_ONCE):
+            await asyncio.sleep(0)
 
     async def stop(self) -> None:
         """End a training that runs; nothing of it is kept."""

@@ -40,7 +40,8 @@ class Neighbourhood:
         )  # fmt: skip
         self.n, self.n_kinds = self.n_source + task.target.n_entities, 2 * n_relations
         steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
-        key = np.unique((steps[:, 0] * self.n_kinds + steps[:, 1]) * self.n + steps[:, 2])  # below 2**63 by far
+        key = np.sort((steps[:, 0] * self.n_kinds + steps[:, 1]) * self.n + steps[:, 2])  # below 2**63 by far
+        key = key[np.r_[True, key[1:] != key[:-1]][: len(key)]]
         first, far = key // self.n, key % self.n
         _, place, count = np.unique(first, return_inverse=True, return_counts=True)
         kept = count[place] <= MANY

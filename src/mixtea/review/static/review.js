@@ -95,14 +95,16 @@
     if (button.dataset.choice !== undefined) { // another target: accept with its place
       event.preventDefault();
       const form = byId("decide");
-      for (const [name, value] of [["action", "accept"], ["place", button.dataset.choice]]) {
+      const fields = [["action", "accept"], ["place", button.dataset.choice]].map(([name, value]) => {
         const field = document.createElement("input");
         field.type = "hidden";
         field.name = name;
         field.value = value;
-        form.append(field);
-      }
+        return field;
+      });
+      form.append(...fields);
       form.requestSubmit();
+      for (const field of fields) field.remove(); // or they would speak in the next one, if this one is not saved
     }
     if (button.id === "close-help") byId("help").close();
     if (button.id === "remap") { remapping = 0; button.blur(); ask(); }
@@ -117,8 +119,9 @@
   byId("import-file").addEventListener("change", async (event) => {
     const file = event.target.files[0];
     if (!file) return;
-    const answer = await fetch("/import", { method: "POST", body: file });
-    if (answer.ok) htmx.ajax("GET", "/card", { target: "#card", swap: "outerHTML" });
+    const answer = await fetch("/import", { method: "POST", body: file }).catch(() => null);
+    if (answer === null) unsaved("The server does not answer.", null);
+    else if (answer.ok) htmx.ajax("GET", "/card", { target: "#card", swap: "outerHTML" });
     else unsaved(await answer.text(), null);
   });
 
@@ -180,8 +183,8 @@
   async function draw() {
     const figure = byId("picture");
     if (figure === null || figure.dataset.row === "") return;
-    const answer = await fetch(`/picture/${figure.dataset.row}`);
-    if (!answer.ok || byId("picture") !== figure) return;
+    const answer = await fetch(`/picture/${figure.dataset.row}`).catch(() => null);
+    if (!answer?.ok || byId("picture") !== figure) return;
     const found = await answer.json();
     if (graph !== null) graph.destroy();
     graph = cytoscape({

@@ -1,0 +1,58 @@
+"""A run of seventy-two sources of which much is uncertain, trained once, to be reviewed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SMALL_BEST, make_graph
+
+from mixtea import MixTEA, Task
+from mixtea.config import STRUCTURE
+from mixtea.review.decisions import Decisions, beside
+from mixtea.review.session import Session
+
+N, N_TRAIN, N_VALID = 72, 12, 24
+
+
+@pytest.fixture(scope="session")
+def doubtful_task() -> Task:
+    """A random graph of which each side has three triples of five; 12 training links, 24 to validate, 36 to test."""
+    random = np.random.default_rng(0)
+    triples = np.stack([random.integers(top, size=3 * N) for top in (N, 3, N)], axis=1)
+    kept = [triples[random.random(len(triples)) < 0.6].tolist() + [[0, r, 1] for r in range(3)] for _ in "st"]
+    source, target = (make_graph(own, N, side) for own, side in zip(kept, "st", strict=True))
+    links = np.repeat(random.permutation(N), 2).reshape(-1, 2)
+    train, valid, test = np.split(links, [N_TRAIN, N_TRAIN + N_VALID])
+    return Task("doubtful", source, target, train, valid, test)
+
+
+@pytest.fixture(scope="session")
+def doubtful(doubtful_task: Task) -> MixTEA:
+    """Trained on it; nothing but triples tells."""
+    return MixTEA(**SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}).fit(doubtful_task)
+
+
+@pytest.fixture(scope="session")
+def doubtful_run(doubtful: MixTEA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its folder: to read, and not to write beside."""
+    folder = tmp_path_factory.mktemp("runs") / "doubtful"
+    doubtful.save(folder)
+    return folder
+
+
+@pytest.fixture
+def copied(doubtful_run: Path, tmp_path: Path) -> Path:
+    """A copy to write beside."""
+    return shutil.copytree(doubtful_run, tmp_path / "run")
+
+
+@pytest.fixture
+def opened(copied: Path) -> Iterator[Callable[[], Session]]:
+    """Begin a review of the run, as a server does when it starts."""
+    with ExitStack() as stack:
+        yield lambda: Session(copied, stack.enter_context(closing(Decisions(beside(copied)))))

@@ -1,0 +1,93 @@
+"""What stands, kept up to date row by row, equals what stands when all rows are read anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+
+from hypothesis import given
+from hypothesis import strategies as st
+from reviewing import decision
+
+from mixtea.review.decisions import AUDIT, Decision, Decisions, facts
+from mixtea.review.ledger import Ledger
+from mixtea.review.reviewers import Share
+
+NAMES, SOURCES, TARGETS = ("ann", "bob"), ("s", "z"), ("t", "u", "v")
+REASONS = ("", "random", "known", "repeat", "imported")
+
+
+@st.composite
+def rows(draw) -> list[Decision]:
+    """Rows of a file: decisions of two about two sources, some of them taken back, in any order."""
+    found: list[Decision] = []
+    open_: dict[int, Decision] = {}
+    for number in range(1, draw(st.integers(0, 25)) + 1):
+        if open_ and draw(st.integers(0, 3)) == 0:
+            taken = open_.pop(draw(st.sampled_from([*open_])))
+            found.append(taken._replace(key=f"{number}", action="undo", undoes=taken.id, id=number))
+            continue
+        action = draw(st.sampled_from(("accept", "reject", "none", "unsure")))
+        target = None if action == "none" else draw(st.sampled_from(TARGETS))
+        others = draw(st.sampled_from((TARGETS, TARGETS[::-1], ())))
+        about = {"reason": draw(st.sampled_from(REASONS)), "batch": draw(st.sampled_from(("", "b")))}
+        who, source = draw(st.sampled_from(NAMES)), draw(st.sampled_from(SOURCES))
+        one = decision(f"{number}", action, source, target, *others, reviewer=who, id=number, **about)
+        open_[number] = one
+        found.append(one)
+    return found
+
+
+def standing(all_rows: list[Decision]) -> list[Decision]:
+    taken = {one.undoes for one in all_rows}
+    return [one for one in all_rows if one.action != "undo" and one.id not in taken]
+
+
+def sample(stands: list[Decision]) -> Share:
+    """Of the random slice, the first candidate that was accepted."""
+    judged = [one for one in stands if one.reason == "random" and one.action != "unsure" and one.others]
+    return Share(sum(one.action == "accept" and one.target == one.others[0] for one in judged), len(judged))
+
+
+@given(rows(), st.booleans(), st.integers(0, 25))
+def test_it_is_what_all_rows_together_say(all_rows, one_target, half):
+    ledger = Ledger(one_target=one_target)
+    ledger.apply(all_rows[:half])
+    ledger.apply(all_rows[half:])
+    stands = standing(all_rows)
+    assert [*ledger.standing.values()] == stands and ledger.last_id == len(all_rows)
+    told = {pair: one for source in SOURCES for pair, one in ledger.facts_about(source).items()}
+    assert told == facts(stands, one_target=one_target)
+    about = {source: [one for one in stands if one.source == source and one.reason not in AUDIT] for source in SOURCES}
+    lasts = {source: own[-1] for source, own in about.items() if own}
+    assert {source: ledger.last_about(source) for source in ledger.of_source} == lasts
+    assert +ledger.counts == Counter(one.action for one in lasts.values())
+    for name in NAMES:
+        own = [one for one in stands if one.reviewer == name]
+        assert [*ledger.audits.get(name, {}).values()] == [one for one in own if one.reason in AUDIT]
+        plain = [one for one in own if one.reason not in AUDIT and not one.batch]
+        assert [*ledger.plain.get(name, {}).values()] == plain
+    assert ledger.sample == sample(stands)
+
+
+@given(rows())
+def test_what_came_or_went_is_told(all_rows):
+    ledger, by_id = Ledger(one_target=True), {one.id: one for one in all_rows}
+    for row in all_rows:
+        assert ledger.apply([row]) == [by_id[row.undoes] if row.action == "undo" else row]
+
+
+def test_an_undo_of_what_is_not_known_is_nothing():
+    ledger = Ledger(one_target=True)
+    assert ledger.apply([decision("x", "undo", "s", "t", undoes=7, id=8)]) == [] and ledger.last_id == 8
+
+
+def test_it_follows_a_file(tmp_path):
+    with closing(Decisions(tmp_path / "d.sqlite")) as store:
+        ledger = Ledger(one_target=True)
+        store.add([decision("a", "accept", "s", "t"), decision("b", "none", "z", None, "t")])
+        assert [one.key for one in ledger.apply(store.rows(ledger.last_id))] == ["a", "b"]
+        store.undo("ann", "x")
+        assert [one.key for one in ledger.apply(store.rows(ledger.last_id))] == ["b"]
+        assert [*ledger.standing.values()] == store.standing() and ledger.counts["none"] == 0
+        assert ledger.apply(store.rows(ledger.last_id)) == []

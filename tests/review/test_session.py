@@ -1,0 +1,475 @@
+"""A review from card to card: places, repeats, known items, two reviewers, undo, and models that come and go."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import SMALL_BEST
+from reviewing import decision
+
+from mixtea import MixTEA
+from mixtea.errors import RunError
+from mixtea.review import session as module
+from mixtea.review.app import Page
+from mixtea.review.decisions import KNOWN, REPEAT, Decisions, beside
+from mixtea.review.learning import retrained
+from mixtea.review.model import Model
+from mixtea.review.queue import Filter, Item
+from mixtea.review.session import HELD, REPEAT_EVERY, Session, new_key
+from mixtea.review.training import Training
+
+
+@pytest.fixture
+def session(opened):
+    return opened()
+
+
+def answer(session, reviewer="ann", action="accept", place=0, **asked):
+    """Decide on the card that the reviewer sees, as the page does, and go on."""
+    item = session.current_item(reviewer)
+    key = session.ask(reviewer, item, session.card(item.row), **{"shown": False} | asked)
+    kept = session.decide(reviewer, key, item.row, action, place)
+    session.advance(reviewer)
+    return kept
+
+
+def answer_until(session, n_plain, reviewer="ann"):
+    """Until so many were decided that are no audits."""
+    kept = []
+    while len(session.ledger.plain.get(reviewer, {})) < n_plain:
+        kept.append(answer(session, reviewer))
+    return kept
+
+
+# Places
+
+
+def test_it_begins_with_the_first_of_the_queue_and_goes_on(session):
+    items = session.items(session.place("ann"))
+    assert session.current_item("ann") == items[0] == session.current_item("ann")
+    assert answer(session).source == session.source_id(items[0].row)
+    assert session.current_item("ann") == items[1] and session.place("ann").at == 1
+    assert session.go("ann", 1) == items[2]  # skipped
+    assert session.go("ann", -1) == items[1]
+    assert session.go("ann", -1, also_decided=True) == items[0]  # to look at it again
+    assert session.go("ann", -1, also_decided=True) == items[0]  # there is nothing before it
+
+
+def test_what_was_decided_is_not_asked_again_and_then_it_ends(session):
+    seen = set()
+    while (item := session.current_item("ann")) is not None:
+        assert (item.row, item.reason) not in seen
+        seen.add((item.row, item.reason))
+        answer(session)
+    known = {row for row, reason in seen if reason == KNOWN}
+    assert {row for row, reason in seen if reason not in (KNOWN, REPEAT)} == {
+        row for row in range(60) if int(session.original.sources[row]) not in session.original.valid
+    }
+    assert {int(session.original.sources[row]) for row in known} <= session.original.valid.keys()
+    assert len(session.ledger.of_source) == session.n_to_decide == 36
+    assert session.go("ann", 1) is None and session.place("ann").item is None
+
+
+def test_one_may_go_to_any_row(session):
+    items = session.items(session.place("ann"))
+    assert session.ask_about("ann", items[7].row) == items[7] and session.place("ann").at == 7
+    known = next(item for item in items if item.reason == KNOWN)
+    assert session.ask_about("ann", known.row).reason == KNOWN
+    session.place("ann").filter = Filter(text="nothing is called so")
+    assert session.ask_about("ann", 3) == Item(3, "")
+    assert session.ask_about("ann", -1) is None and session.ask_about("ann", 60) is None
+
+
+def test_the_place_is_remembered_when_it_starts_again(opened):
+    session = opened()
+    session.place("ann").order = "uncertain"
+    session.place("ann").shows = True
+    for _ in range(3):
+        answer(session)
+    at = session.current_item("ann")
+    session.remember("ann")
+    again = opened()
+    assert again.current_item("ann") == at
+    assert (again.place("ann").order, again.place("ann").shows) == ("uncertain", True)
+    assert again.place("bob").order == "worth" and again.place("bob").at == -1
+    assert [*again.ledger.standing.values()] == [*session.ledger.standing.values()]
+
+
+def test_a_remembered_place_that_makes_no_sense_is_the_first_one(opened):
+    session = opened()
+    session.store.keep_place("ann", {"order": "by colour", "source": "gone"})
+    assert session.place("ann").order == "worth" and session.place("ann").at == -1
+
+
+# Decisions
+
+
+def test_a_decision_says_what_was_seen(session):
+    item = session.current_item("ann")
+    card = session.card(item.row)
+    kept = answer(session, place=2, shown=True)
+    ids = tuple(str(session.original.task.target.ids[option.number]) for option in card.alternatives)
+    assert (kept.action, kept.target, kept.others, kept.shown) == ("accept", ids[2], ids, True)
+    assert kept.probability == card.probability and kept.model == session.original.name
+    assert kept.votes.split() == [voice.name for voice in card.voices if voice.favours]
+    none = answer(session, action="none")
+    assert none.target is None and len(none.others) == 9 and answer(session, action="unsure").action == "unsure"
+
+
+def test_a_decision_that_is_sent_twice_is_one(session):
+    item = session.current_item("ann")
+    key = session.ask("ann", item, session.card(item.row), shown=False)
+    first, second = (session.decide("ann", key, item.row, action) for action in ("accept", "reject"))
+    assert first == second and session.ledger.last_id == 1
+
+
+def test_a_card_of_before_a_restart_can_still_be_decided(opened):
+    session = opened()
+    item = session.current_item("ann")
+    key = session.ask("ann", item, session.card(item.row), shown=True)
+    kept = opened().decide("ann", key, item.row, "accept")
+    assert kept.key == key and kept.source == session.source_id(item.row) and not kept.shown
+
+
+def test_cards_that_were_shown_are_forgotten_when_there_are_very_many(session, monkeypatch):
+    monkeypatch.setattr(module, "MOST_CARDS", 10)
+    item = session.current_item("ann")
+    card = session.card(item.row)
+    keys = [session.ask("ann", item, card, shown=True) for _ in range(30)]
+    assert len(session.cards_asked) <= 12 and keys[-1] in session.cards_asked and keys[0] not in session.cards_asked
+
+
+@pytest.mark.parametrize(
+    ("row", "action", "place"),
+    [(0, "perhaps", 0), (0, "undo", 0), (60, "accept", 0), (-1, "accept", 0), (0, "accept", 9)],
+)
+def test_a_decision_that_makes_no_sense_is_refused(session, row, action, place):
+    with pytest.raises(ValueError, match="there is no such"):
+        session.decide("ann", new_key(), row, action, place)
+    assert session.ledger.last_id == 0
+
+
+def test_a_decision_is_believed_at_once(session):
+    row = next(item.row for item in session.items(session.place("ann")) if session.card(item.row).effect.moved)
+    session.decide("ann", new_key(), row, "accept")
+    assert session.probability(row) == 1 and session.best()[row] == 1
+    moved = np.flatnonzero(np.abs(session.best() - session.original.probability[:, 0]) >= 0.005)
+    assert len({*moved.tolist()} - {row}) >= 1
+    session.undo("ann", new_key())
+    assert session.best() == pytest.approx(session.original.probability[:, 0], abs=2e-3)
+
+
+def test_what_another_process_decides_is_taken_up(session, copied):
+    row = session.current_item("ann").row
+    with closing(Decisions(beside(copied))) as other:
+        target = str(session.original.task.target.ids[session.original.target[row, 0]])
+        other.add([decision("x", "reject", session.source_id(row), target, reviewer="bob")])
+        session.refresh()
+        assert session.probability(row) == 0 and session.go("ann", 1).row != row
+        other.undo("bob", "y")
+        session.refresh()
+    assert session.probability(row) > 0 and len(session.ledger.of_source) == 0
+
+
+def test_what_is_taken_back_while_a_reviewer_proves_to_err_is_taken_back(session, copied):
+    rows = [item.row for item in session.items(session.place("ann"))][:2]
+    for reviewer, row in zip(("ann", "bob"), rows, strict=True):
+        session.decide(reviewer, new_key(), row, "accept")
+    known = [f"s{source}" for source in session.original.task.valid[:, 0]]
+    with closing(Decisions(beside(copied))) as other:
+        other.add([decision(id_, "accept", id_, "nothing", reason=KNOWN) for id_ in known])
+        other.undo("bob", "x")
+    session.refresh()
+    assert session.weights["ann"] == 0 and all(session.probability(row) < 1 for row in rows)
+
+
+def test_begun_lazily_it_knows_later_what_was_decided(opened, copied):
+    session = opened()
+    for _ in range(8):
+        answer(session)
+    with closing(Decisions(beside(copied))) as store:
+        lazy = Session(copied, store, lazily=True)
+        assert not lazy.card(0).voices and not lazy.tell() and len(lazy.ledger.standing) == 8
+        assert lazy.current_item("ann") == session.current_item("ann")
+        lazy.prepare(lazy.load())
+        rounds = 1
+        while lazy.tell(3):
+            rounds += 1
+        assert rounds == -(-len(lazy.ledger.of_source) // 3) and len(lazy.card(0).voices) > 0
+        assert lazy.best() == pytest.approx(session.best(), abs=1e-12)
+
+
+# Known items and repeats
+
+
+def test_known_items_tell_about_the_reviewer_and_are_asked_once(session):
+    kept = []
+    while (item := session.current_item("ann")) is not None and len(kept) < 3:
+        before = session.best()
+        one = answer(session)
+        if item.reason == KNOWN:
+            kept.append(one)
+            assert one.reason == KNOWN and np.array_equal(session.best(), before)
+    one = session.all_reviewers()["ann"]
+    right = sum(kept_.target in session.truth[kept_.source] for kept_ in kept)
+    assert (one.right.met, one.right.of) == (right, 3) and not {o.source for o in kept} & {*session.ledger.of_source}
+    known = [item for item in session.items(session.place("ann")) if item.reason == KNOWN][:3]
+    place = session.place("ann")
+    assert not any(session._to_ask(item, "ann", place) for item in known)
+    assert all(session._to_ask(item, "bob", session.place("bob")) for item in known)
+
+
+def test_after_fifteen_an_earlier_one_is_asked_again(session):
+    kept = answer_until(session, REPEAT_EVERY)
+    plain = [one for one in kept if one.reason != KNOWN]
+    item = session.current_item("ann")
+    assert item.reason == REPEAT and session.source_id(item.row) in [one.source for one in plain[:5]]
+    again = answer(session, action="reject")
+    assert again.reason == REPEAT and session.current_item("ann").reason != REPEAT
+    first = next(one for one in plain if one.source == again.source)
+    assert session.ledger.last_about(again.source) == first  # what was said of it stays
+    assert session.all_reviewers()["ann"].same == (0, 1)
+    more = answer_until(session, 2 * REPEAT_EVERY)
+    assert not [one for one in more if one.reason == REPEAT]
+    second = session.current_item("ann")
+    assert second.reason == REPEAT and session.source_id(second.row) != again.source
+
+
+def test_repeats_and_known_items_are_blind(session):
+    page = Page(session, Training(session, 0), "ann")
+    session.place("ann").shows = True
+    shown = {}
+    while REPEAT not in shown:
+        found = page._card("ann")
+        reason = session.current_item("ann").reason
+        shown.setdefault(reason, set()).add((found["shown"], session.cards_asked[found["key_now"]].shown))
+        session.decide("ann", found["key_now"], found["card"].row, "accept")
+        session.advance("ann")
+    assert shown[KNOWN] == shown[REPEAT] == {(False, False)} and shown[""] == {(True, True)}
+
+
+def test_only_what_can_be_asked_is_repeated(session):
+    """Decisions about linked sources or such that are gone came in with a file."""
+    task = session.original.task
+    linked = [str(task.source.ids[source]) for source in task.train[:, 0]]
+    session.keep([decision(id_, "accept", id_, "t1", reason="imported") for id_ in [*linked, "gone"]])
+    found = []
+    for number in range(40):
+        session.keep([decision(f"n{number}", "accept", session.source_id(0), "t1")])
+        found.append(session._repeat("ann"))
+    assert any(found) and all(item is None or item.row >= 0 for item in found)
+
+
+def test_a_reviewer_who_errs_has_opinions(session):
+    row = session.current_item("ann").row
+    answer(session)
+    assert session.probability(row) == 1
+    task = session.original.task
+    for number, source in enumerate(task.valid[:20, 0].tolist()):
+        target = f"t{source}" if number % 2 else "nothing"
+        session.keep([decision(f"k{number}", "accept", f"s{source}", target, reason=KNOWN)])
+    assert session.weights["ann"] == 0 and 0 < session.probability(row) < 1  # as good as a coin
+    for _ in range(20):
+        session.undo("ann", new_key())
+    assert session.probability(row) == 1
+
+
+# Two reviewers
+
+
+def test_two_are_not_asked_the_same_at_the_same_time(session, monkeypatch):
+    first, second = session.current_item("ann"), session.current_item("bob")
+    assert first != second
+    answer(session, "ann")
+    assert session.current_item("ann") not in (first, second)
+    later = module.time.monotonic() + HELD + 1
+    monkeypatch.setattr(module.time, "monotonic", lambda: later)
+    assert session.current_item("cleo") == second  # held no more
+
+
+def test_what_one_has_decided_the_other_is_not_asked(session):
+    mine = {answer(session, "ann").source for _ in range(6)}
+    theirs = {answer(session, "bob").source for _ in range(6)}
+    open_ = session.ledger.of_source.keys()
+    assert not mine & theirs & open_ and len({one.reviewer for one in session.ledger.standing.values()}) == 2
+
+
+# Undo
+
+
+def test_undo_brings_the_card_back(session):
+    items = [session.current_item("ann")]
+    for _ in range(6):
+        answer(session)
+        items.append(session.current_item("ann"))
+    for item in items[-2::-1]:
+        (taken,) = session.undo("ann", new_key())
+        assert session.current_item("ann") == item and taken.source == session.source_id(item.row)
+    assert session.undo("ann", new_key()) == [] and session.current_item("ann") == items[0]
+    assert KNOWN in {item.reason for item in items} and len(session.ledger.standing) == 0
+
+
+def test_undo_of_a_repeat_asks_it_again(session):
+    answer_until(session, REPEAT_EVERY)
+    item = session.current_item("ann")
+    answer(session)
+    session.undo("ann", new_key())
+    assert session.current_item("ann") == item and item.reason == REPEAT
+
+
+def test_an_undo_sent_twice_is_one(session):
+    answer(session)
+    answer(session)
+    key = new_key()
+    assert session.undo("ann", key) == session.undo("ann", key) and len(session.ledger.standing) == 1
+
+
+# Several alike
+
+
+def test_alike_are_open_rows_of_the_same_voters_on_the_same_side(session):
+    model = session.original
+    open_ = [row for row in range(60) if int(model.sources[row]) not in model.valid]
+    row = max(open_, key=lambda row: len(session.alike(row)))
+    found = session.alike(row)
+    assert found[0] == row and len(found) > 2 and len({*found}) == len(found)
+    for other in found:
+        assert np.array_equal(model.named[other, 0], model.named[row, 0])
+        assert (model.probability[other, 0] >= 0.5) == (model.probability[row, 0] >= 0.5)
+        assert int(model.sources[other]) not in model.valid
+        assert session._signature(other) == session._signature(row)
+    session.decide("bob", new_key(), found[1], "accept")
+    assert found[1] not in session.alike(row)
+
+
+def test_alike_are_at_most_as_many_as_can_be_looked_at(session, monkeypatch):
+    model = session.original
+    row = next(row for row in range(60) if int(model.sources[row]) not in model.valid and len(session.alike(row)) > 2)
+    monkeypatch.setattr(module, "ALIKE_SHOWN", 2)
+    assert len(session.alike(row)) == 2
+
+
+def test_several_are_decided_one_by_one_and_taken_back_together(session):
+    rows = [item.row for item in session.items(session.place("ann")) if item.reason == ""][:4]
+    answer(session)
+    key = new_key()
+    kept = session.decide_alike("ann", [*rows, rows[0]], "accept", key)
+    assert [one.source for one in kept] == [session.source_id(row) for row in rows] and {o.batch for o in kept} == {key}
+    assert session.decide_alike("ann", rows, "reject", key) == kept  # sent twice
+    assert len(session.ledger.plain["ann"]) == 1  # the others say nothing about the pace
+    assert len(session.undo("ann", new_key())) == 4 and len(session.ledger.standing) == 1
+    with pytest.raises(ValueError, match="accepted or rejected"):
+        session.decide_alike("ann", rows, "none", key)
+
+
+# What the evidence says against
+
+
+def test_decisions_against_the_evidence_are_told(session):
+    model, best = session.original, session.best()
+    open_ = [row for row in range(60) if int(model.sources[row]) not in model.valid]
+    sure, doubted = max(open_, key=lambda r: best[r]), min(open_, key=lambda r: best[r])
+    session.decide("ann", new_key(), sure, "accept")
+    session.decide("ann", new_key(), doubted, "reject")
+    assert session.contradicted() == []
+    session.decide("ann", new_key(), sure, "reject")
+    session.decide("ann", new_key(), doubted, "accept")
+    found = {one.source: p for one, p in session.contradicted()}
+    assert found.keys() == {session.source_id(row) for row in (sure, doubted)}
+    assert found[session.source_id(sure)] > 0.8 and found[session.source_id(doubted)] < 0.2
+    place = session.place("ann")
+    place.filter = Filter(state="contradicted")
+    assert {item.row for item in session.items(place)} == {sure, doubted}
+    session.decide("ann", new_key(), sure, "unsure")
+    assert {one.source for one, _ in session.contradicted()} == {session.source_id(doubted)}
+
+
+# Models that were trained with decisions
+
+
+@pytest.fixture
+def taught(session, doubtful, copied, undrawn):
+    """A review in which five were accepted, and a model that was trained with them."""
+    rows = [item.row for item in session.items(session.place("ann")) if item.reason == ""][:5]
+    kept = [session.decide("ann", new_key(), row, "accept") for row in rows]
+    retrained(doubtful, session.store.standing()).save(session.reviewed_run)
+    model = Model(session.reviewed_run)
+    session.store.keep_trained(model.name, kept[-1].id)
+    return session, model, rows, kept[-1].id
+
+
+def test_a_trained_model_is_used_and_says_what_it_maps_differently(taught):
+    session, model, rows, last_id = taught
+    before = session.original.matched.copy()
+    assert session.since_trained() == last_id
+    changes = session.adopt(model, last_id)
+    assert session.current is model is not session.original and session.since_trained() == 0
+    assert len(changes) == (before != model.matched).sum() and changes == session.changes
+    assert not np.isin(session.original.sources[rows], model.sources).any()
+    open_ = next(
+        r for r in range(60) if r not in rows and int(session.original.sources[r]) not in session.original.valid
+    )
+    own = int(model.row_of[session.original.sources[open_]])
+    assert session.best()[open_] == pytest.approx(model.probability[own, 0], abs=2e-3)
+    assert session.card(rows[0]).row == rows[0] and session.probability(rows[0]) == 1  # asked no more, but shown
+    assert session.card(open_).source.id == session.source_id(open_) and session.card(open_).row == open_
+    assert session.decide("ann", new_key(), open_, "accept").model == model.name
+    assert session.since_trained() == 1
+
+
+def test_when_something_it_was_taught_is_taken_back_it_is_left(taught):
+    session, model, rows, last_id = taught
+    session.adopt(model, last_id)
+    kept = session.decide("ann", new_key(), next(r for r in range(60) if r not in rows), "accept")
+    session.undo("ann", new_key())  # which it does not know of
+    assert session.current is model and kept.id not in session.ledger.standing
+    session.undo("ann", new_key())
+    assert session.current is session.original and session.since_trained() == session.ledger.last_id
+    assert session.probability(rows[4]) < 1 and session.probability(rows[0]) == 1
+
+
+def test_it_is_taken_up_when_it_starts_again(taught, opened):
+    _, model, _, last_id = taught
+    again = opened()
+    assert again.current.name == model.name and again.trained_id == last_id and again.original.name != model.name
+    answer(again)
+    assert again.since_trained() == 1 and opened().since_trained() == 1
+
+
+def test_it_is_not_taken_up_again_after_something_it_was_taught_was_taken_back(taught, opened):
+    session, model, _, last_id = taught
+    session.undo("ann", new_key())
+    again = opened()
+    assert again.current is again.original and again.since_trained() == again.ledger.last_id
+    assert session.adopt(model, last_id) == [] and session.current is session.original  # nor when it comes too late
+
+
+def test_a_run_that_nobody_knows_of_or_that_is_broken_is_not_taken_up(taught, opened, undrawn):
+    session, model, _, _ = taught
+    session.store.base.execute("DELETE FROM training")
+    assert opened().current.name == session.original.name
+    session.store.keep_trained(model.name, 5)
+    (session.reviewed_run / "candidates.safetensors").unlink()
+    assert opened().current.name == session.original.name
+
+
+def test_decisions_about_entities_that_are_gone_do_no_harm(session):
+    session.keep([
+        decision("a", "accept", "gone", "t1"), decision("b", "reject", session.source_id(0), "gone"),
+        decision("c", "none", "gone too", None, "t1"),
+    ])  # fmt: skip
+    assert session.best() == pytest.approx(session.original.probability[:, 0], abs=2e-3)
+    assert session.contradicted() == [] and session.label("gone", "source") == "gone"
+    assert session.label(session.source_id(0), "source") == session.source_id(0)
+    assert session.label(None, "target") == "none of them"
+
+
+def test_a_run_without_open_sources_cannot_be_reviewed(rings, tmp_path, undrawn):
+    links = np.concatenate([rings.train, rings.valid, rings.test])
+    task = replace(rings, train=links, valid=links[:0], test=links[:0])
+    MixTEA(**SMALL_BEST | {"max_epochs": 1}).fit(task).save(tmp_path / "full")
+    with closing(Decisions(tmp_path / "d.sqlite")) as store, pytest.raises(RunError, match="no source is left"):
+        Session(tmp_path / "full", store)

@@ -1,0 +1,68 @@
+"""Models of a few candidates written out, and decisions, for tests of reviewing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mixtea import Task
+from mixtea.config import Config
+from mixtea.review.decisions import Decision
+from mixtea.review.model import Model
+from mixtea.vote.known import KnownPairs
+
+Evidence = tuple[str, str, float]  # voter, what, weight
+
+
+def decision(key: str, action: str, source: str, target: str | None = None, *others: str, **more: Any) -> Decision:
+    """A decision of ann, unless somebody else is named; `others` are all candidates that were there."""
+    return Decision(key, **{"reviewer": "ann"} | more, action=action, source=source, target=target, others=others)
+
+
+def model_of(
+    task: Task,
+    candidates: Sequence[Mapping[int, float]],
+    *,
+    belief: Mapping[tuple[int, int], float] | None = None,
+    mapped: Sequence[bool] | None = None,
+    named: np.ndarray | None = None,
+    voters: tuple[str, ...] = ("names",),
+    parts: Mapping[str, Sequence[float]] | None = None,
+    said: Sequence[Evidence] = (),
+) -> Model:
+    """A model of the sources without a training link: target and probability of the candidates of each, as many each.
+
+    `belief` is by source and target, else that of a pair is its probability; `named` [p, k, v], else the first one is
+    named by all; `said` is the evidence for any pair.
+    """
+    model = Model.__new__(Model)
+    model.folder, model.name, model.task = Path("run"), "written out", task
+    model.sources = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
+    model.voters = voters
+    model.target = np.array([list(row) for row in candidates], dtype=np.int64)
+    model.probability = np.array([list(row.values()) for row in candidates], dtype=np.float64)
+    p, k = model.target.shape
+    assert p == len(model.sources)
+    first = np.zeros((p, k, len(voters)), dtype=bool)
+    first[:, 0] = True
+    model.named = first if named is None else named
+    model.is_mapped = np.ones(p, dtype=bool) if mapped is None else np.array(mapped)
+    model.parts = {name: np.array(values, dtype=np.float64) for name, values in (parts or {}).items()}
+    model.row_of = np.full(task.source.n_entities, -1, dtype=np.int64)
+    model.row_of[model.sources] = np.arange(p)
+    model.valid = {}
+    for source, target in task.valid.tolist():
+        model.valid.setdefault(source, set()).add(target)
+    ends = [(int(s), int(t)) for s, row in zip(model.sources, model.target, strict=True) for t in row]
+    own = dict(zip(ends, model.probability.ravel().tolist(), strict=True)) | dict(belief or {})
+    pairs = np.array(list(own), dtype=np.int64).reshape(-1, 2)
+    model.known = KnownPairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
+    answers = SimpleNamespace(parts={}, scores={}, ranked=SimpleNamespace(target=model.target))
+    frame = pd.DataFrame(list(said), columns=["voter", "what", "weight"])
+    model.run = SimpleNamespace(config=Config.preset("best"), answers_=answers, explain=lambda source, target: frame)
+    return model
