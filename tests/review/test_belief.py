@@ -171,8 +171,11 @@ def models(draw):
         row.update({target: p / total for target, p in row.items()})
     model = model_of(said_task(*graphs, [(i, i) for i in range(n_links)]), rows)
     open_ = st.integers(n_links, n - 1)
-    weights = st.sampled_from([INF, INF, -INF, 1.2, -0.8, None])
-    return model, draw(st.lists(st.tuples(open_, open_, weights), max_size=8))
+    thought_of = [(source, target) for source, row in zip(range(n_links, n), rows, strict=True) for target in row]
+    pairs = st.sampled_from(thought_of) | st.tuples(open_, open_)
+    weights = st.sampled_from([INF, INF, -INF, 1.2, -2.0, None])
+    decisions = draw(st.lists(st.tuples(pairs, weights), max_size=8))
+    return model, [(*pair, weight) for pair, weight in decisions]
 
 
 def slow(model, said):

@@ -280,7 +280,7 @@ def test_what_is_searched_for_and_what_has_changed(served, watched):
 def test_a_terminal_gets_no_unseen_characters(served, tmp_path):
     place = tmp_path / "a\x1b]0;title\x07\u202eb"
     place.symlink_to(served.run)
-    words = ["--no-browser", "--port", 0, "--decisions", tmp_path / "d\x1b[2J.sqlite"]
+    words = ["--no-browser", "--port", 0, "--decisions", tmp_path / "d\x1b[2J.sqlite", "--reviewer", b"\xff\x1b"]
     process = start([*MIXTEA, "review", place, *words], stdout=-1, text=True)
     said = wait_for_line(process.stdout, "reviewing") + wait_for_line(process.stdout, "decisions: ")
     assert "\\x1b]0;title\\x07\\u202eb" in said and "d\\x1b[2J.sqlite" in said and "\x1b" not in said

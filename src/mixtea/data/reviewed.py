@@ -52,6 +52,7 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
     voter `reviewer` casts with that weight. So are accepted pairs where links are found by names: a handful of links
     would take the place of all that names say.
     """
+    pairs, same, reliability = _not_linked(task, pairs, same, reliability)
     fact = ~(reliability < RELIABLE)
     if task.links_from != "given":
         fact &= ~same
@@ -67,6 +68,18 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
     opinions = Reviewed(np.concatenate([task.reviewed.pairs, pairs[~fact]]),
                         np.concatenate([task.reviewed.log_odds, log_odds]))  # fmt: skip
     return replace(task, train=train, valid=valid, test=task.test[asked], rejected=never, reviewed=opinions)
+
+
+def _not_linked(
+    task: Task, pairs: np.ndarray, same: np.ndarray, reliability: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Without accepted pairs whose source has another link: a second one would make every source one of several."""
+    given = np.concatenate([task.train, task.valid])
+    other = np.isin(pairs[:, 0], given[:, 0]) & same & (not task.one_to_many)
+    other &= ~np.isin(pairs @ [task.target.n_entities, 1], given @ [task.target.n_entities, 1])
+    if other.any():
+        logger.warning("%d accepted pairs are left out: their sources have another link", int(other.sum()))
+    return pairs[~other], same[~other], reliability[~other]
 
 
 def with_reviewer(task: Task, config: Config) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import torch
 from mixtea.compute.memory import block_mib
 from mixtea.compute.nearest import has_faiss
 from mixtea.compute.similarity import fast_products
-from mixtea.config import FIELDS, MOMENTS_TEMPERATURE, SIZES, STRUCTURE, Config
+from mixtea.config import FIELDS, MOMENTS_TEMPERATURE, PRESETS, SIZES, STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.vote.council import voters_of
 
@@ -70,12 +70,13 @@ def lighter(task: Task, config: Config, device: torch.device) -> dict[str, Any]:
     usual = all(getattr(config, name) == FIELDS[name].default for name in SIZES)
     if not (large and usual and device.type == "cpu" and "propagation" in config.voters):
         return {}
-    return {name: getattr(config, name) // 2 for name in SIZES} | {"loss_rows": config.loss_rows / 4}
+    rows = {"loss_rows": config.loss_rows / 4} if config.loss_rows == PRESETS["best"]["loss_rows"] else {}
+    return {name: getattr(config, name) // 2 for name in SIZES} | rows
 
 
 def epochs(task: Task, config: Config) -> int:
     """How many it takes: until the answers stand; all where the rate is planned to the end; else what is typical."""
-    told = len(task.valid) >= config.valid_needed or not len(task.train)  # few links cannot tell that answers stand
+    told = len(task.valid) >= max(1, config.valid_needed) or not len(task.train)  # few links cannot tell that they do
     if config.stop_when_settled and told:
         return min(config.max_epochs, VOTES * config.votes_every + 1)
     return config.max_epochs if config.lr_decay == "cosine" else min(config.max_epochs, TYPICAL_EPOCHS)

@@ -39,7 +39,7 @@ class Page:
     """The routes over a session; `guard` stands before them and gives each browser its session."""
 
     def __init__(self, session: Session, training: Training, default_reviewer: str) -> None:
-        self.session, self.training, self.default = session, training, default_reviewer
+        self.session, self.training, self.default = session, training, _name(default_reviewer) or "reviewer"
         self.names: dict[str, str] = {}  # of reviewers, by browser session
         self.invited: dict[str, str] = {}  # names for browsers that will come, by token
         self.guard: Guard | None = None
@@ -170,7 +170,8 @@ class Page:
     async def decide(self, request: Request) -> Response:
         reviewer, form = self.reviewer(request), await _form(request)
         row = _number(form, "row")
-        kept = self.session.decide(reviewer, _key(form), row, form.get("action", ""), _number(form, "place", 0))
+        seen = tuple(_number({"": word}, "") for word in form.get("seen", "").split())
+        kept = self.session.decide(reviewer, _key(form), row, form.get("action", ""), _number(form, "place", 0), seen)
         place = self.session.place(reviewer)
         if place.item is not None and place.item.row == row:
             self.session.advance(reviewer)
@@ -241,8 +242,7 @@ class Page:
     async def settings(self, request: Request) -> Response:
         form = await _form(request)
         key = str(request.scope.get("state", {}).get("session", ""))
-        name = " ".join(visible(form.get("reviewer", ""), LONGEST_NAME).split())
-        if name:
+        if name := _name(form.get("reviewer", "")):
             self.names[key] = name
         reviewer = self.reviewer(request)
         self.session.place(reviewer).shows = form.get("shows") == "on"
@@ -253,8 +253,7 @@ class Page:
         """An address for one more browser."""
         form = await _form(request)
         assert self.guard is not None
-        name = " ".join(visible(form.get("reviewer", ""), LONGEST_NAME).split())
-        self.invited[token := self.guard.invite()] = name
+        self.invited[token := self.guard.invite()] = _name(form.get("reviewer", ""))
         address = f"http://{request.headers['host']}{ENTRANCE}?token={token}"
         return self.show("invite.html.j2", address=address)
 
@@ -351,6 +350,11 @@ def _of(n: int) -> str:
 
 def _download(content: bytes, name: str, kind: str) -> Response:
     return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+def _name(text: str) -> str:
+    """A reviewer's name, as it is shown."""
+    return " ".join(visible(text, LONGEST_NAME).split())
 
 
 def _key(form: Form) -> str:

@@ -84,7 +84,7 @@ class Belief:
         elif not owners:
             del self.owner[target]
 
-    def _is_taken(self, target: int, source: int) -> bool:
+    def is_taken(self, target: int, source: int) -> bool:
         """Whether a target was accepted for another source."""
         return bool(self.owner.get(target, set()) - {source})
 
@@ -103,7 +103,7 @@ class Belief:
         found = {}
         for target, p in held.items():
             log_odds = said.get(target, 0.0)
-            if log_odds == -math.inf or self._is_taken(target, source):
+            if log_odds == -math.inf or self.is_taken(target, source):
                 continue
             p = p if not log_odds else p / (p + (1 - p) * math.exp(-log_odds))
             if p > FLOOR:
@@ -157,7 +157,7 @@ class Belief:
             speaks = own.get(place, 0.0) + (more or {}).get(place, 0.0)
             if speaks:
                 odds[place] *= math.exp(self.shift(row, place, speaks))
-            odds[place] *= 0.0 if self._is_taken(target, source) else math.exp(said.get(target, 0.0))
+            odds[place] *= 0.0 if self.is_taken(target, source) else math.exp(said.get(target, 0.0))
         return odds / (odds.sum() + none)
 
     def preview(self, pair: tuple[int, int]) -> Effect:

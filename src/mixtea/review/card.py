@@ -222,7 +222,8 @@ class Cards:
                 return target
         found = int(self.model.matched[source])
         said = self.belief.said_of.get(source, {}).get(found)
-        return -1 if said is not None and said < 0 else found
+        rejected = said is not None and said < 0
+        return -1 if rejected or self.belief.is_taken(found, source) else found
 
     def picture(self, row: int, place: int = 0) -> dict[str, Any]:
         """The neighbourhood of a pair as nodes and edges: matched ends are one node, sides have their own places."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -102,7 +103,7 @@ class Decisions:
     def _open(self) -> None:
         if not self._is_empty():  # before anything is written to a file that is somebody else's
             self._check_mark()
-        self.base.execute("PRAGMA journal_mode=WAL")
+        self._use_wal()
         self.base.execute("PRAGMA synchronous=FULL")
         with self._writing():
             if self._is_empty():
@@ -110,6 +111,18 @@ class Decisions:
                     self.base.execute(statement)
                 self.base.execute(f"PRAGMA application_id={MARK}")
                 self.base.execute(f"PRAGMA user_version={VERSION}")
+
+    def _use_wal(self) -> None:
+        """Two who open a new file at the same moment: SQLite does not wait by itself here."""
+        for _ in range(100):
+            try:
+                self.base.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                time.sleep(0.05)
+        self.base.execute("PRAGMA journal_mode=WAL")
 
     def _is_empty(self) -> bool:
         return not self.base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mixtea.errors import ConfigError, RunError
 from mixtea.review.decisions import Decisions
+from mixtea.review.model import Model
 from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session
 from mixtea.review.training import Training
@@ -32,11 +33,11 @@ def serve(
         from mixtea.review.app import Page
     except ImportError:
         raise ConfigError(EXTRA) from None
-    listening = _listening(host, port)
+    model, listening = Model(run), _listening(host, port)
     port = listening.getsockname()[1]
     store = Decisions(decisions)
     try:
-        session = Session(run, store, lazily=True)
+        session = Session(run, store, model, lazily=True)
         training = Training(session, every)
         page = Page(session, training, reviewer)
         app = page.app()

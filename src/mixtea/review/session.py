@@ -72,10 +72,13 @@ def new_key() -> str:
 class Session:
     """One run under review, by any number of reviewers."""
 
-    def __init__(self, run: Path, store: Decisions, *, lazily: bool = False) -> None:
-        """With `lazily`, indices and what was decided before wait for `prepare`, so that the page is there at once."""
+    def __init__(self, run: Path, store: Decisions, model: Model | None = None, *, lazily: bool = False) -> None:
+        """`model` is that of the run, if it was read already.
+
+        With `lazily`, indices and what was decided before wait for `prepare`, so that the page is there at once.
+        """
         self.run, self.store = run, store
-        self.original = self.current = Model(run)
+        self.original = self.current = model or Model(run)
         if not self.original.target.size:
             raise RunError(f"{run}: no source is left to decide about; all have a given link.")
         self.places: dict[str, Place] = {}
@@ -405,9 +408,14 @@ class Session:
         self.cards_asked[key] = Asked(reviewer, item.row, item.reason, targets, card.probability, votes, shown)
         return key
 
-    def decide(self, reviewer: str, key: str, row: int, action: str, place: int = 0, batch: str = "") -> Decision:
-        """Keep one decision about a card: OSError if it could not be kept, ValueError if it makes no sense."""
-        return self.keep([self._decision(reviewer, key, row, action, place, batch)])[0]
+    def decide(
+        self, reviewer: str, key: str, row: int, action: str, place: int = 0, seen: tuple[int, ...] = ()
+    ) -> Decision:
+        """Keep one decision about a card: OSError if it could not be kept, ValueError if it makes no sense.
+
+        `seen` are the candidates of the card, for one that was made before this server began.
+        """
+        return self.keep([self._decision(reviewer, key, row, action, place, "", seen)])[0]
 
     def keep(self, decisions: list[Decision]) -> list[Decision]:
         """Keep decisions, all or none: OSError if they could not be kept."""
@@ -415,14 +423,18 @@ class Session:
         self.refresh()
         return kept
 
-    def _decision(self, reviewer: str, key: str, row: int, action: str, place: int, batch: str) -> Decision:
+    def _decision(
+        self, reviewer: str, key: str, row: int, action: str, place: int, batch: str, seen: tuple[int, ...] = ()
+    ) -> Decision:
         if action not in ACTIONS or not 0 <= row < len(self.original.sources):
             raise ValueError("there is no such decision")
         asked = self.cards_asked.get(key)
         if asked is None or asked.reviewer != reviewer or asked.row != row:
-            card = self.card(row)
+            card, n = self.card(row), self.original.task.target.n_entities
             targets = tuple(option.number for option in card.alternatives)
-            asked = Asked(reviewer, row, "", targets, card.probability, self._votes(row))
+            reason = KNOWN if int(self.original.sources[row]) in self.original.valid else ""
+            seen = seen if seen and min(seen) >= 0 and max(seen) < n else targets
+            asked = Asked(reviewer, row, reason, seen, card.probability, self._votes(row))
         if not 0 <= place < len(asked.targets):
             raise ValueError("there is no such candidate")
         ids = tuple(str(self.original.task.target.ids[number]) for number in asked.targets)
