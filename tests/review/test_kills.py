@@ -70,46 +70,38 @@ def test_a_signal_ends_a_training_too(folder, tmp_path):
     assert not folder.with_name("run.reviewed").exists()
 
 
-def test_a_second_server_goes_on_where_the_killed_one_was(folder, tmp_path):
-    file = tmp_path / "decisions.sqlite"
+def test_a_second_server_goes_on_where_the_killed_one_was(folder, tmp_path, rings):
+    """At the same place; and cards that were open are decided as they were seen, whatever is likely by now."""
+    file, ids, model = tmp_path / "decisions.sqlite", rings.target.ids, Model(folder)
+    known, plain = (int(model.row_of[links[0, 0]]) for links in (rings.valid, rings.test))
     with serving(folder, "--decisions", file) as server:
-        cookie = server.enter()
-        page = server.ask("GET", "/", None, cookie)[2]
+        other = server.enter(server.invite("another"))
+        seen = value_of(server.ask("GET", f"/card/{plain}", None, other)[2], "seen").split()
+        page = server.ask("GET", "/", None, server.cookie)[2]
         for _ in range(4):
             form = {"key": value_of(page, "key", 1), "row": value_of(page, "row"), "action": "accept"}
-            page = server.ask("POST", "/decide", form, cookie)[2]
+            page = server.ask("POST", "/decide", form, server.cookie)[2]
         server.process.kill()
         server.process.wait()
+    assert len(keys(file)) == 4 and len(seen) == 9
     with serving(folder, "--decisions", file) as server:
-        again = server.ask("GET", "/", None, server.enter())[2]
-    assert value_of(page, "row") == value_of(again, "row") and len(keys(file)) == 4
+        cookie = server.enter()
+        again = server.ask("GET", "/", None, cookie)[2]
+        assert value_of(page, "row") == value_of(again, "row")
+        for key, row, place, shown in (("a", plain, 1, seen[::-1]), ("b", plain, 0, ["99999"]), ("c", known, 0, [])):
+            form = {"key": key, "row": row, "action": "accept", "place": place, "seen": " ".join(shown)}
+            assert server.ask("POST", "/decide", form, cookie)[0] == 200
+    store = Decisions(file)
+    kept = store.rows()[4:]
+    store.close()
+    assert [one.target for one in kept[:2]] == [ids[int(seen[-2])], ids[int(seen[0])]]
+    assert kept[0].others == tuple(ids[int(number)] for number in seen[::-1])
+    assert [one.reason for one in kept] == ["", "", "known"]  # which a known one stays
 
 
 def value_of(page: str, name: str, place: int = 0) -> str:
     """What a hidden field of the card holds, the first one of this name or another."""
     return re.findall(rf'name="{name}" value="([^"]*)"', page)[place]
-
-
-def test_a_card_of_a_killed_server_is_decided_as_it_was_seen(folder, tmp_path, rings):
-    """Also if candidates stand in another order by now; and an item whose link is known stays one."""
-    file, ids, model = tmp_path / "decisions.sqlite", rings.target.ids, Model(folder)
-    known, plain = (int(model.row_of[links[0, 0]]) for links in (rings.valid, rings.test))
-    with serving(folder, "--decisions", file) as server:
-        seen = value_of(server.ask("GET", f"/card/{plain}", None, server.enter())[2], "seen").split()
-        server.process.kill()
-        server.process.wait()
-    assert len(seen) == 9
-    with serving(folder, "--decisions", file) as server:
-        cookie = server.enter()
-        for key, row, place, shown in (("a", plain, 1, seen[::-1]), ("b", plain, 0, ["99999"]), ("c", known, 0, [])):
-            form = {"key": key, "row": row, "action": "accept", "place": place, "seen": " ".join(shown)}
-            assert server.ask("POST", "/decide", form, cookie)[0] == 200
-    store = Decisions(file)
-    kept = store.rows()
-    store.close()
-    assert [one.target for one in kept[:2]] == [ids[int(seen[-2])], ids[int(seen[0])]]
-    assert kept[0].others == tuple(ids[int(number)] for number in seen[::-1])
-    assert [one.reason for one in kept[1:]] == ["", "known"]
 
 
 @pytest.fixture(scope="module")

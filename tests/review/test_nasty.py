@@ -217,7 +217,7 @@ def test_names_of_run_folders(served, watched, tmp_path):
             served.session.run = tmp_path / name
             found = page.evaluate(READ)
             assert found == usual | {"run": visible(name, 100), "title": f"Review of {visible(name, 100)} – mixtea"}
-            if number % 20 == 0:
+            if number % 40 == 0:
                 page.goto(f"{served.origin}/", wait_until="domcontentloaded")
                 assert page.locator("h1 bdi").text_content() == visible(name, 100) and unhurt(watched)
     finally:

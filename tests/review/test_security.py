@@ -247,6 +247,8 @@ def test_files_of_the_page_are_served_as_what_they_are(served):
         answer = ask(served.guard, "GET", f"/static/{path.name}", own(served.guard))
         assert answer.status == 200 and answer.body == path.read_bytes()
         assert answer.headers["content-type"][0].partition(";")[0] == kinds[path.suffix]
+        is_ours = path.stem == "review"  # and another after an update, under the same name
+        assert answer.headers["cache-control"] == ["no-cache" if is_ours else "max-age=86400, immutable"]
 
 
 @pytest.mark.parametrize("path", ["/decide", "/undo", "/alike", "/settings", "/queue", "/invite", "/go", "/verdict"])

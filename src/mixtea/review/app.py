@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import tempfile
 from collections.abc import Callable
 from importlib.resources import files
@@ -326,9 +327,11 @@ class Page:
         if kind is None or name not in STATIC:
             return PlainTextResponse("There is no such file.", 404)
         path = files("mixtea.review").joinpath("static", name)
-        return Response(path.read_bytes(), media_type=kind, headers={"cache-control": "max-age=86400, immutable"})
+        kept = "max-age=86400, immutable" if VERSIONED.search(name) else "no-cache"  # another mixtea has other ones
+        return Response(path.read_bytes(), media_type=kind, headers={"cache-control": kept})
 
 
+VERSIONED = re.compile(r"-\d+\.\d")
 STATIC = frozenset(one.name for one in files("mixtea.review").joinpath("static").iterdir())
 
 
