@@ -9,6 +9,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mixtea.errors import ConfigError, RunError
@@ -27,13 +28,16 @@ def serve(
     tell: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Serve until a signal; `tell` gets lines for people, the address among them."""
-    try:
-        import uvicorn
+    with ThreadPoolExecutor(1) as beside:
+        reading = beside.submit(Model, run)  # while libraries are loaded
+        try:
+            import uvicorn
 
-        from mixtea.review.app import Page
-    except ImportError:
-        raise ConfigError(EXTRA) from None
-    model, listening = Model(run), _listening(host, port)
+            from mixtea.review.app import Page
+        except ImportError:
+            raise ConfigError(EXTRA) from None
+        model = reading.result()
+    listening = _listening(host, port)
     port = listening.getsockname()[1]
     store = Decisions(decisions)
     try:

@@ -37,6 +37,7 @@ HELD = 120.0  # seconds for which a card is one reviewer's, so that two are not 
 REPEAT_EVERY, REPEAT_AFTER = 15, 10  # decisions: one in so many is asked again, when so many others lie between
 CONTRADICTED = 0.2  # of probability, without the decision itself: below it an accepted pair is contradicted
 ALIKE_SHOWN, ALIKE_LOOKED_AT = 50, 2000
+TOUCHED = 500  # rows near the last decisions that a new queue looks at again; a training tells of all others
 MOST_CARDS = 5000  # that may be decided on, the last ones
 
 
@@ -90,12 +91,11 @@ class Session:
         self.ledger = Ledger(one_target=not self.original.task.one_to_many)
         self.weights: dict[str, float] = {}  # log-odds of reviewers' decisions; those of others are facts
         self.untold: set[str] = set()  # sources of which beliefs do not know yet what stands
-        self.is_prepared = False
+        self.is_prepared, self.lazily = False, lazily
         self._begin()
         self.refresh()
         if not lazily:
-            self.original.prepare()
-            self.prepare(self._trained_before())
+            self.prepare(self.load())
             self.tell()
 
     @property
@@ -176,11 +176,14 @@ class Session:
             self.current, self.trained_id = self.original, 0
             self._begin()
         weights = self.weights
-        self.weights = {name: self._measured(name).log_odds for name in self.ledger.audits}
-        self.untold |= {one.source for one in changed}
+        found = {name: self._measured(name).log_odds for name in self.ledger.audits}
+        self.weights = {name: weight for name, weight in found.items() if weight < math.inf}
+        for source in {one.source for one in changed}:
+            self._tell(source)
         if weights != self.weights:
             self.untold |= self.ledger.of_source.keys()
-        self.tell()
+        if not self.lazily:
+            self.tell()
 
     def _measured(self, reviewer: str) -> Reviewer:
         """A reviewer by the known items alone, which is what the weight of a decision comes from."""
@@ -191,15 +194,20 @@ class Session:
         if not self.is_prepared:
             return False
         for _ in range(len(self.untold) if most is None else min(most, len(self.untold))):
-            source = self.untold.pop()
-            for belief in self.beliefs.values():
-                number = belief.model.source_numbers.get(source, -1)
-                now = self._numbered(belief.model, source)
-                for target in {*belief.said_of.get(number, {})} - {target for _, target in now}:
-                    belief.decide((number, target), None)
-                for pair, weight in now.items():
-                    belief.decide(pair, weight)
+            self._tell(self.untold.pop())
         return bool(self.untold)
+
+    def _tell(self, source: str) -> None:
+        if not self.is_prepared:
+            self.untold.add(source)
+            return
+        for belief in self.beliefs.values():
+            number = belief.model.source_numbers.get(source, -1)
+            now = self._numbered(belief.model, source)
+            for target in {*belief.said_of.get(number, {})} - {target for _, target in now}:
+                belief.decide((number, target), None)
+            for pair, weight in now.items():
+                belief.decide(pair, weight)
 
     def _numbered(self, model: Model, source: str) -> dict[tuple[int, int], float]:
         """What stands about a source, by numbers in a model, with its weight."""
@@ -226,7 +234,7 @@ class Session:
         return (self.current, place) if place >= 0 else (self.original, row)
 
     def best(self) -> np.ndarray:
-        """[p]: how likely the first candidate of each row is now."""
+        """[p]: how likely the first candidate of each row is, near the last decisions as of now."""
         found = self.original.probability[:, 0].copy()
         if self.current is not self.original:
             place = self.current.row_of[self.original.sources]
@@ -234,7 +242,8 @@ class Session:
             found[there] = self.current.probability[place[there], 0]
         for model in {id(m): m for m in (self.original, self.current)}.values():
             belief = self.beliefs[id(model)]
-            touched = {*belief.more} | {int(model.row_of[s]) for s in belief.said_of}
+            said = [int(model.row_of[source]) for source in [*belief.said_of][-TOUCHED:]]
+            touched = dict.fromkeys([*[*belief.more][-TOUCHED:], *said])
             for own in touched:
                 row = int(self.original.row_of[model.sources[own]]) if own >= 0 else -1
                 if row >= 0 and self._model_of(row)[0] is model:

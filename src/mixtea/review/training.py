@@ -15,7 +15,7 @@ from mixtea.review.session import Session
 from mixtea.text import visible
 
 NICE = 10  # the page goes first
-TOLD_AT_ONCE = 50  # sources, a few milliseconds
+TOLD_AT_ONCE = 10  # sources, a few milliseconds
 
 
 class Training:
@@ -71,14 +71,19 @@ class Training:
             model = await asyncio.to_thread(_ready, session)
             session.store.keep_trained(model.name, last_id)
             changes = session.adopt(model, last_id)
-            while session.tell(TOLD_AT_ONCE):
-                await asyncio.sleep(0)
+            await self._tell()
             self.last = {"changes": len(changes), "decisions": len(session.ledger.of_source)}
         self.doing, self.seconds, self.process = "", time.monotonic() - self.began, None
 
     async def warm_up(self) -> None:
         """Make all that takes long beside the page, and take up what an earlier review has trained."""
         self.session.prepare(await asyncio.to_thread(self.session.load))
+        while True:  # also what comes to be told later, as when a reviewer proves to err
+            await self._tell()
+            await asyncio.sleep(1)
+
+    async def _tell(self) -> None:
+        """Let beliefs know what was decided, a few at a time, so that nobody waits."""
         while self.session.tell(TOLD_AT_ONCE):
             await asyncio.sleep(0)
 
