@@ -165,3 +165,10 @@ def test_decisions_that_leave_no_link_are_refused(rings_folder, rings, mixtea, t
     write(tmp_path, {"d.sssom.tsv": sssom(rows)})
     code, _, err = mixtea("fit", rings_folder, *reviewed(tmp_path), "--out", tmp_path / "run", *SHORT)
     assert code == 2 and "reject all training links" in err and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+def test_a_page_is_served_under_one_address(run, mixtea, host):
+    """Requests must name the host, and nobody can name all of them."""
+    code, _, said = mixtea("review", run, "--host", host, "--no-browser")
+    assert code == 2 and "the one address" in said

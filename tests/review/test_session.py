@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -17,8 +18,9 @@ from mixtea.review.app import Page
 from mixtea.review.decisions import KNOWN, REPEAT, Decisions, beside
 from mixtea.review.learning import retrained
 from mixtea.review.model import Model
+from mixtea.review.places import HELD
 from mixtea.review.queue import Filter, Item
-from mixtea.review.session import HELD, REPEAT_EVERY, Session, new_key
+from mixtea.review.session import REPEAT_EVERY, Session, new_key
 from mixtea.review.training import Training
 
 
@@ -285,8 +287,8 @@ def test_two_are_not_asked_the_same_at_the_same_time(session, monkeypatch):
     assert first != second
     answer(session, "ann")
     assert session.current_item("ann") not in (first, second)
-    later = module.time.monotonic() + HELD + 1
-    monkeypatch.setattr(module.time, "monotonic", lambda: later)
+    later = time.monotonic() + HELD + 1
+    monkeypatch.setattr("mixtea.review.places.time.monotonic", lambda: later)
     assert session.current_item("cleo") == second  # held no more
 
 

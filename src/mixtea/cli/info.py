@@ -14,7 +14,7 @@ from mixtea.vote.registry import known_voters
 
 EXTRAS = {
     "faiss": "faiss", "optuna": "tune", "sentence_transformers": "text", "tensorboard": "tensorboard",
-    "torch_geometric": "benchmarks",
+    "torch_geometric": "benchmarks", "fastapi": "review",
 }  # fmt: skip
 
 

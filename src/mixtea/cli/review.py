@@ -59,9 +59,11 @@ def review(
     elif export is not None or take is not None or copy is not None:
         _move(run, file, export, take, copy, reviewer or _user())
     else:
-        from mixtea.review.security import is_local
+        from mixtea.review.security import is_everywhere, is_local
         from mixtea.review.server import serve
 
+        if is_everywhere(host):
+            raise ConfigError(f"--host {host}: name the one address under which others will open the page.")
         if not is_local(host):
             typer.echo(
                 f"warning: {visible(host)} may be reached from other machines, and what is sent is not encrypted",

@@ -123,6 +123,14 @@ def hosts_of(host: str) -> list[str]:
     return [*local, f"[{host}]" if ":" in host else host]
 
 
+def is_everywhere(host: str) -> bool:
+    """Whether this names no address, but all that the machine has: then no request could name the right host."""
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 def is_local(host: str) -> bool:
     """Whether only this machine can reach a server there."""
     try:
