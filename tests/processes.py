@@ -60,6 +60,11 @@ def start(command: Iterable[object], **options: Any) -> subprocess.Popen:
     return process
 
 
+def start_shared(command: Iterable[object], **options: Any) -> subprocess.Popen:
+    """Begin a process that several tests share: who begins it ends it, and what is left is killed with the session."""
+    return subprocess.Popen([str(word) for word in command], start_new_session=True, **options)
+
+
 def run(command: Iterable[object], *, input: str | None = None, **options: Any) -> subprocess.CompletedProcess:
     """How a process ended, and what it said."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options

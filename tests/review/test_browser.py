@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL_BEST
-from review.served import OVERFLOW, Server, Watched, browsing, serving, small_run, texts
+from served import OVERFLOW, Server, Watched, browsing, serving, small_run, texts
 
 from mixtea.review.decisions import Decision, Decisions
 from mixtea.review.sharing import read_decisions

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from processes import MIXTEA, alive, children, run, wait_until
-from review.served import serving, small_run
+from served import serving, small_run
 
 from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import uvicorn
 from conftest import SMALL_BEST, make_graph
+from nasty import nasty
 from processes import MIXTEA, start, wait_for_line
-from review.nasty import nasty
-from review.served import OVERFLOW, Watched, browsing, small_run
+from served import OVERFLOW, Watched, browsing, small_run
 
 from mixtea import Task
 from mixtea.data.entity_table import Attributes

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 from processes import MIXTEA, run
-from review.served import small_run
+from served import small_run
 
 import mixtea.review
 from mixtea.review.app import LONGEST_FORM, Page

@@ -15,6 +15,7 @@ from mixtea.review.session import Session
 from mixtea.text import visible
 
 NICE = 10  # the page goes first
+ENDS_WITHIN = 10.0  # seconds that a training has to end when it is told to
 TOLD_AT_ONCE = 10  # sources, a few milliseconds
 
 
@@ -89,13 +90,21 @@ class Training:
 
     async def stop(self) -> None:
         """End a training that runs; nothing of it is kept."""
-        if self.process is not None:
+        process = self.process
+        if process is not None:
             with suppress(ProcessLookupError):
-                self.process.terminate()
+                process.terminate()
         if self.task is not None:
             self.task.cancel()
             with suppress(asyncio.CancelledError):
                 await self.task
+        if process is not None:
+            try:
+                await asyncio.wait_for(process.wait(), ENDS_WITHIN)
+            except TimeoutError:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
 
 
 def _ready(session: Session) -> Model:

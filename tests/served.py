@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from processes import MIXTEA, wait_for_line
+from processes import MIXTEA, start_shared, wait_for_line
 
 from mixtea import MixTEA, Task
 
@@ -54,9 +54,7 @@ class Server:
     def __init__(self, run: Path, *words: object, port: int = 0) -> None:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         command = [*MIXTEA, "review", run, "--no-browser", "--port", port, "--retrain-every", 0, *words]
-        self.process = subprocess.Popen(
-            list(map(str, command)), stdout=subprocess.PIPE, stderr=self.errors, text=True, start_new_session=True
-        )
+        self.process = start_shared(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         try:
             line = wait_for_line(self.process.stdout, "open: ")
         except BaseException:
