@@ -100,9 +100,8 @@ class Page:
         """What the template of a card needs."""
         session, item = self.session, self.session.current_item(reviewer)
         place = session.place(reviewer)
-        found: dict[str, Any] = {"last": self._last(last), "note": note, "place": place, "audit": False, "card": None}
-        found |= {"at": place.at + 1, "of": len(session.items(place)), "progress": self._progress(), "again": None,
-                  "undo_key": new_key()}  # fmt: skip
+        found: dict[str, Any] = {"last": self._last(last), "note": note, "place": place, "card": None, "again": None}
+        found |= {"progress": self._progress(), "undo_key": new_key()}
         if item is None:
             return found | {"key_now": "", "shown": False}
         card = self._card_of(item.row)
