@@ -238,6 +238,15 @@ class Config:
             found |= {name: getattr(self, name) for name in SIZES if getattr(self, name) < FIELDS[name].default}
         return found
 
+    def enough_valid(self, n_links: int) -> bool:
+        """Whether so many validation links can weigh voters, and tell that a training may end."""
+        return n_links >= max(1, self.valid_needed)
+
+    def warm(self) -> dict[str, Any]:
+        """Settings after a warm start: fewer epochs, and votes that count from the first one on."""
+        fewer = self.votes_every if self.stop_when_settled else -(-self.max_epochs // 3)
+        return {"max_epochs": min(fewer, self.max_epochs), "ramp_up_epochs": 0}
+
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in FIELDS}
 

@@ -198,9 +198,8 @@ def _reader(
         return None
     preset = "best" if preset is None else preset
     config = Config.preset(preset, **settings)  # which says what is wrong with them, before any file is read
-    if warm_start is not None:  # fewer epochs, and votes that count from the first one on
-        fewer = config.votes_every if config.stop_when_settled else -(-config.max_epochs // 3)
-        settings = {"max_epochs": min(fewer, config.max_epochs), "ramp_up_epochs": 0} | settings
+    if warm_start is not None:
+        settings = config.warm() | settings
     earlier = None if warm_start is None else str(as_path(warm_start, "warm_start").resolve())
 
     def read() -> Start:

@@ -55,6 +55,13 @@ def test_what_is_a_link_already_stays_what_it_is(six):
     assert links_of(decided(six, [(0, 0), (2, 2)], [True, True])) == links_of(six)
 
 
+def test_a_source_keeps_its_link_unless_that_is_rejected(six, caplog):
+    """A second target would make every source one that may have several."""
+    assert links_of(decided(six, [(0, 5)], [True]))[0] == [(0, 0), (1, 1)] and "another link" in caplog.text
+    task = decided(six, [(0, 0), (0, 5)], [False, True])
+    assert links_of(task)[0] == [(1, 1), (0, 5)] and not task.one_to_many
+
+
 def test_rejected_pairs_are_no_links_and_said_once(six):
     task = decided(six, [(1, 1), (2, 2), (5, 0), (3, 3)], [False] * 4)
     assert links_of(task) == [[(0, 0)], [], [(3, 3), (4, 4)], [(1, 1), (2, 2), (5, 0), (3, 3)]]

@@ -257,3 +257,11 @@ def test_a_link_in_two_splits_is_cut_too(folder):
     with pytest.raises(DataError, match="the link is also in train_links, line 3: 'xxx") as caught:
         load_task(folder)
     assert len(str(caught.value)) < 1000
+
+
+def test_the_triples_of_an_entity():
+    """As head and as tail; one with itself is both."""
+    graph = make_graph([(0, 0, 1), (2, 1, 0), (0, 1, 0)], 4)
+    found = [[part.tolist() for part in graph.triples_of(entity)] for entity in range(4)]
+    assert found[0] == [[[0, 0, 1], [0, 1, 0]], [[2, 1, 0], [0, 1, 0]]]
+    assert found[1:] == [[[], [[0, 0, 1]]], [[[2, 1, 0]], []], [[], []]]

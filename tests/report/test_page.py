@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import SMALL_BEST, labelled, make_graph
-from playwright.sync_api import sync_playwright
+from served import OVERFLOW, browsing
 
 from mixtea import MixTEA, Task
 from mixtea.report.page import make_report
@@ -25,18 +24,12 @@ HOSTILE = (
 SHOWN = [*HOSTILE[:2], "\\u202egnp.exe", HOSTILE[3], "&amp;\\x00\\x9b"]
 TRAINING = ["Losses", "Validation", "Votes by voter", "Votes by agreement", "What the vectors are made of"]
 CHECKED = ["All mappings", "Calibration", "Right by number of triples"]
-OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 
 
 @pytest.fixture(scope="module")
 def browser():
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.fail("chromium is missing, and reports are tested in it. On Debian: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with browsing() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

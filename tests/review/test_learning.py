@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from conftest import SMALL_BEST, make_graph
 from processes import run as run_process
 from reviewing import decision
@@ -164,9 +165,11 @@ def test_who_is_not_reliable_votes(doubtful):
 )
 def test_it_takes_fewer_epochs_than_the_first_time(eight, settings, epochs, monkeypatch):
     monkeypatch.setattr(MixTEA, "fit", lambda self, task, **about: self)
-    old = SimpleNamespace(task_=eight, config=Config.preset("best", **settings))
-    found = retrained(old, []).config
-    assert (found.max_epochs, found.ramp_up_epochs) == (epochs, 0) and found.voters == old.config.voters
+    config = Config.preset("best", device="cuda", **settings)  # of another machine
+    old = SimpleNamespace(task_=eight, config=config, preset="long", vectors_=torch.zeros(1))
+    new = retrained(old, [])
+    assert (new.config.max_epochs, new.config.ramp_up_epochs) == (epochs, 0) and new.config.voters == config.voters
+    assert (new.config.device, new.preset) == ("cpu", "long")
 
 
 def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_task, tmp_path):
@@ -175,7 +178,7 @@ def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_ta
         store.add([decision("a", "accept", f"s{source}", f"t{target}"), decision("b", "reject", "s1", "t1")])
         store.undo("ann", "x")
     out = shutil.copytree(copied, tmp_path / "out")  # of which it takes the place
-    done = run_process([sys.executable, "-m", "mixtea.review.learning", copied, beside(copied), out])
+    done = run_process([sys.executable, "-m", "mixtea.cli.learn", copied, beside(copied), out])
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["doing"] for one in told if "doing" in one] == ["reading the run", "training", "writing"]
@@ -184,3 +187,10 @@ def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_ta
     assert found.task_.train.tolist()[-1] == [source, target] and len(found.task_.rejected) == 0
     assert source not in Model(out).sources and MAPPED in set(found.map().frame["decision"])
     assert StoredRun(copied).task_.train.tolist() == doubtful_task.train.tolist()
+
+
+def test_as_a_process_it_says_in_one_line_what_is_wrong(tmp_path):
+    done = run_process(
+        [sys.executable, "-m", "mixtea.cli.learn", tmp_path / "no", tmp_path / "d.sqlite", tmp_path / "o"]
+    )
+    assert done.returncode == 2 and "no such run folder" in done.stderr and "Traceback" not in done.stderr

@@ -21,8 +21,9 @@ from mixtea import Task
 from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
 from mixtea.data.labels import Labels
-from mixtea.review.app import LONGEST_NAME, Page
+from mixtea.review.app import Page
 from mixtea.review.decisions import Decision, Decisions
+from mixtea.review.forms import LONGEST_NAME
 from mixtea.review.security import Guard
 from mixtea.review.server import _listening
 from mixtea.review.session import Session

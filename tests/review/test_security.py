@@ -15,8 +15,9 @@ from processes import MIXTEA, run
 from served import small_run
 
 import mixtea.review
-from mixtea.review.app import LONGEST_FORM, Page
+from mixtea.review.app import Page
 from mixtea.review.decisions import Decisions
+from mixtea.review.forms import LONGEST_FORM
 from mixtea.review.security import Guard, is_local
 from mixtea.review.session import Session
 from mixtea.review.training import Training

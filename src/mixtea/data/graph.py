@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,19 @@ class Graph:
     def triple_counts(self) -> np.ndarray:
         """[n_entities]: the relation triples that each entity is an end of."""
         return np.bincount(self.triples[:, [0, 2]].ravel(), minlength=self.n_entities)
+
+    def triples_of(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """[k, 3] and [l, 3]: the triples that an entity is the head of, and those that it is the tail of."""
+        order, starts = self._by_end
+        rows = order[starts[index] : starts[index + 1]]
+        return self.triples[rows[rows < self.n_triples]], self.triples[rows[rows >= self.n_triples] - self.n_triples]
+
+    @cached_property
+    def _by_end(self) -> tuple[np.ndarray, np.ndarray]:
+        """The places of heads and tails, one after the other, by entity; and where those of each begin."""
+        ends = np.concatenate([self.triples[:, 0], self.triples[:, 2]])
+        starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=self.n_entities))])
+        return np.argsort(ends, kind="stable"), starts
 
     def isolated(self) -> np.ndarray:
         """bool [n]: the entities without a relation triple; structure says nothing about them."""

@@ -52,13 +52,12 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
     voter `reviewer` casts with that weight. So are accepted pairs where links are found by names: a handful of links
     would take the place of all that names say.
     """
-    pairs, same, reliability = _not_linked(task, pairs, same, reliability)
     fact = ~(reliability < RELIABLE)
     if task.links_from != "given":
         fact &= ~same
     accepted, rejected = pairs[fact & same], pairs[fact & ~same]
     train, valid = _less(task.train, rejected), _less(task.valid, rejected)
-    train = np.concatenate([train, _less(_less(accepted, train), valid)])
+    train = np.concatenate([train, _unlinked(task, accepted, np.concatenate([train, valid]))])
     if task.links_from == "given" and not len(train):
         raise DataError("The decisions reject all training links: there is nothing left to learn from.")
     asked = ~(np.isin(task.test[:, 0], accepted[:, 0]) | np.isin(task.test[:, 1], accepted[:, 1]))
@@ -70,16 +69,13 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
     return replace(task, train=train, valid=valid, test=task.test[asked], rejected=never, reviewed=opinions)
 
 
-def _not_linked(
-    task: Task, pairs: np.ndarray, same: np.ndarray, reliability: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Without accepted pairs whose source has another link: a second one would make every source one of several."""
-    given = np.concatenate([task.train, task.valid])
-    other = np.isin(pairs[:, 0], given[:, 0]) & same & (not task.one_to_many)
-    other &= ~np.isin(pairs @ [task.target.n_entities, 1], given @ [task.target.n_entities, 1])
+def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """The new pairs whose source has no other link: a second one would make every source one of several."""
+    new = _less(accepted, given)
+    other = np.isin(new[:, 0], given[:, 0]) & (not task.one_to_many)
     if other.any():
         logger.warning("%d accepted pairs are left out: their sources have another link", int(other.sum()))
-    return pairs[~other], same[~other], reliability[~other]
+    return new[~other]
 
 
 def with_reviewer(task: Task, config: Config) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def lighter(task: Task, config: Config, device: torch.device) -> dict[str, Any]:
 
 def epochs(task: Task, config: Config) -> int:
     """How many it takes: until the answers stand; all where the rate is planned to the end; else what is typical."""
-    told = len(task.valid) >= max(1, config.valid_needed) or not len(task.train)  # few links cannot tell that they do
+    told = config.enough_valid(len(task.valid)) or not len(task.train)  # few links cannot tell that they do
     if config.stop_when_settled and told:
         return min(config.max_epochs, VOTES * config.votes_every + 1)
     return config.max_epochs if config.lr_decay == "cosine" else min(config.max_epochs, TYPICAL_EPOCHS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import tempfile
 from collections.abc import Callable
@@ -20,27 +19,26 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mixtea.errors import MixTEAError
 from mixtea.review.card import SIGNS, WORDS, Card
 from mixtea.review.decisions import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
+from mixtea.review.forms import LONGEST_FORM, LONGEST_NAME, body_of, filter_in, form_of, key_of, name_of, number_in
 from mixtea.review.pictures import pictures
-from mixtea.review.queue import ORDERS, STATES, Filter
+from mixtea.review.queue import ORDERS, STATES
 from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session, new_key
 from mixtea.review.sharing import read_decisions, write_decisions
 from mixtea.review.training import Training
 from mixtea.text import visible
 
-LONGEST_FORM, LONGEST_FILE = 1 << 16, 64 << 20  # bytes
-LONGEST_NAME = 60
+LONGEST_FILE = 64 << 20  # bytes of decisions from elsewhere
 SOON, MOST_AHEAD = 0.05, 8  # seconds after a decision in which the next card is made; cards
 SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
 KINDS = {".js": "text/javascript", ".css": "text/css"}
-Form = dict[str, str]
 
 
 class Page:
     """The routes over a session; `guard` stands before them and gives each browser its session."""
 
     def __init__(self, session: Session, training: Training, default_reviewer: str) -> None:
-        self.session, self.training, self.default = session, training, _name(default_reviewer) or "reviewer"
+        self.session, self.training, self.default = session, training, name_of(default_reviewer) or "reviewer"
         self.names: dict[str, str] = {}  # of reviewers, by browser session
         self.invited: dict[str, str] = {}  # names for browsers that will come, by token
         self.guard: Guard | None = None
@@ -80,7 +78,7 @@ class Page:
     # Who is asking
 
     def reviewer(self, request: Request) -> str:
-        key = str(request.scope.get("state", {}).get("session", ""))
+        key = _session_of(request)
         if key not in self.names:
             token = self.guard.sessions.get(key, "") if self.guard else ""
             self.names[key] = self.invited.pop(token, "") or self._free_name()
@@ -90,6 +88,10 @@ class Page:
         """That of who began the server, with a number for everybody else who comes without a name."""
         numbered = (f"{self.default} {number}" for number in count(2))
         return next(name for name in chain([self.default], numbered) if name not in self.names.values())
+
+    def _check_row(self, row: int) -> None:
+        if not 0 <= row < len(self.session.original.sources):
+            raise ValueError("There is no such source.")
 
     def show(self, name: str, **values: Any) -> HTMLResponse:
         return HTMLResponse(self.templates.get_template(name).render(values))
@@ -157,21 +159,23 @@ class Page:
 
     async def at(self, request: Request, row: int) -> Response:
         reviewer = self.reviewer(request)
-        if self.session.ask_about(reviewer, row) is None:
-            raise ValueError("There is no such source.")
+        self._check_row(row)
+        self.session.ask_about(reviewer, row)
         return self.show("card.html.j2", **self._card(reviewer))
 
     async def go(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await _form(request)
+        reviewer, form = self.reviewer(request), await form_of(request)
         back = form.get("step") == "-1"
         self.session.go(reviewer, -1 if back else 1, also_decided=back)
         return self.show("card.html.j2", **self._card(reviewer))
 
     async def decide(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await _form(request)
-        row = _number(form, "row")
-        seen = tuple(_number({"": word}, "") for word in form.get("seen", "").split())
-        kept = self.session.decide(reviewer, _key(form), row, form.get("action", ""), _number(form, "place", 0), seen)
+        reviewer, form = self.reviewer(request), await form_of(request)
+        row = number_in(form, "row")
+        seen = tuple(number_in({"": word}, "") for word in form.get("seen", "").split())
+        kept = self.session.decide(
+            reviewer, key_of(form), row, form.get("action", ""), number_in(form, "place", 0), seen
+        )
         place = self.session.place(reviewer)
         if place.item is not None and place.item.row == row:
             self.session.advance(reviewer)
@@ -181,37 +185,35 @@ class Page:
         return self.show("card.html.j2", **self._card(reviewer, kept))
 
     async def undo(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await _form(request)
-        taken = self.session.undo(reviewer, _key(form))
+        reviewer, form = self.reviewer(request), await form_of(request)
+        taken = self.session.undo(reviewer, key_of(form))
         note = "There is nothing to take back." if not taken else f"Taken back: {_of(len(taken))}."
         return self.show("card.html.j2", **self._card(reviewer, note=note))
 
     async def verdict(self, request: Request) -> Response:
         """The model's verdict on a card, on demand; from then on the decision is no blind one."""
-        asked = self.session.cards_asked.get((await _form(request)).get("key", ""))
+        asked = self.session.cards_asked.get((await form_of(request)).get("key", ""))
         if asked is None:
             raise ValueError("This card is not there any more. Reload the page.")
         asked.shown = True
         return self.show("verdict.html.j2", card=self.session.card(asked.row))
 
     async def queue(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await _form(request)
+        reviewer, form = self.reviewer(request), await form_of(request)
         place = self.session.place(reviewer)
         order = form.get("order", place.order)
         if order not in ORDERS:
             raise ValueError("There is no such order.")
-        place.order, place.filter, place.at, place.item = order, _filter(form), -1, None
+        place.order, place.filter, place.at, place.item = order, filter_in(form), -1, None
         return self.show("card.html.j2", **self._card(reviewer))
 
     async def picture(self, row: int) -> Response:
-        if not 0 <= row < len(self.session.original.sources):
-            raise ValueError("There is no such source.")
+        self._check_row(row)
         return JSONResponse(self.session.picture(row))
 
     async def evidence(self, row: int) -> Response:
         """Who votes for a pair, once all indices are there."""
-        if not 0 <= row < len(self.session.original.sources):
-            raise ValueError("There is no such source.")
+        self._check_row(row)
         while not self.session.is_prepared:
             await asyncio.sleep(0.05)
         return self.show("voters.html.j2", card=self.session.card(row), shown=False)
@@ -219,18 +221,16 @@ class Page:
     # Several alike
 
     async def alike(self, row: int) -> Response:
-        if not 0 <= row < len(self.session.original.sources):
-            raise ValueError("There is no such source.")
+        self._check_row(row)
         found = [(other, self.session.card_names(other)) for other in self.session.alike(row)]
-        model = self.session.original
-        names = [name for name, there in zip(model.voters, model.named[row, 0], strict=True) if there]
-        return self.show("alike.html.j2", rows=found, voters=names, key_now=new_key())
+        voters = self.session.original.favoured_by(row)
+        return self.show("alike.html.j2", rows=found, voters=voters, key_now=new_key())
 
     async def decide_alike(self, request: Request) -> Response:
         reviewer = self.reviewer(request)
-        pairs = parse_qsl((await _body(request, LONGEST_FORM)).decode(), max_num_fields=500)
+        pairs = parse_qsl((await body_of(request, LONGEST_FORM)).decode(), max_num_fields=500)
         form, rows = dict(pairs), [int(value) for name, value in pairs if name == "rows" and value.isdigit()]
-        kept = self.session.decide_alike(reviewer, rows, form.get("action", ""), _key(form)) if rows else []
+        kept = self.session.decide_alike(reviewer, rows, form.get("action", ""), key_of(form)) if rows else []
         self.session.place(reviewer).item = None
         self.session.go(reviewer, 1)
         self.training.maybe()
@@ -240,10 +240,9 @@ class Page:
     # People and settings
 
     async def settings(self, request: Request) -> Response:
-        form = await _form(request)
-        key = str(request.scope.get("state", {}).get("session", ""))
-        if name := _name(form.get("reviewer", "")):
-            self.names[key] = name
+        form = await form_of(request)
+        if name := name_of(form.get("reviewer", "")):
+            self.names[_session_of(request)] = name
         reviewer = self.reviewer(request)
         self.session.place(reviewer).shows = form.get("shows") == "on"
         self.session.remember(reviewer)
@@ -251,9 +250,9 @@ class Page:
 
     async def invite(self, request: Request) -> Response:
         """An address for one more browser."""
-        form = await _form(request)
+        form = await form_of(request)
         assert self.guard is not None
-        self.invited[token := self.guard.invite()] = _name(form.get("reviewer", ""))
+        self.invited[token := self.guard.invite()] = name_of(form.get("reviewer", ""))
         address = f"http://{request.headers['host']}{ENTRANCE}?token={token}"
         return self.show("invite.html.j2", address=address)
 
@@ -272,7 +271,7 @@ class Page:
         """Drawn once for each model; the first time takes a moment."""
         model = self.session.current
         if self.drawn is None or self.drawn[0] != model.name:
-            self.drawn = (model.name, pictures(model))
+            self.drawn = (model.name, await asyncio.to_thread(pictures, model))  # others go on deciding
         return self.show("pictures.html.j2", figures=self.drawn[1])
 
     # Learning
@@ -307,7 +306,7 @@ class Page:
 
     async def imported(self, request: Request) -> Response:
         """Decisions from an SSSOM file, the whole of it as the body."""
-        reviewer, body = self.reviewer(request), await _body(request, LONGEST_FILE)
+        reviewer, body = self.reviewer(request), await body_of(request, LONGEST_FILE)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "decisions.sssom.tsv"
             path.write_bytes(body)
@@ -334,6 +333,11 @@ VERSIONED = re.compile(r"-\d+\.\d")
 STATIC = frozenset(one.name for one in files("mixtea.review").joinpath("static").iterdir())
 
 
+def _session_of(request: Request) -> str:
+    """The session of a browser, which the guard has found."""
+    return str(request.scope.get("state", {}).get("session", ""))
+
+
 def percent(value: float | None) -> str:
     """A probability for people.
 
@@ -352,60 +356,6 @@ def _of(n: int) -> str:
 
 def _download(content: bytes, name: str, kind: str) -> Response:
     return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
-
-
-def _name(text: str) -> str:
-    """A reviewer's name, as it is shown."""
-    return " ".join(visible(text, LONGEST_NAME).split())
-
-
-def _key(form: Form) -> str:
-    """What makes sure that something sent twice is done once."""
-    key = form.get("key", "")
-    if not key or len(key) > LONGEST_NAME:
-        raise ValueError("The decision has no key.")
-    return key
-
-
-def _number(form: Form, name: str, default: int = -1) -> int:
-    text = form.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else default
-
-
-def _filter(form: Form) -> Filter:
-    """What a person asked for; what cannot be is as if it were not there."""
-
-    def share(name: str, default: float) -> float:
-        try:
-            value = float(form.get(name, ""))
-        except ValueError:
-            return default
-        return default if math.isnan(value) else min(max(value / 100, 0.0), 1.0)
-
-    state = form.get("state", "open")
-    voters = tuple(sorted(name.removeprefix("voter_") for name in form if name.startswith("voter_")))
-    return Filter(
-        form.get("text", "").strip()[:200], voters, form.get("kind", "").strip()[:200], share("least", 0.0),
-        share("most", 1.0), max(_number(form, "degree", 0), 0), state if state in STATES else "open",
-        form.get("by", "").strip()[:LONGEST_NAME],
-    )  # fmt: skip
-
-
-async def _body(request: Request, longest: int) -> bytes:
-    found = b""
-    async for part in request.stream():
-        found += part
-        if len(found) > longest:
-            raise ValueError("That is too long.")
-    return found
-
-
-async def _form(request: Request) -> Form:
-    body = await _body(request, LONGEST_FORM)
-    try:
-        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=200))
-    except ValueError:
-        raise ValueError("That is no form.") from None
 
 
 async def _not_saved(request: Request, error: Exception) -> Response:

@@ -46,15 +46,6 @@ class Belief:
         if self.said_of.get(pair[0], {}).get(pair[1]) != log_odds:
             self._spread(self._noted(pair, log_odds))
 
-    def decide_all(self, said: Mapping[tuple[int, int], float]) -> None:
-        """Note all decisions, in place of those before."""
-        for source, own in list(self.said_of.items()):
-            for target in list(own):
-                if (source, target) not in said:
-                    self.decide((source, target), None)
-        for pair, log_odds in said.items():
-            self.decide(pair, log_odds)
-
     def _noted(self, pair: tuple[int, int], log_odds: float | None) -> dict[tuple[int, int], float]:
         """Note a decision; returns by how much beliefs change, by pair."""
         sources = self._concerned(pair)

@@ -121,9 +121,8 @@ class Cards:
         lines = [self._line(beside) for beside in neighbours[:SHOWN_NEIGHBOURS]]
         order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
         options = [self._option(row, other, probability) for other in order[:ALTERNATIVES]]
-        voices, effect = (
-            (self._voices(row, place), self.belief.preview((source, target))) if with_voices else (None,) * 2
-        )
+        voices = self._voices(row, place) if with_voices else None
+        effect = self.belief.preview((source, target)) if with_voices else None
         more = [max(len(found) - shown, 0) for found, shown in ((values, SHOWN_VALUES), (neighbours, SHOWN_NEIGHBOURS))]
         return Card(
             row, left, right, marked(left.label, right.label), values[:SHOWN_VALUES], lines, voices, options,
@@ -251,47 +250,21 @@ class Cards:
 def entity(graph: Graph, number: int) -> Entity:
     """An entity for people: all of it as one line of text each."""
     found = name_of(graph, number)
-    kinds = [graph.display(tail) for name, tail in steps(graph, number, TYPES)]
+    onwards, back = graph.triples_of(number)
+    kinds = [graph.display(tail) for _, name, tail in onwards.tolist() if graph.relations[name] in TYPES]
     kinds += [value for predicate, value, *_ in graph.attributes_of(number) if predicate in TYPES]
     labels = [visible(text, LONGEST) for text, _ in graph.labels_of(number)[1:6]]
     shown = tuple(visible(graph.shorten(kind), 80) for kind in dict.fromkeys(kinds))[:5]
-    n = len(_rows(graph).of(number))
+    n = len(onwards) + len(back)
     return Entity(visible(found.text, LONGEST), str(graph.ids[number]), found.address, shown, n, tuple(labels))
 
 
-class _Rows:
-    """The triples of each entity of a graph."""
-
-    def __init__(self, graph: Graph) -> None:
-        ends = np.concatenate([graph.triples[:, 0], graph.triples[:, 2]])
-        self.order = np.argsort(ends, kind="stable")
-        self.starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=graph.n_entities))])
-        self.n = graph.n_triples
-
-    def of(self, number: int) -> np.ndarray:
-        return self.order[self.starts[number] : self.starts[number + 1]]
-
-
-def _rows(graph: Graph) -> _Rows:
-    if "triple_rows" not in graph.__dict__:
-        graph.__dict__["triple_rows"] = _Rows(graph)
-    return graph.__dict__["triple_rows"]
-
-
-def steps(graph: Graph, number: int, only: frozenset[str] | set[str] | None = None) -> list[tuple[str, int]]:
-    """(relation in words, other end) of the triples of an entity; `only` those of some relations, from their head."""
-    rows = _rows(graph)
-    found = []
-    for place in rows.of(number).tolist():
-        inverse = place >= rows.n
-        head, relation, tail = graph.triples[place - rows.n if inverse else place].tolist()
-        name = str(graph.relations[relation])
-        if only is None:
-            words = graph.shorten(name)
-            found.append((f"inverse of {words}", head) if inverse else (words, tail))
-        elif name in only and not inverse:
-            found.append((name, tail))
-    return found
+def steps(graph: Graph, number: int) -> list[tuple[str, int]]:
+    """(relation in words, other end) of the triples of an entity, first those that it is the head of."""
+    onwards, back = graph.triples_of(number)
+    words = {name: graph.shorten(str(graph.relations[name])) for name in np.concatenate([onwards, back])[:, 1].tolist()}
+    found = [(words[name], tail) for _, name, tail in onwards.tolist()]
+    return found + [(f"inverse of {words[name]}", head) for head, name, _ in back.tolist()]
 
 
 def marked(left: str, right: str) -> tuple[Marked, Marked]:

@@ -1,15 +1,8 @@
-"""Decisions become links, rejected pairs and opinions of a task, and a model that knows them.
-
-    python -m mixtea.review.learning RUN DECISIONS OUT
-
-trains a run again, warm, with all decisions that stand, and writes the run OUT; progress is a JSON object a line.
-"""
+"""Decisions become links, rejected pairs and opinions of a task, and a model that knows them."""
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,26 +58,23 @@ def retrained(
     from mixtea.aligner import MixTEA
 
     task, config, told = reviewed_task(old.task_, standing), old.config, tell or (lambda _: None)
-    fewer = min(config.votes_every if config.stop_when_settled else -(-config.max_epochs // 3), config.max_epochs)
-    changes = {"max_epochs": fewer, "ramp_up_epochs": 0} | with_reviewer(task, config)
+    changes = config.warm() | with_reviewer(task, config) | {"device": old.vectors_.device.type}
     settings = config.replace(**changes).to_dict()
-    return MixTEA(**settings).fit(
+    return MixTEA(old.preset, **settings).fit(
         task,
-        on_epoch=lambda record: told({"epoch": record["epoch"], "of": fewer}),
+        on_epoch=lambda record: told({"epoch": record["epoch"], "of": changes["max_epochs"]}),
         on_round=lambda number, n_sure: told({"round": number, "sure": n_sure}),
         warm_start=old,
         progress=False,
     )
 
 
-def main(run: str, decisions: str, out: str) -> None:
+def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]], None]) -> None:
+    """Train a run again with all decisions that stand in a file, and write the run `out`; `tell` hears how it goes."""
     from mixtea.aligner import MixTEA
 
-    def tell(what: dict[str, Any]) -> None:
-        print(json.dumps(what), flush=True)
-
     tell({"doing": "reading the run"})
-    old, store = MixTEA.load(run), Decisions(Path(decisions))
+    old, store = MixTEA.load(run), Decisions(decisions)
     last_id, standing = store.last_id(), store.standing()
     store.close()
     tell({"doing": "training"})
@@ -92,7 +82,3 @@ def main(run: str, decisions: str, out: str) -> None:
     tell({"doing": "writing"})
     new.save(out, overwrite=True)
     tell({"done": True, "last_id": last_id})
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -90,6 +90,15 @@ class Model:
         """The numbers of two ids, -1 for one that is not in its graph any more."""
         return self.source_numbers.get(source, -1), self.target_numbers.get(target, -1)
 
+    def row_of_id(self, source: str) -> int:
+        """The row of a source by its id, -1 where it is not asked about, or not there any more."""
+        number = self.source_numbers.get(source, -1)
+        return int(self.row_of[number]) if number >= 0 else -1
+
+    def favoured_by(self, row: int, place: int = 0) -> list[str]:
+        """The voters that favour a candidate."""
+        return [name for name, there in zip(self.voters, self.named[row, place], strict=True) if there]
+
     @cached_property
     def source_numbers(self) -> dict[str, int]:
         return {id: number for number, id in enumerate(self.task.source.ids.tolist())}

@@ -47,9 +47,7 @@ class Places(Standing):
         kept = self.store.place(reviewer)
         order = str(kept.get("order", "worth"))
         place = Place(order if order in ORDERS else "worth", shows=bool(kept.get("shows", False)))
-        row = self.original.row_of[number] if (
-            number := self.original.source_numbers.get(str(kept.get("source", "")), -1)
-        ) >= 0 else -1  # fmt: skip
+        row = self.original.row_of_id(str(kept.get("source", "")))
         if row >= 0:
             items = self.items(place)
             place.at = next((at for at, item in enumerate(items) if item.row == row), 0) - 1
@@ -99,10 +97,8 @@ class Places(Standing):
         ids = {one.source for one in by if wanted.state != "unsure" or one.action == UNSURE}
         if wanted.state == "contradicted":
             ids &= {one.source for one, _ in self.contradicted()}
-        numbers = [self.original.source_numbers[id] for id in ids if id in self.original.source_numbers]
         kept = np.zeros(n, dtype=bool)
-        rows = self.original.row_of[numbers] if numbers else np.empty(0, dtype=np.int64)
-        kept[rows[rows >= 0]] = True
+        kept[[row for id in ids if (row := self.original.row_of_id(id)) >= 0]] = True
         return kept
 
     @cached_property
@@ -115,7 +111,6 @@ class Places(Standing):
         return source, target
 
     def _kinds(self, row: int) -> tuple[str, ...]:
-
         return entity(self.original.task.source, int(self.original.sources[row])).types
 
     def current_item(self, reviewer: str) -> Item | None:

@@ -110,7 +110,10 @@ def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def influence(model: Looked, own: np.ndarray) -> np.ndarray:
-    """[p]: how much uncertainty stands beside each source, a neighbour's the less the more neighbours it has itself."""
+    """[p]: sum over the neighbours j of a source of u_j / sqrt(triples of j), u [p] being the bits of `own`:
+
+    how much uncertainty stands beside each, a neighbour's the less the more neighbours it has itself.
+    """
     graph = model.task.source
     doubt = np.zeros(graph.n_entities)
     doubt[model.sources] = own

@@ -42,10 +42,6 @@ class Session(Places):
     """One run under review, by any number of reviewers."""
 
     def __init__(self, run: Path, store: Decisions, model: Model | None = None, *, lazily: bool = False) -> None:
-        """`model` is that of the run, if it was read already.
-
-        With `lazily`, indices and what was decided before wait for `prepare`, so that the page is there at once.
-        """
         self.cards_asked: dict[str, Asked] = {}
         super().__init__(run, store, model, lazily=lazily)
 
@@ -100,15 +96,14 @@ class Session(Places):
     def _votes(self, row: int) -> str:
         """Who favours the first candidate of a row."""
         model, own = self._model_of(row)
-        return " ".join(name for name, there in zip(model.voters, model.named[own, 0], strict=True) if there)
+        return " ".join(model.favoured_by(own))
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back the reviewer's last decision, and what was decided with it; the reviewer is at that card again."""
         taken = self.store.undo(reviewer, key)
         self.refresh()
         if taken:
-            number = self.original.source_numbers.get(taken[0].source, -1)
-            row = int(self.original.row_of[number]) if number >= 0 else -1
+            row = self.original.row_of_id(taken[0].source)
             if row >= 0 and self.ask_about(reviewer, row) and taken[0].reason == REPEAT:
                 self.place(reviewer).item = Item(row, REPEAT)
         return taken
@@ -129,8 +124,7 @@ class Session(Places):
         if not plain or len(plain) % REPEAT_EVERY or len(done) >= len(plain) // REPEAT_EVERY:
             return None
         for one in [*plain.values()][: max(len(plain) - REPEAT_AFTER, 0)][:: REPEAT_EVERY // 3]:
-            number = self.original.source_numbers.get(one.source, -1)
-            row = int(self.original.row_of[number]) if number >= 0 else -1
+            row = self.original.row_of_id(one.source)
             if one.source not in done and row >= 0:
                 return Item(row, REPEAT)
         return None

@@ -36,6 +36,7 @@ class Standing:
         self.original = self.current = model or Model(run)
         if not self.original.target.size:
             raise RunError(f"{run}: no source is left to decide about; all have a given link.")
+        self.beliefs: dict[int, Belief] = {}
         self.queues: dict[tuple[object, ...], list[Item]] = {}  # as long as the models stay
         self.changes: list[tuple[str, str, str]] = []
         self.trained_id = 0
@@ -56,8 +57,7 @@ class Standing:
 
     def _begin(self) -> None:
         """Beliefs of the models that are used, which are yet to be told what stands."""
-        before = getattr(self, "beliefs", {})
-        models = (self.original, self.current)
+        before, models = self.beliefs, (self.original, self.current)
         self.beliefs = {id(model): before.get(id(model)) or Belief(model) for model in models}
         self.makers = {key: Cards(belief.model, belief) for key, belief in self.beliefs.items()}
         self.queues.clear()
@@ -232,8 +232,8 @@ class Standing:
             one = self.ledger.last_about(id_)
             if one is None or one.action == UNSURE:
                 continue
-            source, target = model.pair_of(one.source, one.target or (one.others[0] if one.others else ""))
-            row = int(model.row_of[source]) if source >= 0 else -1
+            target = model.pair_of(one.source, one.target or (one.others[0] if one.others else ""))[1]
+            row = model.row_of_id(one.source)
             places = np.flatnonzero(model.target[row] == target).tolist() if row >= 0 else []
             if not places:
                 continue

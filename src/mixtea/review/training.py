@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from mixtea.errors import MixTEAError
 from mixtea.review.model import Model
 from mixtea.review.session import Session
 from mixtea.text import visible
@@ -49,9 +50,16 @@ class Training:
                 "last": self.last}  # fmt: skip
 
     async def _run(self) -> None:
+        try:
+            await self._learn()
+        except (MixTEAError, OSError) as error:
+            self.error = visible(str(error), 300)
+        self.doing, self.seconds, self.process = "", time.monotonic() - self.began, None
+
+    async def _learn(self) -> None:
         session = self.session
         paths = (session.run, session.store.path, session.reviewed_run)
-        command = [sys.executable, "-m", "mixtea.review.learning", *map(str, paths)]
+        command = [sys.executable, "-m", "mixtea.cli.learn", *map(str, paths)]
         quiet = (lambda: os.nice(NICE)) if hasattr(os, "nice") else None
         self.process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
@@ -74,7 +82,6 @@ class Training:
             changes = session.adopt(model, last_id)
             await self._tell()
             self.last = {"changes": len(changes), "decisions": len(session.ledger.of_source)}
-        self.doing, self.seconds, self.process = "", time.monotonic() - self.began, None
 
     async def warm_up(self) -> None:
         """Make all that takes long beside the page, and take up what an earlier review has trained."""

@@ -66,7 +66,7 @@ class Trainer:
         self.entities = open_entities(task, self.generator, device, without_triples=know_all(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
         self.learns_more = config.pseudo_weight > 0 and 0 not in self.entities.shape
-        self.enough_valid = len(task.valid) >= max(1, config.valid_needed)
+        self.enough_valid = config.enough_valid(len(task.valid))
         if len(task.valid) and not self.enough_valid:
             logger.warning(
                 "%d validation links are fewer than %d: all voters weigh the same, and they do not end the training",

@@ -33,7 +33,7 @@ class Agreement(Voter):
         return state.entities.without_untaught(pairs.rows, self._steps.scores(pairs.rows, state.belief))
 
     def weight(self) -> float:
-        few = len(self.task.train) > 0 and len(self.task.valid) < self.config.valid_needed
+        few = len(self.task.train) > 0 and not self.config.enough_valid(len(self.task.valid))
         return self.config.agreement_weight_few if few else self.config.agreement_weight
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:

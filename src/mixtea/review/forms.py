@@ -1,0 +1,69 @@
+"""What a browser sends, read with suspicion: names, keys, numbers, filters; nothing without an end."""
+
+from __future__ import annotations
+
+import math
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+
+from mixtea.review.queue import STATES, Filter
+from mixtea.text import visible
+
+LONGEST_FORM = 1 << 16  # bytes
+LONGEST_NAME = 60
+Form = dict[str, str]
+
+
+def name_of(text: str) -> str:
+    """A reviewer's name, as it is shown."""
+    return " ".join(visible(text, LONGEST_NAME).split())
+
+
+def key_of(form: Form) -> str:
+    """What makes sure that something sent twice is done once."""
+    key = form.get("key", "")
+    if not key or len(key) > LONGEST_NAME:
+        raise ValueError("The decision has no key.")
+    return key
+
+
+def number_in(form: Form, name: str, default: int = -1) -> int:
+    text = form.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else default
+
+
+def filter_in(form: Form) -> Filter:
+    """What a person asked for; what cannot be is as if it were not there."""
+
+    def share(name: str, default: float) -> float:
+        try:
+            value = float(form.get(name, ""))
+        except ValueError:
+            return default
+        return default if math.isnan(value) else min(max(value / 100, 0.0), 1.0)
+
+    state = form.get("state", "open")
+    voters = tuple(sorted(name.removeprefix("voter_") for name in form if name.startswith("voter_")))
+    return Filter(
+        form.get("text", "").strip()[:200], voters, form.get("kind", "").strip()[:200], share("least", 0.0),
+        share("most", 1.0), max(number_in(form, "degree", 0), 0), state if state in STATES else "open",
+        form.get("by", "").strip()[:LONGEST_NAME],
+    )  # fmt: skip
+
+
+async def body_of(request: Request, longest: int) -> bytes:
+    found = b""
+    async for part in request.stream():
+        found += part
+        if len(found) > longest:
+            raise ValueError("That is too long.")
+    return found
+
+
+async def form_of(request: Request) -> Form:
+    body = await body_of(request, LONGEST_FORM)
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=200))
+    except ValueError:
+        raise ValueError("That is no form.") from None
