@@ -11,7 +11,9 @@ Prints a Markdown table and what went wrong; ends with 1 if anything did.
 from __future__ import annotations
 
 import argparse
+import html
 import http.client
+import json
 import os
 import random
 import re
@@ -121,10 +123,11 @@ class Person:
         if self.rng.random() < 0.1 and self.standing:
             return "/undo", {"key": uuid.uuid4().hex}
         number = self.rng.randrange(self.n_rows)
-        key = re.search(r'name="key" value="(\w+)"><input type="hidden" name="row"', browser.ask(f"/card/{number}"))
-        if key is None:
+        page = browser.ask(f"/card/{number}")
+        found = re.search(r'name="key" value="(\w+)"><input type="hidden" name="pair" value="([^"]*)"', page)
+        if found is None:
             raise ValueError(f"the card of row {number} has no key")
-        return "/decide", {"key": key[1], "row": str(number), "action": self.rng.choice(ACTIONS)}
+        return "/decide", {"key": found[1], "pair": html.unescape(found[2]), "action": self.rng.choice(ACTIONS)}
 
     def _send(self, browser: Browser) -> None:
         assert self.pending is not None
@@ -179,7 +182,7 @@ class Review:
         assert found is not None
         return found[1]
 
-    def check(self, model: Model) -> None:
+    def check(self) -> None:
         """Every acknowledged decision once and as it was sent; nothing else but what is still on its way."""
         with closing(sqlite3.connect(self.file)) as base:
             self.problems.check(base.execute("PRAGMA integrity_check").fetchone() == ("ok",), "the file is damaged")
@@ -188,9 +191,8 @@ class Review:
         taken = {one[6] for one in found.values() if one[6] is not None}
         for person in self.people:
             for key, form in person.sent.items():
-                number = int(form["row"])
-                source = model.task.source.ids[model.sources[number]]
-                target = None if form["action"] == "none" else model.task.target.ids[model.target[number, 0]]
+                source, first, *_ = json.loads(form["pair"])
+                target = None if form["action"] == "none" else first
                 wanted = (key, person.name, form["action"], source, target, None)
                 self.problems.check(found.get(key, ())[1:] == wanted, f"{found.get(key)} is not {wanted}")
             for key, of in person.undone.items():
@@ -231,7 +233,7 @@ def main() -> None:
         review = Review(run, run.with_name("decisions.sqlite"), people, problems)
         for _ in range(args.kills):
             review.killed_once(LEAST + (MOST - LEAST) * rng.random())
-            review.check(model)
+            review.check()
     header(
         f"seed {args.seed}", "kills", "decisions", "undos", "sent again", "of these in the file before", "lost or twice"
     )

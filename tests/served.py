@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import re
 import shutil
@@ -82,6 +83,10 @@ class Server:
         finally:
             link.close()
 
+    def card(self, path: str, cookie: str) -> dict[str, str]:
+        """Key and pair of a card, as its form sends them: that at /card/ROW, or the one a reviewer is at."""
+        return form_of(self.ask("GET", path, None, cookie)[2])
+
     def invite(self, name: str) -> str:
         """The address for one more browser, of a reviewer with this name."""
         self.cookie = self.cookie or self.enter()
@@ -101,6 +106,12 @@ class Server:
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+
+
+def form_of(page: str) -> dict[str, str]:
+    """Key and pair in the form of a card."""
+    found = re.search(r'name="key" value="([^"]*)"><input type="hidden" name="pair" value="([^"]*)"', page)
+    return {"key": found[1], "pair": html.unescape(found[2])}
 
 
 @contextmanager

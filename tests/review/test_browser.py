@@ -19,7 +19,8 @@ CARD = """() => {
     const id = (one) => (one.querySelector(".id bdi") ?? one.querySelector("bdi")).textContent;
     const form = new FormData(document.getElementById("decide"));
     return {
-        row: Number(form.get("row")), key: form.get("key"), source: id(document.querySelector(".entity.source")),
+        row: Number(document.getElementById("card").dataset.row), key: form.get("key"),
+        source: id(document.querySelector(".entity.source")),
         targets: [...document.querySelectorAll(".alternatives li")].map(id),
     };
 }"""
@@ -158,7 +159,7 @@ def test_several_alike_are_logged_one_by_one_and_undone_together(server, run, en
     for _ in range(30):  # to a card that others are like
         watched.page.keyboard.press("s")
         watched.page.wait_for_selector("#several")
-        n = watched.page.locator("#several [name=rows]").count()
+        n = watched.page.locator("#several [name=pairs]").count()
         if n > 3:
             break
         watched.press("Space")

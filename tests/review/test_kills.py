@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import signal
 import socket
 import sqlite3
 import sys
-import uuid
 from pathlib import Path
 
 import pytest
 from processes import MIXTEA, alive, children, run, wait_until
-from served import serving, small_run
+from served import form_of, serving, small_run
 
 from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
@@ -28,10 +27,10 @@ def folder(rings, tmp_path_factory):
 
 
 def decide(server, cookie, row=0):
-    key = uuid.uuid4().hex
-    status, _, text = server.ask("POST", "/decide", {"key": key, "row": row, "action": "accept"}, cookie)
+    form = server.card(f"/card/{row}", cookie)
+    status, _, text = server.ask("POST", "/decide", form | {"action": "accept"}, cookie)
     assert status == 200 and "Saved." in text
-    return key
+    return form["key"]
 
 
 def keys(file: Path) -> list[str]:
@@ -72,36 +71,32 @@ def test_a_signal_ends_a_training_too(folder, tmp_path):
 
 def test_a_second_server_goes_on_where_the_killed_one_was(folder, tmp_path, rings):
     """At the same place; and cards that were open are decided as they were seen, whatever is likely by now."""
-    file, ids, model = tmp_path / "decisions.sqlite", rings.target.ids, Model(folder)
+    file, model = tmp_path / "decisions.sqlite", Model(folder)
     known, plain = (int(model.row_of[links[0, 0]]) for links in (rings.valid, rings.test))
     with serving(folder, "--decisions", file) as server:
         other = server.enter(server.invite("another"))
-        seen = value_of(server.ask("GET", f"/card/{plain}", None, other)[2], "seen").split()
+        seen, asked = (json.loads(server.card(f"/card/{row}", other)["pair"]) for row in (plain, known))
         page = server.ask("GET", "/", None, server.cookie)[2]
         for _ in range(4):
-            form = {"key": value_of(page, "key", 1), "row": value_of(page, "row"), "action": "accept"}
-            page = server.ask("POST", "/decide", form, server.cookie)[2]
+            page = server.ask("POST", "/decide", form_of(page) | {"action": "accept"}, server.cookie)[2]
         server.process.kill()
         server.process.wait()
-    assert len(keys(file)) == 4 and len(seen) == 9
+    assert len(keys(file)) == 4 and len(seen) == 10
     with serving(folder, "--decisions", file) as server:
         cookie = server.enter()
         again = server.ask("GET", "/", None, cookie)[2]
-        assert value_of(page, "row") == value_of(again, "row")
-        for key, row, place, shown in (("a", plain, 1, seen[::-1]), ("b", plain, 0, ["99999"]), ("c", known, 0, [])):
-            form = {"key": key, "row": row, "action": "accept", "place": place, "seen": " ".join(shown)}
-            assert server.ask("POST", "/decide", form, cookie)[0] == 200
+        assert form_of(page)["pair"] == form_of(again)["pair"]
+        turned = [seen[0], *seen[:0:-1]]
+        for key, shown, status in (("a", turned, 200), ("b", [seen[0], "gone"], 422), ("c", asked, 200)):
+            form = {"key": key, "pair": json.dumps(shown), "action": "accept", "place": min(len(shown) - 2, 1)}
+            assert server.ask("POST", "/decide", form, cookie)[0] == status
     store = Decisions(file)
     kept = store.rows()[4:]
     store.close()
-    assert [one.target for one in kept[:2]] == [ids[int(seen[-2])], ids[int(seen[0])]]
-    assert kept[0].others == tuple(ids[int(number)] for number in seen[::-1])
-    assert [one.reason for one in kept] == ["", "", "known"]  # which a known one stays
-
-
-def value_of(page: str, name: str, place: int = 0) -> str:
-    """What a hidden field of the card holds, the first one of this name or another."""
-    return re.findall(rf'name="{name}" value="([^"]*)"', page)[place]
+    assert [(one.source, one.target, one.others) for one in kept] == [
+        (shown[0], shown[2], tuple(shown[1:])) for shown in (turned, asked)
+    ]
+    assert [one.reason for one in kept] == ["", "known"]  # which a known one stays
 
 
 @pytest.fixture(scope="module")

@@ -60,8 +60,8 @@ TAGS = re.findall(
 )
 ATTRIBUTES = re.findall(
     r"\S+",
-    "aria-hidden aria-label aria-labelledby aria-live class colspan data-choice data-do data-key-of data-row href "
-    "hx-get hx-post hx-swap hx-sync hx-target hx-vals id max name rel role scope tabindex target type value",
+    "aria-hidden aria-label aria-labelledby aria-live class colspan data-choice data-do data-key-of data-of data-row "
+    "href hx-get hx-post hx-swap hx-sync hx-target hx-vals id max name rel role scope tabindex target type value",
 )
 
 
@@ -161,7 +161,8 @@ def test_cards_show_all_of_it_as_text(served, watched, task):
         assert card["source"] == visible(source.display(number), 300), source.ids[number]
         assert (card["id"] or card["source"]) == visible(source.ids[number], 300)
         assert set(card["tags"]) <= {*TAGS} and set(card["attributes"]) <= {*ATTRIBUTES}, card
-        assert set(card["asks"]) <= {None, "/decide", "/undo", "/go", "/verdict", f"/alike/{card['row']}"}
+        alike = f"/alike/{served.session.reference(card['row'], int(model.target[card['row'], 0]))}"
+        assert set(card["asks"]) <= {None, "/decide", "/undo", "/go", "/verdict", alike}
     texts = {text for card in found for text in card["texts"]}
     assert {visible(text, 300) for text in TEXTS} <= texts  # labels and values, relations and ids
     assert {visible(text, 80) for text in TEXTS} <= texts  # predicates

@@ -8,7 +8,7 @@ import re
 from http.cookies import SimpleCookie
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from processes import MIXTEA, run
@@ -17,7 +17,7 @@ from served import small_run
 import mixtea.review
 from mixtea.review.app import Page
 from mixtea.review.decisions import Decisions
-from mixtea.review.forms import LONGEST_FORM
+from mixtea.review.forms import LONGEST_FORM, shown_text
 from mixtea.review.security import Guard, is_local
 from mixtea.review.session import Session
 from mixtea.review.training import Training
@@ -39,7 +39,7 @@ class Still(Training):
 
     begun = 0
 
-    def begin(self) -> None:
+    def begin(self, reviewer: str = "") -> None:
         self.begun += 1
 
 
@@ -140,7 +140,11 @@ def test_every_combination_is_let_in_or_turned_away_by_the_rules(served):
     """All routes by all methods, under each host, from each origin, with each cookie: more than fifty thousand."""
     kept = entered(served.guard)
     cookies = {"none": [], "wrong": [("cookie", f"mixtea_{PORT}=wrong")], "right": [("cookie", kept)]}
-    paths = [route.replace("{row}", "0").replace("{name}", "review.js") for route in served.routes]
+    session = served.page.session
+    of = session.reference(0, session.card(0).alternatives[0].number)
+    places = {"{row}": "0", "{name}": "review.js", "{of}": of}
+    paths = [re.sub(r"\{\w+\}", lambda place: places[place[0]], route) for route in served.routes]
+    pair = shown_text(session.shown_on(session.card(0)))
     keys = (f"key-{number}" for number in itertools.count())
     tried = {0: 0, 200: 0, 401: 0, 403: 0, 404: 0, 405: 0}
     wrong = []
@@ -154,7 +158,8 @@ def test_every_combination_is_let_in_or_turned_away_by_the_rules(served):
             headers = [*(("host", name) for name in HOSTS[host]), *cookies[cookie]]
             headers += [("origin", origin)] if origin is not None else []
             headers += [("sec-fetch-site", site)] if site is not None else []
-            body = urlencode({"key": next(keys), "row": 0, "rows": 0, "action": "accept", "reviewer": "ann"}).encode()
+            form = {"key": next(keys), "pair": pair, "pairs": pair, "action": "accept", "reviewer": "ann", "of": of}
+            body = urlencode(form).encode()
             before = served.store.last_id(), served.through, served.page.training.begun, len(served.guard.tokens)
             answer = await asked(served.guard, method, path, headers, body if path != "/import" else b"")
             after = served.store.last_id(), served.through, served.page.training.begun, len(served.guard.tokens)
@@ -269,17 +274,21 @@ def test_files_to_import_have_an_end(served, monkeypatch):
 
 @pytest.mark.parametrize(
     ("path", "body"),
-    [("/decide", b"key=k&row=-1&action=accept"), ("/decide", b"key=k&row=99999&action=accept"),
-     ("/decide", b"key=k&row=0&action=destroy"), ("/decide", b"key=k&row=0&action=undo"),
-     ("/decide", b"key=&row=0&action=accept"), ("/decide", b"row=0&action=accept"), ("/decide", b"\xff\xfe"),
-     ("/decide", b"key=k&row=0&action=accept&place=99"), ("/decide", b"key=" + b"k" * 99 + b"&row=0&action=accept"),
-     ("/undo", b""), ("/undo", b"key=" + b"k" * 99), ("/alike", b"rows=0&action=accept"), ("/alike", b"\xff"),
-     ("/alike", b"key=k&rows=0&action=none"), ("/alike", b"key=k&rows=99999&action=accept"),
-     ("/alike", b"key=k&rows=%C2%B2&action=accept"), ("/alike", b"key=k&rows=" + b"9" * 5000 + b"&action=accept"),
+    [("/decide", b"key=k&pair=[]&action=accept"), ("/decide", b'key=k&pair=["gone","t1"]&action=accept'),
+     ("/decide", b"key=k&pair=PAIR&action=destroy"), ("/decide", b"key=k&pair=PAIR&action=undo"),
+     ("/decide", b"key=&pair=PAIR&action=accept"), ("/decide", b"pair=PAIR&action=accept"), ("/decide", b"\xff\xfe"),
+     ("/decide", b"key=k&pair=PAIR&action=accept&place=99"), ("/decide", b"key=k&action=accept"),
+     ("/decide", b"key=" + b"k" * 99 + b"&pair=PAIR&action=accept"), ("/decide", b"key=k&pair=[1,2]&action=accept"),
+     ("/decide", b"key=k&pair=" + b"[" * 9999 + b"&action=accept"), ("/decide", b"key=k&pair={}&action=accept"),
+     ("/undo", b""), ("/undo", b"key=" + b"k" * 99), ("/alike", b"pairs=PAIR&action=accept"), ("/alike", b"\xff"),
+     ("/alike", b"key=k&pairs=PAIR&action=none"), ("/alike", b'key=k&pairs=["gone","t1"]&action=accept'),
+     ("/alike", b"key=k&pairs=%C2%B2&action=accept"), ("/alike", b"key=k&pairs=" + b"9" * 5000 + b"&action=accept"),
      ("/queue", b"order=none"), ("/verdict", b"key=nothing"), ("/import", b"\x00\x01"), ("/import", b"a\tb\nc\n")],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_and_changes_nothing(served, path, body):
-    answer = ask(served.guard, "POST", path, own(served.guard), body)
+    session = served.page.session
+    pair = quote(shown_text(session.shown_on(session.card(0))))
+    answer = ask(served.guard, "POST", path, own(served.guard), body.replace(b"PAIR", pair.encode()))
     assert answer.status == 422 and answer.text and is_headed(answer) and served.store.last_id() == 0
 
 
@@ -293,9 +302,23 @@ def test_numbers_in_filters_that_are_none_are_as_if_not_there(served):
 
 
 @pytest.mark.parametrize(
-    "path", ["/card/99999", "/picture/99999", "/alike/99999", "/card/-1", "/card/x", "/picture/-1"]
+    "path",
+    [
+        "/card/99999",
+        "/card/-1",
+        "/card/x",
+        "/picture/-1",
+        "/alike/99999",
+        "/evidence/x-y-z",
+        "/picture/{run}-99999-1",
+        "/alike/{run}-0-99999",
+        "/evidence/{run}-0",
+        "/picture/{run}-²-1",
+        "/evidence/other-0-1",
+    ],
 )
 def test_rows_that_are_not_there(served, path):
+    path = path.replace("{run}", served.page.session.original.name[:16])
     assert ask(served.guard, "GET", path, own(served.guard)).status in (404, 422)
 
 

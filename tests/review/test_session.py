@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -20,7 +21,7 @@ from mixtea.review.learning import retrained
 from mixtea.review.model import Model
 from mixtea.review.places import HELD
 from mixtea.review.queue import Filter, Item
-from mixtea.review.session import REPEAT_EVERY, Session, new_key
+from mixtea.review.session import REPEAT_EVERY, Session, Shown, new_key
 from mixtea.review.training import Training
 
 
@@ -29,11 +30,21 @@ def session(opened):
     return opened()
 
 
+def shown(session, row):
+    """What the card of a row shows, by ids."""
+    return session.shown_on(session.card(row))
+
+
+def other_target(source):
+    """A target that is not the source's own."""
+    return f"t{(int(source[1:]) + 1) % 72}"
+
+
 def answer(session, reviewer="ann", action="accept", place=0, **asked):
     """Decide on the card that the reviewer sees, as the page does, and go on."""
     item = session.current_item(reviewer)
     key = session.ask(reviewer, item, session.card(item.row), **{"shown": False} | asked)
-    kept = session.decide(reviewer, key, item.row, action, place)
+    kept = session.decide(reviewer, key, shown(session, item.row), action, place)
     session.advance(reviewer)
     return kept
 
@@ -124,7 +135,8 @@ def test_a_decision_says_what_was_seen(session):
 def test_a_decision_that_is_sent_twice_is_one(session):
     item = session.current_item("ann")
     key = session.ask("ann", item, session.card(item.row), shown=False)
-    first, second = (session.decide("ann", key, item.row, action) for action in ("accept", "reject"))
+    pair = shown(session, item.row)
+    first, second = (session.decide("ann", key, pair, action) for action in ("accept", "reject"))
     assert first == second and session.ledger.last_id == 1
 
 
@@ -132,7 +144,7 @@ def test_a_card_of_before_a_restart_can_still_be_decided(opened):
     session = opened()
     item = session.current_item("ann")
     key = session.ask("ann", item, session.card(item.row), shown=True)
-    kept = opened().decide("ann", key, item.row, "accept")
+    kept = opened().decide("ann", key, shown(session, item.row), "accept")
     assert kept.key == key and kept.source == session.source_id(item.row) and not kept.shown
 
 
@@ -144,19 +156,41 @@ def test_cards_that_were_shown_are_forgotten_when_there_are_very_many(session, m
     assert len(session.cards_asked) <= 12 and keys[-1] in session.cards_asked and keys[0] not in session.cards_asked
 
 
-@pytest.mark.parametrize(
-    ("row", "action", "place"),
-    [(0, "perhaps", 0), (0, "undo", 0), (60, "accept", 0), (-1, "accept", 0), (0, "accept", 9)],
-)
-def test_a_decision_that_makes_no_sense_is_refused(session, row, action, place):
-    with pytest.raises(ValueError, match="there is no such"):
-        session.decide("ann", new_key(), row, action, place)
+@pytest.mark.parametrize(("action", "place"), [("perhaps", 0), ("undo", 0), ("accept", 9), ("accept", -1)])
+def test_a_decision_that_makes_no_sense_is_refused(session, action, place):
+    with pytest.raises(ValueError, match="There is no such decision"):
+        session.decide("ann", new_key(), shown(session, 0), action, place)
     assert session.ledger.last_id == 0
+
+
+def test_a_card_of_entities_that_are_not_there_is_refused(session):
+    linked = str(session.original.task.source.ids[session.original.task.train[0, 0]])
+    for pair in (Shown("gone", ("t1",)), Shown(session.source_id(0), ("t1", "gone")), Shown(linked, ("t1",))):
+        with pytest.raises(ValueError, match="Reload the page"):
+            session.decide("ann", new_key(), pair, "accept")
+    assert session.store.last_id() == 0
+
+
+def test_a_card_is_decided_as_it_was_shown_or_not_at_all(session):
+    item = session.current_item("ann")
+    card = session.card(item.row)
+    key, pair = session.ask("ann", item, card, shown=False), session.shown_on(card)
+    for other in (Shown(pair.source, pair.targets[::-1]), shown(session, item.row + 1)):
+        with pytest.raises(ValueError, match="Reload the page"):
+            session.decide("ann", key, other, "accept")
+    assert session.decide("ann", key, pair, "accept", 1).target == pair.targets[1]
+
+
+def test_what_a_model_thought_is_kept_only_of_the_candidate_that_it_has_in_front(session):
+    pair = shown(session, 0)
+    first = session.decide("ann", new_key(), Shown(pair.source, pair.targets[::-1]), "reject")
+    assert (first.probability, first.votes, first.target) == (None, "", pair.targets[-1])
+    assert session.decide("bob", new_key(), pair, "reject").probability is not None
 
 
 def test_a_decision_is_believed_at_once(session):
     row = next(item.row for item in session.items(session.place("ann")) if session.card(item.row).effect.moved)
-    session.decide("ann", new_key(), row, "accept")
+    session.decide("ann", new_key(), shown(session, row), "accept")
     assert session.probability(row) == 1 and session.best()[row] == 1
     moved = np.flatnonzero(np.abs(session.best() - session.original.probability[:, 0]) >= 0.005)
     assert len({*moved.tolist()} - {row}) >= 1
@@ -179,10 +213,10 @@ def test_what_another_process_decides_is_taken_up(session, copied):
 def test_what_is_taken_back_while_a_reviewer_proves_to_err_is_taken_back(session, copied):
     rows = [item.row for item in session.items(session.place("ann"))][:2]
     for reviewer, row in zip(("ann", "bob"), rows, strict=True):
-        session.decide(reviewer, new_key(), row, "accept")
+        session.decide(reviewer, new_key(), shown(session, row), "accept")
     known = [f"s{source}" for source in session.original.task.valid[:, 0]]
     with closing(Decisions(beside(copied))) as other:
-        other.add([decision(id_, "accept", id_, "nothing", reason=KNOWN) for id_ in known])
+        other.add([decision(id_, "accept", id_, other_target(id_), reason=KNOWN) for id_ in known])
         other.undo("bob", "x")
     session.refresh()
     assert session.weights["ann"] == 0 and all(session.probability(row) < 1 for row in rows)
@@ -243,14 +277,14 @@ def test_after_fifteen_an_earlier_one_is_asked_again(session):
 def test_repeats_and_known_items_are_blind(session):
     page = Page(session, Training(session, 0), "ann")
     session.place("ann").shows = True
-    shown = {}
-    while REPEAT not in shown:
-        found = page._card("ann")
+    seen = {}
+    while REPEAT not in seen:
+        found = asyncio.run(page._card("ann"))
         reason = session.current_item("ann").reason
-        shown.setdefault(reason, set()).add((found["shown"], session.cards_asked[found["key_now"]].shown))
-        session.decide("ann", found["key_now"], found["card"].row, "accept")
+        seen.setdefault(reason, set()).add((found["shown"], session.cards_asked[found["key_now"]].shown))
+        session.decide("ann", found["key_now"], session.shown_on(found["card"]), "accept")
         session.advance("ann")
-    assert shown[KNOWN] == shown[REPEAT] == {(False, False)} and shown[""] == {(True, True)}
+    assert seen[KNOWN] == seen[REPEAT] == {(False, False)} and seen[""] == {(True, True)}
 
 
 def test_only_what_can_be_asked_is_repeated(session):
@@ -271,7 +305,7 @@ def test_a_reviewer_who_errs_has_opinions(session):
     assert session.probability(row) == 1
     task = session.original.task
     for number, source in enumerate(task.valid[:20, 0].tolist()):
-        target = f"t{source}" if number % 2 else "nothing"
+        target = f"t{source}" if number % 2 else other_target(f"s{source}")
         session.keep([decision(f"k{number}", "accept", f"s{source}", target, reason=KNOWN)])
     assert session.weights["ann"] == 0 and 0 < session.probability(row) < 1  # as good as a coin
     for _ in range(20):
@@ -343,7 +377,7 @@ def test_alike_are_open_rows_of_the_same_voters_on_the_same_side(session):
         assert (model.probability[other, 0] >= 0.5) == (model.probability[row, 0] >= 0.5)
         assert int(model.sources[other]) not in model.valid
         assert session._signature(other) == session._signature(row)
-    session.decide("bob", new_key(), found[1], "accept")
+    session.decide("bob", new_key(), shown(session, found[1]), "accept")
     assert found[1] not in session.alike(row)
 
 
@@ -358,13 +392,14 @@ def test_several_are_decided_one_by_one_and_taken_back_together(session):
     rows = [item.row for item in session.items(session.place("ann")) if item.reason == ""][:4]
     answer(session)
     key = new_key()
-    kept = session.decide_alike("ann", [*rows, rows[0]], "accept", key)
+    pairs = [pair for pair, _, _ in session.alike_shown(rows)]
+    kept = session.decide_alike("ann", [*pairs, pairs[0]], "accept", key)
     assert [one.source for one in kept] == [session.source_id(row) for row in rows] and {o.batch for o in kept} == {key}
-    assert session.decide_alike("ann", rows, "reject", key) == kept  # sent twice
+    assert session.decide_alike("ann", pairs, "reject", key) == kept  # sent twice
     assert len(session.ledger.plain["ann"]) == 1  # the others say nothing about the pace
     assert len(session.undo("ann", new_key())) == 4 and len(session.ledger.standing) == 1
     with pytest.raises(ValueError, match="accepted or rejected"):
-        session.decide_alike("ann", rows, "none", key)
+        session.decide_alike("ann", pairs, "none", key)
 
 
 # What the evidence says against
@@ -374,18 +409,18 @@ def test_decisions_against_the_evidence_are_told(session):
     model, best = session.original, session.best()
     open_ = [row for row in range(60) if int(model.sources[row]) not in model.valid]
     sure, doubted = max(open_, key=lambda r: best[r]), min(open_, key=lambda r: best[r])
-    session.decide("ann", new_key(), sure, "accept")
-    session.decide("ann", new_key(), doubted, "reject")
+    session.decide("ann", new_key(), shown(session, sure), "accept")
+    session.decide("ann", new_key(), shown(session, doubted), "reject")
     assert session.contradicted() == []
-    session.decide("ann", new_key(), sure, "reject")
-    session.decide("ann", new_key(), doubted, "accept")
+    session.decide("ann", new_key(), shown(session, sure), "reject")
+    session.decide("ann", new_key(), shown(session, doubted), "accept")
     found = {one.source: p for one, p in session.contradicted()}
     assert found.keys() == {session.source_id(row) for row in (sure, doubted)}
     assert found[session.source_id(sure)] > 0.8 and found[session.source_id(doubted)] < 0.2
     place = session.place("ann")
     place.filter = Filter(state="contradicted")
     assert {item.row for item in session.items(place)} == {sure, doubted}
-    session.decide("ann", new_key(), sure, "unsure")
+    session.decide("ann", new_key(), shown(session, sure), "unsure")
     assert {one.source for one, _ in session.contradicted()} == {session.source_id(doubted)}
 
 
@@ -396,7 +431,7 @@ def test_decisions_against_the_evidence_are_told(session):
 def taught(session, doubtful, copied, undrawn):
     """A review in which five were accepted, and a model that was trained with them."""
     rows = [item.row for item in session.items(session.place("ann")) if item.reason == ""][:5]
-    kept = [session.decide("ann", new_key(), row, "accept") for row in rows]
+    kept = [session.decide("ann", new_key(), shown(session, row), "accept") for row in rows]
     retrained(doubtful, session.store.standing()).save(session.reviewed_run)
     model = Model(session.reviewed_run)
     session.store.keep_trained(model.name, kept[-1].id)
@@ -418,14 +453,14 @@ def test_a_trained_model_is_used_and_says_what_it_maps_differently(taught):
     assert session.best()[open_] == pytest.approx(model.probability[own, 0], abs=2e-3)
     assert session.card(rows[0]).row == rows[0] and session.probability(rows[0]) == 1  # asked no more, but shown
     assert session.card(open_).source.id == session.source_id(open_) and session.card(open_).row == open_
-    assert session.decide("ann", new_key(), open_, "accept").model == model.name
+    assert session.decide("ann", new_key(), shown(session, open_), "accept").model == model.name
     assert session.since_trained() == 1
 
 
 def test_when_something_it_was_taught_is_taken_back_it_is_left(taught):
     session, model, rows, last_id = taught
     session.adopt(model, last_id)
-    kept = session.decide("ann", new_key(), next(r for r in range(60) if r not in rows), "accept")
+    kept = session.decide("ann", new_key(), shown(session, next(r for r in range(60) if r not in rows)), "accept")
     session.undo("ann", new_key())  # which it does not know of
     assert session.current is model and kept.id not in session.ledger.standing
     session.undo("ann", new_key())

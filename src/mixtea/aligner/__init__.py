@@ -65,6 +65,7 @@ class MixTEA(Scoring):
         self.metrics_: dict[str, float] = {}
         self.by_evidence_ = no_table()
         self._vectors: Tensor | None = None
+        self._manifest = self._parent = ""  # of the run this was saved as, and of the one a warm start began with
 
     def __repr__(self) -> str:
         usual, own = Config.preset(self.preset).to_dict(), self.config.to_dict()
@@ -176,6 +177,7 @@ class MixTEA(Scoring):
         self._trace, self._last = trained.trace.to_arrays(), None
         self._answers: Answers | None = None
         self._answers_by = self._fitted = self.config
+        self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
             self._last = stored_opinions(trained.opinions, trained.entities, trained.rehearsed)
         self._packages = {name: found for name in self.config.voters if (found := package_of(name))}
@@ -398,7 +400,7 @@ class MixTEA(Scoring):
         path = as_path(folder, "folder")
         with reproducible(self.config.deterministic), enough_memory():
             run = run_of(self, pages or {})
-        write_run(run, path, overwrite=overwrite)
+        self._manifest = write_run(run, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: PathOrStr, *, device: str | None = None) -> MixTEA:

@@ -20,7 +20,7 @@ from mixtea.encode.structure import build_structure
 from mixtea.errors import RunError
 from mixtea.match.decode import StoredOpinions
 from mixtea.measure.by_evidence import as_numbers, without_table
-from mixtea.runs.folder import Run
+from mixtea.runs.folder import SEAL, Run
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -54,7 +54,7 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
         "voter_weights": aligner._last.weights if aligner._last is not None else {},
         "voter_packages": aligner._packages,
         "versions": versions(),
-    }
+    } | ({"parent": aligner._parent} if aligner._parent else {})
 
 
 def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
@@ -76,6 +76,7 @@ def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None
     aligner._last = _opinions(run.opinions, run.about["voter_weights"])
     aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
     aligner._fitted = run.config
+    aligner._manifest, aligner._parent = run.about[SEAL], run.about.get("parent", "")
     aligner._packages = run.about["voter_packages"]
     aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
     aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]

@@ -1,4 +1,4 @@
-"""The process in which a review page learns: python -m mixtea.cli.learn RUN DECISIONS OUT
+"""The process in which a review page learns: python -m mixtea.cli.learn RUN DECISIONS OUT REVIEWER
 
 Progress is a JSON object a line; what goes wrong is one line on standard error.
 """
@@ -16,9 +16,9 @@ from mixtea.review.learning import learn
 
 
 def main() -> None:
-    run, decisions, out = map(Path, sys.argv[1:])
+    run, decisions, out = map(Path, sys.argv[1:4])
     try:
-        learn(run, decisions, out, lambda told: typer.echo(json.dumps(told)))
+        learn(run, decisions, out, lambda told: typer.echo(json.dumps(told)), "".join(sys.argv[4:5]))
     except MixTEAError as error:
         typer.echo(str(error), err=True)
         sys.exit(error.exit_code)

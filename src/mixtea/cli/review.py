@@ -102,9 +102,8 @@ def _move(run: Path, file: Path, export: Path | None, take: Path | None, copy: P
             n = write_decisions(task, standing, reviewers(standing, truth_of(task)), export)
             typer.echo(f"{visible(export)}: {n:,} pairs from {len(standing):,} decisions")
         elif take is not None and task is not None:
-            before = store.last_id()
-            found = store.add(read_decisions(task, take, reviewer))
-            typer.echo(f"{visible(take)}: {store.last_id() - before:,} new decisions of {len(found):,}")
+            found = read_decisions(task, take, reviewer)
+            typer.echo(f"{visible(take)}: {store.take_over(found):,} new decisions of {len(found):,}")
     finally:
         store.close()
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import closing, suppress
 from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request
@@ -19,17 +21,33 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mixtea.errors import MixTEAError
 from mixtea.review.card import SIGNS, WORDS, Card
 from mixtea.review.decisions import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
-from mixtea.review.forms import LONGEST_FORM, LONGEST_NAME, body_of, filter_in, form_of, key_of, name_of, number_in
+from mixtea.review.forms import (
+    LONGEST_FORM,
+    LONGEST_NAME,
+    body_of,
+    filter_in,
+    form_of,
+    key_of,
+    name_of,
+    number_in,
+    shown_in,
+    shown_text,
+)
 from mixtea.review.pictures import pictures
 from mixtea.review.queue import ORDERS, STATES
-from mixtea.review.security import ENTRANCE, Guard
+from mixtea.review.reviewers import reviewers
+from mixtea.review.security import ENTRANCE, MAX_OPEN_INVITATIONS, Guard
 from mixtea.review.session import Session, new_key
 from mixtea.review.sharing import read_decisions, write_decisions
+from mixtea.review.standing import ReplacedError
+from mixtea.review.threads import Threads, in_slices
 from mixtea.review.training import Training
 from mixtea.text import visible
 
+T = TypeVar("T")
 LONGEST_FILE = 64 << 20  # bytes of decisions from elsewhere
-SOON, MOST_AHEAD = 0.05, 8  # seconds after a decision in which the next card is made; cards
+SOON = 0.05  # seconds after a decision until the next card is prepared
+VOICES_SECONDS, EVIDENCE_SECONDS = 0.3, 15.0  # to wait for the evidence of a card: with it, and afterwards
 SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
 KINDS = {".js": "text/javascript", ".css": "text/css"}
 
@@ -42,7 +60,8 @@ class Page:
         self.names: dict[str, str] = {}  # of reviewers, by browser session
         self.invited: dict[str, str] = {}  # names for browsers that will come, by token
         self.guard: Guard | None = None
-        self.ahead: dict[tuple[int, str], Card] = {}  # cards that will be asked for next, by row and model
+        self.tasks: set[asyncio.Task[None]] = set()  # beside the answers
+        self.files, self.cards, self.voices = Threads(), Threads(), Threads(2)  # none of them holds reviewers up
         self.drawn: tuple[str, list[Any]] | None = None
         self.templates = Environment(
             loader=PackageLoader("mixtea.review"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -56,32 +75,34 @@ class Page:
     def app(self) -> FastAPI:
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         reads: dict[str, Callable[..., Any]] = {
-            "/": self.whole, "/card": self.current, "/card/{row}": self.at, "/picture/{row}": self.picture,
-            "/evidence/{row}": self.evidence, "/alike/{row}": self.alike, "/status": self.status, "/team": self.team,
+            "/": self.whole, "/card": self.current, "/card/{row}": self.at, "/picture/{of}": self.picture,
+            "/evidence/{of}": self.evidence, "/alike/{of}": self.alike, "/status": self.status, "/team": self.team,
             "/pictures": self.pictures, "/changes": self.changes, "/log": self.log, "/static/{name}": self.static,
             "/decisions.sssom.tsv": self.exported, "/decisions.sqlite": self.copied,
         }  # fmt: skip
         writes: dict[str, Callable[..., Any]] = {
             "/decide": self.decide, "/undo": self.undo, "/go": self.go, "/verdict": self.verdict, "/queue": self.queue,
             "/alike": self.decide_alike, "/settings": self.settings, "/invite": self.invite, "/train": self.train,
-            "/import": self.imported,
+            "/stop": self.stop_training, "/import": self.imported,
         }  # fmt: skip
         for path, answer in reads.items():
             app.add_api_route(path, answer, methods=["GET"], response_model=None)
         for path, answer in writes.items():
             app.add_api_route(path, answer, methods=["POST"], response_model=None)
         app.add_exception_handler(OSError, _not_saved)
+        app.add_exception_handler(ReplacedError, _replaced)
         app.add_exception_handler(ValueError, _wrong)
         app.add_exception_handler(MixTEAError, _wrong)
         return app
 
     # Who is asking
 
-    def reviewer(self, request: Request) -> str:
+    async def reviewer(self, request: Request) -> str:
         key = _session_of(request)
         if key not in self.names:
             token = self.guard.sessions.get(key, "") if self.guard else ""
             self.names[key] = self.invited.pop(token, "") or self._free_name()
+        await self._place(self.names[key])
         return self.names[key]
 
     def _free_name(self) -> str:
@@ -98,33 +119,40 @@ class Page:
 
     # The card
 
-    def _card(self, reviewer: str, last: Decision | None = None, note: str = "") -> dict[str, Any]:
+    async def _card(self, reviewer: str, last: Decision | None = None, note: str = "") -> dict[str, Any]:
         """What the template of a card needs."""
         session, item = self.session, self.session.current_item(reviewer)
         place = session.place(reviewer)
         found: dict[str, Any] = {"last": self._last(last), "note": note, "place": place, "card": None, "again": None}
         found |= {"progress": self._progress(), "undo_key": new_key()}
         if item is None:
-            return found | {"key_now": "", "shown": False}
-        card = self._card_of(item.row)
+            return found | {"key_now": "", "shown": False, "of": "", "pair": ""}
+        await self._prepare(item.row)
+        card = session.card(item.row, with_voices=False)
         blind = item.reason in ("known", "repeat")
         shown = place.shows and not blind
         key = session.ask(reviewer, item, card, shown=shown)
-        before = None if item.reason == REPEAT else session.ledger.last_about(session.source_id(item.row))
+        before = None if item.reason == REPEAT else session.ledger.last_about(card.source.id)
+        found |= {"of": self._reference(card), "pair": shown_text(session.cards_asked[key].pair)}
         return found | {"card": card, "key_now": key, "shown": shown, "again": self._last(before)}
 
-    def _card_of(self, row: int) -> Card:
-        """The card of a row: that which was made ahead, unless a decision since has changed the pair."""
-        ahead = self.ahead.pop((row, self.session.current.name), None)
-        usable = ahead is not None and ahead.voices is not None and ahead.probability == self.session.probability(row)
-        return ahead if ahead is not None and usable else self.session.card(row)
+    def _reference(self, card: Card) -> str:
+        return self.session.reference(card.row, card.alternatives[0].number)
 
-    def _look_ahead(self, reviewer: str) -> None:
-        """Make the card that will come next while the reviewer looks at this one."""
+    async def _prepare(self, row: int) -> None:
+        """Make what takes long about a card in threads; its evidence only as long as nobody notices."""
+        maker, own = self.session.maker_of(row)
+        await self.cards(maker.prepare, own)
+        if self.session.is_prepared and maker.voices.peek(own, 0) is None:
+            with suppress(TimeoutError, MixTEAError):  # then it is asked for when the card is there
+                await asyncio.wait_for(self.voices(maker.voices, own, 0), VOICES_SECONDS)
+
+    async def _look_ahead(self, reviewer: str) -> None:
+        """Prepare the card that will come next while the reviewer looks at this one."""
+        await asyncio.sleep(SOON)
         coming = self.session.coming(reviewer)
-        key = (coming.row if coming else -1, self.session.current.name)
-        if coming is not None and key not in self.ahead:
-            self.ahead = dict([*self.ahead.items()][-MOST_AHEAD:]) | {key: self.session.card(coming.row)}
+        if coming is not None:
+            await self._prepare(coming.row)
 
     def _last(self, one: Decision | None) -> dict[str, Any] | None:
         """A decision in words, and what the model thought."""
@@ -144,98 +172,146 @@ class Page:
         decided, of = len(ledger.of_source), self.session.n_to_decide
         counts = {action: ledger.counts[action] for action in SIGNED}
         return {"decided": decided, "of": of, "counts": counts, "sample": ledger.sample,
-                "since": self.session.since_trained()}  # fmt: skip
+                "since": self.session.since_trained(), "elsewhere": len(ledger.elsewhere)}  # fmt: skip
+
+    async def _write(self, function: Callable[..., T], *args: Any) -> T:
+        """Write to the file of decisions, unless the run was replaced; others are not held up by a locked file."""
+
+        def checked() -> T:
+            self.session.check_run()
+            return function(*args)
+
+        return await self.training.database(checked)
+
+    async def _place(self, reviewer: str) -> None:
+        """Have the place of a reviewer, which lies in the file for who was here before."""
+        if reviewer not in self.session.places:
+            kept = await self.training.database(self.session.store.place, reviewer)
+            self.session.remembered(reviewer, kept)
+
+    async def _remember(self, reviewer: str) -> None:
+        await self._write(self.session.store.keep_place, reviewer, self.session.to_remember(reviewer))
 
     async def whole(self, request: Request) -> Response:
-        reviewer = self.reviewer(request)
-        self.session.refresh()
+        reviewer = await self.reviewer(request)
+        await self.training.catch_up()
         place = self.session.place(reviewer)
         about = {"reviewer": reviewer, "status": self._status(), "filter": place.filter}
         about |= {"voters": self.session.original.voters, "run": visible(self.session.run.name, 100)}
-        return self.show("page.html.j2", **self._card(reviewer), **about)
+        return self.show("page.html.j2", **await self._card(reviewer), **about)
 
     async def current(self, request: Request) -> Response:
-        return self.show("card.html.j2", **self._card(self.reviewer(request)))
+        return self.show("card.html.j2", **await self._card(await self.reviewer(request)))
 
     async def at(self, request: Request, row: int) -> Response:
-        reviewer = self.reviewer(request)
+        reviewer = await self.reviewer(request)
         self._check_row(row)
         self.session.ask_about(reviewer, row)
-        return self.show("card.html.j2", **self._card(reviewer))
+        return self.show("card.html.j2", **await self._card(reviewer))
 
     async def go(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await form_of(request)
+        reviewer, form = await self.reviewer(request), await form_of(request)
         back = form.get("step") == "-1"
         self.session.go(reviewer, -1 if back else 1, also_decided=back)
-        return self.show("card.html.j2", **self._card(reviewer))
+        return self.show("card.html.j2", **await self._card(reviewer))
 
     async def decide(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await form_of(request)
-        row = number_in(form, "row")
-        seen = tuple(number_in({"": word}, "") for word in form.get("seen", "").split())
-        kept = self.session.decide(
-            reviewer, key_of(form), row, form.get("action", ""), number_in(form, "place", 0), seen
-        )
-        place = self.session.place(reviewer)
-        if place.item is not None and place.item.row == row:
-            self.session.advance(reviewer)
-            self.session.remember(reviewer)
-        self.training.maybe()
-        asyncio.get_running_loop().call_later(SOON, self._look_ahead, reviewer)
-        return self.show("card.html.j2", **self._card(reviewer, kept))
+        reviewer, form = await self.reviewer(request), await form_of(request)
+        session, pair = self.session, shown_in(form.get("pair", ""))
+        decision = session.decision(reviewer, key_of(form), pair, form.get("action", ""), number_in(form, "place", 0))
+        kept = (await self._write(session.store.add, [decision]))[0]
+        session.take_up([kept])
+        place = session.place(reviewer)
+        if place.item is not None and session.source_id(place.item.row) == pair.source:
+            session.advance(reviewer)
+            await self._remember(reviewer)
+        self.training.maybe(reviewer)
+        self._soon(self._look_ahead(reviewer))
+        return self.show("card.html.j2", **await self._card(reviewer, kept))
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the answer; what goes wrong with it comes up again where it is needed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # else it is complained about as never looked at
 
     async def undo(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await form_of(request)
-        taken = self.session.undo(reviewer, key_of(form))
+        reviewer, form = await self.reviewer(request), await form_of(request)
+        key, store = key_of(form), self.session.store
+        done = await self._write(lambda: (store.undo(reviewer, key), store.undo_rows(key)))
+        taken = self.session.taken_back(reviewer, *done)
         note = "There is nothing to take back." if not taken else f"Taken back: {_of(len(taken))}."
-        return self.show("card.html.j2", **self._card(reviewer, note=note))
+        return self.show("card.html.j2", **await self._card(reviewer, note=note))
 
     async def verdict(self, request: Request) -> Response:
         """The model's verdict on a card, on demand; from then on the decision is no blind one."""
-        asked = self.session.cards_asked.get((await form_of(request)).get("key", ""))
+        form = await form_of(request)
+        asked = self.session.cards_asked.get(form.get("key", ""))
         if asked is None:
             raise ValueError("This card is not there any more. Reload the page.")
+        row, place = self.session.referred(form.get("of", ""))
+        await self._prepare_texts(row, place)
         asked.shown = True
-        return self.show("verdict.html.j2", card=self.session.card(asked.row))
+        return self.show("verdict.html.j2", card=self.session.card(row, place, with_voices=False))
+
+    async def _prepare_texts(self, row: int, place: int) -> None:
+        maker, own = self.session.maker_of(row)
+        await self.cards(maker.prepare, own, place)
 
     async def queue(self, request: Request) -> Response:
-        reviewer, form = self.reviewer(request), await form_of(request)
+        reviewer, form = await self.reviewer(request), await form_of(request)
         place = self.session.place(reviewer)
         order = form.get("order", place.order)
         if order not in ORDERS:
             raise ValueError("There is no such order.")
         place.order, place.filter, place.at, place.item = order, filter_in(form), -1, None
-        return self.show("card.html.j2", **self._card(reviewer))
+        return self.show("card.html.j2", **await self._card(reviewer))
 
-    async def picture(self, row: int) -> Response:
-        self._check_row(row)
-        return JSONResponse(self.session.picture(row))
+    async def picture(self, of: str) -> Response:
+        row, place = self.session.referred(of)
+        await self._prepare_texts(row, place)
+        return JSONResponse(self.session.picture(row, place))
 
-    async def evidence(self, row: int) -> Response:
+    async def evidence(self, of: str) -> Response:
         """Who votes for a pair, once all indices are there."""
-        self._check_row(row)
+        row, place = self.session.referred(of)
         while not self.session.is_prepared:
             await asyncio.sleep(0.05)
-        return self.show("voters.html.j2", card=self.session.card(row), shown=False)
+        maker, own = self.session.maker_of(row)
+        try:
+            await asyncio.wait_for(self.voices(maker.voices, own, place), EVIDENCE_SECONDS)
+        except TimeoutError:
+            return self.show("no_evidence.html.j2", why=f"it took more than {EVIDENCE_SECONDS:.0f} s", of=of)
+        except MixTEAError as error:
+            return self.show("no_evidence.html.j2", why=str(error), of=of)
+        return self.show("voters.html.j2", card=self.session.card(row, place, with_voices=False), shown=False, of=of)
 
     # Several alike
 
-    async def alike(self, row: int) -> Response:
-        self._check_row(row)
-        found = [(other, self.session.card_names(other)) for other in self.session.alike(row)]
+    async def alike(self, of: str) -> Response:
+        row, _ = self.session.referred(of)
+        rows = await self.cards(self.session.alike, row)
+        found = [(shown_text(pair), left, right) for pair, left, right in self.session.alike_shown(rows)]
         voters = self.session.original.favoured_by(row)
         return self.show("alike.html.j2", rows=found, voters=voters, key_now=new_key())
 
     async def decide_alike(self, request: Request) -> Response:
-        reviewer = self.reviewer(request)
-        pairs = parse_qsl((await body_of(request, LONGEST_FORM)).decode(), max_num_fields=500)
-        form, rows = dict(pairs), [int(value) for name, value in pairs if name == "rows" and value.isdigit()]
-        kept = self.session.decide_alike(reviewer, rows, form.get("action", ""), key_of(form)) if rows else []
-        self.session.place(reviewer).item = None
-        self.session.go(reviewer, 1)
-        self.training.maybe()
+        reviewer, session = await self.reviewer(request), self.session
+        sent = parse_qsl((await body_of(request, LONGEST_FORM)).decode(), max_num_fields=500)
+        form, pairs = dict(sent), [shown_in(value) for name, value in sent if name == "pairs"]
+        decisions = session.decisions_alike(reviewer, pairs, form.get("action", ""), key_of(form)) if pairs else []
+        kept = await self._write(session.store.add, decisions) if decisions else []
+        session.take_up(kept)
+        session.place(reviewer).item = None
+        session.go(reviewer, 1)
+        self.training.maybe(reviewer)
         note = f"{_of(len(kept))}: one by one in the log, taken back together." if kept else "Nothing was chosen."
-        return self.show("card.html.j2", **self._card(reviewer, note=note))
+        return self.show("card.html.j2", **await self._card(reviewer, note=note))
 
     # People and settings
 
@@ -243,70 +319,95 @@ class Page:
         form = await form_of(request)
         if name := name_of(form.get("reviewer", "")):
             self.names[_session_of(request)] = name
-        reviewer = self.reviewer(request)
+        reviewer = await self.reviewer(request)
         self.session.place(reviewer).shows = form.get("shows") == "on"
-        self.session.remember(reviewer)
-        return self.show("card.html.j2", **self._card(reviewer))
+        await self._remember(reviewer)
+        return self.show("card.html.j2", **await self._card(reviewer))
 
     async def invite(self, request: Request) -> Response:
         """An address for one more browser."""
         form = await form_of(request)
         assert self.guard is not None
+        voided = [self.invited.pop(token, "") or "nobody by name" for token in self.guard.make_room()]
         self.invited[token := self.guard.invite()] = name_of(form.get("reviewer", ""))
         address = f"http://{request.headers['host']}{ENTRANCE}?token={token}"
-        return self.show("invite.html.j2", address=address)
+        return self.show("invite.html.j2", address=address, voided=voided, most=MAX_OPEN_INVITATIONS)
 
     async def team(self, request: Request) -> Response:
         session = self.session
+        session.keep_contradicted(await in_slices(session.judge_decisions()))
+        measured = await self.files(session.all_reviewers)
         return self.show(
-            "team.html.j2", reviewers=session.all_reviewers().values(),
+            "team.html.j2", reviewers=measured.values(),
             contradicted=[(self._last(one), p) for one, p in session.contradicted()[:50]],
         )  # fmt: skip
 
     async def log(self) -> Response:
-        last = sorted(self.session.ledger.standing.values(), key=lambda one: -one.id)[:200]
-        return self.show("log.html.j2", rows=[self._last(one) for one in last])
+        ledger = self.session.ledger
+        last = heapq.nlargest(200, ledger.standing)
+        rows = [(self._last(ledger.standing[id]), id in ledger.elsewhere) for id in last]
+        return self.show("log.html.j2", rows=rows, elsewhere=len(ledger.elsewhere))
 
     async def pictures(self) -> Response:
         """Drawn once for each model; the first time takes a moment."""
         model = self.session.current
         if self.drawn is None or self.drawn[0] != model.name:
-            self.drawn = (model.name, await asyncio.to_thread(pictures, model))  # others go on deciding
+            self.drawn = (model.name, await self.files(pictures, model))
         return self.show("pictures.html.j2", figures=self.drawn[1])
 
     # Learning
 
     def _status(self) -> dict[str, Any]:
-        return self.training.status() | {"changes": len(self.session.changes), "since": self.session.since_trained()}
+        more = {"changes": self.session.n_changes, "notices": [*self.session.notices.values()]}
+        return self.training.status() | more | {"since": self.session.since_trained()}
 
     async def status(self) -> Response:
         return self.show("status.html.j2", status=self._status())
 
-    async def train(self) -> Response:
-        self.training.begin()
+    async def train(self, request: Request) -> Response:
+        self.training.begin(await self.reviewer(request))
+        return self.show("status.html.j2", status=self._status())
+
+    async def stop_training(self) -> Response:
+        await self.training.stop()
         return self.show("status.html.j2", status=self._status())
 
     async def changes(self) -> Response:
-        return self.show("changes.html.j2", rows=self.session.changes[:500], n=len(self.session.changes))
+        return self.show("changes.html.j2", rows=self.session.changes, n=self.session.n_changes)
 
     # Files
 
     async def exported(self) -> Response:
-        session = self.session
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "decisions.sssom.tsv"
-            write_decisions(session.original.task, session.ledger.standing.values(), session.all_reviewers(), path)
-            return _download(path.read_bytes(), "decisions.sssom.tsv", "text/tab-separated-values")
+        session, standing = self.session, [*self.session.ledger.standing.values()]
+
+        def written() -> bytes:
+            measured = reviewers(standing, session.truth)
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "decisions.sssom.tsv"
+                write_decisions(session.original.task, standing, measured, path)
+                return path.read_bytes()
+
+        return _download(await self.files(written), "decisions.sssom.tsv", "text/tab-separated-values")
 
     async def copied(self) -> Response:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "decisions.sqlite"
-            self.session.store.copy_to(path)
-            return _download(path.read_bytes(), "decisions.sqlite", "application/vnd.sqlite3")
+        def copy() -> bytes:
+            with tempfile.TemporaryDirectory() as folder, closing(self.session.store.again()) as store:
+                path = Path(folder) / "decisions.sqlite"
+                store.copy_to(path)
+                return path.read_bytes()
+
+        return _download(await self.files(copy), "decisions.sqlite", "application/vnd.sqlite3")
 
     async def imported(self, request: Request) -> Response:
         """Decisions from an SSSOM file, the whole of it as the body."""
-        reviewer, body = self.reviewer(request), await body_of(request, LONGEST_FILE)
+        reviewer, body = await self.reviewer(request), await body_of(request, LONGEST_FILE)
+        n_new, n_rows = await self.files(self._take_over, body, reviewer)
+        await self.training.catch_up()
+        note = f"{_of(n_new)} taken over from a file of {n_rows:,}."
+        return self.show("card.html.j2", **await self._card(reviewer, note=note))
+
+    def _take_over(self, body: bytes, reviewer: str) -> tuple[int, int]:
+        """Keep the decisions of a file; returns how many are new, and how many there were."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "decisions.sssom.tsv"
             path.write_bytes(body)
@@ -314,10 +415,9 @@ class Page:
                 found = read_decisions(self.session.original.task, path, reviewer)
             except MixTEAError as error:
                 raise ValueError(str(error).replace(str(path), "the file")) from None
-        before = self.session.ledger.last_id
-        self.session.keep(found)
-        note = f"{_of(self.session.ledger.last_id - before)} taken over from a file of {len(found):,}."
-        return self.show("card.html.j2", **self._card(reviewer, note=note))
+        self.session.check_run()
+        with closing(self.session.store.again()) as store:
+            return store.take_over(found), len(found)
 
     async def static(self, name: str) -> Response:
         """The scripts and styles that come with the package, no other file."""
@@ -360,6 +460,10 @@ def _download(content: bytes, name: str, kind: str) -> Response:
 
 async def _not_saved(request: Request, error: Exception) -> Response:
     return PlainTextResponse(f"Not saved: {visible(str(error), 300)}", 503)
+
+
+async def _replaced(request: Request, error: Exception) -> Response:
+    return PlainTextResponse(f"Not saved: {visible(str(error), 300)}", 409)
 
 
 async def _wrong(request: Request, error: Exception) -> Response:

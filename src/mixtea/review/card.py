@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,29 @@ SAME, ALIKE, DIFFERS, LEFT, RIGHT = "same", "alike", "differs", "left", "right"
 SIGNS = {SAME: "=", ALIKE: "≈", DIFFERS: "≠", LEFT: "←", RIGHT: "→"}
 WORDS = {SAME: "in both", ALIKE: "alike", DIFFERS: "differs", LEFT: "only left", RIGHT: "only right"}
 Marked = list[tuple[str, bool]]  # parts of a text, and whether the other side does not have them
+MAX_ENTITIES_CACHED, MAX_CARDS_CACHED = 4096, 64
+T = TypeVar("T")
+
+
+class Cache(Generic[T]):
+    """Remembers the last results of a function by its arguments; usable from several threads."""
+
+    def __init__(self, function: Callable[..., T], size: int) -> None:
+        self.function, self.size = function, size
+        self.found: dict[Hashable, T] = {}
+
+    def __call__(self, *key: Hashable) -> T:
+        if key not in self.found:
+            result = self.function(*key)
+            if len(self.found) >= self.size:
+                self.found = dict([*self.found.items()][self.size // 2 :])
+            self.found[key] = result
+            return result
+        return self.found[key]
+
+    def peek(self, *key: Hashable) -> T | None:
+        """Return a remembered result, None if there is none."""
+        return self.found.get(key)
 
 
 class Entity(NamedTuple):
@@ -60,6 +84,15 @@ class Beside(NamedTuple):
     left: int
     right_by: str
     right: int
+
+
+class Texts(NamedTuple):
+    """What a pair says of itself, whatever is decided: values side by side, and the triples of both."""
+
+    values: list[Line]  # the first of them
+    n_values: int
+    ours: list[tuple[str, int]]
+    theirs: list[tuple[str, int]]
 
 
 class Voice(NamedTuple):
@@ -105,43 +138,62 @@ class Card:
 
 
 class Cards:
-    """Makes cards of a model's rows."""
+    """Makes cards of a model's rows.
+
+    What takes long and does not depend on decisions (`entity`, `texts`, `voices`) is remembered, and may be made in
+    another thread before it is needed; the rest looks at beliefs and belongs to one thread.
+    """
 
     def __init__(self, model: Model, belief: Belief) -> None:
         self.model, self.belief = model, belief
+        self.entity = Cache(lambda side, number: entity(getattr(model.task, side), number), MAX_ENTITIES_CACHED)
+        self.texts = Cache(self._texts, MAX_CARDS_CACHED)
+        self.voices = Cache(self._voices, MAX_CARDS_CACHED)
+
+    def prepare(self, row: int, place: int = 0) -> None:
+        """Make the texts of a card and all entities on it; may be called from another thread."""
+        model = self.model
+        self.texts(int(model.sources[row]), int(model.target[row, place]))
+        self.entity("source", int(model.sources[row]))
+        for target in model.target[row].tolist():
+            self.entity("target", target)
+        for other, _ in self._rival_places(int(model.target[row, place])):
+            self.entity("source", int(model.sources[other]))
 
     def __call__(self, row: int, place: int = 0, *, with_voices: bool = True) -> Card:
-        """The card of a row, about its candidate at a place; without voices it needs no index that takes long."""
-        model, task = self.model, self.model.task
+        """Make the card of a row, about its candidate at a place; without voices only those that are ready."""
+        model = self.model
         source, target = int(model.sources[row]), int(model.target[row, place])
         probability = self.belief.probability(row)
-        left, right = entity(task.source, source), entity(task.target, target)
-        values, neighbours = self._values(source, target), self._neighbours(source, target)
+        left, right, texts = self.entity("source", source), self.entity("target", target), self.texts(source, target)
+        neighbours = self._neighbours(texts)
         counts = dict.fromkeys(SIGNS, 0) | Counter(beside.state for beside in neighbours)
         lines = [self._line(beside) for beside in neighbours[:SHOWN_NEIGHBOURS]]
         order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
         options = [self._option(row, other, probability) for other in order[:ALTERNATIVES]]
-        voices = self._voices(row, place) if with_voices else None
-        effect = self.belief.preview((source, target)) if with_voices else None
-        more = [max(len(found) - shown, 0) for found, shown in ((values, SHOWN_VALUES), (neighbours, SHOWN_NEIGHBOURS))]
+        voices = self.voices(row, place) if with_voices else self.voices.peek(row, place)
+        effect = self.belief.preview((source, target)) if voices is not None else None
         return Card(
-            row, left, right, marked(left.label, right.label), values[:SHOWN_VALUES], lines, voices, options,
-            self._rivals(row, target), float(probability[place]), self.pattern_of(row, place), effect, more[0], more[1],
-            counts,
+            row, left, right, marked(left.label, right.label), texts.values, lines, voices, options,
+            self._rivals(row, target), float(probability[place]), self.pattern_of(row, place), effect,
+            max(texts.n_values - SHOWN_VALUES, 0), max(len(neighbours) - SHOWN_NEIGHBOURS, 0), counts,
         )  # fmt: skip
 
     def _option(self, row: int, place: int, probability: np.ndarray) -> Option:
         number = int(self.model.target[row, place])
-        return Option(number, entity(self.model.task.target, number), float(probability[place]))
+        return Option(number, self.entity("target", number), float(probability[place]))
+
+    def _rival_places(self, target: int) -> list[tuple[int, int]]:
+        return self.model.rivals(target)[: ALTERNATIVES + 1]
 
     def _rivals(self, row: int, target: int) -> list[Option]:
         """Other sources that might have the target, the likeliest first."""
         found: list[Option] = []
-        for other, place in self.model.rivals(target)[: ALTERNATIVES + 1]:
+        for other, place in self._rival_places(target):
             if other != row and len(found) < 5:
                 number = int(self.model.sources[other])
                 own = float(self.belief.probability(other)[place])
-                found.append(Option(number, entity(self.model.task.source, number), own))
+                found.append(Option(number, self.entity("source", number), own))
         return sorted(found, key=lambda one: -one.probability)
 
     def _voices(self, row: int, place: int) -> list[Voice]:
@@ -178,7 +230,7 @@ class Cards:
                 found[key] = Share(before.met + right, before.of + 1)
         return found
 
-    def _values(self, source: int, target: int) -> list[Line]:
+    def _texts(self, source: int, target: int) -> Texts:
         """Labels beyond the first and attributes: equal ones first, then those of alike predicates, then the rest."""
         task = self.model.task
         left, right = (
@@ -186,11 +238,13 @@ class Cards:
             + [(graph.shorten(predicate), value) for predicate, value, *_ in graph.attributes_of(number)]
             for graph, number in ((task.source, source), (task.target, target))
         )
-        return side_by_side(left, right)
+        values = paired(left, right)
+        shown = [line_of(*one) for one in values[:SHOWN_VALUES]]
+        return Texts(shown, len(values), steps(task.source, source), steps(task.target, target))
 
-    def _neighbours(self, source: int, target: int) -> list[Beside]:
+    def _neighbours(self, texts: Texts) -> list[Beside]:
         """Triples of both entities: those whose other ends are matched to each other first."""
-        ours, theirs = steps(self.model.task.source, source), steps(self.model.task.target, target)
+        ours, theirs = texts.ours, texts.theirs
         there: dict[int, list[str]] = {}
         for relation, other in theirs:
             there.setdefault(other, []).append(relation)
@@ -226,7 +280,8 @@ class Cards:
 
     def picture(self, row: int, place: int = 0) -> dict[str, Any]:
         """The neighbourhood of a pair as nodes and edges: matched ends are one node, sides have their own places."""
-        found = self._neighbours(int(self.model.sources[row]), int(self.model.target[row, place]))[:40]
+        texts = self.texts(int(self.model.sources[row]), int(self.model.target[row, place]))
+        found = self._neighbours(texts)[:40]
         left, right = (
             visible(graph.display(number), 60)
             for graph, number in ((self.model.task.source, int(self.model.sources[row])),
@@ -286,30 +341,48 @@ def marked(left: str, right: str) -> tuple[Marked, Marked]:
     return ours, theirs
 
 
-def side_by_side(left: list[tuple[str, str]], right: list[tuple[str, str]]) -> list[Line]:
-    """(said by, value) of both sides as lines: the same values, then predicates of the same name, then the rest."""
+Value = tuple[str, str]  # what it is said by, and the text
+
+
+def side_by_side(left: list[Value], right: list[Value]) -> list[Line]:
+    """Pair values of both sides as lines: the same values, then predicates of the same name, then the rest."""
+    return [line_of(*one) for one in paired(left, right)]
+
+
+def paired(left: list[Value], right: list[Value]) -> list[tuple[str, Value | None, Value | None]]:
+    """Pair values of both sides, each once, the first that fits; takes time in proportion to their number."""
     left, right = ([(visible(by, 80), visible(value, LONGEST)) for by, value in side] for side in (left, right))
-    lines, rest = [], list(left)
-    for by, value in left:
-        form = form_of(value)
-        same = next((one for one in right if one[1] == value or (any(form) and form_of(one[1]) == form)), None)
-        if same is not None:
-            lines.append(Line(SAME if same[1] == value else ALIKE, by, *_around(value, same)))
-            rest.remove((by, value))
-            right.remove(same)
-    for by, value in list(rest):
-        other = next((one for one in right if _local(one[0]) == _local(by)), None)
-        if other is not None:
-            lines.append(Line(DIFFERS, by, *_around(value, other)))
-            rest.remove((by, value))
-            right.remove(other)
-    lines += [Line(LEFT, by, [(value, False)], "", []) for by, value in rest]
-    return lines + [Line(RIGHT, "", [], by, [(value, False)]) for by, value in right]
+    found: list[tuple[str, Value | None, Value | None]] = []
+    for key_of in (_value_key, lambda one: _local(one[0])):
+        waiting: dict[Hashable, deque[int]] = {}
+        for number, one in enumerate(right):
+            waiting.setdefault(key_of(one), deque()).append(number)
+        rest, taken = [], set()
+        for one in left:
+            if numbers := waiting.get(key_of(one)):
+                taken.add(numbers[0])
+                other = right[numbers.popleft()]
+                state = DIFFERS if key_of is not _value_key else SAME if one[1] == other[1] else ALIKE
+                found.append((state, one, other))
+            else:
+                rest.append(one)
+        left, right = rest, [one for number, one in enumerate(right) if number not in taken]
+    return found + [(LEFT, one, None) for one in left] + [(RIGHT, None, one) for one in right]
 
 
-def _around(value: str, other: tuple[str, str]) -> tuple[Marked, str, Marked]:
-    ours, theirs = marked(value, other[1])
-    return ours, other[0], theirs
+def _value_key(one: Value) -> Hashable:
+    """Return what values that count as the same share: the form in which they are compared, else the text itself."""
+    form = form_of(one[1])
+    return form if any(form) else one[1]
+
+
+def line_of(state: str, left: Value | None, right: Value | None) -> Line:
+    """Mark where two values differ."""
+    if left is not None and right is not None:
+        ours, theirs = marked(left[1], right[1])
+        return Line(state, left[0], ours, right[0], theirs)
+    (left_by, ours), (right_by, theirs) = ((one[0], [(one[1], False)]) if one else ("", []) for one in (left, right))
+    return Line(state, left_by, ours, right_by, theirs)
 
 
 def _local(name: str) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mixtea.errors import RunError
 from mixtea.runs.atomic import atomic_file
@@ -48,10 +49,15 @@ CREATE TABLE place (reviewer TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT RAISE(ABORT, 'decisions are never changed'); END;
 CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT RAISE(ABORT, 'decisions are never deleted'); END;
 """
+LOCK_SECONDS = 5.0  # to wait for another process that writes
+MAX_FIELD_BYTES = 16 << 20  # of one value in a row; a longer one is not ours
 COLUMNS = (
     "key", "at", "reviewer", "action", "source", "target", "others", "undoes", "batch", "reason", "shown",
     "probability", "votes", "model",
 )  # fmt: skip
+
+
+Place = tuple[int, int] | None  # device and inode; None for no file
 
 
 class Decision(NamedTuple):
@@ -85,35 +91,68 @@ def beside(run: Path) -> Path:
     return run.with_name(f"{run.name}.decisions.sqlite")
 
 
+class Rows(NamedTuple):
+    """Consecutive rows of a file: those that can be read, and the number up to which it was read."""
+
+    decisions: list[Decision]
+    last_id: int
+
+
 class Decisions:
-    """An open file of decisions, made if it is not there. Several processes may have it open."""
+    """An open file of decisions, made if it is not there. Several processes may have it open.
+
+    `unreadable` names the rows that are left out, with the column that is wrong. They stay in the file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.unreadable: dict[int, str] = {}
+        self.base = self._connected()
         try:
-            self.base = sqlite3.connect(self.path, timeout=20, isolation_level=None, check_same_thread=False)
-            try:
-                self._open()
-            except BaseException:
-                self.base.close()
-                raise
+            self._open()
+            self.place_on_disk = _place_on_disk(path)
         except sqlite3.Error as error:
-            raise RunError(f"{path}: cannot be used for decisions ({error}). Name another file, or mend it.") from None
+            self.base.close()
+            raise _unusable(path, error) from None
+        except BaseException:
+            self.base.close()
+            raise
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            base = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise _unusable(self.path, error) from None
+        base.text_factory = _text
+        base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_FIELD_BYTES)
+        return base
+
+    def again(self) -> Decisions:
+        """Open the same file once more, for another thread; OSError if another file lies there by now."""
+        self._check_place()
+        other = Decisions(self.path)
+        if other.place_on_disk != self.place_on_disk:
+            other.close()
+            raise self._gone()
+        return other
 
     def _open(self) -> None:
+        self.base.execute("PRAGMA trusted_schema=OFF")  # no code that a stranger's file brings
         if not self._is_empty():  # before anything is written to a file that is somebody else's
             self._check_mark()
+            self._check_schema()
         self._use_wal()
         self.base.execute("PRAGMA synchronous=FULL")
-        with self._writing():
+        with self._transaction():
             if self._is_empty():
                 for statement in SCHEMA.split(";\n"):
                     self.base.execute(statement)
                 self.base.execute(f"PRAGMA application_id={MARK}")
                 self.base.execute(f"PRAGMA user_version={VERSION}")
+        self._check_pages()
 
     def _use_wal(self) -> None:
-        """Two who open a new file at the same moment: SQLite does not wait by itself here."""
+        """Use a write-ahead log; SQLite does not wait by itself where two open a new file at the same moment."""
         for _ in range(100):
             try:
                 self.base.execute("PRAGMA journal_mode=WAL")
@@ -136,8 +175,52 @@ class Decisions:
         if version > VERSION:
             raise RunError(f"{self.path}: written by a later mixtea. Update mixtea: pip install --upgrade mixtea.")
 
+    def _check_schema(self) -> None:
+        """Refuse views, triggers and columns that are not ours: reading them may never end, or may run anything."""
+        with closing(sqlite3.connect(":memory:")) as fresh:
+            fresh.executescript(SCHEMA)
+            ours = _schema(fresh)
+        found = _schema(self.base)
+        if found != ours:
+            names = sorted({str(name) for _, name, _ in found ^ ours})
+            raise RunError(
+                f"{self.path}: not a file of decisions as mixtea writes it ({visible(', '.join(names), 100)}). "
+                "Move it away, or name another file: --decisions FILE."
+            )
+
+    def _check_pages(self) -> None:
+        """Refuse a damaged file, with what can be read of it saved beside it."""
+        try:
+            found = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
+            lengths = ", ".join(f"max(length({name}))" for name in COLUMNS)
+            self.base.execute(f"SELECT {lengths} FROM decision").fetchone()  # fails where a value is too long
+            if found == "ok":
+                return
+        except sqlite3.DatabaseError as error:
+            if "locked" in str(error):
+                raise
+            found = error
+        from mixtea.review.recover import recover  # which opens a file of its own
+
+        n, other = recover(self.base, self.path)
+        raise RunError(
+            f"{self.path}: damaged ({visible(str(found), 100)}). The {n:,} decisions that can be read are in {other}: "
+            f"go on with --decisions {other}, or move {self.path.name} away."
+        )
+
+    def _check_place(self) -> None:
+        """OSError if the file was deleted, or replaced by another: what is written to it then is lost."""
+        file, log = _place_on_disk(self.path)
+        if file != self.place_on_disk[0] or (self.place_on_disk[1] is not None and log != self.place_on_disk[1]):
+            raise self._gone()
+
+    def _gone(self) -> OSError:
+        return OSError(
+            f"{visible(str(self.path))} was deleted or replaced since it was opened. Put it back, or start again."
+        )
+
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """All of it, or nothing; on the disk when it ends."""
         self.base.execute("BEGIN IMMEDIATE")
         try:
@@ -148,29 +231,50 @@ class Decisions:
                 self.base.execute("ROLLBACK")
             raise
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write all or nothing; OSError if it is not in the file that lies at the path."""
+        with self._or_error("not saved"):
+            self._check_place()
+            with self._transaction():
+                yield
+            self._check_place()
+
     def add(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep decisions, all or none, and return them as they are kept: one whose key is there already as it was.
 
         OSError if they could not be kept.
         """
-        with self._or_error(), self._writing():
-            for decision in decisions:
-                values = decision._replace(at=decision.at or _now())
-                row = [_stored(getattr(values, name)) for name in COLUMNS]
-                marks = ", ".join("?" * len(COLUMNS))
-                self.base.execute(
-                    f"INSERT INTO decision ({', '.join(COLUMNS)}) VALUES ({marks}) ON CONFLICT (key) DO NOTHING", row
-                )
+        with self._writing():
+            self.base.executemany(_INSERT, map(_stored, decisions))
             return [self.by_key(decision.key) for decision in decisions]
+
+    def take_over(self, decisions: Iterable[Decision]) -> int:
+        """Keep any number of decisions, all or none, and return how many are new; others may write meanwhile.
+
+        They are gathered outside the file first, which is locked only while it takes them all at once.
+        """
+        with self._or_error("not saved"):
+            self.base.execute("PRAGMA temp_store=MEMORY")
+            self.base.execute(f"CREATE TEMP TABLE incoming ({', '.join(COLUMNS)})")
+            try:
+                self.base.execute("BEGIN")
+                self.base.executemany(_INSERT_TEMPORARY, map(_stored, decisions))
+                self.base.execute("COMMIT")
+                with self._writing():
+                    return self.base.execute(_INSERT_INCOMING).rowcount
+            finally:
+                if self.base.in_transaction:
+                    self.base.execute("ROLLBACK")
+                self.base.execute("DROP TABLE temp.incoming")
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back what the reviewer decided last, with all that was decided together with it; returns what it was.
 
         Sent twice with the same key, it is done once.
         """
-        with self._or_error(), self._writing():
-            done = self._rows("WHERE key LIKE ? ESCAPE '\\' AND action = 'undo'", [f"{_escaped(key)}/%"])
-            if done:
+        with self._writing():
+            if done := self.undo_rows(key):
                 return self._rows(f"WHERE id IN ({', '.join(str(one.undoes) for one in done)})")
             standing = f"{_STANDING} AND reviewer = ?"
             last = self._rows(f"{standing} ORDER BY id DESC LIMIT 1", [reviewer])
@@ -186,12 +290,22 @@ class Decisions:
                 )
             return taken
 
+    def undo_rows(self, key: str) -> list[Decision]:
+        """Return the rows that `undo` wrote for a key."""
+        return self._rows("WHERE key LIKE ? ESCAPE '\\' AND action = 'undo'", [f"{_escaped(key)}/%"])
+
     def by_key(self, key: str) -> Decision:
         return self._rows("WHERE key = ?", [key])[0]
 
     def rows(self, after: int = 0) -> list[Decision]:
-        """Every row after one of this number, in the order in which they came."""
-        return self._rows("WHERE id > ? ORDER BY id", [after])
+        """Return every readable row after one of this number, in the order in which they came."""
+        return self.read(after).decisions
+
+    def read(self, after: int = 0, most: int = -1) -> Rows:
+        """Read on after a row of this number, `most` rows or all."""
+        with self._or_error("cannot be read"):
+            found = self._found("WHERE id > ? ORDER BY id LIMIT ?", [after, most])
+        return Rows(self._readable(found), int(found[-1]["id"]) if found else after)
 
     def standing(self) -> list[Decision]:
         """Those that were not taken back, in the order in which they came."""
@@ -202,21 +316,27 @@ class Decisions:
         return int(self.base.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0])
 
     def place(self, reviewer: str) -> dict[str, object]:
-        """Where the reviewer was: what `keep_place` was told last."""
-        found = self.base.execute("SELECT value FROM place WHERE reviewer = ?", [reviewer]).fetchone()
-        return dict(json.loads(found[0])) if found else {}
+        """Return where the reviewer was: what `keep_place` was told last; nothing if that cannot be read."""
+        with self._or_error("cannot be read"):
+            found = self.base.execute("SELECT value FROM place WHERE reviewer = ?", [reviewer]).fetchone()
+        try:
+            value = json.loads(found[0]) if found else {}
+        except (TypeError, ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
 
     def keep_place(self, reviewer: str, value: dict[str, object]) -> None:
-        with self._or_error(), self._writing():
+        with self._writing():
             self.base.execute("INSERT OR REPLACE INTO place VALUES (?, ?)", [reviewer, json.dumps(value)])
 
     def trained(self, model: str) -> int | None:
-        """The last decision that a model was trained with; None for one that knows of none."""
-        found = self.base.execute("SELECT last_id FROM training WHERE model = ?", [model]).fetchone()
-        return None if found is None else int(found[0])
+        """Return the last decision that a model was trained with; None for one that knows of none."""
+        with self._or_error("cannot be read"):
+            found = self.base.execute("SELECT last_id FROM training WHERE model = ?", [model]).fetchone()
+        return found[0] if found is not None and type(found[0]) is int else None
 
     def keep_trained(self, model: str, last_id: int) -> None:
-        with self._or_error(), self._writing():
+        with self._writing():
             self.base.execute("INSERT OR REPLACE INTO training VALUES (?, ?, ?)", [model, last_id, _now()])
 
     def copy_to(self, path: Path) -> None:
@@ -232,17 +352,38 @@ class Decisions:
         self.base.close()
 
     def _rows(self, where: str, values: Iterable[object] = ()) -> list[Decision]:
+        return self._readable(self._found(where, values))
+
+    def _found(self, where: str, values: Iterable[object] = ()) -> list[dict[str, Any]]:
         found = self.base.execute(f"SELECT {', '.join(COLUMNS)}, id FROM decision {where}", list(values))
-        return [_decision(dict(zip((*COLUMNS, "id"), row, strict=True))) for row in found]
+        return [dict(zip((*COLUMNS, "id"), row, strict=True)) for row in found]
+
+    def _readable(self, found: Iterable[dict[str, Any]]) -> list[Decision]:
+        decisions = []
+        for row in found:
+            wrong = _wrong_column(row)
+            if wrong:
+                self.unreadable[int(row["id"])] = wrong
+            else:
+                decisions.append(_decision(row))
+        return decisions
 
     @contextmanager
-    def _or_error(self) -> Iterator[None]:
+    def _or_error(self, what: str) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise OSError(f"{visible(str(self.path))}: not saved ({error})") from error
+            raise OSError(f"{visible(str(self.path))}: {what} ({error})") from error
 
 
+_COLUMNS = ", ".join(COLUMNS)
+_VALUES = ", ".join("?" * len(COLUMNS))
+_INSERT = f"INSERT INTO decision ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (key) DO NOTHING"
+_INSERT_TEMPORARY = f"INSERT INTO temp.incoming VALUES ({_VALUES})"
+_INSERT_INCOMING = (
+    f"INSERT INTO decision ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.incoming WHERE true ORDER BY rowid"
+    " ON CONFLICT (key) DO NOTHING"
+)
 _STANDING = "WHERE action != 'undo' AND id NOT IN (SELECT undoes FROM decision WHERE undoes IS NOT NULL)"
 
 
@@ -254,13 +395,72 @@ def _escaped(key: str) -> str:
     return "".join(f"\\{c}" if c in "\\%_" else c for c in key)
 
 
-def _stored(value: object) -> object:
-    return json.dumps(value) if isinstance(value, tuple) else value
+def _stored(decision: Decision) -> list[object]:
+    values = decision._replace(at=decision.at or _now())._asdict() | {"others": json.dumps(decision.others)}
+    return [values[name] for name in COLUMNS]
 
 
-def _decision(row: dict[str, object]) -> Decision:
-    others = tuple(map(str, json.loads(str(row.pop("others")))))
-    return Decision(others=others, shown=bool(row.pop("shown")), **row)  # type: ignore[arg-type]
+def _decision(row: dict[str, Any]) -> Decision:
+    others = tuple(json.loads(row["others"]))
+    return Decision(**row | {"others": others, "shown": bool(row["shown"])})
+
+
+def _wrong_column(row: dict[str, Any]) -> str:
+    """Return the first column whose value is not as mixtea writes it, "" if all are: SQLite takes anything anywhere."""
+    return next((name for name, value in row.items() if not _FITS[name](value)), "")
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _is_ids(value: object) -> bool:
+    """Whether a text is a JSON list of texts."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, list) and all(type(one) is str for one in found)
+
+
+_FITS = dict.fromkeys(COLUMNS, _is_text) | {
+    "id": lambda value: type(value) is int,
+    "action": lambda value: value in (*ACTIONS, UNDO),
+    "target": lambda value: value is None or _is_text(value),
+    "others": _is_ids,
+    "undoes": lambda value: value is None or type(value) is int,
+    "shown": lambda value: type(value) is int,
+    "probability": lambda value: value is None or (type(value) in (int, float) and math.isfinite(value)),
+}
+
+
+def _text(value: bytes) -> str | bytes:
+    """Decode a text of the file; what is not UTF-8 stays bytes, which no column of ours holds."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _schema(base: sqlite3.Connection) -> set[tuple[object, ...]]:
+    return set(base.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"))
+
+
+def _place_on_disk(path: Path) -> tuple[Place, Place]:
+    """Return device and inode of the file, and of its log."""
+    return _inode(path), _inode(path.with_name(f"{path.name}-wal"))
+
+
+def _inode(path: Path) -> Place:
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> RunError:
+    return RunError(f"{path}: cannot be used for decisions ({error}). Name another file: --decisions FILE, or mend it.")
 
 
 class Said(NamedTuple):

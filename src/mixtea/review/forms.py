@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from urllib.parse import parse_qsl
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
 from mixtea.review.queue import STATES, Filter
+from mixtea.review.session import Shown
 from mixtea.text import visible
 
-LONGEST_FORM = 1 << 16  # bytes
+LONGEST_FORM = 1 << 20  # bytes
 LONGEST_NAME = 60
 Form = dict[str, str]
 
@@ -26,6 +29,22 @@ def key_of(form: Form) -> str:
     if not key or len(key) > LONGEST_NAME:
         raise ValueError("The decision has no key.")
     return key
+
+
+def shown_text(pair: Shown) -> str:
+    """Write what a card shows as one line of ASCII, which a form sends back unchanged whatever the ids hold."""
+    return json.dumps([pair.source, *pair.targets])
+
+
+def shown_in(text: str) -> Shown:
+    """Read back what a card showed."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or len(found) < 2 or not all(type(id) is str for id in found):
+        raise ValueError("The decision does not name its pair.")
+    return Shown(found[0], tuple(found[1:]))
 
 
 def number_in(form: Form, name: str, default: int = -1) -> int:
@@ -53,12 +72,16 @@ def filter_in(form: Form) -> Filter:
 
 
 async def body_of(request: Request, longest: int) -> bytes:
-    found = b""
-    async for part in request.stream():
-        found += part
-        if len(found) > longest:
-            raise ValueError("That is too long.")
-    return found
+    parts, length = [], 0
+    try:
+        async for part in request.stream():
+            parts.append(part)
+            length += len(part)
+            if length > longest:
+                raise ValueError("That is too long.")
+    except ClientDisconnect:
+        raise ValueError("The request ended too early.") from None
+    return b"".join(parts)
 
 
 async def form_of(request: Request) -> Form:

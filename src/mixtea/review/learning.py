@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +15,11 @@ import numpy as np
 
 from mixtea.data.reviewed import with_reviewed, with_reviewer
 from mixtea.data.task import Task
+from mixtea.errors import RunError
 from mixtea.review.decisions import Decision, Decisions, Said, facts
 from mixtea.review.reviewers import Reviewer, reviewers
+from mixtea.runs.lock import HeldError, alone
+from mixtea.text import visible
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -69,16 +76,40 @@ def retrained(
     )
 
 
-def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]], None]) -> None:
-    """Train a run again with all decisions that stand in a file, and write the run `out`; `tell` hears how it goes."""
+def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]], None], reviewer: str = "") -> None:
+    """Train a run again with all decisions of a file that were not taken back, and write the run `out`.
+
+    `tell` gets the progress. One process at a time learns for `out`; another is refused, and told who it is.
+    """
     from mixtea.aligner import MixTEA
 
-    tell({"doing": "reading the run"})
-    old, store = MixTEA.load(run), Decisions(decisions)
-    last_id, standing = store.last_id(), store.standing()
-    store.close()
-    tell({"doing": "training"})
-    new = retrained(old, standing, tell)
-    tell({"doing": "writing"})
-    new.save(out, overwrite=True)
-    tell({"done": True, "last_id": last_id})
+    with _alone(out, reviewer):
+        tell({"doing": "reading the run"})
+        old, store = MixTEA.load(run), Decisions(decisions)
+        last_id, standing = store.last_id(), store.standing()
+        store.close()
+        tell({"doing": "training"})
+        new = retrained(old, standing, tell)
+        tell({"doing": "writing"})
+        new.save(out, overwrite=True)
+        tell({"done": True, "last_id": last_id})
+
+
+@contextmanager
+def _alone(out: Path, reviewer: str) -> Iterator[None]:
+    """Learn while no other process does, and leave a note of who it is for those."""
+    folder = out.with_name(f"{out.name}.learning")
+    note = folder / "who.txt"
+    folder.mkdir(exist_ok=True)
+    try:
+        with alone(folder):
+            note.write_text(f"{reviewer or 'somebody'}, process {os.getpid()} on {platform.node()}", "utf-8")
+            try:
+                yield
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    except HeldError:
+        with suppress(OSError):
+            who = visible(note.read_bytes()[:200].decode("utf-8", "replace"), 150)
+            raise RunError(f"Learning from these decisions is under way: {who}. Wait until it has ended.") from None
+        raise

@@ -1,24 +1,79 @@
-"""What stands, kept up to date row by row, so that a decision costs the same after twenty thousand others."""
+"""The decisions in force, kept up to date row by row, so that one costs the same after twenty thousand others."""
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from mixtea.review.decisions import ACCEPT, AUDIT, RANDOM, UNDO, UNSURE, Decision, Said, facts
+from mixtea.review.decisions import ACCEPT, AUDIT, NONE, RANDOM, UNDO, UNSURE, Decision, Said
 from mixtea.review.reviewers import Share
 
 
-class Ledger:
-    """The decisions that were not taken back, by number, by source and by reviewer; and their counts."""
+class OfSource:
+    """The decisions about one source that were not taken back, by number, and the last of each kind.
 
-    def __init__(self, *, one_target: bool) -> None:
-        self.one_target, self.last_id = one_target, 0
+    `by_target` has the numbers of those that accept or reject a target, in order; `accepted` of those that accept any.
+    """
+
+    def __init__(self) -> None:
+        self.decisions: dict[int, Decision] = {}
+        self.order: list[int] = []
+        self.accepted: list[int] = []
+        self.by_target: dict[str, list[int]] = {}
+
+    def change(self, one: Decision, sign: int) -> None:
+        """Add a decision (1), or remove it (-1)."""
+        if sign > 0:
+            self.decisions[one.id] = one
+        else:
+            del self.decisions[one.id]
+        touched = [self.order]
+        if one.action == ACCEPT:
+            touched.append(self.accepted)
+        if one.action != UNSURE:
+            targets = dict.fromkeys(one.others if one.action == NONE else [one.target or ""])
+            touched += [self.by_target.setdefault(target, []) for target in targets]
+        for numbers in touched:
+            if sign > 0:
+                insort(numbers, one.id)
+            else:
+                numbers.remove(one.id)
+
+    def last(self) -> Decision:
+        return self.decisions[self.order[-1]]
+
+    def facts(self, source: str, *, one_target: bool) -> dict[tuple[str, str], Said]:
+        """Return what holds for pairs of the source; equals `decisions.facts` of all its decisions."""
+        found = {}
+        for target, numbers in self.by_target.items():
+            if not numbers:
+                continue
+            one = self.decisions[numbers[-1]]
+            same = one.action == ACCEPT
+            if not (same and one_target and one.id != self.accepted[-1]):  # else another was accepted since
+                found[source, target] = Said(same, one.reviewer, one.id)
+        return found
+
+
+class Ledger:
+    """The decisions that were not taken back, by number, by source and by reviewer; and their counts.
+
+    `concerns_run` is whether the entities of a decision are in the run: those about others are `elsewhere`, which are
+    kept and exported, and decide nothing. Rows may come in any order and more than once; `read_to` is the number up to
+    which all of the file were applied.
+    """
+
+    def __init__(self, *, one_target: bool, concerns_run: Callable[[Decision], bool] = lambda one: True) -> None:
+        self.one_target, self.concerns_run = one_target, concerns_run
+        self.last_id = self.read_to = 0
         self.standing: dict[int, Decision] = {}
-        self.of_source: dict[str, dict[int, Decision]] = {}  # without audits
+        self.undone: dict[int, int] = {}  # number of a decision: that of the row that takes it back
+        self.elsewhere: dict[int, Decision] = {}
+        self.of_source: dict[str, OfSource] = {}  # without audits
         self.audits: dict[str, dict[int, Decision]] = {}  # by reviewer
         self.plain: dict[str, dict[int, Decision]] = {}  # likewise, decided one by one
-        self.counts: Counter[str] = Counter()  # of sources, by the last word about them
+        self.counts: Counter[str] = Counter()  # of sources, by the last decision about them
         self.sample = Share(0, 0)  # of the random slice
 
     def apply(self, rows: Iterable[Decision]) -> list[Decision]:
@@ -27,16 +82,21 @@ class Ledger:
         for row in rows:
             self.last_id = max(self.last_id, row.id)
             if row.action != UNDO:
-                self._change(row, 1)
-                changed.append(row)
-            elif row.undoes in self.standing:
-                taken = self.standing[row.undoes]
-                self._change(taken, -1)
-                changed.append(taken)
+                if row.id not in self.standing and row.id not in self.undone:
+                    self._change(row, 1)
+                    changed.append(row)
+            elif row.undoes is not None and row.undoes not in self.undone:
+                self.undone[row.undoes] = row.id
+                if (taken := self.standing.get(row.undoes)) is not None:
+                    self._change(taken, -1)
+                    changed.append(taken)
         return changed
 
     def _change(self, one: Decision, sign: int) -> None:
         _keep(self.standing, one, sign)
+        if not self.concerns_run(one):
+            _keep(self.elsewhere, one, sign)
+            return
         if one.reason in AUDIT:
             _keep(self.audits.setdefault(one.reviewer, {}), one, sign)
             return
@@ -44,9 +104,10 @@ class Ledger:
             _keep(self.plain.setdefault(one.reviewer, {}), one, sign)
         if (before := self.last_about(one.source)) is not None:
             self.counts[before.action] -= 1
-        _keep(self.of_source.setdefault(one.source, {}), one, sign)
-        if (after := self.last_about(one.source)) is not None:
-            self.counts[after.action] += 1
+        own = self.of_source.setdefault(one.source, OfSource())
+        own.change(one, sign)
+        if own.order:
+            self.counts[own.last().action] += 1
         else:
             del self.of_source[one.source]
         if one.reason == RANDOM and one.action != UNSURE and one.others:
@@ -54,14 +115,14 @@ class Ledger:
             self.sample = Share(self.sample.met + sign * right, self.sample.of + sign)
 
     def last_about(self, source: str) -> Decision | None:
-        """The last decision about a source that stands."""
+        """Return the last decision about a source that was not taken back."""
         own = self.of_source.get(source)
-        return own[max(own)] if own else None
+        return own.last() if own else None
 
     def facts_about(self, source: str) -> dict[tuple[str, str], Said]:
-        """What stands about the pairs of a source."""
-        own = self.of_source.get(source, {})
-        return facts([own[number] for number in sorted(own)], one_target=self.one_target)
+        """Return what holds for the pairs of a source."""
+        own = self.of_source.get(source)
+        return own.facts(source, one_target=self.one_target) if own else {}
 
 
 def _keep(where: dict[int, Decision], one: Decision, sign: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from mixtea.match.answers import DECISIONS
 from mixtea.match.mapping import MAPPED
-from mixtea.runs.folder import MANIFEST
+from mixtea.runs.folder import SEAL
 from mixtea.runs.stored import StoredRun
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.neighbours import Neighbourhood, neighbourhood
@@ -22,12 +21,13 @@ class Model:
     """What a run folder concludes, with the indices that a page needs. Rows are sources that are asked about.
 
     `target` [p, k] are the candidates, the one that the run maps the source to in front; `probability` [p, k] how
-    likely each is, `named` [p, k, v] who favours it, `is_mapped` [p] whether the first is in the mapping.
+    likely each is, `named` [p, k, v] who favours it, `is_mapped` [p] whether the first is in the mapping. `name` is the
+    checksum of the run's manifest, `parent` that of the run from which its training began, "" for none.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.run = folder, StoredRun(folder)
-        self.name = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:16]
+        self.name, self.parent = self.run.about[SEAL], self.run.about.get("parent", "")
         self.task, answers = self.run.task_, self.run.answers_
         self.sources, self.voters = answers.free, answers.voter_names
         k = answers.ranked.target.shape[1]
@@ -98,6 +98,12 @@ class Model:
     def favoured_by(self, row: int, place: int = 0) -> list[str]:
         """The voters that favour a candidate."""
         return [name for name, there in zip(self.voters, self.named[row, place], strict=True) if there]
+
+    def has_ids_of(self, other: Model) -> bool:
+        """Return whether the graphs of two runs have the same entities in the same order."""
+        return all(
+            np.array_equal(getattr(self.task, side).ids, getattr(other.task, side).ids) for side in ("source", "target")
+        )
 
     @cached_property
     def source_numbers(self) -> dict[str, int]:

@@ -39,24 +39,27 @@ class Places(Standing):
 
     def place(self, reviewer: str) -> Place:
         """Where the reviewer is, or was when the server last ran."""
-        if reviewer not in self.places:
-            self.places[reviewer] = self._remembered(reviewer)
-        return self.places[reviewer]
+        return self.places.get(reviewer) or self.remembered(reviewer, self.store.place(reviewer))
 
-    def _remembered(self, reviewer: str) -> Place:
-        kept = self.store.place(reviewer)
+    def remembered(self, reviewer: str, kept: dict[str, object]) -> Place:
+        """Begin where a reviewer was, by what `to_remember` has returned then."""
         order = str(kept.get("order", "worth"))
         place = Place(order if order in ORDERS else "worth", shows=bool(kept.get("shows", False)))
         row = self.original.row_of_id(str(kept.get("source", "")))
         if row >= 0:
             items = self.items(place)
             place.at = next((at for at, item in enumerate(items) if item.row == row), 0) - 1
+        self.places[reviewer] = place
         return place
 
-    def remember(self, reviewer: str) -> None:
+    def to_remember(self, reviewer: str) -> dict[str, object]:
+        """Return where a reviewer is, for the next time."""
         place = self.place(reviewer)
         source = self.source_id(place.item.row) if place.item else ""
-        self.store.keep_place(reviewer, {"order": place.order, "source": source, "shows": place.shows})
+        return {"order": place.order, "source": source, "shows": place.shows}
+
+    def remember(self, reviewer: str) -> None:
+        self.store.keep_place(reviewer, self.to_remember(reviewer))
 
     def items(self, place: Place) -> list[Item]:
         """The queue of a place: fixed as long as the order, the filter and the model stay."""

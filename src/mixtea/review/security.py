@@ -11,7 +11,6 @@ import hmac
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -35,7 +34,7 @@ HEADERS = {
     "x-frame-options": "DENY",
     "cache-control": "no-store",
 }
-MOST_INVITED = 20
+MAX_OPEN_INVITATIONS = 20  # addresses that wait to be opened
 
 
 class Guard:
@@ -45,14 +44,20 @@ class Guard:
         self.app, self.port = app, port
         self.hosts = {f"{name}:{port}" for name in hosts_of(host)}
         self.cookie = f"mixtea_{port}"
-        self.tokens: set[str] = set()
+        self.tokens: dict[str, None] = {}  # in the order in which they were made
         self.sessions: dict[str, str] = {}  # and the token of each
 
+    def make_room(self) -> list[str]:
+        """Void the oldest tokens that nobody has used, so that there is room for one more; returns them."""
+        voided = [*self.tokens][: max(len(self.tokens) + 1 - MAX_OPEN_INVITATIONS, 0)]
+        for one in voided:
+            del self.tokens[one]
+        return voided
+
     def invite(self) -> str:
-        """A new token; it lets one browser in, once."""
-        if len(self.tokens) >= MOST_INVITED:
-            self.tokens.clear()
-        self.tokens.add(token := secrets.token_urlsafe(24))
+        """Make a token that lets one browser in, once."""
+        self.make_room()
+        self.tokens[token := secrets.token_urlsafe(24)] = None
         return token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,12 +92,11 @@ class Guard:
         return origin.lower() == f"http://{headers['host'].lower()}"
 
     def _session(self, headers: dict[str, str]) -> str | None:
-        try:
-            held = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        except CookieError:
-            return None
-        given = held.value if held is not None else ""
-        return next((one for one in self.sessions if hmac.compare_digest(one.encode(), given.encode())), None)
+        """Return the session of a browser; cookies of other programs on this machine may be of any form."""
+        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        given = [value.strip().strip('"') for name, _, value in pairs if name.strip() == self.cookie]
+        known = (one for one in self.sessions for value in given if _equal(one, value))
+        return next(known, None)
 
     async def _enter(self, scope: Scope, headers: dict[str, str], send: Send) -> None:
         """Exchange a token for a cookie, and go on to a clean address."""
@@ -100,19 +104,24 @@ class Guard:
             await _answer(send, 405, "The entrance is opened, nothing else.")
             return
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        known = next((one for one in self.tokens if hmac.compare_digest(one.encode(), given.encode())), None)
+        known = next((one for one in self.tokens if _equal(one, given)), None)
         if known is None and self._session(headers) is None:
             await _answer(send, 401, "This address was used already, or is not whole. Ask for another one.")
             return
         cookie = []
         if known is not None:
-            self.tokens.discard(known)
+            del self.tokens[known]
             self.sessions[session := secrets.token_urlsafe(32)] = known
             cookie = [("set-cookie", f"{self.cookie}={session}; HttpOnly; SameSite=Strict; Path=/")]
         # a page of ours that goes on by itself: a redirect would count as coming from where the address was opened
         head = '<!DOCTYPE html><meta http-equiv="refresh" content="0; url=/"><link rel="icon" href="data:,">'
         page = f"{head}<title>mixtea</title>"
         await _answer(send, 200, page, [*cookie], kind="text/html")
+
+
+def _equal(secret: str, given: str) -> bool:
+    """Compare in a time that does not tell how much of a secret is right."""
+    return hmac.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))
 
 
 def hosts_of(host: str) -> list[str]:

@@ -17,9 +17,10 @@ from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
 from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session
-from mixtea.review.training import Training
+from mixtea.review.training import Training, unreadable
 from mixtea.text import visible
 
+SHUTDOWN_SECONDS = 2  # for requests that are under way when the server ends
 EXTRA = 'The review page needs FastAPI and uvicorn: pip install "mixtea[review]".'
 
 
@@ -41,8 +42,13 @@ def serve(
     port = listening.getsockname()[1]
     store = Decisions(decisions)
     try:
-        session = Session(run, store, model, lazily=True)
-        training = Training(session, every)
+        try:
+            session = Session(run, store, model, lazily=True)
+        except OSError as error:
+            raise RunError(f"{error}. Name another file: --decisions FILE, or mend it.") from None
+        training = Training(session, every, tell)
+        if store.unreadable:
+            session.notices["unreadable"] = unreadable(session)
         page = Page(session, training, reviewer)
         app = page.app()
         guard = page.guard = Guard(app, host, port)
@@ -51,8 +57,8 @@ def serve(
         async def lifespan(_: object) -> AsyncIterator[None]:
             warm = asyncio.create_task(training.warm_up())
             yield
-            await training.stop()
             warm.cancel()
+            await training.stop()
             with contextlib.suppress(asyncio.CancelledError):
                 await warm
 
@@ -60,11 +66,15 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         address = f"http://{name}:{port}{ENTRANCE}?token={guard.invite()}"
         config = uvicorn.Config(
-            guard, log_level="warning", access_log=False, lifespan="on", ws="none", server_header=False
-        )
+            guard, log_level="warning", access_log=False, lifespan="on", ws="none", server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )  # fmt: skip
         server = uvicorn.Server(config)
         tell(f"reviewing {visible(run)}: {session.n_to_decide:,} sources, {len(session.ledger.of_source):,} decided")
         tell(f"decisions: {visible(decisions)}")
+        if session.ledger.elsewhere:
+            n = len(session.ledger.elsewhere)
+            tell(f"{n:,} decisions are about entities that are not in this run: they are kept and exported")
         tell(f"open: {address}")
         tell("Ctrl-C ends it; every decision that was shown as saved is there.")
         if browser:

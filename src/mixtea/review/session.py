@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,10 +15,18 @@ from mixtea.review.decisions import ACCEPT, ACTIONS, KNOWN, NONE, REJECT, REPEAT
 from mixtea.review.model import Model
 from mixtea.review.places import Places
 from mixtea.review.queue import Item
+from mixtea.review.standing import EARLIER_CARD
 
 REPEAT_EVERY, REPEAT_AFTER = 15, 10  # decisions: one in so many is asked again, when so many others lie between
 ALIKE_SHOWN, ALIKE_LOOKED_AT = 50, 2000
 MOST_CARDS = 5000  # that may be decided on, the last ones
+
+
+class Shown(NamedTuple):
+    """What a card shows, by ids: the source, and its candidates in their order."""
+
+    source: str
+    targets: tuple[str, ...]
 
 
 @dataclass
@@ -25,11 +34,10 @@ class Asked:
     """A card that somebody was shown: what it was about, and whether the model's verdict has been seen."""
 
     reviewer: str
-    row: int
-    reason: str
-    targets: tuple[int, ...]
-    probability: float
-    votes: str
+    pair: Shown
+    reason: str = ""
+    probability: float | None = None
+    votes: str = ""
     shown: bool = False
 
 
@@ -47,51 +55,58 @@ class Session(Places):
 
     # Cards and decisions
 
+    def shown_on(self, card: Card) -> Shown:
+        """Return the ids of what a card shows."""
+        ids = self.original.task.target.ids
+        return Shown(card.source.id, tuple(str(ids[option.number]) for option in card.alternatives))
+
     def ask(self, reviewer: str, item: Item, card: Card, *, shown: bool) -> str:
         """Note that a card is shown, and return the key with which it is decided on once."""
         key = new_key()
         if len(self.cards_asked) > MOST_CARDS:
             for old in list(self.cards_asked)[: MOST_CARDS // 2]:
                 del self.cards_asked[old]
-        targets, votes = tuple(option.number for option in card.alternatives), self._votes(item.row)
-        self.cards_asked[key] = Asked(reviewer, item.row, item.reason, targets, card.probability, votes, shown)
+        pair, votes = self.shown_on(card), self._votes(item.row)
+        self.cards_asked[key] = Asked(reviewer, pair, item.reason, card.probability, votes, shown)
         return key
 
-    def decide(
-        self, reviewer: str, key: str, row: int, action: str, place: int = 0, seen: tuple[int, ...] = ()
-    ) -> Decision:
-        """Keep one decision about a card: OSError if it could not be kept, ValueError if it makes no sense.
-
-        `seen` are the candidates of the card, for one that was made before this server began.
-        """
-        return self.keep([self._decision(reviewer, key, row, action, place, "", seen)])[0]
+    def decide(self, reviewer: str, key: str, pair: Shown, action: str, place: int = 0) -> Decision:
+        """Keep one decision about a card: OSError if it could not be kept, ValueError if it makes no sense."""
+        return self.keep([self.decision(reviewer, key, pair, action, place)])[0]
 
     def keep(self, decisions: list[Decision]) -> list[Decision]:
-        """Keep decisions, all or none: OSError if they could not be kept."""
+        """Keep decisions, all or none: OSError if they could not be kept, ReplacedError if the run is another one."""
+        self.check_run()
         kept = self.store.add(decisions)
+        self.take_up(kept)
         self.refresh()
         return kept
 
-    def _decision(
-        self, reviewer: str, key: str, row: int, action: str, place: int, batch: str, seen: tuple[int, ...] = ()
-    ) -> Decision:
-        if action not in ACTIONS or not 0 <= row < len(self.original.sources):
-            raise ValueError("there is no such decision")
+    def decision(self, reviewer: str, key: str, pair: Shown, action: str, place: int = 0, batch: str = "") -> Decision:
+        """Make the decision about what a card shows: the ids on the card are those that are kept."""
+        if action not in ACTIONS or not 0 <= place < len(pair.targets):
+            raise ValueError("There is no such decision.")
         asked = self.cards_asked.get(key)
-        if asked is None or asked.reviewer != reviewer or asked.row != row:
-            card, n = self.card(row), self.original.task.target.n_entities
-            targets = tuple(option.number for option in card.alternatives)
-            reason = KNOWN if int(self.original.sources[row]) in self.original.valid else ""
-            seen = seen if seen and min(seen) >= 0 and max(seen) < n else targets
-            asked = Asked(reviewer, row, reason, seen, card.probability, self._votes(row))
-        if not 0 <= place < len(asked.targets):
-            raise ValueError("there is no such candidate")
-        ids = tuple(str(self.original.task.target.ids[number]) for number in asked.targets)
-        target = None if action == NONE else ids[place]
+        if asked is None or asked.reviewer != reviewer:
+            asked = self._asked_before(reviewer, pair)
+        elif asked.pair != pair:
+            raise ValueError(EARLIER_CARD)
+        target = None if action == NONE else pair.targets[place]
         return Decision(
-            key, reviewer, action, self.source_id(row), target, ids, None, batch, asked.reason, asked.shown,
+            key, reviewer, action, pair.source, target, pair.targets, None, batch, asked.reason, asked.shown,
             asked.probability, asked.votes, self.current.name,
         )  # fmt: skip
+
+    def _asked_before(self, reviewer: str, pair: Shown) -> Asked:
+        """Judge a card that was made before this server began, or lies long back: its entities must be in the run."""
+        row = self.original.row_of_id(pair.source)
+        if row < 0 or not all(target in self.original.target_numbers for target in pair.targets):
+            raise ValueError(EARLIER_CARD)
+        asked = Asked(reviewer, pair, KNOWN if int(self.original.sources[row]) in self.original.valid else "")
+        model, own = self._model_of(row)
+        if int(model.target[own, 0]) == self.original.target_numbers[pair.targets[0]]:
+            asked.probability, asked.votes = self.probability(row), self._votes(row)
+        return asked
 
     def _votes(self, row: int) -> str:
         """Who favours the first candidate of a row."""
@@ -100,8 +115,12 @@ class Session(Places):
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back the reviewer's last decision, and what was decided with it; the reviewer is at that card again."""
-        taken = self.store.undo(reviewer, key)
-        self.refresh()
+        self.check_run()
+        return self.taken_back(reviewer, self.store.undo(reviewer, key), self.store.undo_rows(key))
+
+    def taken_back(self, reviewer: str, taken: list[Decision], rows: list[Decision]) -> list[Decision]:
+        """Take up that decisions were taken back, by the rows that do so, and return to the card."""
+        self.take_up(rows)
         if taken:
             row = self.original.row_of_id(taken[0].source)
             if row >= 0 and self.ask_about(reviewer, row) and taken[0].reason == REPEAT:
@@ -157,9 +176,25 @@ class Session(Places):
         kinds = sorted({int(kind) for kind in said.kind[np.argsort(-said.weight)][:1].tolist()})
         return strongest, tuple(map(str, kinds))
 
-    def decide_alike(self, reviewer: str, rows: Iterable[int], action: str, key: str) -> list[Decision]:
-        """Decide several rows in the same way, logged one by one, undone together."""
+    def alike_shown(self, rows: Iterable[int]) -> list[tuple[Shown, str, str]]:
+        """Return what is shown of rows: the ids of the pair, and both in words."""
+        found = []
+        for other in rows:
+            model, own = self._model_of(other)
+            target = str(model.task.target.ids[model.target[own, 0]])
+            left, right, _ = self.card_names(other)
+            found.append((Shown(self.source_id(other), (target,)), left, right))
+        return found
+
+    def decide_alike(self, reviewer: str, pairs: Iterable[Shown], action: str, key: str) -> list[Decision]:
+        """Decide several pairs in the same way, logged one by one, undone together."""
+        return self.keep(self.decisions_alike(reviewer, pairs, action, key))
+
+    def decisions_alike(self, reviewer: str, pairs: Iterable[Shown], action: str, key: str) -> list[Decision]:
+        """Make the decisions about several pairs that were shown together."""
         if action not in (ACCEPT, REJECT):
             raise ValueError("several are accepted or rejected")
-        decisions = [self._decision(reviewer, f"{key}.{row}", row, action, 0, key) for row in dict.fromkeys(rows)]
-        return self.keep(decisions)
+        return [
+            self.decision(reviewer, f"{key}.{number}", pair, action, batch=key)
+            for number, pair in enumerate(dict.fromkeys(pairs))
+        ]

@@ -7,59 +7,75 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from mixtea.errors import MixTEAError
 from mixtea.review.model import Model
 from mixtea.review.session import Session
+from mixtea.review.standing import TOLD_AT_ONCE, ReplacedError
+from mixtea.review.threads import Threads
+from mixtea.runs.folder import MANIFEST
 from mixtea.text import visible
 
 NICE = 10  # the page goes first
-ENDS_WITHIN = 10.0  # seconds that a training has to end when it is told to
-TOLD_AT_ONCE = 10  # sources, a few milliseconds
+END_SECONDS = 1.5  # that a training has to end when it is told to, before it is killed
+ROWS_AT_ONCE = 200  # of decisions from elsewhere, a few milliseconds
 
 
 class Training:
-    """At most one training at a time; `every` so many decisions one begins by itself, 0 for never."""
+    """At most one training at a time; `every` so many decisions one begins by itself, 0 for never.
 
-    def __init__(self, session: Session, every: int = 50) -> None:
-        self.session, self.every = session, every
+    Also keeps the session up to date with what others write: decisions, and runs that they train. `tell` gets notices
+    for the terminal.
+    """
+
+    def __init__(self, session: Session, every: int = 50, tell: Callable[[str], None] = lambda text: None) -> None:
+        self.session, self.every, self.tell = session, every, tell
+        self.database, self.beside = Threads(), Threads()
         self.task: asyncio.Task[None] | None = None
         self.process: asyncio.subprocess.Process | None = None
         self.doing, self.error, self.began, self.seconds = "", "", 0.0, 0.0
         self.last: dict[str, Any] | None = None  # what the last one came to
+        self._catching_up = asyncio.Lock()
+        self._told: set[str] = set()
+        self._trained_seen: object = None
 
     @property
     def is_running(self) -> bool:
         return self.task is not None and not self.task.done()
 
-    def maybe(self) -> None:
+    def maybe(self, reviewer: str = "") -> None:
         """Begin if enough was decided since the model last learned."""
         if self.every and self.session.since_trained() >= self.every:
-            self.begin()
+            self.begin(reviewer)
 
-    def begin(self) -> None:
+    def begin(self, reviewer: str = "") -> None:
+        """Begin to learn, on behalf of a reviewer, unless that is under way."""
         if not self.is_running:
             self.doing, self.error, self.began = "starting", "", time.monotonic()
-            self.task = asyncio.get_running_loop().create_task(self._run())
+            self.task = asyncio.get_running_loop().create_task(self._run(reviewer))
 
     def status(self) -> dict[str, Any]:
         seconds = time.monotonic() - self.began if self.is_running else self.seconds
         return {"running": self.is_running, "doing": self.doing, "error": self.error, "seconds": seconds,
                 "last": self.last}  # fmt: skip
 
-    async def _run(self) -> None:
+    async def _run(self, reviewer: str) -> None:
         try:
-            await self._learn()
-        except (MixTEAError, OSError) as error:
-            self.error = visible(str(error), 300)
-        self.doing, self.seconds, self.process = "", time.monotonic() - self.began, None
+            await self.database(self.session.check_run)
+            await self._learn(reviewer)
+        except Exception as error:  # whatever it is, people are told, and the model stays as it was
+            kind = "" if isinstance(error, MixTEAError | OSError) else f"{type(error).__name__}: "
+            self.error = visible(f"{kind}{error}", 300)
+        finally:
+            self.doing, self.seconds, self.process = "", time.monotonic() - self.began, None
 
-    async def _learn(self) -> None:
+    async def _learn(self, reviewer: str) -> None:
         session = self.session
-        paths = (session.run, session.store.path, session.reviewed_run)
-        command = [sys.executable, "-m", "mixtea.cli.learn", *map(str, paths)]
+        command = [sys.executable, "-m", "mixtea.cli.learn", *map(str, (session.run, session.store.path)),
+                   str(session.reviewed_run), reviewer]  # fmt: skip
         quiet = (lambda: os.nice(NICE)) if hasattr(os, "nice") else None
         self.process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
@@ -76,19 +92,80 @@ class Training:
         said = (await errors).decode("utf-8", "replace").strip().splitlines()
         if await self.process.wait() or last_id is None:
             self.error = visible(said[-1] if said else "the training ended without a word", 300)
-        else:
-            model = await asyncio.to_thread(_ready, session)
-            session.store.keep_trained(model.name, last_id)
-            changes = session.adopt(model, last_id)
+            return
+        self.doing = "reading what was learned"
+        model = await self.beside(self._trained)
+        await self.database(session.store.keep_trained, model.name, last_id)
+        if session.is_child(model):
+            self._trained_seen = self._trained_on_disk()
+            session.adopt(model, last_id)
             await self._tell()
-            self.last = {"changes": len(changes), "decisions": len(session.ledger.of_source)}
+            self.last = {"changes": session.n_changes, "decisions": len(session.ledger.of_source)}
+        else:
+            self.error = "the run was replaced meanwhile"
+
+    def _trained(self) -> Model:
+        """Read the trained run and make all its indices; called in a thread."""
+        self.session.check_run()
+        model = Model(self.session.reviewed_run)
+        model.prepare()
+        return model
+
+    def _trained_on_disk(self) -> object:
+        with suppress(OSError):
+            about = (self.session.reviewed_run / MANIFEST).stat()
+            return about.st_ino, about.st_mtime_ns
+        return None
+
+    # What others do
 
     async def warm_up(self) -> None:
-        """Make all that takes long beside the page, and take up what an earlier review has trained."""
-        self.session.prepare(await asyncio.to_thread(self.session.load))
-        while True:  # also what comes to be told later, as when a reviewer proves to err
+        """Make all that takes long beside the page; then keep up with what others decide and train."""
+        self._trained_seen = self._trained_on_disk()
+        trained = None
+        try:
+            trained = await self.beside(self.session.load)
+        except Exception as error:  # the page goes on with what it has
+            self.session.notices["trained"] = visible(f"Not everything could be read: {error}", 300)
+        self.session.prepare(trained)
+        while True:
+            with suppress(OSError, ReplacedError):  # who writes next is told
+                await self.catch_up()
+                await self.database(self.session.check_run)
+                await self._take_up_trained()
             await self._tell()
+            self._tell_notices()
             await asyncio.sleep(1)
+
+    async def catch_up(self) -> None:
+        """Take up decisions that others have made since, a few at a time, so that nobody waits."""
+        session = self.session
+        if self._catching_up.locked():
+            return
+        async with self._catching_up:
+            while True:
+                rows = await self.database(session.store.read, session.ledger.read_to, ROWS_AT_ONCE)
+                if rows.last_id == session.ledger.read_to:
+                    break
+                session.ledger.read_to = rows.last_id
+                session.take_up(rows.decisions)
+                await asyncio.sleep(0)
+        if session.store.unreadable:
+            session.notices["unreadable"] = unreadable(session)
+
+    async def _take_up_trained(self) -> None:
+        """Use a run that another server has trained with the same decisions."""
+        now = self._trained_on_disk()
+        if now != self._trained_seen and not self.is_running:
+            self._trained_seen = now
+            trained = await self.beside(self.session.trained_before)
+            if trained is not None:
+                self.session.adopt(*trained)
+
+    def _tell_notices(self) -> None:
+        for notice in {*self.session.notices.values()} - self._told:
+            self._told.add(notice)
+            self.tell(notice)
 
     async def _tell(self) -> None:
         """Let beliefs know what was decided, a few at a time, so that nobody waits."""
@@ -107,18 +184,21 @@ class Training:
                 await self.task
         if process is not None:
             try:
-                await asyncio.wait_for(process.wait(), ENDS_WITHIN)
+                await asyncio.wait_for(process.wait(), END_SECONDS)
             except TimeoutError:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
 
 
-def _ready(session: Session) -> Model:
-    """The trained run with all its indices, made beside the page."""
-    model = Model(session.reviewed_run)
-    model.prepare()
-    return model
+def unreadable(session: Session) -> str:
+    """Say which rows of the file are left out."""
+    rows = session.store.unreadable
+    first, column = next(iter(rows.items()))
+    return (
+        f"{visible(session.store.path)}: {len(rows):,} rows are left out, since mixtea did not write them "
+        f"(row {first}, column {column}). They stay in the file; the other decisions hold."
+    )
 
 
 def _in_words(told: dict[str, Any]) -> str:

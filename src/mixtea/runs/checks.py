@@ -60,6 +60,7 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "misleading_links": (False, lambda value: are_weights(value)),
     "links_are_random": (False, lambda value: type(value) is bool),
     "versions": (False, is_words),
+    "parent": (False, lambda value: type(value) is str and _DIGEST.fullmatch(value) is not None),
 }
 
 

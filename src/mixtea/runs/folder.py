@@ -81,8 +81,11 @@ class Run:
     pages: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
-    """Write all files of a run into a new folder, which appears whole or not at all."""
+def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> str:
+    """Write all files of a run into a new folder, which appears whole or not at all.
+
+    Returns the checksum of its manifest.
+    """
     for name in sorted(run.pages.keys() - PAGES):
         raise RunError(f"{folder / name}: no page of a run, which has {' and '.join(PAGES)}.")
     with atomic_folder(folder, overwrite=overwrite) as temporary:
@@ -104,7 +107,8 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> None:
         files = {p.name: fingerprint(p) for p in sorted(temporary.iterdir())}
         about = {"format": FORMAT, **about_task(run.task), **run.about}
         about |= {"epoch_seconds": [record.get("seconds", 0.0) for record in run.history], "files": files}
-        _write_json(temporary / MANIFEST, about | {SEAL: seal(about)})
+        _write_json(temporary / MANIFEST, about | {SEAL: (sealed := seal(about))})
+    return sealed
 
 
 def read_run(folder: Path) -> Run:
@@ -159,6 +163,16 @@ def read_conclusions(folder: Path) -> Conclusions:
     for name in CONCLUDED:
         _check_file(folder, about, name)
     return _conclusions(folder, about)
+
+
+def read_ids(folder: Path) -> tuple[str, list[str], list[str]]:
+    """Read the checksum of a run's manifest, and the ids of both graphs in their order."""
+    about = _manifest(folder)
+    path = folder / "vocabulary.json"
+    _check_file(folder, about, path.name)
+    with named(path):
+        words = checks.check_vocabulary(read_json(path))
+    return about[SEAL], words["source"]["ids"], words["target"]["ids"]
 
 
 def _check_file(folder: Path, about: dict[str, Any], name: str) -> None:

@@ -19,6 +19,10 @@ except ImportError:  # no such locks on this system
 logger = logging.getLogger(__name__)
 
 
+class HeldError(RunError):
+    """Raised where another process holds a folder."""
+
+
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Hold the folder while the block runs; refused at once if another process holds it."""
@@ -27,7 +31,7 @@ def alone(folder: Path) -> Iterator[None]:
         return
     descriptor = _held(folder)
     if descriptor is None:
-        raise RunError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.")
+        raise HeldError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.")
     try:
         yield
     finally:

@@ -182,8 +182,8 @@
   }
   async function draw() {
     const figure = byId("picture");
-    if (figure === null || figure.dataset.row === "") return;
-    const answer = await fetch(`/picture/${figure.dataset.row}`).catch(() => null);
+    if (figure === null || figure.dataset.of === "") return;
+    const answer = await fetch(`/picture/${figure.dataset.of}`).catch(() => null);
     if (!answer?.ok || byId("picture") !== figure) return;
     const found = await answer.json();
     if (graph !== null) graph.destroy();
