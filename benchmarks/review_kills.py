@@ -208,9 +208,14 @@ class Review:
             self.problems.check(stands == person.standing, f"{person.name}: other decisions stand")
 
 
-def small_run(folder: Path) -> Path:
-    mixtea.report.page.make_report = lambda aligner: "a page"  # nobody looks at pictures
+def quickly() -> None:
+    """Leave out the pictures of runs, which nobody looks at here."""
+    mixtea.report.page.make_report = lambda aligner: "a page"
     mixtea.measure.curves.draw_curves = _picture
+
+
+def small_run(folder: Path) -> Path:
+    quickly()
     task = synthetic_pair(200, 800, n_relations=8, train=0.3, valid=0.2)
     MixTEA("paper", entity_dim=8, relation_dim=4, max_epochs=1, device="cpu").fit(task, progress=False).save(folder)
     return folder

@@ -164,7 +164,7 @@ def test_several_alike_are_logged_one_by_one_and_undone_together(server, run, en
             break
         watched.press("Space")
     before = card(watched)
-    watched.page.locator("#several [name=rows]").nth(1).uncheck()
+    watched.page.locator("#several [name=pairs]").nth(1).uncheck()
     chosen = [
         watched.page.locator("#several li").nth(place).locator("bdi").all_inner_texts()
         for place in range(n) if place != 1

@@ -12,7 +12,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ KNOWN, REPEAT, RANDOM, IMPORTED = "known", "repeat", "random", "imported"  # why
 AUDIT = (KNOWN, REPEAT)  # they tell about the reviewer, and are not learned from
 MARK = 0x6D697874  # application_id of the file: "mixt"
 VERSION = 1
+HEADER = b"SQLite format 3\0"
 SCHEMA = """
 CREATE TABLE decision (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -119,6 +120,9 @@ class Decisions:
             raise
 
     def _connected(self) -> sqlite3.Connection:
+        with suppress(OSError), self.path.open("rb") as file:
+            if (beginning := file.read(len(HEADER))) and beginning != HEADER:  # SQLite takes one byte for an empty file
+                raise RunError(f"{self.path}: not a database. Name another file: --decisions FILE.")
         try:
             base = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
@@ -407,7 +411,8 @@ def _decision(row: dict[str, Any]) -> Decision:
 
 def _wrong_column(row: dict[str, Any]) -> str:
     """Return the first column whose value is not as mixtea writes it, "" if all are: SQLite takes anything anywhere."""
-    return next((name for name, value in row.items() if not _FITS[name](value)), "")
+    wrong = next((name for name, value in row.items() if not _FITS[name](value)), "")
+    return wrong or ("target" if row["action"] in (ACCEPT, REJECT) and row["target"] is None else "")
 
 
 def _is_text(value: object) -> bool:
