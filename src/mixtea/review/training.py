@@ -75,7 +75,7 @@ class Training:
                 self.doing = _in_words(told) or self.doing
         said = (await errors).decode("utf-8", "replace").strip().splitlines()
         if await self.process.wait() or last_id is None:
-            self.error = visible(said[-1] if said else "the training ended without a word", 300)
+            self.error = visible(said[-1].removeprefix("error: ") if said else "the training ended without a word", 300)
         else:
             model = await asyncio.to_thread(_ready, session)
             session.store.keep_trained(model.name, last_id)
