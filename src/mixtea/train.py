@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from mixtea.compute.torchrun import is_first, launched, launched_as
+from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
 from mixtea.config import SETTINGS, Config
 from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.reviewed import with_reviewer
@@ -90,6 +90,7 @@ class Watch:
         self.says("test links: " + ", ".join(f"{name} {aligner.metrics_[key]:.3f}" for key, name in METRICS.items()))
 
 
+@in_company()
 def train(
     task: Task | Callable[[], Task] | None,
     out: PathOrStr,
@@ -389,7 +390,8 @@ class _Training:
         Where a checkpoint is, the training can go on instead: how is what comes back. `before` is the checksum of the
         run.json from before.
         """
-        time.sleep(2 * launched_as())
+        if getattr(aligner, "n_epochs_", 0):
+            time.sleep(2 * launched_as())
         if self.work.epoch() is not None:
             return f" {self.work.how_to_go_on()}"
         if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:

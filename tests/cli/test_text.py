@@ -16,6 +16,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 from processes import MIXTEA, run
 
 from mixtea import DataError, cli, load_task
+from mixtea.cli import ending
 from mixtea.cli.saying import LONGEST
 from mixtea.errors import Problem, Problems
 from mixtea.text import json_text, visible
@@ -146,7 +147,7 @@ def test_letters_without_a_shape_are_shown():
 
 def test_log_lines_stay_lines():
     record = logging.makeLogRecord({"levelname": "WARNING", "msg": "%s: left out", "args": (f"{TITLE}\nb",)})
-    assert cli._Visible("%(levelname)s: %(message)s").format(record) == r"WARNING: \x1b]0;owned\x07\nb: left out"
+    assert ending._Visible("%(levelname)s: %(message)s").format(record) == r"WARNING: \x1b]0;owned\x07\nb: left out"
 
 
 def test_json_says_the_same_and_can_be_looked_at():
@@ -226,7 +227,7 @@ def test_a_standard_output_that_fills_up_on_the_way_is_named(tmp_path):
 def test_nobody_listening_on_standard_error_stops_no_work(broken_pipe, tmp_path):
     assert called("inspect", tmp_path / "none", stderr=broken_pipe)[0] == 2
     with os.fdopen(os.dup(broken_pipe), "w") as stream:
-        aside = cli._Aside(stream)
+        aside = ending._Aside(stream)
         for _ in range(3):
             assert aside.write("epoch 1\n") == 8
             aside.flush()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from conftest import labelled
 
-from mixtea.data.checksum import checksum
+from mixtea.data.checksum import checksum, checksums
 from mixtea.data.entity_table import Attributes
 
 
@@ -41,3 +41,15 @@ def test_everything_that_training_sees_is_covered(tiny):
 
 def test_test_links_are_not(tiny):
     assert checksum(replace(tiny, test=tiny.test[:0])) == checksum(tiny)
+
+
+def test_of_each_part_there_is_one(tiny):
+    usual = checksums(tiny)
+    changed = {
+        what: {part for part, found in checksums(change(tiny)).items() if found != usual[part]}
+        for what, change in CHANGES.items()
+    }
+    assert changed["a triple"] == changed["vectors of the target"] == {"target graph"}
+    assert changed["an id"] == changed["a label"] == {"source graph"}
+    assert changed["a link"] == {"training links", "validation links"}
+    assert changed["a rejected pair"] == {"rejected pairs"}

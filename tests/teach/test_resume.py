@@ -306,6 +306,6 @@ def test_parameters_that_are_no_numbers_are_noticed_at_once(task):
 def test_of_several_processes_none_goes_back_alone(task, monkeypatch):
     Breaks(monkeypatch, {2})
     monkeypatch.setattr("mixtea.compute.distributed.launched", lambda: 2)
-    monkeypatch.setattr("mixtea.compute.distributed.together", lambda device: nullcontext())  # nobody to meet here
+    monkeypatch.setattr("mixtea.compute.distributed.together", lambda *_: nullcontext())  # nobody to meet here
     with pytest.raises(DivergedError, match="epoch 2"):
         fitted(task, "paper")

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from mixtea.aligner.common import common
 from mixtea.aligner.saving import restore, run_of
 from mixtea.aligner.scoring import Scoring, Voters, reproducibly
 from mixtea.compute import distributed
@@ -18,7 +19,7 @@ from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.reproducible import reproducible
-from mixtea.compute.torchrun import is_first
+from mixtea.compute.torchrun import in_company, is_first
 from mixtea.config import Config
 from mixtea.data.lookup import entities, links_of
 from mixtea.data.paths import PathOrStr, as_path
@@ -96,6 +97,7 @@ class MixTEA(Scoring):
         self.metrics_, self.by_evidence_ = {}, no_table()  # of other settings
         return self
 
+    @in_company()
     def fit(
         self,
         task: Task,
@@ -145,7 +147,8 @@ class MixTEA(Scoring):
         DataError
             `task` is no task, or has nothing to learn from.
         ConfigError
-            A setting cannot be met here, such as a device that is not there.
+            A setting cannot be met here, such as a device that is not there; or another process of the run has other
+            settings or files.
         TrainingError
             Memory is full (FullMemoryError), the training diverged twice (DivergedError), or another process of the run
             is lost (ProcessLostError), after what was learned so far is kept.
@@ -167,11 +170,12 @@ class MixTEA(Scoring):
             check_begins(task, voters)
         device = choose_device(self.config.device)
         shown = training_progress(progress if is_first() else False, self.config.max_epochs)
-        with reproducible(self.config.deterministic), distributed.together(device), enough_memory(), shown:
+        with reproducible(self.config.deterministic), enough_memory():
             start = None if warm_start is None else warm_start._learned()
             began_with = None if start is None else (start.task, as_arrays(start.student))
             told = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
-            with kept_in(checkpoints, task, self.config, began_with) as kept:
+            met = distributed.together(device, lambda: common(task, self.config, device, began_with, checkpoints))
+            with met, shown, kept_in(checkpoints, task, self.config, began_with) as kept:
                 trained = trained_with(task, self.config, device, start, kept, *told)
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(), None

@@ -1,6 +1,6 @@
-"""The process in which a review page learns: python -m mixtea.cli.learn RUN DECISIONS OUT REVIEWER
+"""The process in which a review page learns: python -m mixtea.cli.learn RUN DECISIONS OUT [REVIEWER]
 
-Progress is a JSON object a line; what goes wrong is one line on standard error.
+Progress is a JSON object per line; what goes wrong is one line on standard error, and leaves OUT as it was.
 """
 
 from __future__ import annotations
@@ -11,17 +11,23 @@ from pathlib import Path
 
 import typer
 
-from mixtea.errors import MixTEAError
-from mixtea.review.learning import learn
+from mixtea.cli.ending import end
+from mixtea.errors import ConfigError
+
+ADVICE = "Nothing was learned. Mend what is at that place, or leave its voter out of the run, then learn again."
 
 
 def main() -> None:
+    end(_learn, advice=ADVICE)
+
+
+def _learn() -> None:
+    from mixtea.review.learning import learn
+
+    if len(sys.argv) not in (4, 5):
+        raise ConfigError("Three paths are needed: python -m mixtea.cli.learn RUN DECISIONS OUT [REVIEWER]")
     run, decisions, out = map(Path, sys.argv[1:4])
-    try:
-        learn(run, decisions, out, lambda told: typer.echo(json.dumps(told)), "".join(sys.argv[4:5]))
-    except MixTEAError as error:
-        typer.echo(str(error), err=True)
-        sys.exit(error.exit_code)
+    learn(run, decisions, out, lambda told: typer.echo(json.dumps(told)), "".join(sys.argv[4:]))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,17 @@ function gives back what it was given.
 
 from __future__ import annotations
 
+import atexit
+import itertools
+import json
 import logging
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -24,31 +29,141 @@ from mixtea.compute.torchrun import launched_as as launched_as
 from mixtea.compute.torchrun import local_device as local_device
 from mixtea.errors import ConfigError, ProcessLostError
 
+if TYPE_CHECKING:  # not every build of torch has them
+    from torch.distributed.distributed_c10d import Store
+
 logger = logging.getLogger(__name__)
 PATIENCE = timedelta(minutes=30)  # for a process that is alive but slow
+MAX_ARRIVAL = timedelta(minutes=10)  # for a process that nobody has heard of yet
+MAX_PARTING = timedelta(seconds=10)  # until all have read why they part
+POLL_SECONDS = 0.05
+MAX_PROCESSES_NAMED = 3
+_fits = itertools.count(1)
 
 
 def _several() -> bool:
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
+@cache
+def _store() -> Store:
+    """Connect to the launcher's table of keys and values, which tells from now on whether this process has ended."""
+    from torch.distributed.rendezvous import rendezvous
+
+    with _met():
+        store = _part(next(rendezvous("env://", timeout=PATIENCE))[0], "mixtea")
+        store.set(f"here {launched_as()}", "")
+    atexit.register(_write_end, store)
+    return store
+
+
+def _part(store: Store, name: str) -> Store:
+    from torch.distributed.distributed_c10d import PrefixStore
+
+    return PrefixStore(name, store)
+
+
 @contextmanager
-def together(device: torch.device) -> Iterator[None]:
-    """Meet the other processes that the launcher started, if there are any, and part at the end."""
-    if launched() < 2 or dist.is_initialized():
-        yield
-        return
+def _met() -> Iterator[None]:
     try:
-        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+        yield
     except (ValueError, RuntimeError) as error:
+        if isinstance(error, ProcessLostError):
+            raise
         raise ConfigError(f"The processes could not meet: {error}. Start them with torchrun.") from error
+
+
+def _write_end(store: Store) -> None:
+    with suppress(RuntimeError):  # whoever holds the table has ended before
+        store.compare_set("ended", "", str(launched_as()))
+
+
+@contextmanager
+def connected() -> Iterator[None]:
+    """End with a message when the launcher asks this process to end; tell the others when it ends by itself."""
     before = signal.signal(signal.SIGTERM, lambda *_: _lost("the launcher asked this process to end"))
     try:
+        _store()
         yield
     finally:
         if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
             signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def together(device: torch.device, about: Callable[[], dict[str, Any]]) -> Iterator[None]:
+    """Meet the other processes that the launcher started, if there are any, and part at the end.
+
+    `about` gives what must be the same in all of them, by its name; ConfigError in each if it is not.
+    """
+    if launched() < 2:
+        yield
+        return
+    # A key of its own per meeting: the addresses of an earlier one are still in the table, and lead nowhere.
+    store = _part(_store(), f"fit {next(_fits)}")
+    _check_same(store, about())
+    if dist.is_initialized():
+        yield
+        return
+    where: dict[str, Any] = dict(store=store, rank=launched_as(), world_size=launched())
+    with _met():
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE, **where)
+    try:
+        yield
+    finally:
         dist.destroy_process_group()
+
+
+def _check_same(store: Store, about: dict[str, Any]) -> None:
+    """Compare what all processes are about to do; none ends before all know what is not the same."""
+    found = [json.loads(text) for text in _of_all(store, "about", json.dumps(about))]
+    if not (different := _differences(found)):
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent as soon as the first process ends, which all do now
+    with suppress(ProcessLostError):
+        _of_all(store, "read", "", MAX_PARTING)
+    advice = "Start all processes with the same files and settings."
+    raise ConfigError(f"The processes of this run differ: {'; '.join(different)}. {advice}")
+
+
+def _differences(found: list[dict[str, Any]]) -> list[str]:
+    """Name what is not the same in all processes, with the value of the first and of some others."""
+    lines = []
+    for name in dict.fromkeys(name for one in found for name in one):
+        values = [one.get(name) for one in found]
+        others = [number for number, value in enumerate(values) if value != values[0]]
+        shown = [f"{values[number]!r} in process {number}" for number in (0, *others[:MAX_PROCESSES_NAMED])]
+        if others:
+            lines.append(f"{name} is {', '.join(shown)}{', ...' if len(others) > MAX_PROCESSES_NAMED else ''}")
+    return lines
+
+
+def _of_all(store: Store, name: str, mine: str, patience: timedelta = PATIENCE) -> list[str]:
+    """Exchange a text between all processes; ProcessLostError if one of them does not come."""
+    keys = [f"{name} {number}" for number in range(launched())]
+    began = time.monotonic()
+    with _explained():
+        store.set(keys[launched_as()], mine)
+        while True:
+            ended = _store().check(["ended"])  # looked at first: what a process wrote before it ended counts
+            if store.check(keys):
+                return [store.get(key).decode() for key in keys]
+            if ended:
+                _lost(f"process {_store().get('ended').decode()} ended before all had come to train")
+            waited = timedelta(seconds=time.monotonic() - began)
+            if waited > min(patience, MAX_ARRIVAL):
+                missing = [number for number, key in enumerate(keys) if not store.check([key])]
+                if waited > patience or not _store().check([f"here {number}" for number in missing]):
+                    _missed(missing, waited)
+            time.sleep(POLL_SECONDS)
+
+
+def _missed(missing: list[int], waited: timedelta) -> NoReturn:
+    names, minutes = ", ".join(map(str, missing)), waited.seconds // 60
+    raise ProcessLostError(
+        f"Process {names} did not come to train for {minutes} minutes. Look for its message, then start again; "
+        "each process must call fit as often as the others."
+    )
 
 
 def _lost(why: str) -> NoReturn:

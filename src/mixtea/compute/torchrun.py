@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def launched_as() -> int:
@@ -13,6 +15,21 @@ def launched_as() -> int:
 def launched() -> int:
     """How many processes the launcher has started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+@contextmanager
+def in_company() -> Iterator[None]:
+    """Be known to the other processes while the block runs, so that none waits for one that has ended.
+
+    In a single process nothing happens. Around a function: `@in_company()`.
+    """
+    if launched() < 2:
+        yield
+        return
+    from mixtea.compute.distributed import connected
+
+    with connected():
+        yield
 
 
 def is_first() -> bool:

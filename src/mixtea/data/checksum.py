@@ -6,24 +6,37 @@ import hashlib
 
 import numpy as np
 
+from mixtea.data.graph import Graph
 from mixtea.data.task import Task
 
 
 def checksum(task: Task) -> str:
-    """Of all that training sees: graphs with texts and vectors, training and validation links, what people said."""
-    found = hashlib.sha256()
-    for graph in (task.source, task.target):
-        found.update("\n".join((*graph.ids, "", *graph.relations)).encode("utf-8", "surrogatepass"))
-        arrays = [graph.triples, *graph.attributes.arrays().values(), *graph.labels.arrays().values()]
-        _add(found, [*arrays, graph.vectors] if graph.vectors.size else arrays)
-    _add(found, [task.train, task.valid, task.rejected])
-    if len(task.reviewed.pairs):
-        _add(found, [*task.reviewed])
-    return found.hexdigest()[:16]
+    """Return that of all that training sees, for comparison of tasks as a whole."""
+    return hashlib.sha256("".join(checksums(task).values()).encode()).hexdigest()[:16]
 
 
-def _add(found: hashlib._Hash, arrays: list[np.ndarray]) -> None:
-    """Each with its length, so that none runs into the next."""
+def checksums(task: Task) -> dict[str, str]:
+    """Return one per part that training sees: graphs with texts and vectors, links to learn from, what people said."""
+    return {
+        "source graph": _of_graph(task.source),
+        "target graph": _of_graph(task.target),
+        "training links": _of([task.train]),
+        "validation links": _of([task.valid]),
+        "rejected pairs": _of([task.rejected]),
+        "opinions of people": _of([*task.reviewed]),
+    }
+
+
+def _of_graph(graph: Graph) -> str:
+    arrays = [graph.triples, *graph.attributes.arrays().values(), *graph.labels.arrays().values()]
+    words = "\n".join((*graph.ids, "", *graph.relations)).encode("utf-8", "surrogatepass")
+    return _of([*arrays, graph.vectors] if graph.vectors.size else arrays, words)
+
+
+def _of(arrays: list[np.ndarray], words: bytes = b"") -> str:
+    """Hash each array with its length, so that none runs into the next."""
+    found = hashlib.sha256(words)
     for array in arrays:
         found.update(len(array).to_bytes(8, "big"))
         found.update(np.ascontiguousarray(array).data if array.size else b"")
+    return found.hexdigest()[:16]

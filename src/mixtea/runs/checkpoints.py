@@ -149,12 +149,17 @@ def kept_in(
         yield kept
         return
     if start is not None:
-        digest = hashlib.sha256(checksum(start[0]).encode())
-        for name, value in start[1].items():
-            digest.update(name.encode() + value.tobytes())
-        kept.key += f" after {digest.hexdigest()}"
+        kept.key += f" after {start_checksum(*start)}"
     with kept.held() if is_first() else nullcontext():
         yield kept
+
+
+def start_checksum(task: Task, parameters: Mapping[str, np.ndarray]) -> str:
+    """Return that of a warm start: what was aligned, and what was learned of it."""
+    digest = hashlib.sha256(checksum(task).encode())
+    for name, value in parameters.items():
+        digest.update(name.encode() + value.tobytes())
+    return digest.hexdigest()
 
 
 def epoch_of(path: Path) -> int:

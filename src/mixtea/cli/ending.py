@@ -1,0 +1,189 @@
+"""How a command ends: exit codes, one message about what went wrong, and streams that may be closed or full."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import typer
+from typer import rich_utils
+
+from mixtea.cli.saying import one_line
+from mixtea.compute.torchrun import is_first
+from mixtea.errors import MixTEAError, RunError, StoppedError, is_full_memory
+from mixtea.runs.atomic import HARDWARE
+
+INTERRUPTED = 130  # as shells call it
+OUTPUT = "standard output"
+_WrongCall: Any = typer.BadParameter.__mro__[1]  # wherever this version of Typer keeps it
+
+
+def end(work: Callable[[], Any], *, advice: str = "") -> NoReturn:
+    """Do the work, which may return an exit code, and end the process with it, or with that of what went wrong.
+
+    Interrupted it is 130. Who reads standard output may leave early: that is a success. An error that nobody foresaw
+    is raised again, for its traceback. All this is for people; for a program that reads the output, there is `advice`
+    what to do: then such an error, and a reader that leaves, end in one line and another exit code than 0, and warnings
+    are left out.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before we began
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+    output: Any = _Output(sys.stdout)
+    with redirect_stdout(output), redirect_stderr(_Aside(sys.stderr)):
+        _log(logging.WARNING if is_first() and not advice else logging.ERROR)
+        code = _run(work, advice)
+    sys.exit(code)
+
+
+def _run(work: Callable[[], Any], advice: str) -> int:
+    try:
+        _check_folder()
+        code = work() or 0
+        sys.stdout.flush()
+    except (typer.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except BaseException as error:
+        return _ended_by(error, advice)
+    if code == INTERRUPTED:
+        _say(["interrupted"])
+    return int(code)
+
+
+def _check_folder() -> None:
+    """Libraries that we need end the program where there is none."""
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise RunError(f"the working folder cannot be used ({error.strerror}). Change to one that exists.") from None
+
+
+def _ended_by(error: BaseException, advice: str) -> int:
+    """The exit code, after a word about the error; without advice it is raised again if it is a bug."""
+    is_for_people = not advice
+    if is_for_people and (isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and _left(error))):
+        _to_nowhere(sys.stdout)
+        return 0
+    if is_for_people and isinstance(error, _WrongCall):
+        error.message = one_line(error.message)
+        rich_utils.rich_format_error(error)
+        return int(error.exit_code)
+    if isinstance(error, MixTEAError):
+        first, *others = error.lines()
+        _say([first if isinstance(error, StoppedError) else f"error: {first}", *others])
+        return error.exit_code
+    if is_full_memory(error):
+        why = str(error).partition("\n")[0] or type(error).__name__
+        advice = "Use a smaller entity_dim or block_mib, or a machine with more memory."
+        _say([f"error: memory is full ({why}). {advice}"])
+        return 1
+    if isinstance(error, OSError) and error.errno in HARDWARE:
+        _to_nowhere(sys.stdout)
+        if error.filename is not None:
+            _say([f"error: {error.filename}: cannot be written ({error.strerror}). Make room for it."])
+        else:
+            _say([f"error: a file could not be read or written ({error.strerror}). Make room, or check the disk."])
+        return 1
+    if isinstance(error, OSError) and error.filename is not None:
+        _say([f"error: {error.filename}: {error.strerror}. Check the path and its permissions."])
+        return 2
+    if is_for_people:
+        raise error
+    _say([f"error: {_named(error)}. {advice}"])
+    return 1
+
+
+def _named(error: BaseException) -> str:
+    """Name the kind of an error, its message and the place where it was raised."""
+    what = "".join(traceback.format_exception_only(error)).strip()
+    *_, place = traceback.extract_tb(error.__traceback__)
+    return f"{what} ({place.filename}, line {place.lineno})"
+
+
+def _left(error: BaseException) -> bool:
+    """Whether Typer or Rich ended the program because nobody reads standard output any more."""
+    cause = error.__context__
+    return cause is not None and (isinstance(cause, BrokenPipeError) or _left(cause))
+
+
+def _say(lines: Iterable[str]) -> None:
+    """A message on standard error, in the lines that it is meant to have."""
+    print("\n".join(map(one_line, lines)), file=sys.stderr)
+
+
+class _Visible(logging.Formatter):
+    """A line for each message, whatever it quotes."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return one_line(super().formatMessage(record))
+
+
+def _log(level: int) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Visible("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+class _Stream:
+    """A stream that something is added to."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+class _Output(_Stream):
+    """Standard output, whose errors say that they are of it."""
+
+    def write(self, text: str) -> int:
+        with _of_output():
+            return self.stream.write(text)
+
+    def flush(self) -> None:
+        with _of_output():
+            self.stream.flush()
+
+
+@contextmanager
+def _of_output() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = OUTPUT
+        raise
+
+
+class _Aside(_Stream):
+    """Standard error as long as somebody listens: what is said there is never worth the work."""
+
+    def write(self, text: str) -> int:
+        try:
+            return self.stream.write(text)
+        except OSError:
+            _to_nowhere(self.stream)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self.stream.flush()
+        except OSError:
+            _to_nowhere(self.stream)
+
+
+def _to_nowhere(stream: IO[str]) -> None:
+    """What is still to be written, at the end of the program too, goes where it cannot fail."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
