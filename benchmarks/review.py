@@ -1,11 +1,13 @@
 """The review page in a real browser: from key press to the next card painted, start, and learning beside it.
 
-    python benchmarks/review.py [--pairs 100000] [--decisions 200] [--before 0 20000] [--only keys training]
+    python benchmarks/review.py [--pairs 100000] [--decisions 200] [--before 0 20000] [--only keys crowd training]
     python benchmarks/review.py --data DATA --only training
 
 keys      a made-up run of so many pairs: seconds until the page answers, then so many decisions by key; for each,
           milliseconds from the key's event to the frame after the next card is in the page. Again after as many
           decisions as --before says lie in the file
+crowd     milliseconds that a decision takes while one reviewer imports 80,000 rows, another exports all decisions, and
+          a third opens a card with 1,600 values a side, again and again
 training  while decisions go on: seconds of a training of the bundled example, and of D_W_15K_V1 with --data; what the
           next card takes meanwhile; milliseconds in which neighbours change
 
@@ -20,21 +22,27 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import header, row
+from review_kills import Browser
 from synthetic import synthetic_pair
 
 from mixtea import Config, MixTEA, Task, load_example, load_task
+from mixtea.data.entity_table import Attributes
 from mixtea.match.answers import Answers, Ranked
 from mixtea.reproduce.experiments import structural_voters
 from mixtea.review.decisions import Decision, Decisions, beside
+from mixtea.review.model import Model
 from mixtea.review.session import Session
+from mixtea.review.sharing import write_decisions
 from mixtea.runs.checks import weight_forms
 from mixtea.runs.folder import Run, write_run
 from mixtea.vote.trace import COLUMNS
@@ -48,9 +56,9 @@ PRESSED = """async (key) => {
 }"""
 
 
-def made_up_run(n: int, folder: Path, k: int = 20) -> Path:
+def made_up_run(n: int, folder: Path, k: int = 20, change: Callable[[Task], Task] = lambda task: task) -> Path:
     """A run folder of n pairs to decide: true targets and others by chance, with likely probabilities, untrained."""
-    task, rng = synthetic_pair(round(n / 0.8)), np.random.default_rng(0)
+    task, rng = change(synthetic_pair(round(n / 0.8))), np.random.default_rng(0)
     config = Config.preset("best", voters=structural_voters("best"), entity_dim=4, relation_dim=2, max_epochs=0)
     free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
     p = len(free)
@@ -147,6 +155,95 @@ def keys(args: Any, folder: Path, browser: Any) -> None:
         row([f"{args.pairs:,}", f"{before:,}", f"{start:.1f}", *(f"{value:.0f}" for value in figures)])
 
 
+def with_many_values(task: Task, n: int = 1600) -> Task:
+    """The task with so many values at the first open entity of each side, a third of them equal."""
+    source, target = (
+        replace(graph, attributes=Attributes.from_columns([int(entity)] * n, *texts).as_set())
+        for graph, entity, texts in (
+            (task.source, task.test[0, 0], values(n, "s")), (task.target, task.test[0, 1], values(n, "t")))
+    )  # fmt: skip
+    return replace(task, source=source, target=target)
+
+
+def values(n: int, side: str) -> tuple[list[str], list[str]]:
+    """Predicates and values, some the same for both sides."""
+    return [f"p{i % 40}" for i in range(n)], [f"value {i} {'' if i % 3 == 0 else side} of many words" for i in range(n)]
+
+
+def import_files(run: Path, folder: Path, n: int, n_files: int) -> list[bytes]:
+    """Files of n decisions each, by other people, as the page exports them."""
+    model = Model(run)
+    ids, targets = model.task.source.ids, model.task.target.ids
+    rows = np.random.default_rng(2).permutation(len(model.sources))[:n].tolist()
+    found = []
+    for number in range(n_files):
+        decisions = [
+            Decision(f"{number}/{row_}", f"person {number}", "accept", str(ids[model.sources[row_]]),
+                     str(targets[model.target[row_, number]]), at=f"2026-01-{number + 1:02d}", id=place + 1)
+            for place, row_ in enumerate(rows)
+        ]  # fmt: skip
+        path = folder / "import.sssom.tsv"
+        write_decisions(model.task, decisions, {}, path)
+        found.append(path.read_bytes())
+    return found
+
+
+class Others:
+    """Three reviewers who ask for what takes long, until told to stop; how often each was answered, and how long."""
+
+    def __init__(self, browsers: list[Browser], files: list[bytes], row_: int) -> None:
+        self.seconds: dict[str, list[float]] = {"import": [], "export": [], "card": []}
+        self.is_over = threading.Event()
+        importing, exporting, opening = browsers
+        pending = iter(files)
+        asks = {"import": lambda: importing.ask("/import", next(pending)),
+                "export": lambda: exporting.ask("/decisions.sssom.tsv"),
+                "card": lambda: opening.ask(f"/card/{row_}")}  # fmt: skip
+        self.threads = [threading.Thread(target=self._again, args=one) for one in asks.items()]
+
+    def _again(self, name: str, ask: Callable[[], str]) -> None:
+        while not self.is_over.is_set():
+            began = time.perf_counter()
+            try:
+                ask()
+            except StopIteration:  # all files are taken over
+                return
+            self.seconds[name].append(time.perf_counter() - began)
+
+    def __enter__(self) -> Others:
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def crowd(args: Any, folder: Path) -> None:
+    run = made_up_run(args.pairs, folder / "crowd", change=with_many_values)
+    files = import_files(run, folder, min(80_000, args.pairs - 1000), 4)
+    model = Model(run)
+    rich = int(model.row_of[model.task.test[0, 0]])
+    rows = np.random.default_rng(3).permutation(len(model.sources)).tolist()
+    with served(run) as (address, _):
+        host = Browser(address)
+        invited = [host.invited(f"reviewer {number}") for number in range(4)]
+        browsers = [Browser(one) for one in invited]
+        for _ in range(5):
+            host.decided(rows.pop())
+        found: list[float] = []
+        with Others(browsers[:3], files, rich) as others:
+            while len(others.seconds["import"]) < len(files):
+                found.append(browsers[3].decided(rows.pop()))
+        took = {name: f"{np.median(seconds):.1f} s x {len(seconds)}" for name, seconds in others.seconds.items()}
+    header("pairs", "import of 80,000", "export", "card of 1,600 values", "decisions meanwhile", "median ms", "95 % ms",
+           "slowest ms")  # fmt: skip
+    figures = [np.median(found), np.quantile(found, 0.95), max(found)]
+    row([f"{args.pairs:,}", *took.values(), len(found), *(f"{1000 * value:.0f}" for value in figures)])
+
+
 def training(args: Any, folder: Path, browser: Any) -> None:
     header("task", "training s", "decisions meanwhile", "median ms", "95 % ms", "mappings changed")
     tasks: dict[str, Task] = {"example": load_example()}
@@ -176,7 +273,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--decisions", type=int, default=200)
     parser.add_argument("--before", type=int, nargs="*", default=[0, 20_000])
-    parser.add_argument("--only", nargs="*", default=["keys", "training"])
+    parser.add_argument("--only", nargs="*", default=["keys", "crowd", "training"])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
@@ -186,6 +283,8 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         if "keys" in args.only:
             keys(args, Path(folder), browser)
+        if "crowd" in args.only:
+            crowd(args, Path(folder))
         if "training" in args.only:
             training(args, Path(folder), browser)
         browser.close()

@@ -75,18 +75,40 @@ class Browser:
         self.link = http.client.HTTPConnection(parts.netloc, timeout=60)
         self.cookie = str(self._asked("GET", f"{parts.path}?{parts.query}")[0].headers["set-cookie"]).partition(";")[0]
 
-    def _asked(self, method: str, path: str, form: dict[str, str] | None = None) -> tuple[Any, str]:
-        body = None if form is None else urlencode(form)
+    def _asked(self, method: str, path: str, body: str | bytes | None = None) -> tuple[Any, str]:
         self.link.request(method, path, body, {"cookie": self.cookie, "origin": self.origin})
         answer = self.link.getresponse()
         return answer, answer.read().decode()
 
-    def ask(self, path: str, form: dict[str, str] | None = None) -> str:
-        """The text of a good answer: read, or sent if there is a form."""
-        answer, text = self._asked("GET" if form is None else "POST", path, form)
+    def ask(self, path: str, form: dict[str, str] | bytes | None = None) -> str:
+        """The page at a path, or the answer to a form or a file that is sent there; ValueError unless it is 200."""
+        body = urlencode(form) if isinstance(form, dict) else form
+        answer, text = self._asked("GET" if form is None else "POST", path, body)
         if answer.status != 200:
             raise ValueError(f"{path}: {answer.status} {text}")
         return text
+
+    def card(self, row_: int) -> tuple[str, dict[str, str]]:
+        """The card of a row, and what its form sends."""
+        page = self.ask(f"/card/{row_}")
+        found = re.search(r'name="key" value="(\w+)"><input type="hidden" name="pair" value="([^"]*)"', page)
+        if found is None:
+            raise ValueError(f"the card of row {row_} has no key")
+        return page, {"key": found[1], "pair": html.unescape(found[2])}
+
+    def decided(self, row_: int) -> float:
+        """Accept the pair of a row; the seconds from sending that to the next card."""
+        form = self.card(row_)[1] | {"action": "accept"}
+        began = time.perf_counter()
+        if "Saved." not in self.ask("/decide", form):
+            raise ValueError(f"row {row_} was not saved")
+        return time.perf_counter() - began
+
+    def invited(self, name: str) -> str:
+        """An address for one more reviewer."""
+        found = re.search(r'value="([^"]+)"', self.ask("/invite", {"reviewer": name}))
+        assert found is not None
+        return found[1]
 
 
 @dataclass
@@ -123,11 +145,7 @@ class Person:
         if self.rng.random() < 0.1 and self.standing:
             return "/undo", {"key": uuid.uuid4().hex}
         number = self.rng.randrange(self.n_rows)
-        page = browser.ask(f"/card/{number}")
-        found = re.search(r'name="key" value="(\w+)"><input type="hidden" name="pair" value="([^"]*)"', page)
-        if found is None:
-            raise ValueError(f"the card of row {number} has no key")
-        return "/decide", {"key": found[1], "pair": html.unescape(found[2]), "action": self.rng.choice(ACTIONS)}
+        return "/decide", browser.card(number)[1] | {"action": self.rng.choice(ACTIONS)}
 
     def _send(self, browser: Browser) -> None:
         assert self.pending is not None
@@ -160,7 +178,7 @@ class Review:
         server = Server(self.run, self.file)
         try:
             host = Browser(server.address)
-            addresses = [self._invited(host, person.name) for person in self.people]
+            addresses = [host.invited(person.name) for person in self.people]
             ready = threading.Barrier(len(self.people) + 1)
             threads = [
                 threading.Thread(target=person.decide, args=(address, ready))
@@ -176,11 +194,6 @@ class Review:
             thread.join()
         for person in self.people:
             self.problems.check(not person.failed, person.failed)
-
-    def _invited(self, host: Browser, name: str) -> str:
-        found = re.search(r'value="([^"]+)"', host.ask("/invite", {"reviewer": name}))
-        assert found is not None
-        return found[1]
 
     def check(self) -> None:
         """Every acknowledged decision once and as it was sent; nothing else but what is still on its way."""

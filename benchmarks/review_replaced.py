@@ -93,19 +93,16 @@ class Review:
 
     def decide(self, browser: Browser, n: int, n_rows: int) -> None:
         for number in range(n):
-            page = browser.ask(f"/card/{self.rng.integers(n_rows)}")
+            page, form = browser.card(int(self.rng.integers(n_rows)))
             shown = {side: re.sub(r"<[^>]*>", "", html.unescape(text)) for side, text in ENTITY.findall(page)}
-            form = re.search(r'name="key" value="(\w+)"><input type="hidden" name="pair" value="([^"]*)"', page)
-            assert form is not None
-            sent = {"key": form[1], "pair": html.unescape(form[2]), "action": ACTIONS[number % len(ACTIONS)]}
             try:
-                said = browser.ask("/decide", sent)
+                said = browser.ask("/decide", form | {"action": ACTIONS[number % len(ACTIONS)]})
             except ValueError as error:  # another status than 200
                 self.refused += 1
                 self.wrong += " 409 Not saved" not in str(error)
                 continue
             self.wrong += "Saved." not in said
-            self.saved.append((form[1], shown["source"], shown["target"]))
+            self.saved.append((form["key"], shown["source"], shown["target"]))
 
     def learn(self, browser: Browser) -> None:
         browser.ask("/train", {})

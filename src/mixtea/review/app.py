@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
 from mixtea.review.card import SIGNS, WORDS, Card
-from mixtea.review.decisions import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
+from mixtea.review.decisions import ACCEPT, NONE, REJECT, REPEAT, ROWS_PER_WRITE, UNSURE, Decision
 from mixtea.review.forms import (
     LONGEST_FORM,
     LONGEST_NAME,
@@ -121,6 +121,7 @@ class Page:
 
     async def _card(self, reviewer: str, last: Decision | None = None, note: str = "") -> dict[str, Any]:
         """What the template of a card needs."""
+        await self._have_queue(reviewer)
         session, item = self.session, self.session.current_item(reviewer)
         place = session.place(reviewer)
         found: dict[str, Any] = {"last": self._last(last), "note": note, "place": place, "card": None, "again": None}
@@ -135,6 +136,16 @@ class Page:
         before = None if item.reason == REPEAT else session.ledger.last_about(card.source.id)
         found |= {"of": self._reference(card), "pair": shown_text(session.cards_asked[key].pair)}
         return found | {"card": card, "key_now": key, "shown": shown, "again": self._last(before)}
+
+    async def _have_queue(self, reviewer: str) -> None:
+        """Make the queue of a reviewer in a thread, unless it is there."""
+        session, place = self.session, self.session.place(reviewer)
+        key = session.queue_key(place)
+        if key not in session.queues:
+            if place.filter.state == "contradicted":
+                session.keep_contradicted(await in_slices(session.judge_decisions()))
+            items = await self.cards(session.made_queue, place.order, place.filter, session.best())
+            session.keep_queue(key, items)
 
     def _reference(self, card: Card) -> str:
         return self.session.reference(card.row, card.alternatives[0].number)
@@ -212,6 +223,7 @@ class Page:
     async def go(self, request: Request) -> Response:
         reviewer, form = await self.reviewer(request), await form_of(request)
         back = form.get("step") == "-1"
+        await self._have_queue(reviewer)
         self.session.go(reviewer, -1 if back else 1, also_decided=back)
         return self.show("card.html.j2", **await self._card(reviewer))
 
@@ -401,23 +413,22 @@ class Page:
     async def imported(self, request: Request) -> Response:
         """Decisions from an SSSOM file, the whole of it as the body."""
         reviewer, body = await self.reviewer(request), await body_of(request, LONGEST_FILE)
-        n_new, n_rows = await self.files(self._take_over, body, reviewer)
+        found, n_new = await self.files(self._read, body, reviewer), 0
+        for first in range(0, len(found), ROWS_PER_WRITE):
+            n_new += await self._write(self.session.store.add_new, found[first : first + ROWS_PER_WRITE])
         await self.training.catch_up()
-        note = f"{_of(n_new)} taken over from a file of {n_rows:,}."
+        note = f"{_of(n_new)} taken over from a file of {len(found):,}."
         return self.show("card.html.j2", **await self._card(reviewer, note=note))
 
-    def _take_over(self, body: bytes, reviewer: str) -> tuple[int, int]:
-        """Keep the decisions of a file; returns how many are new, and how many there were."""
+    def _read(self, body: bytes, reviewer: str) -> list[Decision]:
+        """Read the decisions of a file that was sent."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "decisions.sssom.tsv"
             path.write_bytes(body)
             try:
-                found = read_decisions(self.session.original.task, path, reviewer)
+                return read_decisions(self.session.original.task, path, reviewer)
             except MixTEAError as error:
                 raise ValueError(str(error).replace(str(path), "the file")) from None
-        self.session.check_run()
-        with closing(self.session.store.again()) as store:
-            return store.take_over(found), len(found)
 
     async def static(self, name: str) -> Response:
         """The scripts and styles that come with the package, no other file."""

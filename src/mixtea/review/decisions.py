@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +52,7 @@ CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT RAISE(ABORT
 CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT RAISE(ABORT, 'decisions are never deleted'); END;
 """
 LOCK_SECONDS = 5.0  # to wait for another process that writes
+ROWS_PER_WRITE = 500  # of many: a few milliseconds in which nobody else can write
 MAX_FIELD_BYTES = 16 << 20  # of one value in a row; a longer one is not ours
 COLUMNS = (
     "key", "at", "reviewer", "action", "source", "target", "others", "undoes", "batch", "reason", "shown",
@@ -254,23 +256,21 @@ class Decisions:
             return [self.by_key(decision.key) for decision in decisions]
 
     def take_over(self, decisions: Iterable[Decision]) -> int:
-        """Keep any number of decisions, all or none, and return how many are new; others may write meanwhile.
+        """Keep any number of decisions from elsewhere, and return how many are new.
 
-        They are gathered outside the file first, which is locked only while it takes them all at once.
+        They are written in parts, between which others may write. If it ends in the middle, the same once more
+        completes it: what is there already stays as it is.
         """
-        with self._or_error("not saved"):
-            self.base.execute("PRAGMA temp_store=MEMORY")
-            self.base.execute(f"CREATE TEMP TABLE incoming ({', '.join(COLUMNS)})")
-            try:
-                self.base.execute("BEGIN")
-                self.base.executemany(_INSERT_TEMPORARY, map(_stored, decisions))
-                self.base.execute("COMMIT")
-                with self._writing():
-                    return self.base.execute(_INSERT_INCOMING).rowcount
-            finally:
-                if self.base.in_transaction:
-                    self.base.execute("ROLLBACK")
-                self.base.execute("DROP TABLE temp.incoming")
+        waiting, n_new = iter(decisions), 0
+        while part := [*islice(waiting, ROWS_PER_WRITE)]:
+            n_new += self.add_new(part)
+        return n_new
+
+    def add_new(self, decisions: Sequence[Decision]) -> int:
+        """Keep decisions, all or none, and return how many of them were not there."""
+        rows = [_stored(one) for one in decisions]
+        with self._writing():
+            return self.base.executemany(_INSERT, rows).rowcount
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back what the reviewer decided last, with all that was decided together with it; returns what it was.
@@ -383,11 +383,6 @@ class Decisions:
 _COLUMNS = ", ".join(COLUMNS)
 _VALUES = ", ".join("?" * len(COLUMNS))
 _INSERT = f"INSERT INTO decision ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (key) DO NOTHING"
-_INSERT_TEMPORARY = f"INSERT INTO temp.incoming VALUES ({_VALUES})"
-_INSERT_INCOMING = (
-    f"INSERT INTO decision ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.incoming WHERE true ORDER BY rowid"
-    " ON CONFLICT (key) DO NOTHING"
-)
 _STANDING = "WHERE action != 'undo' AND id NOT IN (SELECT undoes FROM decision WHERE undoes IS NOT NULL)"
 
 

@@ -15,6 +15,7 @@ from mixtea.review.model import Model
 from mixtea.review.queue import ORDERS, Filter, Item, ordered, queue
 from mixtea.review.standing import Standing
 
+MAX_QUEUES = 20
 HELD = 120.0  # seconds for which a card is one reviewer's, so that two are not asked the same
 
 
@@ -63,17 +64,27 @@ class Places(Standing):
 
     def items(self, place: Place) -> list[Item]:
         """The queue of a place: fixed as long as the order, the filter and the model stay."""
-        key: tuple[object, ...] = (place.order, place.filter, self.current.name)
-        if place.filter.state in ("decided", "unsure", "contradicted"):
-            key = (*key, self.ledger.last_id)
+        key = self.queue_key(place)
         if key not in self.queues:
-            if len(self.queues) > 20:
-                self.queues.clear()
-            best = self.best()
-            order = ordered(self.original, best, place.order)
-            rows = order if place.filter.is_plain else order[self._matches(place.filter, best)[order]]
-            self.queues[key] = queue(self.original, rows, audited=place.filter.is_plain)
+            self.keep_queue(key, self.made_queue(place.order, place.filter, self.best()))
         return self.queues[key]
+
+    def queue_key(self, place: Place) -> tuple[object, ...]:
+        """Return what the queue of a place depends on."""
+        key: tuple[object, ...] = (place.order, place.filter, self.current.name)
+        return (*key, self.ledger.last_id) if place.filter.state in ("decided", "unsure", "contradicted") else key
+
+    def made_queue(self, order: str, wanted: Filter, best: np.ndarray) -> list[Item]:
+        """Make a queue, by the probability [p] of each row; may be called in another thread."""
+        rows = ordered(self.original, best, order)
+        if not wanted.is_plain:
+            rows = rows[self._matches(wanted, best)[rows]]
+        return queue(self.original, rows, audited=wanted.is_plain)
+
+    def keep_queue(self, key: tuple[object, ...], items: list[Item]) -> None:
+        if len(self.queues) > MAX_QUEUES:
+            self.queues.clear()
+        self.queues[key] = items
 
     def _matches(self, wanted: Filter, best: np.ndarray) -> np.ndarray:
         """bool [p]: the rows that a filter keeps."""
@@ -95,7 +106,7 @@ class Places(Standing):
         n = len(self.original.sources)
         if wanted.state in ("open", "all"):
             return np.ones(n, dtype=bool)
-        last = [one for source in self.ledger.of_source if (one := self.ledger.last_about(source)) is not None]
+        last = [one for source in [*self.ledger.of_source] if (one := self.ledger.last_about(source)) is not None]
         by = [one for one in last if not wanted.reviewer or one.reviewer == wanted.reviewer]
         ids = {one.source for one in by if wanted.state != "unsure" or one.action == UNSURE}
         if wanted.state == "contradicted":

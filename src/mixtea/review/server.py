@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -20,6 +21,7 @@ from mixtea.review.session import Session
 from mixtea.review.training import Training, unreadable
 from mixtea.text import visible
 
+SWITCH_SECONDS = 0.001  # after which a busy thread lets the page go on
 SHUTDOWN_SECONDS = 2  # for requests that are under way when the server ends
 EXTRA = 'The review page needs FastAPI and uvicorn: pip install "mixtea[review]".'
 
@@ -79,6 +81,7 @@ def serve(
         tell("Ctrl-C ends it; every decision that was shown as saved is there.")
         if browser:
             threading.Timer(0.3, webbrowser.open, [address]).start()
+        sys.setswitchinterval(SWITCH_SECONDS)
         with _signals():
             server.run(sockets=[listening])
     finally:

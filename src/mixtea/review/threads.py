@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-SLICE_SECONDS = 0.01  # for which a loop may be held before others get their turn
+SLICE_SECONDS = 0.002  # for which a loop may be held before others get their turn
 
 
 class Threads:

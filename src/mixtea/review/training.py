@@ -22,6 +22,7 @@ from mixtea.text import visible
 NICE = 10  # the page goes first
 END_SECONDS = 1.5  # that a training has to end when it is told to, before it is killed
 ROWS_AT_ONCE = 200  # of decisions from elsewhere, a few milliseconds
+PAUSE = 0.004  # seconds between two parts of what can wait, for what people wait for
 
 
 class Training:
@@ -99,7 +100,6 @@ class Training:
         if session.is_child(model):
             self._trained_seen = self._trained_on_disk()
             session.adopt(model, last_id)
-            await self._tell()
             self.last = {"changes": session.n_changes, "decisions": len(session.ledger.of_source)}
         else:
             self.error = "the run was replaced meanwhile"
@@ -149,7 +149,7 @@ class Training:
                     break
                 session.ledger.read_to = rows.last_id
                 session.take_up(rows.decisions)
-                await asyncio.sleep(0)
+                await asyncio.sleep(PAUSE)
         if session.store.unreadable:
             session.notices["unreadable"] = unreadable(session)
 
@@ -170,7 +170,7 @@ class Training:
     async def _tell(self) -> None:
         """Let beliefs know what was decided, a few at a time, so that nobody waits."""
         while self.session.tell(TOLD_AT_ONCE):
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE)
 
     async def stop(self) -> None:
         """End a training that runs; nothing of it is kept."""
