@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -176,6 +177,40 @@ class Watched:
         own = f"{self.parts.scheme}://{self.parts.netloc}/"
         elsewhere = [url for url in self.asked if not url.startswith((own, "data:"))]
         assert not elsewhere and not self.said, f"asked for {elsewhere}, said {self.said}"
+
+
+PORT = 8123  # of a page that is asked in this process
+
+
+class Answer(SimpleNamespace):
+    """An answer: status, headers as a dict of lists, body."""
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+async def asked(guard, method, path, headers=(), body=b"", query=""):
+    """The answer of a page in this process, behind its guard."""
+    messages, sent = [{"type": "http.request", "body": body, "more_body": False}], []
+
+    async def receive():
+        return messages.pop(0) if messages else {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+        "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+        "client": ("127.0.0.1", 5), "server": ("127.0.0.1", PORT),
+    }  # fmt: skip
+    await guard(scope, receive, send)
+    found: dict[str, list[str]] = {}
+    for name, value in sent[0]["headers"]:
+        found.setdefault(name.decode().lower(), []).append(value.decode())
+    return Answer(status=sent[0]["status"], headers=found, body=b"".join(one.get("body", b"") for one in sent[1:]))
 
 
 def texts(page: Page, selector: str) -> list[str]:

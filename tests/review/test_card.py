@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import said_graph, said_task
+from hypothesis import given
+from hypothesis import strategies as st
 from reviewing import model_of
 
 from mixtea.data.labels import Labels
+from mixtea.review import card as card_module
 from mixtea.review.belief import Belief, Effect
 from mixtea.review.card import (
     ALIKE,
@@ -29,6 +32,7 @@ from mixtea.review.card import (
     steps,
 )
 from mixtea.review.reviewers import Share
+from mixtea.vote.values import form_of
 
 VOTERS = ("forward", "backward", "names", "agreement")
 SAID = [("names", "“Rome” ~ “Roma”", 0.8), ("names", "“Roma”", 0.4), ("forward", "a cosine", 0.2)]
@@ -89,6 +93,47 @@ def test_each_value_is_shown_once():
     lines = side_by_side([("a", "1"), ("b", "1"), ("b", "1")], [("a", "1"), ("c", "1")])
     assert [line.state for line in lines] == [SAME, SAME, LEFT]
     assert side_by_side([], []) == []
+
+
+def test_many_values_are_each_looked_at_once(monkeypatch):
+    """Whatever their number: each is brought into its form once, and only those that are shown are marked."""
+    forms, marks = [], []
+    monkeypatch.setattr(card_module, "form_of", lambda value: forms.append(value) or form_of(value))
+    monkeypatch.setattr(card_module, "marked", lambda left, right: marks.append(left) or ([], []))
+    left = [(f"p{n % 7}", f"value {n} of the left") for n in range(300)]
+    right = [(f"p{n % 7}", f"value {n} of the {'left' if n % 3 else 'right'}") for n in range(300)]
+    found = card_module.paired(left, right)
+    assert len(forms) == 600 and len(found) == 300 and marks == []
+    assert [one[0] for one in found].count("same") == 200 and {one[0] for one in found} == {"same", "differs"}
+
+
+LEFT_VALUES = st.tuples(st.sampled_from("ab"), st.sampled_from(("1", "1.0", "x", "X", "—", "?")))
+RIGHT_VALUES = st.tuples(st.sampled_from(("a", "c", "x:b")), st.sampled_from(("1", "1.0", "x", "—", "y")))
+
+
+@given(st.lists(LEFT_VALUES), st.lists(RIGHT_VALUES))
+def test_values_are_paired_as_by_looking_at_each_other_one(left, right):
+    assert [(line.state, line.left_by, line.right_by) for line in side_by_side(left, right)] == [
+        (state, *(one[0] if one else "" for one in pair)) for state, *pair in slowly_paired(left, right)
+    ]
+
+
+def slowly_paired(left, right):
+    """The first that fits of all others, for each value: the same values, then predicates of the same name."""
+    left, right, found = list(left), list(right), []
+    for fits in (_same_value, lambda a, b: a[0].rpartition(":")[2] == b[0].rpartition(":")[2]):
+        for one in list(left):
+            other = next((other for other in right if fits(one, other)), None)
+            if other is not None:
+                state = "differs" if fits is not _same_value else "same" if one[1] == other[1] else "alike"
+                found.append((state, one, other))
+                left.remove(one)
+                right.remove(other)
+    return found + [("left", one, None) for one in left] + [("right", None, one) for one in right]
+
+
+def _same_value(a, b):
+    return a[1] == b[1] or (any(form_of(a[1])) and form_of(a[1]) == form_of(b[1]))
 
 
 def test_signs_without_a_word_are_alike_only_if_equal():

@@ -8,6 +8,7 @@ import signal
 import socket
 import sqlite3
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,54 @@ def test_a_signal_ends_it_cleanly(folder, tmp_path, number):
         decided = [decide(server, cookie, row) for row in range(3)]
         assert (server.stop(number), server.said()) == (0, "")
     assert keys(file) == decided and [path.name for path in tmp_path.iterdir()] == ["decisions.sqlite"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_a_request_is_half_sent(folder, tmp_path, number):
+    with serving(folder, "--decisions", tmp_path / "decisions.sqlite") as server:
+        cookie = server.enter()
+        head = (
+            f"POST /decide HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nOrigin: {server.origin}\r\nCookie: {cookie}\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", server.port)) as link:
+            link.sendall(f"{head}Content-Length: 1000\r\n\r\nkey=".encode())
+            assert server.ask("GET", "/card", None, cookie)[0] == 200
+            assert server.stop(number) == 0
+
+
+LET_IN = b" HTTP/1.1\r\nHost: HOST\r\nCOOKIE\r\nORIGIN\r\n"
+MALFORMED = [
+    b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /\xff\xfe" + LET_IN + b"\r\n",
+    b"POST /decide" + LET_IN + b"Content-Length: -1\r\n\r\n", b"GET /%00%ff" + LET_IN + b"\r\n",
+    b"POST /decide" + LET_IN + b"Content-Length: 100\r\n\r\nkey=",
+    b"POST /import" + LET_IN + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"POST /import" + LET_IN + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n",
+    b"GET /card/" + b"9" * 5000 + LET_IN + b"\r\n", b"OPTIONS *" + LET_IN + b"\r\n", b"GET http://[" + LET_IN + b"\r\n",
+    b"GET /enter?token=%ff%00" + LET_IN + b"\r\n", b"GET /" + LET_IN + b"Cookie: \xff\xfe=\x80\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 3000 + b"\r\n",
+]  # fmt: skip
+
+
+def test_malformed_requests_are_not_answered_by_a_traceback(folder, tmp_path):
+    with serving(folder, "--decisions", tmp_path / "decisions.sqlite") as server:
+        cookie = server.enter()
+        known = {
+            b"HOST": f"127.0.0.1:{server.port}",
+            b"COOKIE": f"Cookie: {cookie}",
+            b"ORIGIN": f"Origin: {server.origin}",
+        }
+        for content in MALFORMED:
+            for name, value in known.items():
+                content = content.replace(name, value.encode())
+            with socket.create_connection(("127.0.0.1", server.port)) as link:
+                link.sendall(content)
+                link.settimeout(0.3)
+                with suppress(TimeoutError, ConnectionError):
+                    link.recv(1000)
+        assert server.ask("GET", "/card", None, cookie)[0] == 200
+        assert server.stop() == 0
+        said = server.said()
+        assert "Traceback" not in said and set(said.splitlines()) <= {"WARNING:  Invalid HTTP request received."}, said
 
 
 def test_a_signal_ends_a_training_too(folder, tmp_path):

@@ -70,6 +70,76 @@ def test_it_is_what_all_rows_together_say(all_rows, one_target, half):
     assert ledger.sample == sample(stands)
 
 
+@given(rows(), st.booleans(), st.randoms(use_true_random=False))
+def test_rows_may_come_in_any_order_and_more_than_once(all_rows, one_target, random):
+    """As they do while a large file is taken over: the own decision is applied before the others are read."""
+    mixed = [*all_rows, *all_rows[::2]]
+    random.shuffle(mixed)
+    found, wanted = Ledger(one_target=one_target), Ledger(one_target=one_target)
+    for row in mixed:
+        found.apply([row])
+    wanted.apply(all_rows)
+    assert found.standing == wanted.standing and found.undone == wanted.undone and found.last_id == wanted.last_id
+    for source in SOURCES:
+        assert found.facts_about(source) == wanted.facts_about(source)
+        assert found.last_about(source) == wanted.last_about(source)
+    assert +found.counts == +wanted.counts and found.sample == wanted.sample
+    assert {name: own for name, own in found.audits.items() if own} == {
+        n: own for n, own in wanted.audits.items() if own
+    }
+
+
+@given(rows(), st.booleans())
+def test_decisions_about_entities_elsewhere_decide_nothing(all_rows, one_target):
+    ledger = Ledger(one_target=one_target, concerns_run=lambda one: one.source == "s" and one.target != "u")
+    ledger.apply(all_rows)
+    stands = standing(all_rows)
+    here = [one for one in stands if one.source == "s" and one.target != "u"]
+    assert [*ledger.standing.values()] == stands and [*ledger.elsewhere.values()] == [
+        o for o in stands if o not in here
+    ]
+    assert ledger.facts_about("s") == facts(here, one_target=one_target) and ledger.facts_about("z") == {}
+
+
+def test_the_clock_does_not_matter(tmp_path, monkeypatch):
+    """Decisions count by their number: one made later, by a clock that was set back, is the last word."""
+    times = iter(["2030-01-01", "1999-12-31", "2026-11-18"])
+    monkeypatch.setattr("mixtea.review.decisions._now", lambda: next(times))
+    with closing(Decisions(tmp_path / "d.sqlite")) as store:
+        for key, action in (("a", "accept"), ("b", "reject")):
+            store.add([decision(key, action, "s", "t", "t")])
+        ledger = Ledger(one_target=True)
+        ledger.apply(store.rows())
+        assert ledger.last_about("s").key == "b" and not ledger.facts_about("s")["s", "t"].same
+        assert [one.key for one in store.undo("ann", "x")] == ["b"]
+        ledger.apply(store.rows(2))
+        assert ledger.last_about("s").key == "a" and ledger.facts_about("s")["s", "t"].same
+
+
+class Counted(dict):
+    """Counts how often something is looked up."""
+
+    n = 0
+
+    def __getitem__(self, key):
+        Counted.n += 1
+        return super().__getitem__(key)
+
+
+def test_a_decision_costs_the_same_after_many_about_its_source():
+    ledger = Ledger(one_target=True)
+    rows = [decision(f"{n}", ("accept", "reject")[n % 2], "s", f"t{n % 9}", id=n + 1) for n in range(2000)]
+    ledger.apply(rows[:1])
+    ledger.of_source["s"].decisions = Counted(ledger.of_source["s"].decisions)
+    costs = []
+    for row in rows[1:]:
+        Counted.n = 0
+        ledger.apply([row])
+        ledger.facts_about("s")
+        costs.append(Counted.n)
+    assert max(costs[1000:]) == max(costs[20:100]) < 20
+
+
 @given(rows())
 def test_what_came_or_went_is_told(all_rows):
     ledger, by_id = Ledger(one_target=True), {one.id: one for one in all_rows}

@@ -12,17 +12,16 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from processes import MIXTEA, run
-from served import small_run
+from served import PORT, asked, small_run
 
 import mixtea.review
 from mixtea.review.app import Page
 from mixtea.review.decisions import Decisions
 from mixtea.review.forms import LONGEST_FORM, shown_text
-from mixtea.review.security import Guard, is_local
+from mixtea.review.security import MAX_OPEN_INVITATIONS, Guard, is_local
 from mixtea.review.session import Session
 from mixtea.review.training import Training
 
-PORT = 8123
 RIGHT, LOCAL = f"127.0.0.1:{PORT}", f"localhost:{PORT}"
 HOSTS = {
     "right": [RIGHT], "by name": [LOCAL], "elsewhere": [f"evil.example:{PORT}"], "another port": ["127.0.0.1:9999"],
@@ -64,36 +63,6 @@ def served(folder, tmp_path):
     found.routes = {route.path: route.methods for route in app.routes}
     yield found
     store.close()
-
-
-class Answer(SimpleNamespace):
-    """An answer: status, headers as a dict of lists, body."""
-
-    @property
-    def text(self) -> str:
-        return self.body.decode()
-
-
-async def asked(guard, method, path, headers=(), body=b"", query=""):
-    messages, sent = [{"type": "http.request", "body": body, "more_body": False}], []
-
-    async def receive():
-        return messages.pop(0) if messages else {"type": "http.disconnect"}
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-        "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
-        "client": ("127.0.0.1", 5), "server": ("127.0.0.1", PORT),
-    }  # fmt: skip
-    await guard(scope, receive, send)
-    found: dict[str, list[str]] = {}
-    for name, value in sent[0]["headers"]:
-        found.setdefault(name.decode().lower(), []).append(value.decode())
-    return Answer(status=sent[0]["status"], headers=found, body=b"".join(one.get("body", b"") for one in sent[1:]))
 
 
 def ask(guard, method, path, headers=(), body=b"", query=""):
@@ -224,6 +193,38 @@ def test_cookies_that_are_none_are_refused(served, cookie):
         assert ask(served.guard, "GET", "/", [("host", RIGHT), ("cookie", one)]).status == 401
 
 
+OTHER_COOKIES = [
+    'a={"x":1}', "a=b c", "a[]=1", "a", "", ";", "=", "a=", "=b", "a=b=c", 'a="', 'a="x;y"', "a,b=1", "a:b=1", "@=1",
+    "a=;;", "$Version=1", "a=\xff", "a=\x01", "mixtea", "mixtea_9999=x", "a=mixtea_8123=x", "expires=Wed, 01 Jan",
+    "Path=/", "secure", "a=" + "x" * 4000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", OTHER_COOKIES)
+def test_cookies_of_other_programs_lock_nobody_out(served, other):
+    kept = entered(served.guard)
+    for cookie in (
+        f"{other}; {kept}",
+        f"{kept}; {other}",
+        f"{other};{kept};{other}",
+        f'{kept.replace("=", "=" + chr(34))}"',
+    ):
+        assert ask(served.guard, "GET", "/status", own(served.guard, cookie)).status == 200, cookie
+
+
+def test_the_oldest_of_too_many_invitations_is_void_and_that_is_said(served):
+    mine = entered(served.guard)
+    said = [
+        ask(served.guard, "POST", "/invite", own(served.guard, mine), f"reviewer=person{number}".encode()).text
+        for number in range(MAX_OPEN_INVITATIONS + 2)
+    ]
+    addresses = [re.search(r"token=([\w-]+)", text)[1] for text in said]
+    assert not any("does not work any more" in text for text in said[:MAX_OPEN_INVITATIONS])
+    assert "for person0, does not work any more" in said[-2] and "for person1, does not work" in said[-1]
+    opened = [ask(served.guard, "GET", "/enter", [("host", RIGHT)], query=f"token={one}").status for one in addresses]
+    assert opened == [401, 401] + [200] * MAX_OPEN_INVITATIONS
+
+
 def test_invitations_are_for_one_browser_each_and_not_without_end(served):
     mine = entered(served.guard)
     for number in range(30):
@@ -259,10 +260,10 @@ def test_files_of_the_page_are_served_as_what_they_are(served):
 
 @pytest.mark.parametrize("path", ["/decide", "/undo", "/alike", "/settings", "/queue", "/invite", "/go", "/verdict"])
 def test_forms_without_end_are_refused(served, path):
-    long = b"key=k&row=0&action=accept&rows=0&text=" + b"x" * LONGEST_FORM
+    long = b"key=k&pair=[]&action=accept&pairs=[]&text=" + b"x" * LONGEST_FORM
     answer = ask(served.guard, "POST", path, own(served.guard), long)
     assert (answer.status, answer.text) == (422, "That is too long.") and served.store.last_id() == 0
-    many = b"&".join(b"a%d=1" % number for number in range(600)) + b"&key=k&row=0&action=accept&rows=0"
+    many = b"&".join(b"a%d=1" % number for number in range(600)) + b"&key=k&pair=[]&action=accept&pairs=[]"
     assert ask(served.guard, "POST", path, own(served.guard), many).status == 422 and served.store.last_id() == 0
 
 

@@ -197,7 +197,7 @@ class Page:
     async def _place(self, reviewer: str) -> None:
         """Have the place of a reviewer, which lies in the file for who was here before."""
         if reviewer not in self.session.places:
-            kept = await self.training.database(self.session.store.place, reviewer)
+            kept = await self.training.reading(lambda: self.session.store.reader.place(reviewer))
             self.session.remembered(reviewer, kept)
 
     async def _remember(self, reviewer: str) -> None:

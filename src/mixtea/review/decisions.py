@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ KNOWN, REPEAT, RANDOM, IMPORTED = "known", "repeat", "random", "imported"  # why
 AUDIT = (KNOWN, REPEAT)  # they tell about the reviewer, and are not learned from
 MARK = 0x6D697874  # application_id of the file: "mixt"
 VERSION = 1
-HEADER = b"SQLite format 3\0"
+HEADER_BYTES = 100  # of any database
 SCHEMA = """
 CREATE TABLE decision (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -122,8 +123,9 @@ class Decisions:
             raise
 
     def _connected(self) -> sqlite3.Connection:
-        with suppress(OSError), self.path.open("rb") as file:
-            if (beginning := file.read(len(HEADER))) and beginning != HEADER:  # SQLite takes one byte for an empty file
+        # SQLite takes one byte for an empty file. Looking into it would end the locks that this process holds on it.
+        with suppress(OSError):
+            if 0 < self.path.stat().st_size < HEADER_BYTES:
                 raise RunError(f"{self.path}: not a database. Name another file: --decisions FILE.")
         try:
             base = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
@@ -140,6 +142,13 @@ class Decisions:
         if other.place_on_disk != self.place_on_disk:
             other.close()
             raise self._gone()
+        return other
+
+    @cached_property
+    def reader(self) -> Decisions:
+        """The same file opened once more: who reads through it does not wait for who writes."""
+        other = self.again()
+        other.unreadable = self.unreadable
         return other
 
     def _open(self) -> None:
@@ -353,6 +362,8 @@ class Decisions:
                 raise RunError(f"{path}: the copy could not be written ({error}).") from error
 
     def close(self) -> None:
+        if "reader" in self.__dict__:
+            self.reader.close()
         self.base.close()
 
     def _rows(self, where: str, values: Iterable[object] = ()) -> list[Decision]:

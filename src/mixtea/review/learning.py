@@ -81,9 +81,9 @@ def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]]
 
     `tell` gets the progress. One process at a time learns for `out`; another is refused, and told who it is.
     """
-    from mixtea.aligner import MixTEA
-
     with _alone(out, reviewer):
+        from mixtea.aligner import MixTEA  # which loads torch
+
         tell({"doing": "reading the run"})
         old, store = MixTEA.load(run), Decisions(decisions)
         last_id, standing = store.last_id(), store.standing()

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from mixtea.errors import MixTEAError
+from mixtea.review.decisions import Rows
 from mixtea.review.model import Model
 from mixtea.review.session import Session
 from mixtea.review.standing import TOLD_AT_ONCE, ReplacedError
@@ -34,7 +35,8 @@ class Training:
 
     def __init__(self, session: Session, every: int = 50, tell: Callable[[str], None] = lambda text: None) -> None:
         self.session, self.every, self.tell = session, every, tell
-        self.database, self.beside = Threads(), Threads()
+        self.database, self.reading, self.beside = Threads(), Threads(), Threads()
+        self.command = [sys.executable, "-m", "mixtea.cli.learn"]
         self.task: asyncio.Task[None] | None = None
         self.process: asyncio.subprocess.Process | None = None
         self.doing, self.error, self.began, self.seconds = "", "", 0.0, 0.0
@@ -71,22 +73,22 @@ class Training:
             kind = "" if isinstance(error, MixTEAError | OSError) else f"{type(error).__name__}: "
             self.error = visible(f"{kind}{error}", 300)
         finally:
-            self.doing, self.seconds, self.process = "", time.monotonic() - self.began, None
+            await self._end_process()
+            self.doing, self.seconds = "", time.monotonic() - self.began
 
     async def _learn(self, reviewer: str) -> None:
         session = self.session
-        command = [sys.executable, "-m", "mixtea.cli.learn", *map(str, (session.run, session.store.path)),
-                   str(session.reviewed_run), reviewer]  # fmt: skip
+        paths = map(str, (session.run, session.store.path, session.reviewed_run))
         quiet = (lambda: os.nice(NICE)) if hasattr(os, "nice") else None
         self.process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            *self.command, *paths, reviewer, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, preexec_fn=quiet,
         )  # fmt: skip
         assert self.process.stdout is not None and self.process.stderr is not None
         errors = asyncio.create_task(self.process.stderr.read())
         last_id = None
         async for line in self.process.stdout:
-            with suppress(ValueError):
+            with suppress(ValueError, AttributeError):  # a plugin may print anything
                 told = json.loads(line)
                 last_id = told.get("last_id", last_id)
                 self.doing = _in_words(told) or self.doing
@@ -144,7 +146,7 @@ class Training:
             return
         async with self._catching_up:
             while True:
-                rows = await self.database(session.store.read, session.ledger.read_to, ROWS_AT_ONCE)
+                rows = await self.reading(self._read, session.ledger.read_to)
                 if rows.last_id == session.ledger.read_to:
                     break
                 session.ledger.read_to = rows.last_id
@@ -152,6 +154,9 @@ class Training:
                 await asyncio.sleep(PAUSE)
         if session.store.unreadable:
             session.notices["unreadable"] = unreadable(session)
+
+    def _read(self, after: int) -> Rows:
+        return self.session.store.reader.read(after, ROWS_AT_ONCE)
 
     async def _take_up_trained(self) -> None:
         """Use a run that another server has trained with the same decisions."""
@@ -174,21 +179,23 @@ class Training:
 
     async def stop(self) -> None:
         """End a training that runs; nothing of it is kept."""
-        process = self.process
-        if process is not None:
-            with suppress(ProcessLookupError):
-                process.terminate()
         if self.task is not None:
             self.task.cancel()
             with suppress(asyncio.CancelledError):
                 await self.task
-        if process is not None:
-            try:
-                await asyncio.wait_for(process.wait(), END_SECONDS)
-            except TimeoutError:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+
+    async def _end_process(self) -> None:
+        process, self.process = self.process, None
+        if process is None or process.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), END_SECONDS)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
 
 def unreadable(session: Session) -> str:

@@ -1,0 +1,246 @@
+"""The page while something takes long, hangs or fails: others go on, and one message tells what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+import threading
+from contextlib import closing, suppress
+from types import SimpleNamespace
+from urllib.parse import urlencode
+
+import pytest
+from reviewing import decision
+from served import PORT, asked, form_of
+
+from mixtea.errors import VoterError
+from mixtea.review import app as app_module
+from mixtea.review.app import Page
+from mixtea.review.decisions import Decisions, beside
+from mixtea.review.learning import _alone
+from mixtea.review.security import Guard
+from mixtea.review.session import Session
+from mixtea.review.sharing import write_decisions
+from mixtea.review.training import Training
+
+
+class Reviewing:
+    """A page in this process, and a browser that was let in."""
+
+    def __init__(self, session):
+        self.session = session
+        self.training = Training(session, 0)
+        self.page = Page(session, self.training, "ann")
+        self.guard = self.page.guard = Guard(self.page.app(), "127.0.0.1", PORT)
+        self.cookie = ""
+
+    async def get(self, path):
+        return await self._asked("GET", path, b"")
+
+    async def post(self, path, **form):
+        return await self._asked("POST", path, urlencode(form).encode())
+
+    async def sent(self, path, body):
+        return await self._asked("POST", path, body)
+
+    async def _asked(self, method, path, body):
+        host = ("host", f"127.0.0.1:{PORT}")
+        if not self.cookie:
+            entered = await asked(self.guard, "GET", "/enter", [host], query=f"token={self.guard.invite()}")
+            self.cookie = entered.headers["set-cookie"][0].partition(";")[0]
+        headers = [host, ("origin", f"http://127.0.0.1:{PORT}"), ("cookie", self.cookie)]
+        return await asked(self.guard, method, path, headers, body)
+
+    async def decide(self, row, action="accept"):
+        return await self.post("/decide", **form_of((await self.get(f"/card/{row}")).text), action=action)
+
+
+@pytest.fixture
+def reviewing(copied):
+    with closing(Decisions(beside(copied))) as store:
+        yield Reviewing(Session(copied, store))
+
+
+async def until(condition):
+    """Wait for something that comes soon."""
+    for _ in range(1000):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail("it did not come")
+
+
+# What takes long
+
+
+def test_who_only_looks_does_not_wait_for_a_locked_file(reviewing):
+    async def walk():
+        form = form_of((await reviewing.get("/card/3")).text)
+        with closing(sqlite3.connect(reviewing.session.store.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            deciding = asyncio.create_task(reviewing.post("/decide", **form, action="accept"))
+            await asyncio.sleep(0.1)
+            pages = [await reviewing.get(path) for path in ("/card/5", "/team", "/log", "/status", "/")]
+            assert [page.status for page in pages] == [200] * 5 and not deciding.done()
+            other.execute("COMMIT")
+        assert (await deciding).status == 200
+
+    asyncio.run(walk())
+    assert reviewing.session.store.last_id() == 1
+
+
+def test_a_voter_that_hangs_holds_nobody_up(reviewing, monkeypatch):
+    monkeypatch.setattr(app_module, "VOICES_SECONDS", 0.01)
+    monkeypatch.setattr(app_module, "EVIDENCE_SECONDS", 0.05)
+    ends, maker = threading.Event(), reviewing.session.maker_of(0)[0]
+    monkeypatch.setattr(maker.voices, "function", lambda *_: ends.wait(30))
+
+    async def walk():
+        page = await reviewing.get("/card/3")
+        assert "being gathered" in page.text
+        of = page.text.partition("/evidence/")[2].partition('"')[0]
+        for _ in range(3):
+            evidence = await reviewing.get(f"/evidence/{of}")
+            assert evidence.status == 200 and "could not be gathered: it took more than" in evidence.text
+        assert (await reviewing.decide(3)).status == 200 and (await reviewing.get(f"/picture/{of}")).status == 200
+
+    try:
+        asyncio.run(walk())
+    finally:
+        ends.set()
+
+
+def test_evidence_that_fails_is_said(reviewing, monkeypatch):
+    def failing(*_):
+        raise VoterError("the voter moody of the package moods failed")
+
+    monkeypatch.setattr(reviewing.session.maker_of(0)[0].voices, "function", failing)
+
+    async def walk():
+        page = (await reviewing.get("/card/3")).text
+        return await reviewing.get(f"/evidence/{page.partition('/evidence/')[2].partition(chr(34))[0]}")
+
+    assert "could not be gathered: the voter moody of the package moods failed" in asyncio.run(walk()).text
+
+
+def test_others_decide_while_a_file_is_taken_over_and_rows_are_counted_that_are_new(reviewing, tmp_path, monkeypatch):
+    monkeypatch.setattr(app_module, "ROWS_PER_WRITE", 2)
+    task, path = reviewing.session.original.task, tmp_path / "d.sssom.tsv"
+    rows = [decision(f"i{n}", "accept", f"s{n}", f"t{n}", reviewer="eve", id=n + 1) for n in range(30, 60)]
+    write_decisions(task, rows, {}, path)
+
+    async def walk():
+        importing = asyncio.create_task(reviewing.sent("/import", path.read_bytes()))
+        first = [await reviewing.decide(row) for row in range(3)]
+        assert [answer.status for answer in first] == [200] * 3
+        assert "30 decisions taken over from a file of 30" in (await importing).text
+        assert "0 decisions taken over from a file of 30" in (await reviewing.sent("/import", path.read_bytes())).text
+
+    asyncio.run(walk())
+    assert len(reviewing.session.ledger.standing) == 33 == reviewing.session.store.last_id()
+
+
+# Learning
+
+
+LEARNS = "import json, sys; print(json.dumps({'done': True, 'last_id': 1}))"
+HANGS = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('{}', flush=True); time.sleep(600)"
+
+
+def learned(reviewing, code):
+    """What the status says after a learning by this program."""
+    reviewing.training.command = [sys.executable, "-c", code]
+
+    async def walk():
+        await reviewing.decide(3)
+        await reviewing.post("/train")
+        await until(lambda: not reviewing.training.is_running)
+        return (await reviewing.get("/status")).text
+
+    return asyncio.run(walk())
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (LEARNS, "no such run folder"),  # it has trained, and its run cannot be read
+        ("import sys; sys.exit('error: no more room')", "no more room"),
+        ("import os; os.abort()", "ended without a word"),
+        ("print('[]', '1', 'x', sep=chr(10))", "ended without a word"),  # nothing that mixtea writes
+        ("raise RuntimeError('x')", "RuntimeError: x"),
+    ],
+)
+def test_a_learning_that_fails_leaves_the_model_and_one_message(reviewing, code, said):
+    text = learned(reviewing, code)
+    assert text.count("The training failed:") == 1 and said in text
+    assert reviewing.session.current is reviewing.session.original and "Learn now" in text
+
+
+def test_a_learning_that_hangs_can_be_stopped(reviewing):
+    reviewing.training.command = [sys.executable, "-c", HANGS]
+
+    async def walk():
+        await reviewing.post("/train")
+        await until(lambda: reviewing.training.process is not None)
+        process = reviewing.training.process
+        assert "Stop learning" in (await reviewing.get("/status")).text
+        assert (await reviewing.decide(3)).status == 200
+        assert "Learn now" in (await reviewing.post("/stop")).text
+        assert process.returncode is not None and not reviewing.training.is_running
+        assert "Learn now" in (await reviewing.post("/stop")).text  # where nothing runs
+
+    asyncio.run(walk())
+
+
+def test_one_server_learns_and_another_says_who_does(reviewing):
+    async def walk():
+        with _alone(reviewing.session.reviewed_run, "bob"):
+            await reviewing.post("/train")
+            await until(lambda: not reviewing.training.is_running)
+        return (await reviewing.get("/status")).text
+
+    text = asyncio.run(walk())
+    assert "Learning from these decisions is under way: bob, process" in text
+    folder = reviewing.session.run.parent
+    assert [path.name for path in folder.glob("*.learning")] == [] and not reviewing.session.reviewed_run.exists()
+
+
+def test_what_cannot_be_prepared_is_said_and_the_page_goes_on(reviewing, monkeypatch):
+    def failing():
+        raise RuntimeError("an index is broken")
+
+    reviewing.session.is_prepared = False
+    monkeypatch.setattr(reviewing.session, "load", failing)
+
+    async def walk():
+        warm = asyncio.create_task(reviewing.training.warm_up())
+        page = await reviewing.get("/card/3")
+        of = page.text.partition("/alike/")[2].partition('"')[0]
+        evidence = await reviewing.get(f"/evidence/{of}")
+        status = await reviewing.get("/status")
+        warm.cancel()
+        with suppress(asyncio.CancelledError):
+            await warm
+        return evidence, status
+
+    evidence, status = asyncio.run(walk())
+    assert evidence.status == 200 and "Who votes for it" in evidence.text and "an index is broken" in status.text
+
+
+def test_a_run_that_another_server_has_trained_is_taken_up(reviewing, monkeypatch):
+    found, session = SimpleNamespace(name="new"), reviewing.session
+    adopted = []
+    monkeypatch.setattr(session, "trained_before", lambda: (found, 7))
+    monkeypatch.setattr(session, "adopt", lambda *trained: adopted.append(trained))
+
+    async def walk():
+        await reviewing.training._take_up_trained()
+        assert adopted == []
+        session.reviewed_run.mkdir()
+        (session.reviewed_run / "run.json").write_text("{}")
+        for _ in range(2):
+            await reviewing.training._take_up_trained()
+
+    asyncio.run(walk())
+    assert adopted == [(found, 7)]
