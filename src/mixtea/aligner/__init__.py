@@ -145,6 +145,8 @@ class MixTEA(Scoring):
             `task` is no task, or has nothing to learn from.
         ConfigError
             A setting cannot be met here, such as a device that is not there.
+        VoterError
+            A voter from outside failed, or gave what is no opinion; what it raised is the cause.
         TrainingError
             Memory is full (FullMemoryError), the training diverged twice (DivergedError), or another process of the run
             is lost (ProcessLostError), after what was learned so far is kept.
