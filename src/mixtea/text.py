@@ -74,7 +74,7 @@ def whole_text(text: str) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text can be written to a file: without half characters.
+    """Return whether a text has no half characters, which no file can hold.
 
     >>> is_whole("café"), is_whole("caf\\udce9")
     (True, False)

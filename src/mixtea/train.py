@@ -192,7 +192,7 @@ def train(
 
 @contextmanager
 def _nothing_left(work: Unfinished, goes_on: bool) -> Iterator[None]:
-    """Where the call, the data or a voter from outside is at fault, leave nothing that this call has begun.
+    """Leave nothing that this call has begun where the call, the data or a voter from outside is at fault.
 
     A state that was saved stays, and so does a training that somebody began before.
     """

@@ -11,14 +11,14 @@ import numpy as np
 
 
 def as_numpy(values: Any) -> np.ndarray:
-    """An array of numbers that are one, or a tensor on any device."""
+    """Return an array as it is, a tensor on any device as an array."""
     return values if isinstance(values, np.ndarray) else values.detach().cpu().numpy()
 
 
 def read_only(value: Any) -> Any:
-    """The same value, sharing its memory, with all arrays and mappings in it read-only.
+    """Return the same value, in the same memory, with all arrays and mappings in it read-only.
 
-    Dataclasses, named tuples and mappings are looked into; a tensor becomes an array; all else stays as it is.
+    It looks into dataclasses, named tuples and mappings; a tensor becomes an array; all else stays as it is.
 
     >>> array = np.zeros(2)
     >>> read_only({"a": array})["a"].flags.writeable, array.flags.writeable

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def voter_of(name: str, task: Task, config: Config, package: str = "") -> Voter:
-    """The voter of this name, bound to a task; `package` tells where one comes from that is not here."""
+    """Make the voter of this name and bind it to a task; `package` is named where it is not here."""
     kind = voter_named(name, package)
     return (kind() if name in BUILT_IN else PluginVoter(name, kind)).bind(task, config)
 
@@ -56,7 +56,7 @@ class PluginVoter(Voter):
         vars(self).update(found)
 
     def _asked(self, method: str, taken: Callable[[Any], T], *given: Any) -> T:
-        """What a method of the voter gives, as `taken` makes it, which may run code of the voter too."""
+        """Call a method of the voter; `taken` converts its result, which may run code of the voter too."""
         with failures_named(self.name, f"in {method}"):
             return taken(getattr(self._voter, method)(*given))
 
@@ -77,7 +77,7 @@ class PluginVoter(Voter):
 
     @known.setter
     def known(self, known: KnownPairs | None) -> None:
-        with failures_named(self.name, "when it was told what is known"):
+        with failures_named(self.name, "when its known pairs were set"):
             self._voter.known = read_only(known)
 
     @property
@@ -145,9 +145,9 @@ class PluginVoter(Voter):
 
 
 def _evidence(rows: Any) -> list[Evidence]:
-    """Rows of (what, weight), as text that can be written and a number."""
+    """Convert rows of (what, weight) to text that can be written and a number."""
     return [Evidence(whole_text(what), float(weight)) for what, weight in rows]
 
 
 def _nothing(found: Any) -> None:
-    """Whatever a method gives that is not asked for anything."""
+    """Ignore the result of a method that is called for its effect."""

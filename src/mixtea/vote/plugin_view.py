@@ -23,7 +23,7 @@ _TASKS: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()  # by task, the one 
 
 
 def task_view(task: Task) -> Task:
-    """The task with arrays that cannot be written to; the same object each time, for what is kept by task."""
+    """Return the task with read-only arrays; the same object each time, for whoever keeps something by task."""
     if task not in _TASKS:
         _TASKS[task] = read_only(task)
     return _TASKS[task]
@@ -48,7 +48,7 @@ class PluginBelief(NamedTuple):
 
 
 class PluginState:
-    """What `VotingState` holds that voters may rely on: arrays are made of tensors when they are asked for."""
+    """Shows a `VotingState` to a voter from outside; arrays are made of its tensors on first use."""
 
     def __init__(self, state: VotingState) -> None:
         self._state = state
@@ -70,4 +70,5 @@ class PluginState:
 
 
 def pairs_view(pairs: EntityPairs) -> PluginPairs:
+    """Return the pairs with read-only arrays."""
     return PluginPairs(read_only(pairs.source), read_only(pairs.target))

@@ -67,27 +67,27 @@ def voter_named(name: str, package: str = "") -> type[Voter]:
 
 @contextmanager
 def failures_named(name: str, when: str) -> Iterator[None]:
-    """Around code from outside: whatever it raises, but for Ctrl-C, becomes a VoterError with that as its cause."""
+    """Turn whatever code from outside raises, but for Ctrl-C, into a VoterError with that as its cause."""
     try:
         yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise failure(name, f"failed {when}: {_told(error)}") from error
+        raise failure(name, f"failed {when}: {_described(error)}") from error
 
 
 def failure(name: str, what: str) -> VoterError:
-    """The error of a voter."""
+    """Make the error of a voter, which names it and its package."""
     whose = f"{name!r} of the package {package}" if (package := package_of(name)) else repr(name)
     return VoterError(f"The voter {whose} {what}. Mend or update it, or leave it out of the voters.")
 
 
-def _told(error: BaseException) -> str:
-    """The type of an error and what it says, if it can say it."""
-    said = ""
+def _described(error: BaseException) -> str:
+    """Describe an error by its type and its text, if that can be had."""
+    text = ""
     with suppress(Exception):
-        said = visible(error, LONGEST_REASON).rstrip(".")
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        text = visible(error, LONGEST_REASON).rstrip(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _unknown(name: str, package: str) -> str:
@@ -121,4 +121,6 @@ def _entry_points() -> dict[str, EntryPoint]:
     try:
         return {point.name: point for point in entry_points(group=GROUP)}
     except Exception as error:
-        raise VoterError(f"Which voters packages bring cannot be read ({_told(error)}). Mend the package.") from error
+        raise VoterError(
+            f"Which voters packages bring cannot be read ({_described(error)}). Mend the package."
+        ) from error

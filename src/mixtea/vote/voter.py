@@ -117,11 +117,11 @@ class Voter:
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
 
     def compared(self) -> tuple[int, int] | None:
-        """How many entities of each side it compares; None if it does not go by what is said of single entities."""
+        """Count the entities of each side that it can compare; None if it does not compare their texts or vectors."""
         return None
 
     def misleading(self) -> tuple[float, int] | None:
-        """The share of the links for which what it compares tells nothing, and of how many links; after learning."""
+        """Return the share of links for which its comparison is of no use, and how many links; after learning."""
         return None
 
     @property

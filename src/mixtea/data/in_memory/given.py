@@ -105,7 +105,7 @@ def _one(value: Any, name: str) -> Given | None:
 
 
 def _frame_of(records: list[dict[Any, Any]]) -> pd.DataFrame:
-    """Records as they are: text of pandas' own type would have to be whole, numbers beside none would be fractions."""
+    """Make a data frame of objects: in pandas' own types text must be whole, and 1 beside None becomes 1.0."""
     names = pd.Index(list(dict.fromkeys(name for record in records for name in record)), dtype=object)
     return pd.DataFrame(records, columns=names, dtype=object)
 

@@ -89,8 +89,8 @@ def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, s
                 if (text := _value(one)) is None:
                     left_out.setdefault(str(name), type(one).__name__)
                 elif not (is_whole(text) and is_whole(str(name))):
-                    said = f"{shorten(str(name), 40)}: {shorten(text, 40)}"
-                    problems.add(path, None, str(node), f"{HALF_A_CHARACTER} {said}, an attribute of the node", MEND)
+                    shown = f"{shorten(str(name), 40)}: {shorten(text, 40)}"
+                    problems.add(path, None, str(node), f"{HALF_A_CHARACTER} {shown}, an attribute of the node", MEND)
                 elif text:
                     yield id_text(node) or "", PLAIN.get(name, str(name)), text
     if left_out:

@@ -79,12 +79,12 @@ def _lines(graph: Any, path: Path) -> list[str]:
             lines.append(f"{Triple(*map(term, statement))} .\n")
         except (ValueError, TypeError) as error:
             parts = (*statement, getattr(statement[2], "datatype", None))
-            said = " ".join(str(part) for part in parts if part is not None)
+            shown = " ".join(str(part) for part in parts if part is not None)
             todo = "Mend the statement: IRIs are absolute and without spaces, predicates are IRIs."
             what = f"no RDF ({visible(error)}):"
-            if not is_whole(said):
+            if not is_whole(shown):
                 what, todo = f"{HALF_A_CHARACTER} the statement", MEND
-            raise UnreadableError(path, None, said, what, todo) from None
+            raise UnreadableError(path, None, shown, what, todo) from None
     return sorted(lines)
 
 

@@ -61,7 +61,7 @@ def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
 def _frame_of(array: np.ndarray, path: Path, headers: Headers) -> pd.DataFrame:
     """An array [rows, columns], or one of records."""
     if array.dtype.names or (array.ndim == 2 and array.shape[1] == len(headers[0])):
-        return pd.DataFrame(array, dtype=object)  # text of pandas' own type must be whole to be told of
+        return pd.DataFrame(array, dtype=object)  # in pandas' own type text must be whole
     shape = f"an array of shape {list(array.shape)}"
     raise UnreadableError(path, None, "", shape, f"It needs [rows, {len(headers[0])}]: {_needed(headers)}.")
 
