@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 from dataclasses import replace
@@ -221,6 +222,42 @@ def test_votes_are_counted_by_voter_and_by_how_many_agree(example):
     assert (history[voters].sum(axis=1) == agreeing.to_numpy() @ [1, 2, 3, 4]).all()
     blocks = history[["concat_layer_1", "concat_layer_2", "concat_relations_out", "concat_relations_in"]]
     assert blocks.sum(axis=1).to_numpy() == pytest.approx(1) and (blocks.iloc[0] == 0.25).all()
+
+
+def assert_same(one, other):
+    """Both have the same settings, and have learned and decide the same."""
+    assert repr(one) == repr(other) and one.get_params() == other.get_params() and one.score() == other.score()
+    assert one.vectors_.equal(other.vectors_) and one.trace_.equals(other.trace_)
+    assert one.history_.drop(columns="seconds").equals(other.history_.drop(columns="seconds"))
+    assert one.predict(3).to_frame().equals(other.predict(3).to_frame())
+    assert one.map().to_frame().equals(other.map().to_frame())
+    assert one.explain("s1", "t1").equals(other.explain("s1", "t1"))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_has_learned_the_same(rings, tmp_path, undrawn, preset, copied):
+    aligner = MixTEA(**{**SHORT, "preset": preset})
+    unfitted = copied(aligner)
+    assert unfitted.get_params() == aligner.get_params() and repr(unfitted) == repr(aligner)
+    with pytest.raises(NotFittedError):
+        unfitted.predict()
+    aligner.fit(rings)
+    assert_same(copied(aligner), aligner)  # what was not computed yet
+    assert_same(copied(aligner), aligner)  # and what was
+    copied(aligner).save(tmp_path / "run")
+    assert_same(copied(MixTEA.load(tmp_path / "run")), aligner)
+    assert_same(unfitted.fit(rings), aligner)
+
+
+def test_a_deep_copy_goes_its_own_way(tiny):
+    aligner = MixTEA(**SHORT).fit(tiny)
+    vectors, twin = aligner.vectors_.clone(), copy.deepcopy(aligner)
+    twin.task_.train[:] = 0
+    twin.vectors_.zero_()
+    twin.set_params(seed=2, max_epochs=1).fit(tiny)
+    assert aligner.vectors_.equal(vectors) and aligner.n_epochs_ == 3 and aligner.config.seed == 1
+    assert aligner.task_ is tiny and tiny.train.any()
 
 
 def test_candidates_that_a_line_cannot_hold(fitted, tmp_path):

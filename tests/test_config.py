@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mixtea.config import FIELDS, PRESETS, Config, describe, parse_setting
+from mixtea.config import FIELDS, PRESETS, TYPES, Config, describe, parse_setting
 from mixtea.data.formats.settings import read_settings
 from mixtea.errors import ConfigError
 from mixtea.fields import assignments
@@ -59,6 +59,14 @@ def toml(value):
 def test_wrong_settings_are_explained(settings, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         Config.preset(**settings)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_every_number_is_finite(value):
+    for name in (name for name, kind in TYPES.items() if kind in (int, float)):
+        for settings in ({name: value}, dict([parse_setting(f"{name}={value}")])):
+            with pytest.raises(ConfigError, match=f"{name} must be a (whole )?number, not {value}"):
+                Config(**settings)
 
 
 @pytest.mark.parametrize("name", ["metric", "seed", "name", "x" * 3_000_000])

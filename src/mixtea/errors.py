@@ -50,7 +50,9 @@ class ConfigError(MixTEAError, ValueError):
 
 
 class VoterError(MixTEAError, ValueError):
-    """A voter gave what is no opinion."""
+    """A voter from outside failed, or gave what is not asked for; the message names it and its package."""
+
+    exit_code = 1
 
 
 class MissingVoterError(ConfigError):

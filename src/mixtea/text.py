@@ -23,6 +23,7 @@ _UNSEEN = re.compile(
     "\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
+HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its other half
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -70,6 +71,15 @@ def whole_text(text: str) -> str:
     'caf\\\\udce9'
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text has no half characters, which no file can hold.
+
+    >>> is_whole("café"), is_whole("caf\\udce9")
+    (True, False)
+    """
+    return text.isascii() or HALF.search(text) is None
 
 
 def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +33,7 @@ from mixtea.errors import (
     ProcessLostError,
     RunError,
     StoppedError,
+    VoterError,
     is_full_memory,
 )
 from mixtea.fields import assignments
@@ -152,6 +153,8 @@ def train(
         The task cannot be trained on.
     RunError
         The folder cannot be written: a run is there, or an interrupted training, or another process at work.
+    VoterError
+        A voter from outside failed; no run is written.
     StoppedError
         A signal asked it to end. Like other TrainingErrors it says what is saved, and how to go on.
 
@@ -176,13 +179,33 @@ def train(
     read = _reader(task, preset, warm_start, settings, resume)
     work = Unfinished(folder)
     with work.held() if is_first() else nullcontext():
+        goes_on = resume and work.path.exists()
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
-            return _Training(start, work, watch, overwrite, progress).run(checkpoint_every, TensorBoard(tensorboard))
+            training = _Training(start, work, watch, overwrite, progress)
+            with _nothing_left(work, goes_on):
+                return training.run(checkpoint_every, TensorBoard(tensorboard))
     from mixtea.aligner import MixTEA
 
     watch.says(f"{folder}: finished already")
     return MixTEA.load(folder, device=settings.get("device"))
+
+
+@contextmanager
+def _nothing_left(work: Unfinished, goes_on: bool) -> Iterator[None]:
+    """Leave nothing that this call has begun where the call, the data or a voter from outside is at fault.
+
+    A state that was saved stays, and so does a training that somebody began before.
+    """
+    try:
+        yield
+    except (ConfigError, DataError, VoterError) as error:
+        if not goes_on and work.epoch() is None:
+            if is_first():
+                work.forget()
+        elif isinstance(error, VoterError):
+            raise VoterError(f"{error} {work.how_to_go_on()}") from error.__cause__
+        raise
 
 
 def _reader(
@@ -347,7 +370,7 @@ class _Training:
                 aligner.metrics_ = aligner.score(self.start.task.test)
                 aligner.by_evidence_ = aligner.score_by_evidence(self.start.task.test)
             except Exception as error:  # what was learned is worth more than its score
-                if not (isinstance(error, MixTEAError) or is_full_memory(error)):
+                if isinstance(error, VoterError) or not (isinstance(error, MixTEAError) or is_full_memory(error)):
                     raise
                 self.watch.warns(f"the test links could not be scored: {str(error) or 'memory is full'}")
 
@@ -366,6 +389,8 @@ class _Training:
 
             changed = changes(old, new)
             page = _whole(changes_text(changed))
+        except VoterError:
+            raise
         except Exception as error:  # what was learned is worth more than a comparison
             self.watch.warns(f"the earlier mappings could not be compared: {error!r}")
             return {}
@@ -380,6 +405,8 @@ class _Training:
             from mixtea.report.page import make_report
 
             return {"report.html": _whole(make_report(aligner))}
+        except VoterError:
+            raise
         except Exception as error:  # what was learned is worth more than a page about it
             self.watch.warns(f"the report could not be made: {error!r}")
             return {}

@@ -143,6 +143,7 @@ BAD_ROWS = {
     "NaN": (tensors(SMALL, [*ROWS[:2], [1, np.nan], *ROWS[3:]]), f"line 3: {TOO_LARGE} 'c'. Mend it."),
     "infinity": (tensors(SMALL, [[np.inf, 1], *ROWS[1:]]), f"line 1: {TOO_LARGE} 'a'"),
     "too large": (tensors(SMALL, [[1e300, 1], *ROWS[1:]], np.float64), f"line 1: {TOO_LARGE} 'a'"),
+    "half an id": (tensors(["a", "b\ud800", "c", "d", "e"]), r"line 2: half a character in the id 'b\ud800'. No file"),
     "an id twice": (tensors(["a", "b", "a", "d", "e"]), "line 3: an id a second time: 'a'. Keep one vector"),
     "no id": (tensors(["a", "", "c", "", "e"]), "2 problems\n  line 2: no id. Name the entity"),
     "no row": (tensors([], np.empty((0, 2))), "no vector: the file is empty"),

@@ -12,7 +12,7 @@ from conftest import SMALL_BEST, write
 from processes import run as run_process
 
 from mixtea import MixTEA
-from mixtea.errors import ConfigError, MissingVoterError, StoppedError
+from mixtea.errors import ConfigError, MissingVoterError, StoppedError, VoterError
 from mixtea.report.page import make_report
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.stored import StoredRun
@@ -160,22 +160,26 @@ assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls", "--vot
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("nowhere_at_all:Voter", "'broken' cannot be loaded from nowhere_at_all:Voter: No module named"),
-        ("mixtea.vote:Nobody", "cannot be loaded from mixtea.vote:Nobody"),
-        ("mixtea.vote:register", "brings no Voter of that name"),
-        ("mixtea.vote:Voter", "brings no Voter of that name"),
+        (
+            "nowhere:Voter",
+            "package nowhere failed when it was loaded from nowhere:Voter: ModuleNotFoundError: No module",
+        ),
+        ("mixtea.vote:Nobody", "package mixtea.* failed when it was loaded from mixtea.vote:Nobody: AttributeError"),
+        ("mixtea.vote:register", "package mixtea.* is not there: mixtea.vote:register is no Voter of that name"),
+        ("mixtea.vote:Voter", "package mixtea.* mixtea.vote:Voter is no Voter of that name"),
+        ("", "package without a name failed when it was loaded from : AttributeError"),
     ],
 )
 def test_a_package_that_brings_no_voter_is_named(value, message, monkeypatch):
     monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("broken", value, group)])
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(VoterError, match=f"The voter 'broken' of the {message}"):
         voter_named("broken")
 
 
 def test_what_cannot_be_a_voter_is_refused():
     with pytest.raises(TypeError, match="a class that is a Voter"):
         register(object)
-    for name in ("forward", "vectors", "two words", ""):
+    for name in ("forward", "vectors", "two words", "", 5, ["a"]):
         with pytest.raises(ConfigError, match="is no name for a voter"):
             register(type("Mine", (Voter,), {"name": name}))
     with pytest.raises(MissingVoterError, match=r"There is no voter 'nobody_here'\. There are forward, backward"):

@@ -149,6 +149,8 @@ class MixTEA(Scoring):
         ConfigError
             A setting cannot be met here, such as a device that is not there; or another process of the run has other
             settings or files.
+        VoterError
+            A voter from outside failed, or gave what is not an opinion; what it raised is the cause.
         TrainingError
             Memory is full (FullMemoryError), the training diverged twice (DivergedError), or another process of the run
             is lost (ProcessLostError), after what was learned so far is kept.

@@ -13,9 +13,10 @@ from mixtea.data.formats.vector_files import VectorTable, read_vector_file
 from mixtea.data.graph import Graph
 from mixtea.data.part import FileRead
 from mixtea.data.safe.limits import in_force
-from mixtea.data.safe.problems import UnreadableError, beyond, collected, told
+from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, beyond, collected, told
 from mixtea.data.text_model import OnTexts, text_vectors
 from mixtea.errors import DataError, Problems
+from mixtea.text import is_whole
 
 Graphs = tuple[Graph, Graph]
 
@@ -59,7 +60,12 @@ def _checked(table: VectorTable, problems: Problems) -> VectorTable:
     empty = np.array([not one for one in table.ids], dtype=bool)
     wrong = (
         (empty, "no id", "Name the entity, or leave the row out."),
-        (pd.Series(table.ids).duplicated().to_numpy() & ~empty, "an id a second time:", "Keep one vector an entity."),
+        (np.array([not is_whole(one) for one in table.ids], dtype=bool), f"{HALF_A_CHARACTER} the id", MEND),
+        (
+            pd.Series(table.ids, dtype=object).duplicated().to_numpy() & ~empty,
+            "an id a second time:",
+            "Keep one vector an entity.",
+        ),
         (~np.isfinite(table.vectors).all(axis=1), "NaN, infinity or too large a number in the vector of", "Mend it."),
     )
     for rows, what, todo in wrong:

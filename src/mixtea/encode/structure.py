@@ -63,6 +63,10 @@ class Structure:
     def to(self, device: torch.device, dtype: torch.dtype) -> Structure:
         return _moved(self, device, dtype)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
+        """Itself: nobody writes to it, and torch cannot copy compressed rows."""
+        return self
+
 
 def _moved(value: Any, device: torch.device, dtype: torch.dtype) -> Any:
     """Every tensor inside nested dataclasses on `device`, those with fractions as `dtype`."""

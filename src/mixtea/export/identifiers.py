@@ -15,9 +15,9 @@ from mixtea.data.graph import Graph
 from mixtea.data.id_iris import SIDES, decode_id, encode_id
 from mixtea.errors import ConfigError
 from mixtea.export.about import About, is_iri
-from mixtea.export.refusal import HALF, half_character, holds, refuse
+from mixtea.export.refusal import half_character, holds, refuse
 from mixtea.match.mapping import Mapping
-from mixtea.text import visible
+from mixtea.text import HALF, visible
 
 logger = logging.getLogger(__name__)
 

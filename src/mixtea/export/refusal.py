@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from mixtea.errors import RunError, shorten
+from mixtea.text import HALF
 
 INSTEAD = ".parquet can take it, or mend the id."
-HALF = re.compile("[\ud800-\udfff]")
 
 
 def refuse(path: Path, problems: dict[str, str], kind: str = "entity") -> None:

@@ -11,9 +11,10 @@ import pandas as pd
 from mixtea.export.about import About
 from mixtea.export.identifiers import only_pairs
 from mixtea.export.quoting import tsv_text
-from mixtea.export.refusal import HALF, INSTEAD, half_character, holds, refuse
+from mixtea.export.refusal import INSTEAD, half_character, holds, refuse
 from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
+from mixtea.text import HALF
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 _SEPARATORS = re.compile("[\t\n\r]")

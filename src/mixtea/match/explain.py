@@ -9,7 +9,7 @@ import pandas as pd
 from mixtea.config import Config
 from mixtea.errors import MissingVoterError
 from mixtea.match.answers import Answers
-from mixtea.vote.registry import voter_named
+from mixtea.vote.plugin import voter_of
 from mixtea.vote.voter import Evidence, Voter
 
 COLUMNS = ("voter", "what", "weight")
@@ -26,7 +26,7 @@ class Explainer:
         self.voters: dict[str, Voter | MissingVoterError] = {}
         for name in config.voters:
             try:
-                voter = voter_named(name, packages.get(name, ""))().bind(answers.task, config)
+                voter = voter_of(name, answers.task, config, packages.get(name, ""))
             except MissingVoterError as error:
                 self.voters[name] = error
                 continue

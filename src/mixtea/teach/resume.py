@@ -8,7 +8,7 @@ import torch
 
 from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors
 from mixtea.data.checks import check_history, check_numbers, check_same_form
-from mixtea.errors import RunError
+from mixtea.errors import RunError, VoterError
 from mixtea.teach.state import (
     optimiser_state,
     random_states,
@@ -56,6 +56,8 @@ def restore(trainer: Trainer, state: State) -> None:
     try:
         _check(state)
         _restore(trainer, state)
+    except VoterError:
+        raise
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise RunError(f"The state does not fit the task and the settings: {error}") from None
 

@@ -1,37 +1,27 @@
-"""Asking a voter, whoever wrote it: what comes back is checked, and an error names the voter."""
+"""Asking a voter: NumPy or tensors come back, and become pairs of open entities and tensors."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mixtea.compute.pairs import Pairs
-from mixtea.errors import VoterError
-from mixtea.vote.open_entities import EntityPairs, OpenEntities
+from mixtea.vote.open_entities import EntityPairs
+from mixtea.vote.registry import failure
 from mixtea.vote.voter import LARGEST, Voter, VotingState
 
 
 def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
-    """The candidates that a voter proposes, as places among the open entities; None where it proposes none."""
+    """The candidates that a voter proposes, as places among the open entities; None where it proposes none.
+
+    Numbers in their own graphs become places; those that are not open are left out.
+    """
     found = voter.propose(state) if voter.proposes else None
-    return found if found is None or isinstance(found, Pairs) else _as_pairs(voter, found, state.entities)
-
-
-def _as_pairs(voter: Voter, proposed: Any, entities: OpenEntities) -> Pairs:
-    """From numbers in their own graphs; those that are not open are left out."""
-    ends = np.asarray(proposed)
-    ends = ends if ends.size else np.empty((0, 2), dtype=np.int64)
-    numbers = ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "iu"
-    if not numbers or not ((ends >= 0) & (ends < np.array(entities.sizes))).all():
-        raise VoterError(
-            f"The voter {voter.name!r} proposed no pairs [p, 2] of source and target numbers, but {ends.dtype} "
-            f"{list(ends.shape)}, or numbers outside the graphs."
-        )
-    source, target = torch.from_numpy(ends.astype(np.int64).T.copy()).to(entities.rows[0].device)
-    return entities.pairs(source, target)
+    if found is None or isinstance(found, Pairs):
+        return found
+    source, target = torch.from_numpy(found.T.copy()).to(state.entities.rows[0].device)
+    return state.entities.pairs(source, target)
 
 
 def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
@@ -39,9 +29,6 @@ def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
     given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))
     found = found.to(asked.rows.source.device, getattr(torch, state.config.precision))
-    if found.shape != (len(asked),) or (found.abs() > LARGEST).any():
-        raise VoterError(
-            f"The voter {voter.name!r} must score each of {len(asked)} pairs by a number between -1e6 and 1e6, or NaN "
-            f"for no opinion; it gave {list(found.shape)} numbers" + (", or larger ones." if len(found) else ".")
-        )
+    if (found.abs() > LARGEST).any():
+        raise failure(voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others")
     return found

@@ -17,13 +17,13 @@ from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
 from mixtea.data.checks import check_numbers
 from mixtea.data.task import Task
-from mixtea.errors import VoterError
+from mixtea.errors import ConfigError
 from mixtea.vote.asking import proposal_of, scores_of
 from mixtea.vote.directions import directions
 from mixtea.vote.normalise import among_rivals
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
 from mixtea.vote.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, settle
-from mixtea.vote.registry import voter_named
+from mixtea.vote.plugin import voter_of
 from mixtea.vote.voter import AFTER, BEFORE, Belief, Voter, VotingState
 from mixtea.vote.votes import Votes
 from mixtea.vote.weights import shares_right, vote_weights
@@ -40,8 +40,7 @@ def voters_of(
     task: Task, config: Config, names: Sequence[str], packages: Mapping[str, str] | None = None
 ) -> list[Voter]:
     """The voters of these names, bound to the task; `packages` tells where those come from that are not here."""
-    kinds = [voter_named(name, (packages or {}).get(name, "")) for name in names]
-    return [kind().bind(task, config) for kind in kinds]
+    return [voter_of(name, task, config, (packages or {}).get(name, "")) for name in names]
 
 
 def know_all(voters: Sequence[Voter]) -> bool:
@@ -161,7 +160,7 @@ class Council:
         with fast_products(self.config.fast_products):
             if not self._judge(self.voters, vectors, epoch, ROUNDS_ALONE if epoch == AFTER else 1):
                 who = ", ".join(self.names)
-                raise VoterError(
+                raise ConfigError(
                     f"None of the voters {who} proposes a pair and scores it by itself. Add one that does."
                 )
 

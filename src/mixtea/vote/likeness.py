@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from mixtea.compute.read_only import as_numpy
 from mixtea.data.checks import check_pairs
 from mixtea.data.task import Task
 from mixtea.vote import evidence
@@ -151,6 +152,7 @@ class LikenessVoter(Voter):
     """A voter whose scores are log-odds by likeness, times the temperature; silent where a side has nothing to say."""
 
     log_odds = True
+    leaves_links_out = True
     kind: ClassVar[type[LikenessOpinions]]
     _opinions: LikenessOpinions | None = None
 
@@ -172,6 +174,14 @@ class LikenessVoter(Voter):
         told.setdefault(type(self), speaks)
         return speaks
 
+    def compared(self) -> tuple[int, int]:
+        n_source, n_target = (int(has.sum()) for has in self.opinions().has)
+        return n_source, n_target
+
+    def misleading(self) -> tuple[float, int] | None:
+        table = self.opinions().table if self.has_needed() else None
+        return None if table is None else (float(table.misleading), int(table.n_links))
+
     def propose(self, state: VotingState) -> np.ndarray | None:
         return self.opinions().proposed() if self.has_needed() else None
 
@@ -182,7 +192,7 @@ class LikenessVoter(Voter):
 
     def learn(self, state: VotingState) -> None:
         if self.has_needed():
-            self.opinions().learn(state.sure.cpu().numpy())
+            self.opinions().learn(as_numpy(state.sure))
 
     def state_dict(self) -> dict[str, Any]:
         return self.opinions().state_dict()

@@ -15,9 +15,9 @@ import torch
 
 from mixtea.config import Config
 from mixtea.data.task import Task
-from mixtea.vote.council import Council, know_all, voters_of
-from mixtea.vote.likeness import LikenessVoter
+from mixtea.vote.council import Council, know_all
 from mixtea.vote.open_entities import open_entities
+from mixtea.vote.plugin import voter_of
 from mixtea.vote.voter import Voter
 
 REHEARSALS = 2
@@ -98,6 +98,4 @@ def _judged(
 
 def _without_links(voter: Voter, task: Task, config: Config) -> Voter:
     """The voter as it would be with fewer links; those that compare names and the like judge each link as unknown."""
-    if isinstance(voter, LikenessVoter):
-        return voter
-    return voters_of(task, config, [voter.name])[0]
+    return voter if voter.leaves_links_out else voter_of(voter.name, task, config)

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from mixtea.compute.intervals import beside
 from mixtea.data.task import Task
 from mixtea.errors import DataError
-from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Voter
 
 WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
@@ -23,24 +22,18 @@ def who_speaks(voters: Sequence[Voter]) -> str:
 
 
 def _coverage(voter: Voter) -> str:
-    if not isinstance(voter, LikenessVoter):
-        return ""
-    n_source, n_target = (int(has.sum()) for has in voter.opinions().has)
-    return f" (of {n_source:,} source and {n_target:,} target entities)"
+    counts = voter.compared()
+    return "" if counts is None else f" (of {counts[0]:,} source and {counts[1]:,} target entities)"
 
 
 def misleading(voters: Sequence[Voter]) -> dict[str, float]:
     """By voter that compares entities: the share of the links for which that tells nothing; after learning."""
-    return {voter.name: float(voter.opinions().table.misleading) for voter in _comparing(voters)}
+    return {voter.name: found[0] for voter in voters if (found := voter.misleading()) is not None}
 
 
 def misleading_links(voters: Sequence[Voter]) -> dict[str, int]:
     """By voter that compares entities: how many links that share was found by."""
-    return {voter.name: int(voter.opinions().table.n_links) for voter in _comparing(voters)}
-
-
-def _comparing(voters: Sequence[Voter]) -> list[LikenessVoter]:
-    return [voter for voter in voters if isinstance(voter, LikenessVoter) and voter.has_needed()]
+    return {voter.name: found[1] for voter in voters if (found := voter.misleading()) is not None}
 
 
 def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = MappingProxyType({})) -> list[str]:

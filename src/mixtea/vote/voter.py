@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import torch
@@ -50,15 +50,16 @@ class Voter:
     opinion between them, which counts once. `favours` says whose favourites it is named for: its best "target" of a
     source, its best "source" of a target. One that `listens` is asked again whenever the belief has changed. One
     that gives `log_odds` knows what its word is worth: its scores are added as they are, 0 where it has no opinion, and
-    the validation links do not weigh it.
+    the validation links do not weigh it. One that `leaves_links_out` judges each link as if it did not know it.
     """
 
-    name: ClassVar[str] = ""
-    shares: ClassVar[str] = ""
-    favours: ClassVar[tuple[str, ...]] = ("target", "source")
-    needs: ClassVar[tuple[str, ...]] = ()
-    listens: ClassVar[bool] = False
-    log_odds: ClassVar[bool] = False
+    name: str = ""
+    shares: str = ""
+    favours: tuple[str, ...] = ("target", "source")
+    needs: tuple[str, ...] = ()
+    listens: bool = False
+    log_odds: bool = False
+    leaves_links_out: bool = False
 
     task: Task
     config: Config
@@ -114,6 +115,14 @@ class Voter:
         """Whether both graphs have what it cannot do without; vectors of the student come with training."""
         needed = [HELD[name] for name in self.needs if name in HELD]
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
+
+    def compared(self) -> tuple[int, int] | None:
+        """Count the entities of each side that it can compare; None if it does not compare their texts or vectors."""
+        return None
+
+    def misleading(self) -> tuple[float, int] | None:
+        """Return the share of links for which its comparison is of no use, and how many links; after learning."""
+        return None
 
     @property
     def opinion(self) -> str:

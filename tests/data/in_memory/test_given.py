@@ -19,6 +19,11 @@ ROWS = [("a", "r", "b"), ("NA", "r", "1e5"), ("007", "s", "null")]
 ENDS = ["a", "NA", "007", "b", "1e5", "null"]
 OTHERS = [("A", "r", "B"), ("B", "r", "C")]
 PAIRS = [("a", "A"), ("b", "B")]
+HALF = "x\ud800"  # a lone surrogate
+
+
+class Text(str):
+    """Text of another library."""
 
 
 def frame(*names):
@@ -138,6 +143,24 @@ WRONG = {
     "a dictionary": (dict(source={"a": "b"}), "an object of type dict is not read"),
     "edges as links": (dict(links=nx.DiGraph([("a", "A")])), r"Give list\(graph\.edges\(\)\)"),
     "nothing": (dict(source=[]), "Missing: source"),
+    "half a head": (
+        dict(source=[*ROWS, (HALF, "r", "b")]),
+        r"source .*row 4: half a character in column head, 'x\\ud800'",
+    ),
+    "half a relation": (dict(target=[("A", HALF, "B")]), "target .*row 1: half a character in column relation,"),
+    "half a tail": (
+        dict(source=pd.DataFrame([*ROWS, ("a", "r", HALF)], columns=["head", "relation", "tail"], dtype=object)),
+        r"row 4: half a character in column tail, 'x\\ud800', index 3\. No file can hold it: mend the text",
+    ),
+    "half in an array": (dict(source=np.array([*ROWS, (HALF, "r", "b")])), "row 4: half a character in column 0,"),
+    "half in dictionaries": (
+        dict(source=[dict(head="a", relation="r", tail="b"), dict(head="b", relation="r", tail=HALF)]),
+        "row 2: half a character in column tail,",
+    ),
+    "half a link": (dict(links=[*PAIRS, ("a", HALF)]), "links .*row 3: half a character in column target,"),
+    "half a link in a dictionary": (dict(links={HALF: "A"}), "row 1: half a character in column source,"),
+    "half a test link": (dict(test_links=[(HALF, "A")]), "test_links .*row 1: half a character in column source,"),
+    "half a text of a class of its own": (dict(links=[(Text(HALF), "A")]), "row 1: half a character in column source,"),
 }
 
 
@@ -147,6 +170,11 @@ def test_mistakes_are_named_with_their_rows(mistake):
     with pytest.raises(DataError, match=f"(?s){message}") as raised:
         load_task(**{**dict(source=ROWS, target=OTHERS, links=PAIRS), **wrong})
     assert len(raised.value.lines()) <= 3
+
+
+def test_a_column_of_no_use_may_be_called_anything():
+    rows = [{"head": h, "relation": r, "tail": t, HALF: HALF} for h, r, t in ROWS]
+    assert load_task(source=rows, target=OTHERS, links=PAIRS).source.n_triples == 3
 
 
 def test_other_frames_know_the_way():

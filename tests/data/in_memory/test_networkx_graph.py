@@ -50,7 +50,30 @@ def test_attributes_of_nodes_are_values_and_labels(caplog):
     assert "left out that are neither text nor number: 'place' (ndarray)" in caplog.text
 
 
+def with_half(*edge, node="Rome", **attributes):
+    """A graph with an edge, or with attributes of a node, in which half a character is."""
+    graph = nx.MultiDiGraph()
+    graph.add_edge("Rome", "Italy", key="in")
+    graph.add_node(node, **attributes)
+    graph.add_edges_from([edge] if edge else [])
+    return graph
+
+
+HALF = "x\ud800"  # a lone surrogate
 WRONG = {
+    "half a node": (with_half(node=HALF), r"half a character in the node 'x\\ud800'\. No file can hold it"),
+    "half an end": (with_half(HALF, "Rome", "in"), "row 2: half a character in column head,"),
+    "half a key": (with_half("Rome", "x", HALF), "row 2: half a character in column relation,"),
+    "half a relation": (with_half("Rome", "x", dict(relation=HALF)), "row 2: half a character in column relation,"),
+    "half a label": (
+        with_half(label=HALF),
+        r"half a character in 'label': 'x\\ud800', an attribute of the node 'Rome'",
+    ),
+    "half a value": (
+        with_half(people=["1", HALF]),
+        "half a character in 'people': .*, an attribute of the node 'Rome'",
+    ),
+    "half an attribute": (with_half(**{HALF: "1"}), r"half a character in 'x\\ud800': '1', an attribute of the node"),
     "undirected": (nx.Graph([("Rome", "Italy")]), r"its edges have no direction\. Give a DiGraph"),
     "empty": (nx.DiGraph(), "empty. It needs nodes and edges"),
     "other nodes": (nx.DiGraph([(("a", 1), "Rome")]), r"a node of type tuple: .*networkx\.relabel_nodes"),

@@ -79,6 +79,38 @@ def test_a_predicate_that_is_no_iri_and_a_term_of_another_kind_are_named():
         load_task(source=found, target=TARGET, links=LINK)
 
 
+HALF = "http://x/\ud800"  # a lone surrogate
+ROME, NOTE, ITALY = (rdflib.URIRef(f"http://a.org/{name}") for name in ("Rome", "note", "Italy"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        (rdflib.URIRef(HALF), NOTE, ITALY),
+        (ROME, rdflib.URIRef(HALF), ITALY),
+        (ROME, NOTE, rdflib.URIRef(HALF)),
+        (ROME, NOTE, rdflib.Literal(HALF)),
+        (ROME, NOTE, rdflib.Literal(HALF, lang="en")),
+        (ROME, NOTE, rdflib.Literal("1", datatype=rdflib.URIRef(HALF))),
+        (rdflib.BNode(HALF), NOTE, ITALY),
+    ],
+)
+def test_half_a_character_is_named_with_its_statement(statement):
+    found = graph().add(statement)
+    said = r"half a character in the statement '.*http://x/\\ud800.*'\. No file can hold it"
+    with pytest.raises(DataError, match=rf"(?s)source \(rdflib graph\): 1 problem.*{said}"):
+        load_task(source=found, target=TARGET, links=LINK)
+    with pytest.raises(DataError, match=rf"(?s)links \(rdflib graph\): 1 problem.*{said}"):
+        load_task(source=graph(), target=TARGET, links=found)
+
+
+def test_half_a_character_in_a_prefix_is_named():
+    found = graph()
+    found.bind("x", HALF)
+    with pytest.raises(DataError, match=r"half a character in the prefix 'x: http://x/\\ud800'"):
+        load_task(source=found, target=TARGET, links=LINK)
+
+
 def test_the_limits_hold():
     from mixtea import Limits
 

@@ -21,8 +21,9 @@ from mixtea.data.formats.parquet import NUMBERS
 from mixtea.data.formats.tsv import text_blocks
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.safe.limits import MIB, in_force
-from mixtea.data.safe.problems import UnreadableError, beyond
+from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, beyond
 from mixtea.errors import Problems
+from mixtea.text import is_whole
 
 START = re.compile(r'\s*+(?:\[|\{.*?"mappings"\s*+:\s*+\[)', re.DOTALL)
 LINES = re.compile("")
@@ -37,6 +38,8 @@ def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
         ends = _ends(found)
         if ends is None:
             problems.add(path, line, json.dumps(found)[:80], "no source and target:", NEEDED)
+        elif not all(map(is_whole, ends)):
+            problems.add(path, line, " ".join(ends), f"{HALF_A_CHARACTER} source or target:", MEND)
         elif "" in ends:
             others["without an end"] += 1
         elif expand(str(found.get("predicate_id") or "owl:sameAs"), BUILT_IN) not in IDENTITY:

@@ -100,8 +100,14 @@ def _one(value: Any, name: str) -> Given | None:
     if isinstance(value, list | tuple) and any(map(_is_row, value)):
         return InMemory(value, name, ROWS)
     if isinstance(value, list) and value and all(isinstance(record, dict) for record in value):
-        return InMemory(pd.DataFrame(value), name, FRAME)
+        return InMemory(_frame_of(value), name, FRAME)
     return None
+
+
+def _frame_of(records: list[dict[Any, Any]]) -> pd.DataFrame:
+    """Make a data frame of objects: in pandas' own types text must be whole, and 1 beside None becomes 1.0."""
+    names = pd.Index(list(dict.fromkeys(name for record in records for name in record)), dtype=object)
+    return pd.DataFrame(records, columns=names, dtype=object)
 
 
 def _items(value: Any, name: str) -> Iterable[Any]:

@@ -16,8 +16,9 @@ from mixtea.data.formats.tsv import Table, as_array
 from mixtea.data.in_memory.tables import as_table, id_text
 from mixtea.data.labels import PLAIN
 from mixtea.data.part import Part, attribute_part, entity_part, joined, triple_part
-from mixtea.data.safe.problems import UnreadableError
+from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.errors import Problems, shorten
+from mixtea.text import is_whole
 
 logger = logging.getLogger(__name__)
 RELATION = ("relation", "label", "type", "predicate")  # attributes of an edge that name its relation
@@ -34,7 +35,7 @@ def networkx_part(graph: Any, path: Path, problems: Problems) -> Part:
         raise UnreadableError(path, None, "", "empty", "It needs nodes and edges.")
     ids = _ids(graph, path, problems)
     parts = [triple_part(as_table(list(_triples(graph, path)), path, HEADERS, problems))] if graph.size() else []
-    rows = list(_values(graph, path))
+    rows = list(_values(graph, path, problems))
     columns = tuple(as_array([row[i] for row in rows]) for i in range(3))
     parts.append(attribute_part(Table(path, columns, np.arange(len(rows)))))
     return joined([*parts, entity_part(as_array(ids))])
@@ -48,6 +49,8 @@ def _ids(graph: Any, path: Path, problems: Problems) -> list[str]:
         if not text:
             todo = "Nodes are text or whole numbers: networkx.relabel_nodes gives them such."
             problems.add(path, None, str(node), f"a node of type {type(node).__name__}:", todo)
+        elif not is_whole(text):
+            problems.add(path, None, text, f"{HALF_A_CHARACTER} the node", MEND)
         elif text in seen:
             what = f"nodes {seen[text]!r} and {node!r} have the same id"
             problems.add(path, None, text, what, "Give one of them another: networkx.relabel_nodes.")
@@ -77,7 +80,7 @@ def _relation(edge: tuple[Any, ...]) -> str | None:
     return next((text for name in RELATION if (text := id_text(data.get(name)))), None)
 
 
-def _values(graph: Any, path: Path) -> Iterator[tuple[str, str, str]]:
+def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
     """(node, attribute, value); of several values each. What is neither text nor number is left out."""
     left_out: dict[str, str] = {}
     for node, data in graph.nodes(data=True):
@@ -85,6 +88,9 @@ def _values(graph: Any, path: Path) -> Iterator[tuple[str, str, str]]:
             for one in value if isinstance(value, list | tuple | set | frozenset) else [value]:
                 if (text := _value(one)) is None:
                     left_out.setdefault(str(name), type(one).__name__)
+                elif not (is_whole(text) and is_whole(str(name))):
+                    shown = f"{shorten(str(name), 40)}: {shorten(text, 40)}"
+                    problems.add(path, None, str(node), f"{HALF_A_CHARACTER} {shown}, an attribute of the node", MEND)
                 elif text:
                     yield id_text(node) or "", PLAIN.get(name, str(name)), text
     if left_out:

@@ -14,9 +14,9 @@ from typing import Any
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.registry import FORMATS, read_part
 from mixtea.data.part import Part
-from mixtea.data.safe.problems import UnreadableError
+from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.errors import Problem, Problems
-from mixtea.text import visible
+from mixtea.text import is_whole, visible
 
 KIND = "N-Triples"
 MADE_UP = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
@@ -29,6 +29,9 @@ def rdflib_part(graph: Any, path: Path, problems: Problems) -> Part:
     with _written(graph, path, problems) as (file, found):
         part = read_part(file, KIND, found)
     prefixes = {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
+    for prefix, namespace in prefixes.items():
+        if not is_whole(prefix + namespace):
+            raise UnreadableError(path, None, f"{prefix}: {namespace}", f"{HALF_A_CHARACTER} the prefix", MEND)
     return replace(part, prefixes=part.prefixes | prefixes)
 
 
@@ -75,9 +78,13 @@ def _lines(graph: Any, path: Path) -> list[str]:
         try:
             lines.append(f"{Triple(*map(term, statement))} .\n")
         except (ValueError, TypeError) as error:
+            parts = (*statement, getattr(statement[2], "datatype", None))
+            shown = " ".join(str(part) for part in parts if part is not None)
             todo = "Mend the statement: IRIs are absolute and without spaces, predicates are IRIs."
             what = f"no RDF ({visible(error)}):"
-            raise UnreadableError(path, None, " ".join(map(str, statement)), what, todo) from None
+            if not is_whole(shown):
+                what, todo = f"{HALF_A_CHARACTER} the statement", MEND
+            raise UnreadableError(path, None, shown, what, todo) from None
     return sorted(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -12,8 +12,9 @@ import pandas as pd
 
 from mixtea.data.formats.headers import Headers, header_places
 from mixtea.data.formats.tsv import Table, as_array, without_empty_labels
-from mixtea.data.safe.problems import UnreadableError, told
+from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, told
 from mixtea.errors import Problems, shorten
+from mixtea.text import is_whole
 
 WHOLE = 2.0**53  # beyond it, not every whole number can be told from the next
 NO_ID = "Write an id there, or leave the row out"
@@ -60,7 +61,7 @@ def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
 def _frame_of(array: np.ndarray, path: Path, headers: Headers) -> pd.DataFrame:
     """An array [rows, columns], or one of records."""
     if array.dtype.names or (array.ndim == 2 and array.shape[1] == len(headers[0])):
-        return pd.DataFrame(array)
+        return pd.DataFrame(array, dtype=object)  # in pandas' own type text must be whole
     shape = f"an array of shape {list(array.shape)}"
     raise UnreadableError(path, None, "", shape, f"It needs [rows, {len(headers[0])}]: {_needed(headers)}.")
 
@@ -78,13 +79,9 @@ def _of_rows(rows: Sequence[Any], path: Path, headers: Headers, problems: Proble
 
 def _texts(column: Sequence[Any]) -> list[str | None]:
     """Each value as an id, None where it is none; equal ones are one object."""
-    seen: dict[str, str] = {}
-    return [text and seen.setdefault(text, text) for text in _each(column)]
-
-
-def _each(column: Sequence[Any]) -> Iterator[str | None]:
-    for value in column:
-        yield value if type(value) is str else id_text(value)
+    texts = [value if type(value) is str else id_text(value) for value in column]
+    ids = {text: text if text is not None and is_whole(text) else None for text in dict.fromkeys(texts)}
+    return [ids[text] for text in texts]
 
 
 def id_text(value: Any) -> str | None:
@@ -110,6 +107,8 @@ def _why_no_id(value: Any, name: str, index: Any) -> tuple[str, str]:
     if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         shown = "None" if value is None else str(value)
         return f"no {name} ({shown}{where})", NO_ID + (": frame.dropna()." if where else ".")
+    if isinstance(value, str):
+        return f"{HALF_A_CHARACTER} column {name}, {shorten(value, 40)}{where}", MEND
     shown = f"{type(value).__name__} {shorten(str(value), 40)}"
     return f"{name} is no id but {shown}{where}", "Ids are text or whole numbers: write it as text."
 

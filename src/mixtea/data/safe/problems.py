@@ -12,6 +12,8 @@ from mixtea.data.safe.limits import way_out
 from mixtea.errors import DataError, Problem, Problems
 from mixtea.text import visible
 
+HALF_A_CHARACTER, MEND = "half a character in", "No file can hold it: mend the text."
+
 
 class UnreadableError(DataError):
     """A file that cannot be read, or not any further."""

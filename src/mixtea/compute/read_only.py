@@ -1,0 +1,37 @@
+"""Arrays that cannot be written to, out of whatever holds numbers: tensors, tables, tasks. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+
+def as_numpy(values: Any) -> np.ndarray:
+    """Return an array as it is, a tensor on any device as an array."""
+    return values if isinstance(values, np.ndarray) else values.detach().cpu().numpy()
+
+
+def read_only(value: Any) -> Any:
+    """Return the same value, in the same memory, with all arrays and mappings in it read-only.
+
+    It looks into dataclasses, named tuples and mappings; a tensor becomes an array; all else stays as it is.
+
+    >>> array = np.zeros(2)
+    >>> read_only({"a": array})["a"].flags.writeable, array.flags.writeable
+    (False, True)
+    """
+    if isinstance(value, np.ndarray) or hasattr(value, "detach"):
+        view = as_numpy(value).view()
+        view.flags.writeable = False
+        return view
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{field.name: read_only(getattr(value, field.name)) for field in fields(value)})
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(read_only, value))
+    if isinstance(value, Mapping):
+        return MappingProxyType({name: read_only(part) for name, part in value.items()})
+    return value
