@@ -33,8 +33,10 @@ import multiprocessing
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -210,6 +212,15 @@ def brief(error: BaseException) -> str:
     return " ".join(text.split()).replace("|", "/")[:MAX_ERROR]
 
 
+def attempted(work: Callable[..., Row], *job: Any) -> Row | str:
+    """Return what the work returns, or its error as a text: not every error survives the way between processes."""
+    try:
+        return work(*job)
+    except Exception as error:  # whatever it is, the table goes on
+        traceback.print_exc()
+        return brief(error)
+
+
 def in_processes(work: Callable[..., Row], jobs: Sequence[tuple[Any, ...]]) -> list[Row] | str:
     """Return what each job returns, one after the other in processes of their own; or the error of one."""
     done = []
@@ -217,11 +228,14 @@ def in_processes(work: Callable[..., Row], jobs: Sequence[tuple[Any, ...]]) -> l
         began = time.perf_counter()
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             try:
-                done.append(pool.submit(work, *job).result())
-            except Exception as error:  # whatever it is, the table goes on
-                print(f"{work.__name__} {job[0].name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-                return brief(error)
-        print(f"{work.__name__} {job[0].name}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+                found = pool.submit(attempted, work, *job).result()
+            except BrokenProcessPool as error:
+                found = brief(error)
+        how = found if isinstance(found, str) else f"{time.perf_counter() - began:.0f} s"
+        print(f"{work.__name__} {job[0].name}: {how}", file=sys.stderr, flush=True)
+        if isinstance(found, str):
+            return found
+        done.append(found)
     return done
 
 
