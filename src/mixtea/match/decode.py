@@ -82,6 +82,7 @@ class Decoded:
     voters: list[Voter]
     config: Config
     alone: bool = False  # no links were given, so that the belief knows no counterpart as a rival
+    by_text: Tensor | None = None  # [candidates]: how likely each is by texts and structure, whatever links there are
 
     def with_decoder(self, decoder: str) -> Decoded:
         """The same opinions, decided in another way."""
@@ -184,10 +185,10 @@ def decode(
         opinions = _remembered(units, state, voters, last)
     else:
         opinions = _anew(units, state, voters)
-    alone = without_links(task) and bool(giving_log_odds(voters))
-    if alone:
-        opinions = judged_by_both(opinions, entities, voters, task, config)
-    return Decoded(entities, opinions, voters, config, alone)
+    if not giving_log_odds(voters):
+        return Decoded(entities, opinions, voters, config)
+    judged, alone = judged_by_both(opinions, entities, voters, task, config), without_links(task)
+    return Decoded(entities, judged if alone else opinions, voters, config, alone, judged.belief)
 
 
 def _remembered(

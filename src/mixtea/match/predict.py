@@ -29,6 +29,7 @@ from mixtea.measure.metrics import both_directions
 from mixtea.vote.kinds import own_types
 from mixtea.vote.vectors import OPINION
 
+LINKS_HALF_BELIEVED = 50  # links that count as much as what names and structure tell without any
 ONCE = "one_to_one"  # the decoder that gives each target once
 
 
@@ -315,6 +316,9 @@ class Predictor:
             are_random = True
         else:
             likelihood, counterpart, are_random = self._likelihoods(found.target, silent_, bounded=bounded)
+            if decoded.by_text is not None:
+                belief_ = self._looked_up(found.target, decoded.by_text).cpu().numpy()
+                likelihood, counterpart = self._mixed(likelihood, counterpart, belief_, silent_)
         return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart, are_random)
 
     def _silent(self, target: Tensor) -> Tensor:
@@ -362,7 +366,7 @@ class Predictor:
         pairs, own = self.decoded.opinions.pairs, self.decoded.entities.own
         source, target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
         said = self.decoded.untrained(self.decoded.opinions.scores)
-        return Judged(source, target, *said, self._shape, several=self.task.one_to_many)
+        return Judged(source, target, *said, self._shape)
 
     @cached_property
     def _judged_without_valid(self) -> Judged:
@@ -402,7 +406,7 @@ class Predictor:
         scores = {name: torch.from_numpy(last.scores[name][kept]) for name in sorted(names)}
         ends = (last.source[kept].astype(np.int64), last.target[kept].astype(np.int64))
         said = self.decoded.untrained(scores)
-        judged = Judged(*ends, *said, self._shape, several=task.one_to_many)
+        judged = Judged(*ends, *said, self._shape)
         pairs = rehearsed(judged, self._judged, task.train)
         best = pairs.best
         source, target = pairs.source[best], pairs.target[best]
@@ -417,6 +421,20 @@ class Predictor:
         share = np.where(silent, 0.0, belief.astype(np.float64))
         counterpart = np.minimum(share.sum(axis=1), 1.0)
         return share / np.maximum(counterpart, 1e-12)[:, None], counterpart
+
+    def _mixed(
+        self, likelihood: np.ndarray, counterpart: np.ndarray, belief: np.ndarray, silent: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mix what links teach with what is known without any: the fewer there are, the less they count.
+
+        weight = links / (links + LINKS_HALF_BELIEVED), applied to the probabilities [p, k].
+        """
+        n = len(self.task.train) + len(self.task.valid)
+        weight = n / (n + LINKS_HALF_BELIEVED)
+        without, has_one = self._likelihoods_without_links(belief, silent)
+        by_links, by_text = likelihood * counterpart[:, None], without * has_one[:, None]
+        mixed = weight * counterpart + (1 - weight) * has_one
+        return (weight * by_links + (1 - weight) * by_text) / np.maximum(mixed, 1e-12)[:, None], mixed
 
     def _links_are_single(self) -> bool:
         """Whether no target has two given links: then none is expected to have."""

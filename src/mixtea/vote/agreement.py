@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from mixtea.config import STRUCTURE
 from mixtea.vote.neighbours import matched_neighbours
+from mixtea.vote.plugin import voter_of
 from mixtea.vote.voter import Evidence, Voter, VotingState
 
 if TYPE_CHECKING:
@@ -33,8 +36,15 @@ class Agreement(Voter):
         return state.entities.without_untaught(pairs.rows, self._steps.scores(pairs.rows, state.belief))
 
     def weight(self) -> float:
+        """With few links neighbours tell most, unless texts tell more."""
         few = len(self.task.train) > 0 and not self.config.enough_valid(len(self.task.valid))
-        return self.config.agreement_weight_few if few else self.config.agreement_weight
+        return self.config.agreement_weight_few if few and not self._texts_vote else self.config.agreement_weight
+
+    @cached_property
+    def _texts_vote(self) -> bool:
+        """Whether another voter compares texts that both graphs have."""
+        others = (voter_of(name, self.task, self.config) for name in self.config.voters if name not in STRUCTURE)
+        return any(voter.log_odds and voter.has_needed() for voter in others)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The matched neighbours and the relations through which they speak for the pair; weights as in its score."""

@@ -14,7 +14,7 @@ EDGES = np.array([0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 1.0])  # of likeness; the la
 CLOSE = 0.1  # how far the best must be ahead of the next to be clearly the best
 BEHIND, TIED, CLOSELY, CLEARLY = range(4)
 N_LEVELS = 4 * (len(EDGES) + 1)
-PSEUDO = 2.0  # examples that the typical odds count for, at each level
+PSEUDO = 6.0  # examples that the typical odds count for, at each level
 UNLIKE = 0.1  # of the matches, typically: not among the most alike at all
 _MIDDLES = np.array([0.08, 0.2, 0.3, 0.42, 0.57, 0.72, 0.9, 1.0])
 _TYPICAL = np.stack([np.minimum(8 * _MIDDLES - 9, -3), 0 * _MIDDLES - 0.5, 3 * _MIDDLES - 1, 2 * _MIDDLES + 2])
@@ -75,12 +75,14 @@ def _best_rival(line: np.ndarray, value: np.ndarray, counts: np.ndarray, n: int)
 
 
 def learned(
-    level: np.ndarray, source: np.ndarray, target: np.ndarray, links: np.ndarray, shape: tuple[int, int]
-) -> Table:
+    level: np.ndarray, source: np.ndarray, target: np.ndarray, links: np.ndarray, shape: tuple[int, int],
+    matched: float = 1.0,
+) -> Table:  # fmt: skip
     """The table behind links [p, 2] whose ends both have something to compare.
 
     log odds(l) = log((T_l + prior) / (F_l + prior)): T_l of the links are at level l, and F_l of the other pairs of
-    their sources, with entities that are open.
+    their sources, with entities that are open. The prior is that of entities of which a share `matched` has a
+    counterpart.
     """
     is_link = among(source, target, links, shape[1])
     linked = [np.zeros(n, dtype=bool) for n in shape]
@@ -90,10 +92,10 @@ def learned(
     n, n_rivals = len(links), max(1, shape[1] - len(links))
     missed = max(0.0, n - true.sum())
     misleading = _misleading(np.append(true, missed), false, n, n_rivals)
-    typical = 1 / (1 + np.exp(-TYPICAL_ODDS))
+    typical = 1 / (1 + np.exp(-with_unmatched(TYPICAL_ODDS, matched)))
     odds = np.log(true + PSEUDO * (1 - misleading) * typical + PSEUDO * misleading / n_rivals)
     odds -= np.log(false + PSEUDO * (1 - typical))
-    share = (missed + PSEUDO * UNLIKE) / (n + PSEUDO)
+    share = (missed + PSEUDO * UNLIKE * matched) / (n + PSEUDO)
     return Table(odds, float(np.log(share / n_rivals)), misleading, n)
 
 
@@ -102,9 +104,14 @@ def typical(level: np.ndarray, n_comparable: int, n_rivals: int) -> Table:
 
     `n_comparable` entities of the smaller side have something to compare.
     """
-    well = int(((level % 4 == CLEARLY) & (level >= 4 * EDGES.searchsorted(WELL_ALIKE, side="right"))).sum())
-    matched = min(1.0, max(well, 1) / max(MATCHED_SO * n_comparable, 1))
+    matched = share_matched(level, n_comparable)
     return Table(with_unmatched(TYPICAL_ODDS, matched), float(np.log(UNLIKE * matched / n_rivals)), 0.0, 0)
+
+
+def share_matched(level: np.ndarray, n_comparable: int) -> float:
+    """Estimate the share of `n_comparable` entities that has a counterpart, by pairs well alike and clearly the best."""
+    well = int(((level % 4 == CLEARLY) & (level >= 4 * EDGES.searchsorted(WELL_ALIKE, side="right"))).sum())
+    return min(1.0, max(well, 1) / max(MATCHED_SO * n_comparable, 1))
 
 
 def with_unmatched(odds: np.ndarray, matched: float) -> np.ndarray:

@@ -109,10 +109,12 @@ class LikenessOpinions:
     @cached_property
     def table(self) -> Table:
         """What each level is worth, by the links whose ends both have something to compare."""
+        n_comparable = int(min(has.sum() for has in self.has))
         if not len(self.links):
-            return evidence.typical(self.level, int(min(has.sum() for has in self.has)), self.shape[1])
+            return evidence.typical(self.level, n_comparable, self.shape[1])
+        matched = evidence.share_matched(self.level, n_comparable)
         both = self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]
-        return evidence.learned(self.level, self.found.source, self.found.target, self.links[both], self.shape)
+        return evidence.learned(self.level, self.found.source, self.found.target, self.links[both], self.shape, matched)
 
     @cached_property
     def odds(self) -> np.ndarray:
