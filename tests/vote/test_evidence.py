@@ -7,7 +7,7 @@ import pytest
 from conftest import said_graph, said_task
 
 from mixtea.vote import evidence
-from mixtea.vote.evidence import BEHIND, CLEARLY, CLOSELY, TIED
+from mixtea.vote.evidence import BEHIND, CLEARLY, CLOSELY, PSEUDO, TIED
 from mixtea.vote.name_opinions import NameOpinions
 
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
@@ -69,17 +69,64 @@ def test_learned_log_odds_are_counts_of_the_links_and_of_the_others_of_their_sou
     assert table.n_links == 3 and 0 <= table.misleading <= 1
     share, usual = table.misleading, 1 / (1 + np.exp(-evidence.TYPICAL_ODDS))
     for place, (true, false) in {31: (2, 1), 3: (0, 1), 30: (0, 0)}.items():
-        above = true + 2 * (1 - share) * usual[place] + 2 * share / 7
-        assert table.odds[place] == pytest.approx(np.log(above / (false + 2 * (1 - usual[place]))))
-    assert table.unlike == pytest.approx(np.log((1 + 2 * evidence.UNLIKE) / (3 + 2) / 7))
+        above = true + PSEUDO * (1 - share) * usual[place] + PSEUDO * share / 7
+        assert table.odds[place] == pytest.approx(np.log(above / (false + PSEUDO * (1 - usual[place]))))
+    assert table.unlike == pytest.approx(np.log((1 + PSEUDO * evidence.UNLIKE) / (3 + PSEUDO) / 7))
 
 
-def test_without_a_link_odds_are_typical_and_less_where_few_have_a_counterpart():
-    clear = np.full(50, 31)
-    many, few = (evidence.typical(clear, n, 100) for n in (50, 5000))
-    assert many.odds == pytest.approx(evidence.TYPICAL_ODDS)
-    assert (few.odds < many.odds).all() and few.unlike < many.unlike and few.misleading == few.n_links == 0
-    assert np.isfinite(evidence.typical(clear[:0], 0, 1).odds).all()
+def test_the_prior_of_links_knows_how_many_have_a_counterpart():
+    level, ends = np.array([31]), np.zeros(1, dtype=np.int64)
+    many, few = (evidence.learned(level, ends, ends, NO_LINKS, (5, 10), matched) for matched in (1.0, 0.1))
+    assert (few.odds < many.odds).all() and few.unlike < many.unlike
+
+
+def alike(*rows):
+    """source, target, value of rows of values, 0 for no pair."""
+    value = np.array(rows, dtype=float)
+    source, target = np.nonzero(value)
+    return source, target, value[source, target]
+
+
+def drawn(n_matched, n_alone, seed=0):
+    """Pairs of n sources and targets of which so many are the same: these are alike by .45, all others by chance."""
+    draw, n = np.random.default_rng(seed), n_matched + n_alone
+    value = draw.beta(2, 12, (n, n))
+    value[range(n_matched), range(n_matched)] = np.clip(draw.normal(0.6, 0.1, n_matched), 0.3, 0.95)
+    return alike(*value)
+
+
+@pytest.mark.parametrize(
+    ("n_matched", "n_alone", "low", "high"), [(100, 0, 0.9, 1), (70, 30, 0.6, 0.8), (0, 100, 0, 0.6)]
+)
+def test_how_many_have_a_counterpart_follows_from_the_second_best(n_matched, n_alone, low, high):
+    """Whatever likeness a match has: no pair is equal, few are well alike. Where none has one it is too great."""
+    found, n = drawn(n_matched, n_alone), n_matched + n_alone
+    level = evidence.levels(*found, NO_LINKS, (n, n))
+    share = evidence.share_matched(level, *found, (n, n))
+    assert low <= share <= high
+    assert evidence.share_matched(level, *found, (n, n), 2.0) == pytest.approx(share**2)
+
+
+def test_of_few_entities_those_that_are_well_alike_tell_how_many():
+    found = alike([0.9, 0.1], [0.1, 0.2])
+    level = evidence.levels(*found, NO_LINKS, (2, 2))
+    assert evidence.share_matched(level, *found, (2, 2)) == pytest.approx(min(1.0, 1 / (2 * evidence.MATCHED_SO)))
+    none = alike([0.0])
+    table = evidence.without_links(evidence.levels(*none, NO_LINKS, (1, 1)), *none, (0, 0), (1, 1))
+    assert np.isfinite(table.odds).all() and table.misleading == table.n_links == 0
+
+
+def test_without_links_levels_are_worth_what_second_best_ones_do_not_explain():
+    n = 200
+    found = drawn(140, 60)
+    level = evidence.levels(*found, NO_LINKS, (n, n))
+    table = evidence.without_links(level, *found, (n, n), (n, n))
+    is_match = (found[0] == found[1]) & (found[0] < 140)
+    for one in np.unique(level[level % 4 == evidence.CLEARLY]):
+        here = level == one
+        if here.sum() >= 15:
+            share = np.clip(is_match[here].mean(), 0.03, 0.97)
+            assert table.odds[one] == pytest.approx(np.log(share / (1 - share)), abs=1.6), (one, share)
 
 
 def test_more_alike_and_further_ahead_is_worth_more_in_all_that_is_typical():
@@ -122,7 +169,7 @@ def test_names_of_which_half_were_shuffled_say_less():
 
 
 def test_a_level_that_was_never_right_has_no_weight_however_alike_it_is():
-    n = 200
+    n = 400
     links = np.stack([np.arange(n)] * 2, axis=1)
     source, target = np.r_[np.arange(n), np.arange(n)], np.r_[np.arange(n), np.arange(n) + n]
     level = np.r_[np.full(n, 23), np.full(n, 31)]  # the links are well alike; the others equal, and wrong

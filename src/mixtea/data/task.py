@@ -91,6 +91,13 @@ class Task:
         return len(np.unique(links[:, 0])) < len(links)
 
     @property
+    def several_targets_share(self) -> float:
+        """The share of the sources with a link to learn from that have several targets."""
+        links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
+        n_targets = np.unique(links[:, 0], return_counts=True)[1]
+        return float((n_targets > 1).mean()) if len(links) else 0.0
+
+    @property
     def linked_sources(self) -> np.ndarray:
         """The sources that have a link to learn from, each once."""
         return np.union1d(self.train[:, 0], self.valid[:, 0])

@@ -185,8 +185,9 @@ def decode(
         opinions = _remembered(units, state, voters, last)
     else:
         opinions = _anew(units, state, voters)
-    if not giving_log_odds(voters):
-        return Decoded(entities, opinions, voters, config)
+    said = [opinions.scores[name] for name in giving_log_odds(voters) & opinions.scores.keys()]
+    if not (without_links(task) and giving_log_odds(voters)) and all(scores.isnan().all() for scores in said):
+        return Decoded(entities, opinions, voters, config)  # nobody compares texts
     judged, alone = judged_by_both(opinions, entities, voters, task, config), without_links(task)
     return Decoded(entities, judged if alone else opinions, voters, config, alone, judged.belief)
 

@@ -316,7 +316,7 @@ class Predictor:
             are_random = True
         else:
             likelihood, counterpart, are_random = self._likelihoods(found.target, silent_, bounded=bounded)
-            if decoded.by_text is not None:
+            if decoded.by_text is not None and not self._several:  # which takes each entity to have one counterpart
                 belief_ = self._looked_up(found.target, decoded.by_text).cpu().numpy()
                 likelihood, counterpart = self._mixed(likelihood, counterpart, belief_, silent_)
         return Ranked(target, score, belief, named_, chosen_, silent_, likelihood, counterpart, are_random)
@@ -366,7 +366,12 @@ class Predictor:
         pairs, own = self.decoded.opinions.pairs, self.decoded.entities.own
         source, target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
         said = self.decoded.untrained(self.decoded.opinions.scores)
-        return Judged(source, target, *said, self._shape)
+        return Judged(source, target, *said, self._shape, several=self._several)
+
+    @cached_property
+    def _several(self) -> bool:
+        """Whether candidates of a source are not rivals: most sources with a link have several targets."""
+        return self.task.several_targets_share > 0.5
 
     @cached_property
     def _judged_without_valid(self) -> Judged:
@@ -406,7 +411,7 @@ class Predictor:
         scores = {name: torch.from_numpy(last.scores[name][kept]) for name in sorted(names)}
         ends = (last.source[kept].astype(np.int64), last.target[kept].astype(np.int64))
         said = self.decoded.untrained(scores)
-        judged = Judged(*ends, *said, self._shape)
+        judged = Judged(*ends, *said, self._shape, several=self._several)
         pairs = rehearsed(judged, self._judged, task.train)
         best = pairs.best
         source, target = pairs.source[best], pairs.target[best]

@@ -27,6 +27,7 @@ TYPICAL_SHARES = np.append(_SHARES.ravel() * (1 - UNLIKE) / _SHARES.sum(), UNLIK
 
 _UNMATCHED = np.array([1.3, 1.3, 1.3, 1.3, 1.3, 1.0, 0.3, 0.02])  # best pairs of entities without a counterpart, by
 UNMATCHED_ODDS = np.repeat(_UNMATCHED, 4)  # likeness, for one of entities with one
+FEWEST_TOLD = 30  # entities whose second best pair lies below some likeness, from which on they tell
 WELL_ALIKE = 0.65  # likeness at which who is clearly the best tells how many have a counterpart
 MATCHED_SO = TYPICAL_SHARES[CLEARLY::4][EDGES.searchsorted(WELL_ALIKE, side="right") :].sum()
 
@@ -99,19 +100,80 @@ def learned(
     return Table(odds, float(np.log(share / n_rivals)), misleading, n)
 
 
-def typical(level: np.ndarray, n_comparable: int, n_rivals: int) -> Table:
-    """The table without links: the fewer pairs are well alike and clearly the best, the fewer have a counterpart.
+def without_links(
+    level: np.ndarray, source: np.ndarray, target: np.ndarray, value: np.ndarray, has: tuple[int, int],
+    shape: tuple[int, int], power: float = 1.0,
+) -> Table:  # fmt: skip
+    """The table of pairs where no link is known, from what the second best of each entity looks like.
 
-    `n_comparable` entities of the smaller side have something to compare.
+    Who has a counterpart has its second best by chance, as who has none has its best. So of the best pairs at level l,
+    (1 - matched) f0(l) are by chance, f0 [l] counting the second best ones by the level that they would have as the
+    best; the others are matches. Typical odds count as much as PSEUDO pairs at each level.
     """
-    matched = share_matched(level, n_comparable)
-    return Table(with_unmatched(TYPICAL_ODDS, matched), float(np.log(UNLIKE * matched / n_rivals)), 0.0, 0)
+    matched = share_matched(level, source, target, value, has, power)
+    best, decoy = _best_and_decoys(level, source, target, value, shape)
+    n_best = np.bincount(level[best], minlength=N_LEVELS).astype(float)
+    chance = (1 - matched) * np.bincount(decoy, minlength=N_LEVELS) * len(best) / max(len(decoy), 1)
+    chance = np.minimum(chance, n_best)
+    others = np.bincount(np.delete(level, best), minlength=N_LEVELS)
+    typical = 1 / (1 + np.exp(-with_unmatched(TYPICAL_ODDS, matched)))
+    odds = np.log(n_best - chance + PSEUDO * typical) - np.log(chance + others + PSEUDO * (1 - typical))
+    return Table(odds, float(np.log(UNLIKE * matched / shape[1])), 0.0, 0)
 
 
-def share_matched(level: np.ndarray, n_comparable: int) -> float:
-    """Estimate the share of `n_comparable` entities that has a counterpart, by pairs well alike and clearly the best."""
-    well = int(((level % 4 == CLEARLY) & (level >= 4 * EDGES.searchsorted(WELL_ALIKE, side="right"))).sum())
-    return min(1.0, max(well, 1) / max(MATCHED_SO * n_comparable, 1))
+def _best_and_decoys(
+    level: np.ndarray, source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the best pair of each source; and the levels that the second best ones would have without the best."""
+    order = np.lexsort((-value, source))
+    begins = np.flatnonzero(np.diff(source[order], prepend=-1))
+    sizes = np.diff(np.append(begins, len(order)))
+    second = order[begins[sizes > 1] + 1]
+    third = np.where(sizes[sizes > 1] > 2, value[order[np.minimum(begins[sizes > 1] + 2, len(order) - 1)]], 0.0)
+    everybody = np.ones(len(value), dtype=bool)
+    gap = value[second] - np.maximum(third, _best_rival(target, value, everybody, shape[1])[second])
+    standing = np.select([gap < -1e-6, gap <= 1e-6, gap < CLOSE], [BEHIND, TIED, CLOSELY], CLEARLY)
+    return order[begins], 4 * np.searchsorted(EDGES, value[second], side="right") + standing
+
+
+def share_matched(
+    level: np.ndarray, source: np.ndarray, target: np.ndarray, value: np.ndarray, has: tuple[int, int],
+    power: float = 1.0,
+) -> float:  # fmt: skip
+    """Estimate the share of the entities of the smaller side that has a counterpart.
+
+    `has` are the entities of each side that have something to compare. The estimate is taken to a `power`, since it is
+    rather too great where the share is small.
+    """
+    shares = [_share_of(line, value) for line in (source, target)]
+    n_comparable = max(min(has), 1)
+    if None in shares:
+        well = int(((level % 4 == CLEARLY) & (level >= 4 * EDGES.searchsorted(WELL_ALIKE, side="right"))).sum())
+        return min(1.0, max(well, 1) / max(MATCHED_SO * n_comparable, 1))
+    matched = min(share**power * n for share, n in zip(shares, has, strict=True) if share is not None)
+    return float(np.clip(matched / n_comparable, 1 / n_comparable, 1.0))
+
+
+def _share_of(line: np.ndarray, value: np.ndarray) -> float | None:
+    """The share of one side that has a counterpart; None where too few entities tell.
+
+    Who has a counterpart has its second best pair by chance, who has none its best. So where x is too little for a
+    counterpart, N(best <= x) = (1 - share) N(second best <= x), and
+
+        1 - share = min over x of N(best <= x) / N(second best <= x).
+
+    The second best pair of who has none is less alike than the best by chance: where few have a counterpart, the share
+    is rather too great.
+    """
+    order = np.lexsort((-value, line))
+    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
+    sizes = np.diff(np.append(begins, len(order)))
+    best, second = value[order[begins]], np.zeros(len(begins))
+    second[sizes > 1] = value[order[begins[sizes > 1] + 1]]
+    at = np.arange(0.1, 0.85, 0.05)
+    n_best, n_second = ((values[:, None] <= at).sum(axis=0) for values in (best, second))
+    told = n_second >= FEWEST_TOLD
+    return 1 - min(1.0, float(((n_best[told] + 1) / (n_second[told] + 1)).min())) if told.any() else None
 
 
 def with_unmatched(odds: np.ndarray, matched: float) -> np.ndarray:

@@ -62,6 +62,7 @@ class LikenessOpinions:
     """
 
     LEARNED: ClassVar[tuple[str, ...]] = ("found", "level", "table", "odds", "key")  # what follows from `learned_from`
+    SHARE_POWER: ClassVar[float] = 1.0  # by which a share of entities with a counterpart is lowered
     has: tuple[np.ndarray, np.ndarray]
 
     def __init__(self, task: Task) -> None:
@@ -109,10 +110,10 @@ class LikenessOpinions:
     @cached_property
     def table(self) -> Table:
         """What each level is worth, by the links whose ends both have something to compare."""
-        n_comparable = int(min(has.sum() for has in self.has))
+        n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
         if not len(self.links):
-            return evidence.typical(self.level, n_comparable, self.shape[1])
-        matched = evidence.share_matched(self.level, n_comparable)
+            return evidence.without_links(self.level, *self.found, n_comparable, self.shape, self.SHARE_POWER)
+        matched = evidence.share_matched(self.level, *self.found, n_comparable, self.SHARE_POWER)
         both = self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]
         return evidence.learned(self.level, self.found.source, self.found.target, self.links[both], self.shape, matched)
 

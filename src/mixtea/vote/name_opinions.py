@@ -43,6 +43,8 @@ KINDS = {
 class NameOpinions(LikenessOpinions):
     """Log-odds of pairs by their names; `share` is what a translation counts for, 0 where it does not help."""
 
+    SHARE_POWER = 2.0  # names are alike by chance in more ways than values: words that many share
+
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.index = NameIndex(task.source, task.target)
