@@ -8,9 +8,10 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import DataError, load_task
 from mixtea.data.checksum import checksum
+from mixtea.data.name_looks import MAX_SAMPLE
 from mixtea.data.name_words import CONTAINED, EXACT, FURTHER, is_called_otherwise, kind_of_name
 from mixtea.data.names import entity_names
-from mixtea.data.naming import MAX_SAMPLE, names_line, names_taken
+from mixtea.data.naming import names_line, names_taken
 from mixtea.data.summary import summary
 from mixtea.runs.checks import check_task, check_vocabulary
 from mixtea.runs.folder import graph_arrays, vocabulary
@@ -214,7 +215,7 @@ def test_the_vocabulary_s_labels_of_few_entities_stay_labels(tmp_path):
 
 def test_a_sample_decides_about_many(tmp_path, monkeypatch):
     looked_at = []
-    monkeypatch.setattr("mixtea.data.naming._readable", lambda texts: looked_at.append(len(texts)) or 1.0)
+    monkeypatch.setattr("mixtea.data.name_looks._readable", lambda texts: looked_at.append(len(texts)) or 1.0)
     n = 3 * MAX_SAMPLE
     task = task_of(tmp_path, table("id,title,n", [f"Lamp {k}" for k in range(n)], ["1.5"] * n))
     assert taken(task.source) == ["title"] and 0 < max(looked_at) <= MAX_SAMPLE
@@ -249,10 +250,10 @@ def test_a_column_of_one_side_is_looked_for_on_that_side(tmp_path):
 def test_predicates_are_named_with_a_prefix_too(tmp_path):
     text = '@prefix e: <http://e.org/> . e:1 e:say "Ada" ; e:of e:2 . e:2 e:say "Bob" .'
     assert taken(task_of(tmp_path, text, ending="ttl", name_column="e:say").source) == ["e:say"]
-    with pytest.raises(DataError, match=r"no values of 'e:of'\. There are: 'e:say'"):
+    with pytest.raises(DataError, match=r"neither graph has values of 'e:to'\. There are: 'e:say'"):
+        task_of(tmp_path, text, ending="ttl", name_column="e:to")
+    with pytest.raises(DataError, match=r"'e:of' leads to entities; --literals makes values of it"):
         task_of(tmp_path, text, ending="ttl", name_column="e:of")
-    with pytest.raises(DataError, match=r"'http://e.org/of' leads to entities; --literals makes values of it"):
-        task_of(tmp_path, text, ending="ttl", name_column="http://e.org/of")
 
 
 @pytest.mark.parametrize("wrong", [7, [7], {"a": 1}.values()])
