@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
 from mixtea.config import SETTINGS, Config
+from mixtea.data.naming import names_line
 from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.reviewed import with_reviewer
 from mixtea.data.summary import doubts
@@ -304,6 +305,10 @@ class _Training:
         self.watch.says(f"training on {place}, preset {self.start.preset}, seed {config.seed}")
         if config.approximations():
             self.watch.says(f"approximate: {', '.join(assignments(config.approximations()))}")
+        sides = (("source", self.start.task.source), ("target", self.start.task.target))
+        named = [f"{side} by {names}" for side, graph in sides if (names := names_line(graph))]
+        if named:
+            self.watch.says(f"names: {'; '.join(named)}")
         self.watch.says(who_speaks(voters_of(self.start.task, config, config.voters)))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)

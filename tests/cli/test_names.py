@@ -45,6 +45,26 @@ def test_inspect_without_values(tmp_path, mixtea):
         assert found["source"]["attribute_triples"] == found["texts"]["source"]["values"] == n
 
 
+FILMS = "id,title,code\n1,Solaris,A1\n2,Stalker,B2\n3,Ulysses,C3\n"
+
+
+def test_inspect_and_fit_say_what_is_taken_as_names(tmp_path, mixtea, undrawn):
+    write(tmp_path, {"s.csv": FILMS, "t.csv": FILMS.replace("title", "Titel")})
+    task = ("--source", tmp_path / "s.csv", "--target", tmp_path / "t.csv", "--links-from", "names", "--device", "cpu")
+    code, out, _ = mixtea("inspect", *task)
+    assert code == 0 and "names of the source: 'title' (100% filled, 100% distinct)\n" in out
+    found = json.loads(mixtea("inspect", *task, "--json", "--target-name-column", "code")[1])
+    assert [found[side]["names"][0]["predicate"] for side in ("source", "target")] == ["title", "code"]
+    code, out, err = mixtea("fit", *task, "--quick", "--out", tmp_path / "run")
+    line = "names: source by 'title' (100% filled, 100% distinct); target by 'Titel' (100% filled, 100% distinct)"
+    assert code == 0 and (out + err).count(line) == 1
+    assert read_run(tmp_path / "run").task.source.name_predicates == ("title",)
+    code, _, err = mixtea("inspect", *task, "--name-column", "titles")
+    assert (
+        code == 2 and "--name-column: neither graph has values of 'titles'. There are: 'title', 'code', 'Titel'" in err
+    )
+
+
 def test_fit_keeps_names_and_the_voters_that_are_named(tmp_path, mixtea):
     folder = write(tmp_path / "f", rings_files() | {"attr_triples_1": "s1\tsize\t3\n"})
     write(tmp_path, {"n.tsv": "s0\tZero\n", "tr.tsv": "s1\tOne\n"})

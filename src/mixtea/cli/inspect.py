@@ -11,6 +11,7 @@ from mixtea.cli import options
 from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_line, relation_table
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
+from mixtea.data.naming import names_line
 from mixtea.data.summary import doubts, summary
 from mixtea.data.task import Task
 from mixtea.measure.text_summary import text_lines, text_summary
@@ -52,6 +53,8 @@ def inspect(
             f"most {degree['max']:,}; entities with a label: {found[side]['label_coverage']:.0%}"
             + (f"; with a vector: {found[side]['vectors']:,}" if found[side]["vectors"] else "")
         )
+        if names := names_line(getattr(task, side)):
+            typer.echo(visible(f"names of the {side}: {names}"))
     for line in text_lines(found["texts"]):
         typer.echo(line)
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")

@@ -49,6 +49,14 @@ Dictionary = Annotated[
         help="Words of the source's language and their translations, by which names are translated. Repeatable."
     ),
 ]
+NameColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME", help="The column or predicate that holds the names, of either graph; repeatable (else found)."
+    ),
+]
+SourceNameColumn = Annotated[list[str] | None, typer.Option(metavar="NAME", help="The same, of the source alone.")]
+TargetNameColumn = Annotated[list[str] | None, typer.Option(metavar="NAME", help="The same, of the target alone.")]
 NoAttributes = Annotated[
     bool, typer.Option("--no-attributes", help="Leave literal values out; labels among them stay.")
 ]

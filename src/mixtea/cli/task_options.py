@@ -29,6 +29,9 @@ class TaskOptions:
     names_target: options.NamesTarget = None
     translations: options.Translations = None
     dictionary: options.Dictionary = None
+    name_column: options.NameColumn = None
+    source_name_column: options.SourceNameColumn = None
+    target_name_column: options.TargetNameColumn = None
     no_attributes: options.NoAttributes = False
     strict: options.Strict = False
     entities: options.Entities = None

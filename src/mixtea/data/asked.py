@@ -8,6 +8,7 @@ from numbers import Integral
 from mixtea.data.graph import Graph
 from mixtea.data.labels import LANGUAGES
 from mixtea.data.name_files import NameFiles
+from mixtea.data.naming import NameColumns
 from mixtea.data.vocabulary import only_types
 from mixtea.errors import DataError, Problems
 
@@ -23,6 +24,7 @@ class Asked:
     names: NameFiles
     attributes: bool
     links_from: str
+    name_columns: NameColumns
 
     def __post_init__(self) -> None:
         if self.links_from not in LINKS_FROM:
@@ -35,9 +37,16 @@ class Asked:
         return self.links_from == "given"
 
     def completed(
-        self, source: Graph, target: Graph, problems: Problems, languages: tuple[str, ...] = LANGUAGES
-    ) -> tuple[Graph, Graph, list[str]]:
-        """Both graphs with more names, and without values if they are not wanted; and warnings."""
+        self, source: Graph, target: Graph, problems: Problems, languages: tuple[str, ...] = LANGUAGES,
+        *, finds_names: bool = False,
+    ) -> tuple[Graph, Graph, list[str]]:  # fmt: skip
+        """Return both graphs with more names, and without values if they are not wanted; and warnings.
+
+        Names are looked for among the values, if `finds_names`, of a side that no file of names is given for.
+        """
+        if not problems.found:  # else a graph may be empty, and what is wrong with its file is to be told
+            find = [finds_names and not files for files in (self.names.source, self.names.target)]
+            source, target = self.name_columns.applied(source, target, find, languages)
         if not self.attributes:
             source, target = (replace(graph, attributes=only_types(graph.attributes)) for graph in (source, target))
         return self.names.added(source, target, problems, languages)

@@ -29,7 +29,8 @@ def checksums(task: Task) -> dict[str, str]:
 
 def _of_graph(graph: Graph) -> str:
     arrays = [graph.triples, *graph.attributes.arrays().values(), *graph.labels.arrays().values()]
-    words = "\n".join((*graph.ids, "", *graph.relations)).encode("utf-8", "surrogatepass")
+    named = ("", "", *graph.name_predicates) if graph.name_predicates else ()
+    words = "\n".join((*graph.ids, "", *graph.relations, *named)).encode("utf-8", "surrogatepass")
     return _of([*arrays, graph.vectors] if graph.vectors.size else arrays, words)
 
 

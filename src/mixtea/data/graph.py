@@ -10,7 +10,7 @@ import pandas as pd
 
 from mixtea.data import prefixes as prefixing
 from mixtea.data.entity_table import Attributes
-from mixtea.data.labels import Labels
+from mixtea.data.labels import NO_LABEL, Labels, label_rank
 from mixtea.data.part import FileRead
 from mixtea.data.vocabulary import INDIVIDUAL, KINDS
 
@@ -25,7 +25,8 @@ class Graph:
     entities that the user did not want, and `obsolete` those of them that the files call so. `vectors` are the user's
     own, float32 [n_entities, d], NaN for an entity without one; there are none, [0, 0], unless they were given. `iri`
     is that of the ontology that the graph is, if it says so. `kinds` (uint8 [n_entities], or none) are numbers of
-    vocabulary.KINDS: who is a class, a property or an individual, as the files say.
+    vocabulary.KINDS: who is a class, a property or an individual, as the files say. `name_predicates` are those whose
+    values are labels, where these are others than the vocabulary's (labels.RANKS).
     """
 
     ids: np.ndarray
@@ -40,6 +41,7 @@ class Graph:
     iri: str = ""
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
     obsolete: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
+    name_predicates: tuple[str, ...] = ()
 
     @property
     def n_entities(self) -> int:
@@ -99,6 +101,10 @@ class Graph:
         """(predicate, value, language, datatype) of each attribute triple of an entity."""
         of = self.attributes
         return [(of.predicate[i], of.value[i], of.language[i], of.datatype[i]) for i in of.rows_of(index)]
+
+    def is_name(self, predicate: str) -> bool:
+        """Return whether the values of an attribute predicate are labels."""
+        return predicate in self.name_predicates if self.name_predicates else label_rank(predicate) != NO_LABEL
 
     def labels_of(self, index: int) -> list[tuple[str, str]]:
         """(text, language) of all labels of an entity, the one to show first; the language is "" where none is said."""

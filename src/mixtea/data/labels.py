@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -22,6 +22,7 @@ RANKS = {expand(name, BUILT_IN): rank for rank, name in enumerate(NAMING + ALTER
 RANKS |= {name.replace(BUILT_IN["skos"], BUILT_IN["skosxl"]): rank for name, rank in RANKS.items()}
 PLAIN = {"name": "rdfs:label", "label": "rdfs:label"}  # what names are said by where no vocabulary is used
 NO_LABEL = -1  # in place of a rank, of every other predicate
+TAKEN, TAKEN_FURTHER = len(NAMING) - 1, 199  # ranks of names, and of further ones, of no vocabulary
 TRANSLATED = 200  # the rank of a label that is a translation: shown only where there is no other
 LANGUAGES = ("en", "")
 
@@ -49,9 +50,9 @@ class Labels(EntityTable):
         return replace(found, rank=np.full(len(found), rank, dtype=np.uint8))._that_can_be_read()
 
     @classmethod
-    def of_attributes(cls, attributes: Attributes) -> Self:
-        """Those that attribute triples state; a blank text is no label."""
-        ranks = np.array([label_rank(word) for word in attributes.predicate.texts()], dtype=np.int64)
+    def of_attributes(cls, attributes: Attributes, rank_of: Callable[[str], int] | None = None) -> Self:
+        """Those that attribute triples state, by the ranks of their predicates; a blank text is no label."""
+        ranks = np.array([(rank_of or label_rank)(word) for word in attributes.predicate.texts()], dtype=np.int64)
         rank = ranks[attributes.predicate.codes]
         rows = np.flatnonzero(rank != NO_LABEL)
         language = attributes.language.take(rows)

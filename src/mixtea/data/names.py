@@ -17,6 +17,7 @@ from mixtea.data.text_column import TextColumn
 
 LONGEST_NAME = 1000  # characters of a text that count as a name
 NUMBERED_SHARE, NUMBERED_LEAST = 0.05, 10  # of the entities of a side that one numbering must have to be one
+CODED_SHARE = 0.5  # of the ids of a side that are codes or like such: then none of these is a name
 _IS_IRI = re.compile(r"https?://|urn:", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9.-]*:(?=[^\W_])")
@@ -113,7 +114,7 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
     said = np.array([bool(word) for word in words], dtype=bool)[labels.text.codes]
     has_own = np.zeros(graph.n_entities, dtype=bool)
     has_own[labels.entity[said & (labels.rank != TRANSLATED)]] = True
-    by_id = [(i, name) for i, name in enumerate(_names_by_id(graph.ids)) if name and not has_own[i]]
+    by_id = [(i, name) for i, name in enumerate(names_by_id(graph.ids)) if name and not has_own[i]]
     by_label = zip(labels.entity[said].tolist(), labels.text.codes[said].tolist(), strict=True)
     rows = dict.fromkeys([*((entity, words[code]) for entity, code in by_label), *by_id])
     entity = np.array([entity for entity, _ in rows], dtype=np.int32)
@@ -121,9 +122,15 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
     return entity[order], TextColumn.from_texts(name for _, name in rows).take(order)
 
 
-def _names_by_id(ids: np.ndarray) -> list[str]:
-    """The local name of each id, "" where it is none."""
+def names_by_id(ids: np.ndarray) -> list[str]:
+    """Return the local name of each id, "" where it is none.
+
+    Ids of tables are codes too where they have digits and no word in letters (`B00004TKVY`), as most ids of the side.
+    """
     names = [local_name(id) for id in ids]
+    coded = [not name or (_is_like_code(name) and not _IS_IRI.match(id)) for id, name in zip(ids, names, strict=True)]
+    if sum(coded) >= CODED_SHARE * len(ids):
+        names = ["" if is_one else name for name, is_one in zip(names, coded, strict=True)]
     shapes = [_DIGITS.sub("0", name) for name in names]
     least = max(NUMBERED_LEAST, NUMBERED_SHARE * len(ids))
     numbering = {shape for shape, n in Counter(shapes).items() if n >= least and "0" in shape}
@@ -160,6 +167,11 @@ def _is_hex(name: str) -> bool:
     """`0038d267`, or a UUID."""
     bare = name.strip("{}").replace("-", "")
     return _HEX.fullmatch(bare) is not None and sum(c.isdigit() for c in bare) >= 2
+
+
+def _is_like_code(name: str) -> bool:
+    """Return whether a name has a digit, and no word that is spelled."""
+    return any(map(str.isdigit, name)) and not any(map(_is_spelled, _WORD.findall(name)))
 
 
 def _is_spelled(word: str) -> bool:

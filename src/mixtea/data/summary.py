@@ -11,6 +11,7 @@ import numpy as np
 from mixtea.data.equal_names import equal_names
 from mixtea.data.graph import Graph
 from mixtea.data.labels import TRANSLATED, Labels
+from mixtea.data.naming import names_taken
 from mixtea.data.pair_doubts import pair_doubts
 from mixtea.data.part import FileRead
 from mixtea.data.task import SPLITS, Task
@@ -46,6 +47,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "isolated_entities": int(graph.isolated().sum()),
         "kinds": graph.kind_counts(),
         "labels": len(own),
+        "names": names_taken(graph),
         "vectors": int(graph.has_vector().sum()),
         "label_coverage": len(np.unique(own.entity)) / max(graph.n_entities, 1),
         "languages": languages(own),

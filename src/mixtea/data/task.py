@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ from mixtea.data.links import (
 from mixtea.data.literals import literal_doubts
 from mixtea.data.lookup import without_labels
 from mixtea.data.name_files import NameFiles
+from mixtea.data.naming import NameColumns
 from mixtea.data.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
@@ -46,6 +47,7 @@ from mixtea.progress import shown_texts
 from mixtea.text import html_table, visible, whole_text
 
 logger = logging.getLogger(__name__)
+Words = str | Sequence[str] | None
 SPLITS = ("train", "valid", "test")
 LONGEST_WARNING, LONGEST_NAME = 6000, 200  # characters; a warning may name a file by its whole path
 
@@ -159,6 +161,9 @@ def load_task(
     names_target: Paths | None = None,
     translations: Paths | None = None,
     dictionary: Paths | None = None,
+    name_column: Words = None,
+    source_name_column: Words = None,
+    target_name_column: Words = None,
     attributes: bool = True,
     links_from: str = "given",
     vectors_source: PathOrStr | None = None,
@@ -193,6 +198,9 @@ def load_task(
     names_source, names_target, translations, dictionary
         Tables of ids and names, of ids and names of the source in the target's language, and of words and their
         translations: all of them become labels.
+    name_column, source_name_column, target_name_column
+        The columns of tables, or predicates, that hold the names of entities, one or several: of whichever graph has
+        them, or of one. Other labels of that graph are values then. Without them names are found, see docs/names.md.
     attributes
         Without it literal values are not kept, though labels among them are.
     links_from
@@ -232,7 +240,13 @@ def load_task(
     own = {**sides, "links": files["train"]}
     called = {"names_source": names_source, "names_target": names_target, "translations": translations}
     names = NameFiles(*(as_paths(value, name) for name, value in (called | {"dictionary": dictionary}).items()))
-    asked = Asked(strict, seed, names, attributes, links_from)
+    chosen = {
+        "name_column": name_column,
+        "source_name_column": source_name_column,
+        "target_name_column": target_name_column,
+    }
+    columns = NameColumns(*(_as_words(value, name) for name, value in chosen.items()))
+    asked = Asked(strict, seed, names, attributes, links_from, columns)
     on_texts = on_texts or shown_texts()
     if folder is not None:
         if any((*own.values(), *files.values())):
@@ -287,7 +301,8 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
 def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
     problems = Problems(in_force().max_problems)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
-    source, target, of_names = asked.completed(source, target, problems, selection.reading.languages)
+    languages = selection.reading.languages
+    source, target, of_names = asked.completed(source, target, problems, languages, finds_names=True)
     wanted = [(split, one) for split in SPLITS for one in files[split]]
     tables = [_link_table(one, source, target, problems) for _, one in wanted]
     tables, source, target, of_held = taken_out(tables, source, target)
@@ -341,6 +356,14 @@ def _no_links() -> np.ndarray:
 def _kinds(graph: Graph) -> str:
     found = graph.kind_counts()
     return f" ({', '.join(f'{n:,} {kind}' for kind, n in found.items())})" if found else ""
+
+
+def _as_words(value: Words, name: str) -> tuple[str, ...]:
+    """Return the names of columns that were given as the argument `name`."""
+    words: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
+    if value is not None and not all(isinstance(word, str) for word in words):
+        raise DataError(f"{name} is {value!r:.100}. Give the name of a column, or a list of such.")
+    return () if value is None else tuple(words)
 
 
 def _name(given: list[Given]) -> str:

@@ -61,7 +61,10 @@ class TextColumn:
         return len(self.codes)
 
     def __getitem__(self, row: int) -> str:
-        code = self.codes[row]
+        return self.text(self.codes[row])
+
+    def text(self, code: int) -> str:
+        """Return the text of a number among the different ones."""
         return self.data[self.offsets[code] : self.offsets[code + 1]].tobytes().decode("utf-8", "surrogatepass")
 
     @property

@@ -131,6 +131,9 @@ def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
             raise TypeError(f"the prefixes of the {side} are no words")
         if type(words.get("iri", "")) is not str:
             raise TypeError(f"the IRI of the {side} is no word")
+        named = words.get("name_predicates", [])
+        if not isinstance(named, list) or not all(type(word) is str for word in named):
+            raise TypeError(f"the predicates of names of the {side} are no list of words")
     if not all(map(is_said, vocabulary.get("slots", []))):
         raise TypeError("what is said of a link is no words")
     return vocabulary
@@ -191,7 +194,10 @@ def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
     for column, known in enumerate((ids, relations, ids)):
         check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
     attributes, labels = check_texts(arrays, side, len(ids))
-    graph = Graph(ids, relations, triples, attributes, labels, words.get("prefixes", {}), iri=words.get("iri", ""))
+    graph = Graph(
+        ids, relations, triples, attributes, labels, words.get("prefixes", {}), iri=words.get("iri", ""),
+        name_predicates=tuple(words.get("name_predicates", ())),
+    )  # fmt: skip
     vectors = arrays.get(f"{side}_vectors")
     return graph if vectors is None else replace(graph, vectors=_check_vectors(vectors, len(ids), side))
 

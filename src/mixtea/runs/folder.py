@@ -280,6 +280,7 @@ def vocabulary(task: Task) -> dict[str, Any]:
     return ({"slots": slots} if slots else {}) | {
         side: {"ids": graph.ids.tolist(), "relations": graph.relations.tolist(), "prefixes": graph.prefixes}
         | ({"iri": graph.iri} if graph.iri else {})
+        | ({"name_predicates": [*graph.name_predicates]} if graph.name_predicates else {})
         for side, graph in (("source", task.source), ("target", task.target))
     }
 

@@ -15,7 +15,6 @@ from scipy.sparse import csr_matrix, diags, hstack
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, unit_rows, weighted
 from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
-from mixtea.data.labels import NO_LABEL, label_rank
 from mixtea.data.names import entity_names
 from mixtea.data.task import Task
 from mixtea.data.vocabulary import TYPE
@@ -231,9 +230,7 @@ def _statements(graph: Graph, values: dict[str, int]) -> Statements:
     }
     codes = zip(of.value.codes.tolist(), of.datatype.codes.tolist(), strict=True)
     value = np.array([number[pair] for pair in codes], dtype=np.int64)
-    is_value = np.array(
-        [label_rank(name) == NO_LABEL and name not in TYPE for name in of.predicate.texts()], dtype=bool
-    )
+    is_value = np.array([not graph.is_name(name) and name not in TYPE for name in of.predicate.texts()], dtype=bool)
     kept = is_value[of.predicate.codes]
     predicate, predicates = _by_language(of)
     entity, column = entity_names(graph, translated=False)
