@@ -46,6 +46,7 @@ LINES = {
     "two": (f"{A} {R} {D} . {A} {R} {A} .", "1 of 4 statements is left out, in line 2 (Only a single"),
     "an address": (f"<//[> {R} {D} .", "1 of 4 statements is left out, in line 2 ("),
     "several": (f"{A} {R} 5 .\nx", "2 of 5 statements are left out, the first in line 2 (The object"),
+    "a relative one with a space": (f"<a b> {R} {D} .", "1 of 4 statements is left out, in line 2 (Invalid IRI code"),
     "a tag that is cut": (f'{A} {R} "x"@', "1 of 4 statements is left out, in line 2 ("),
 }  # fmt: skip
 

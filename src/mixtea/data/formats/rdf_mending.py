@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -93,8 +92,11 @@ class Mending:
                 continue
             text = other
             done.append((kind, example))
-            with suppress(SyntaxError):
+            try:
                 found = list(ox.parse(text, **options))
+            except SyntaxError as error:
+                wrong = error
+            else:
                 for what, such in done:
                     self.add(what, line if counted else None, such)
                 return found

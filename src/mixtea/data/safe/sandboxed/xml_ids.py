@@ -12,7 +12,9 @@ TYPE_CHECKING = False  # importing typing would take a third of the time that st
 if TYPE_CHECKING:
     from typing import Any
 
-ID = re.compile(rb"""([\s"'][A-Za-z_][\w.-]*+:ID\s*+=\s*+)(?:"([^"<]*+)"|'([^'<]*+)')""")
+TAG = re.compile(rb"<[^<>!?/][^<>]*+>")
+ID = re.compile(rb"""([\s"'])([^\s"'=<>:]++:ID)(\s*+=\s*+)(?:"([^"]*+)"|'([^']*+)')""")
+DECLARED, RDF = "xmlns:", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 FIRST = "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
 FIRST += "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 NAME = re.compile(f"[{FIRST}][{FIRST}.0-9\xb7\u0300-\u036f\u203f\u2040-]*+")
@@ -28,14 +30,16 @@ class Ids:
     """Counts ids that are no names or come again, each with the line and value of the first, and hides them."""
 
     def __init__(self) -> None:
-        self.seen = set[str]()
+        self.names, self.seen = set[str](), set[str]()  # what rdf:ID is called here; its values
         self.found: dict[str, list[Any]] = {}
         self.rest = b""
 
     def add(self, attributes: list[str], line: int) -> None:
         """Look at the attributes of an element: names and values in turn."""
-        for name, value in zip(attributes[::2], attributes[1::2], strict=True):
-            if name.endswith(":ID"):
+        pairs = list(zip(attributes[::2], attributes[1::2], strict=True))
+        self.names.update(f"{name[len(DECLARED) :]}:ID" for name, value in pairs if value == RDF and DECLARED in name)
+        for name, value in pairs:
+            if name in self.names:
                 if not NAME.fullmatch(value):
                     self.found.setdefault("invalid", [0, line, value[:LONGEST]])[0] += 1
                 if value in self.seen:
@@ -47,18 +51,22 @@ class Ids:
         data = self.rest + block
         cut = data.rfind(b">") + 1 if block else len(data)
         self.rest = data[cut:]
-        return ID.sub(hide, data[:cut])
+        return TAG.sub(lambda tag: ID.sub(self._hide, tag[0]) if b":ID" in tag[0] else tag[0], data[:cut])
+
+    def _hide(self, found: re.Match[bytes]) -> bytes:
+        return hide(found) if found[2].decode("utf-8", "replace") in self.names else found[0]
 
 
 def hide(found: re.Match[bytes]) -> bytes:
     """The attribute with a value that is a name."""
-    value = (found[2] or found[3] or b"").decode("utf-8", "replace")
+    value = (found[4] or found[5] or b"").decode("utf-8", "replace")
     for written, meant in ESCAPES:
         value = value.replace(written, meant)
     if not value or NAME.fullmatch(value):
         return found[0]
     value = NOT_IN_IRIS.sub(lambda one: "".join(f"%{byte:02X}" for byte in one[0].encode()), value)
-    return found[1] + b'"' + NOT_IN_NAMES.sub(lambda one: chr(HIDDEN + ord(one[0])), value).encode() + b'"'
+    value = NOT_IN_NAMES.sub(lambda one: chr(HIDDEN + ord(one[0])), value)
+    return b'%b%b%b"%b"' % (*found.group(1, 2, 3), value.encode())
 
 
 def shown(statements: bytes) -> bytes:
