@@ -272,3 +272,8 @@ def test_a_file_by_line_and_at_once_gives_the_same(tmp_path):
         for mending in [Mending(tmp_path / "g.rdf", "RDF/XML", caught.value)]
     ]
     assert found[0] == found[1] and f"<{NO_BASE}#a:b>" in found[0][0]
+
+
+def test_only_the_predicate_is_looked_at_for_a():
+    """In the middle of a line there could be many places to begin."""
+    assert rdf_mending.Mending._typed(b"5 <a:b> a <a:c> .") == (b"5 <a:b> a <a:c> .", "")

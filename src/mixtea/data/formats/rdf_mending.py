@@ -33,11 +33,13 @@ LITERAL = rb'"(?:[^"\\]++|\\.)*+"?+'
 TOKEN = re.compile(rb"(" + LITERAL + rb")|<([^<>]*+)>", re.DOTALL)
 TAGGED = re.compile(LITERAL + rb"(?=@)", re.DOTALL)
 ABBREVIATED = re.compile(rb"(\s*+(?:<[^<>]*+>|_:[^\s<>]++)\s*+)a(?=[\s<_])")
+RDF_TYPE = f"<{BUILT_IN['rdf']}type>".encode()
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:")
 TURTLE_PREFIX = re.compile(rb"@?prefix\s++(base|):\s*+<([^<>\s]++)>", re.IGNORECASE)
 XML_ONTOLOGY = re.compile(rb"""<owl:Ontology\s++rdf:about\s*+=\s*+["']([^"'&<]++)["']""")
 TURTLE_ONTOLOGY = re.compile(rb"<([^<>\s]++)>\s++(?:a|rdf:type)\s++owl:Ontology\b")
 LEFT_OUT, TYPE, RELATIVE, TAG, INVALID, REPEATED = "left out", "a", "relative", "tag", "invalid", "repeated"
+MOST_TERMS = 1000  # of a line that is looked at
 MOST_LEFT_OUT = 1000  # statements, before as many are asked to be good
 LONGEST_REASON = 200
 
@@ -141,7 +143,8 @@ class Mending:
     @staticmethod
     def _typed(text: bytes) -> tuple[bytes, str]:
         """With rdf:type for `a`, as Turtle has it."""
-        return ABBREVIATED.sub(rb"\1<" + BUILT_IN["rdf"].encode() + b"type>", text, count=1), ""
+        found = ABBREVIATED.match(text)  # at the beginning alone: a search would take long in a line of spaces
+        return (found[1] + RDF_TYPE + text[found.end() :] if found else text), ""
 
     def _absolute(self, text: bytes) -> tuple[bytes, str]:
         """With absolute IRIs for relative ones."""
@@ -154,7 +157,7 @@ class Mending:
             relative.append(iri)
             return b"<" + resolved(iri, self.base).encode() + b">"
 
-        text = TOKEN.sub(absolute, text)
+        text = TOKEN.sub(absolute, text, count=MOST_TERMS)
         return text, f"<{relative[0]}>" if relative else ""
 
     @staticmethod
