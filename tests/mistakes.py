@@ -37,6 +37,21 @@ JSON_LD = f'''{{"@context": "https://schema.org/", "@graph": [
 {{"@id": "{B}Évian_città", "containedInPlace": {{"@id": "{B}Francia"}}}}
 ]}}
 '''
+LINES = "".join(
+    f"<{B}{a}> <{B}sta_in> <{B}{b}> .\n"
+    for a, b in (("Roma", "Italia"), ("Évian_città", "Francia"), ("Nizza", "Francia"))
+)
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+TYPE = f"<{B}Roma> {{}} <{B}Città> .\n"
+NAMED = f'<{B}Roma> <{B}nome> "Rome"@{{}} .\n'
+RDF_XML = f"""<rdf:RDF xmlns:rdf="{RDF}" xmlns="{B}">
+<rdf:Description rdf:about="Roma"><sta_in rdf:resource="Italia"/></rdf:Description>
+<rdf:Description rdf:about="Évian_città"><sta_in rdf:resource="Francia"/></rdf:Description>
+{{}}</rdf:RDF>
+"""
+BASED = RDF_XML.replace("xmlns=", f'xml:base="{B}" xmlns=')
+SHOP = '<rdf:Description rdf:ID="{}"><sta_in rdf:resource="Roma"/></rdf:Description>\n'
+SHOPS = SHOP.format("http://bar/") + SHOP.format("Bar") * 2
 
 
 def graph(base: str, words: list[str], relation: str) -> str:
@@ -143,6 +158,22 @@ MISTAKES = [
     Mistake("JSON-LD that means its words by an address.", {"b.jsonld": JSON_LD}, CALL.replace("b.ttl", "b.jsonld"),
             {"b.jsonld": JSON_LD.replace('"https://schema.org/"', '{"@vocab": "https://schema.org/"}')},
             CALL.replace("b.ttl", "b.jsonld")),
+    Mistake("One line of N-Triples is wrong.", {"b.nt": LINES + f"<{B}Roma> fondata -753 .\n"},
+            CALL.replace("b.ttl", "b.nt"), {"b.nt": LINES}, CALL.replace("b.ttl", "b.nt")),
+    Mistake("Turtle's `a` in N-Triples.", {"b.nt": LINES + TYPE.format("a")},
+            CALL.replace("b.ttl", "b.nt"), {"b.nt": LINES + TYPE.format(f"<{RDF}type>")},
+            CALL.replace("b.ttl", "b.nt")),
+    Mistake("A language tag that is none.", {"b.nt": LINES + NAMED.format("francaise")},
+            CALL.replace("b.ttl", "b.nt"), {"b.nt": LINES + NAMED.format("fr")},
+            CALL.replace("b.ttl", "b.nt")),
+    Mistake("A mistake of this kind, with --strict.", {"b.nt": LINES + TYPE.format("a")},
+            CALL.replace("b.ttl", "b.nt") + " --strict", {"b.nt": LINES + TYPE.format(f"<{RDF}type>")},
+            CALL.replace("b.ttl", "b.nt") + " --strict"),
+    Mistake("Relative IRIs in RDF/XML without xml:base.", {"b.rdf": RDF_XML.format("")},
+            CALL.replace("b.ttl", "b.rdf"), {"b.rdf": BASED.format("")}, CALL.replace("b.ttl", "b.rdf")),
+    Mistake("rdf:ID that is not a name, or comes twice.", {"b.rdf": BASED.format(SHOPS)},
+            CALL.replace("b.ttl", "b.rdf"), {"b.rdf": BASED.format(SHOP.format("Bar"))},
+            CALL.replace("b.ttl", "b.rdf")),
     links("Links that somebody was not sure of.", "source\ttarget\tconfidence\n" + table(
         [(*pair, sure) for pair, sure in zip(PAIRS, ("1", "1", "0.9", "0.3"), strict=True)])),
     Mistake("Obsolete entities among the links.", {"a.ttl": OLD, "links.tsv": OLD_LINKS},

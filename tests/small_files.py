@@ -20,10 +20,10 @@ def parquet(columns, **types):
     return sink.getvalue().to_pybytes()
 
 
-def graph_of(folder, files, **options):
+def graph_of(folder, files, *, strict=False, **options):
     """The graph of these files; an error if there is a problem."""
     write(folder, files)
-    problems = Problems()
+    problems = Problems(strict=strict)
     graph = read_graph([folder / name for name in files], problems, **options)
     problems.raise_if_any()
     return graph

@@ -136,11 +136,12 @@ class Problems:
     """Collects what is wrong in the files of one task, so that a user sees everything at once.
 
     Of a file that has more than `limit` problems, the further ones are counted, not kept. `by_row` are those that have
-    rows in place of lines.
+    rows in place of lines. With `strict` a file is to be read as it should be, or not at all.
     """
 
-    def __init__(self, limit: int = 1000) -> None:
+    def __init__(self, limit: int = 1000, *, strict: bool = False) -> None:
         self.found: list[Problem] = []
+        self.strict = strict
         self.limit, self.kept, self.skipped = limit, Counter[Path](), Counter[Path]()
         self.by_row: set[Path] = set()
 

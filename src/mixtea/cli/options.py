@@ -66,7 +66,10 @@ LinksFrom = Annotated[
 ]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="A link with an end outside its graph is an error, and not left out.")
+    bool,
+    typer.Option(
+        "--strict", help="Links with an end outside their graph and mistakes in RDF are errors, and not left out."
+    ),
 ]
 Words = list[str] | None
 KeepTypes = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities of this rdf:type only; repeatable.")]

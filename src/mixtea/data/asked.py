@@ -17,7 +17,7 @@ LINKS_FROM = ("given", "names")
 
 @dataclass(frozen=True)
 class Asked:
-    """How strictly links are read and how they are split, the files of names, what is kept, where links come from."""
+    """How strictly files are read, how links are split, the files of names, what is kept, where links come from."""
 
     strict: bool
     seed: int

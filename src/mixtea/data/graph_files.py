@@ -46,7 +46,8 @@ def read_graph(
         with collected(problems):
             part, path, kind = _read(given, problems)
             parts.append(part)
-            files.append(FileRead(path, kind, len(part.triples), len(part.attributes), part.ontology, part.notes))
+            n, n_values = len(part.triples), len(part.attributes)
+            files.append(FileRead(path, kind, n, n_values, part.ontology, part.notes, part.base))
     if attributes is not None:
         with collected(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.rdf_mending import NO_BASE, SCHEME, resolved
 from mixtea.data.graph import Graph
 from mixtea.data.prefixes import expand
 
@@ -57,7 +59,10 @@ def last_part(id: str) -> str:
 
 
 def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
-    """The index of each id, as written, else in full, else of a CURIE's; UNKNOWN, LEFT_OUT or OBSOLETE if not."""
+    """The index of each id, as written, else in full, else of a CURIE's, else by the base of relative IRIs.
+
+    UNKNOWN, LEFT_OUT or OBSOLETE if not.
+    """
     written = table.columns[column]
     found = _places(graph, written)
     if table.in_full is not None:
@@ -67,7 +72,28 @@ def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
         if short := [i for i in np.flatnonzero(found == UNKNOWN) if _is_curie(written[i])]:
             meant = meaning(graph)
             found[short] = _places(graph, np.array([meant(written[i]) for i in short], dtype=object))
+    bases = sorted({file.base for file in graph.files if file.base})
+    relative = [partial(_by_base, base=base, sign=sign) for base in bases for sign in ("", "#")]
+    ways: list[Callable[[Graph, np.ndarray], np.ndarray]] = [*relative, _by_end]
+    for entities in ways if bases else []:
+        if len(rows := np.flatnonzero(found == UNKNOWN)):
+            found[rows] = entities(graph, written[rows])
     return found
+
+
+def _by_base(graph: Graph, ids: np.ndarray, *, base: str, sign: str) -> np.ndarray:
+    """The entities that relative IRIs stand for in a graph whose file has a base of ours."""
+    short = [id.removeprefix(NO_BASE) for id in ids]
+    meant = [id if SCHEME.match(end) else resolved(sign + end, base) for id, end in zip(ids, short, strict=True)]
+    return _places(graph, np.array(meant, dtype=object))
+
+
+def _by_end(graph: Graph, ids: np.ndarray) -> np.ndarray:
+    """The entities by the ends of IRIs, where the graph's file names no namespace: links do, if all name the same."""
+    ends = [id[id.rfind("#" if "#" in id else "/") + ("#" not in id) :] for id in ids]
+    found = _places(graph, np.array([NO_BASE + end for end in ends], dtype=object))
+    starts = {id.removesuffix(end) for id, end, place in zip(ids, ends, found, strict=True) if place != UNKNOWN}
+    return found if len(starts) == 1 else np.full(len(ids), UNKNOWN)
 
 
 def _places(graph: Graph, ids: np.ndarray) -> np.ndarray:

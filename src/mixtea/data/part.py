@@ -21,7 +21,10 @@ HEADER = "If it is one, remove it, or name the columns head, relation and tail."
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said."""
+    """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said.
+
+    `base` is what its relative IRIs were taken as relative to, where it has such without a base of its own.
+    """
 
     path: Path
     format: str
@@ -29,6 +32,7 @@ class FileRead:
     n_attribute_triples: int
     ontology: str = ""
     notes: tuple[str, ...] = ()
+    base: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class Part:
     `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
     included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
     side are joined, and then `kinds` (uint8 [n], numbers of vocabulary.KINDS) are. `ontology` is the IRI that the file
-    says it has, and `notes` are what a user should know of it.
+    says it has, and `notes` are what a user should know of it; `base` is that of `FileRead`.
     """
 
     ids: np.ndarray
@@ -49,6 +53,7 @@ class Part:
     prefixes: dict[str, str] = field(default_factory=dict)
     ontology: str = ""
     notes: tuple[str, ...] = ()
+    base: str = ""
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
 
     def kept(self, stays: np.ndarray) -> Part:

@@ -188,7 +188,8 @@ def load_task(
         given, else 80 % train and 20 % validate. Each may also say which pairs are not the same (SSSOM can): these are
         `rejected`.
     strict
-        A link with an end outside its graph is an error; else it is left out with a warning.
+        A link with an end outside its graph is an error, and so is a statement in RDF that is not as it should be; else
+        they are left out, or mended, with a warning.
     seed
         Of the choice of validation links.
     reading
@@ -280,7 +281,7 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
         what = "a file, where a folder is needed" if folder.exists() else "no such folder"
         raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
     where, fold = split_folder(folder, fold)
-    problems = Problems(in_force().max_problems)
+    problems = Problems(in_force().max_problems, strict=asked.strict)
     all_links = read_link_table(folder / "ent_links", problems)
     source, target = folder_graphs(folder, all_links.columns, problems)
     source, target, of_names = asked.completed(source, target, problems)
@@ -299,7 +300,7 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
 
 
 def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
-    problems = Problems(in_force().max_problems)
+    problems = Problems(in_force().max_problems, strict=asked.strict)
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     languages = selection.reading.languages
     source, target, of_names = asked.completed(source, target, problems, languages, finds_names=True)

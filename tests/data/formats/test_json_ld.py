@@ -44,7 +44,7 @@ WRONG = {
 def test_what_is_wrong_is_one_message(case, tmp_path):
     content, message = WRONG[case]
     with pytest.raises(DataError, match=message) as caught:
-        graph_of(tmp_path, {"g.json": content if isinstance(content, str) else json.dumps(content)})
+        graph_of(tmp_path, {"g.json": content if isinstance(content, str) else json.dumps(content)}, strict=True)
     assert len(str(caught.value).splitlines()) == 2
 
 

@@ -23,7 +23,7 @@ HEAD = f"""@prefix : <{E}> .
 
 def problems_of(tmp_path, name, content):
     write(tmp_path, {name: content})
-    problems = Problems()
+    problems = Problems(strict=True)
     read_graph(tmp_path / name, problems)
     return [(problem.line, problem.what) for problem in problems.found]
 

@@ -90,6 +90,10 @@ GOOD = {
     "g.rdf": b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://e/"><r:Bag/></r:RDF>',
     "g.parquet": table(["a"], ["r"], ["b"]), "g.nt.gz": gzip.compress(NT[:600]), "g.tsv.zst": ZST(TSV[:600]),
     "g.trig": b"@prefix e: <http://e/> . e:g { e:a e:r e:b, 'x'@en }",
+    "mended.nt": NT[:300] + b'<a:b> a <x> .\n<#a> <a:c> "<i>"@francaise .\n' * 2,
+    "mended.ttl": b"@prefix : <http://e/> .\n:a :r <x> , 'x'@francaise ; :s [ :t <http://e/ x> ] . :a :b :c .\n",
+    "mended.rdf": b'''<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://e/">
+<a r:ID="1 x"><b r:resource="#c"/><b r:ID=":" xml:lang="francaise">x</b></a></r:RDF>''',
 }  # fmt: skip
 
 

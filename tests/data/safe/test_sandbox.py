@@ -33,7 +33,7 @@ from mixtea.data.safe.sandboxed.xml_scan import XmlScan
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://e/">'
 XML = dict(max_nesting=5, max_columns=4, max_token=1000, max_expansion=100)
 TTL = "@prefix e: <a:> .\ne:a e:b e:c ,\n [] . e:d e:e 'x' .\n"
-WANTED = {"format": "TURTLE", "base": None, "by_line": False, "xml": XML, "mib": 500, "seconds": 5}
+WANTED = {"format": "TURTLE", "base": None, "by_line": False, "mend": False, "xml": XML, "mib": 500, "seconds": 5}
 
 
 def child(content, **wanted):
@@ -45,7 +45,7 @@ def child(content, **wanted):
 
 def test_statements_become_lines_with_their_numbers_if_wanted():
     lines, found = child(TTL)
-    assert len(lines) == 3 and found == {"prefixes": {"e": "a:"}} and lines[0] == "<a:a> <a:b> <a:c> ."
+    assert len(lines) == 3 and found == {"prefixes": {"e": "a:"}, "ids": {}} and lines[0] == "<a:a> <a:b> <a:c> ."
     numbered, _ = child(TTL, by_line=True)
     assert [line.partition("\t")[0] for line in numbered] == ["2", "3", "3"]
     assert [line.partition("\t")[2] for line in numbered][::2] == lines[::2]
@@ -193,7 +193,7 @@ def test_the_work_of_a_child_from_end_to_end(tmp_path, monkeypatch):
     with (tmp_path / "in").open() as source, (tmp_path / "out").open("w") as out:
         monkeypatch.setattr(sys, "stdin", source)
         monkeypatch.setattr(sys, "stdout", out)
-        assert rdf_child.work(WANTED) == {"prefixes": {"e": "a:"}}
+        assert rdf_child.work(WANTED) == {"prefixes": {"e": "a:"}, "ids": {}}
     assert (tmp_path / "out").read_text().count("\n") == 3
     assert told == [len(TTL), (tmp_path / "out").stat().st_size]
 

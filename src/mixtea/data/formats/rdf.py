@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from mixtea.data.formats.rdf_mending import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending
 from mixtea.data.formats.rdf_sources import Blocks, Made, Start, by_line, numbered, xml_prefixes
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.lines import Lines
 from mixtea.data.safe.open import opened
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.data.safe.sandbox import Process
+from mixtea.data.safe.sandboxed.xml_ids import shown
+from mixtea.errors import Problems
 from mixtea.text import visible
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
 
-WHERE = re.compile(r"^Parser error (?:at|between) line \d+ (?:column|between columns) (\d+)[^:]*: ")
-NOT_UTF_8 = re.compile(r"Invalid UTF-8|cannot decode input using UTF-8|Only UTF-8 is supported")
+Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
 LONGEST = 500
 CORRECT = "Correct it, or let the file's ending say which format it has."
@@ -35,9 +38,12 @@ NEEDS_A_BASE = (
 REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
 PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
 FOR_SCHEMA_ORG = 'Write {"@vocab": "https://schema.org/"} in its place, or convert the file to .nt or .ttl.'
-NO_BASE = "http://relative.invalid/"  # by which a relative IRI is known where the parser would pass over it
 SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
 HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
+
+
+class MendableError(UnreadableError):
+    """A file with a statement that cannot be read as it is, though others can."""
 
 
 class Statements:
@@ -45,38 +51,49 @@ class Statements:
 
     Blank nodes keep the names they have in the file; those without a name get a random one from the parser. With
     `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended.
-    Relative IRIs are resolved by the file's own base, else by `base`, else they are an error.
+    Relative IRIs are resolved by the file's own base, else by `base`, else they are an error. What is not as it should
+    be is an error, or `mending` says how it is read.
 
     N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
     them into N-Quads, which are parsed here. The parser gets whole lines: of one that comes in pieces it would read
     the beginning again with each of them.
     """
 
-    def __init__(self, path: Path, kind: str, *, base: str | None = None, by_line: bool = False) -> None:
-        self.path, self.kind, self.base, self.by_line = path, kind, base, by_line
+    def __init__(
+        self, path: Path, kind: str, *, base: str | None = None, by_line: bool = False, mending: Mending | None = None
+    ) -> None:
+        self.path, self.kind, self.base, self.by_line, self.mending = path, kind, base, by_line, mending
         self.prefixes: dict[str, str] = {}
         self.line = 0
 
     def __iter__(self) -> Iterator[Quad]:
         with opened(self.path) as file:
             yield from self._sandboxed(file) if self.kind in SANDBOXED else self._here(file)
+        if self.mending:
+            self.mending.end()
 
     def _here(self, file: IO[bytes]) -> Iterator[Quad]:
-        blocks = Lines(self.path, file.read, rdf=True).whole()
+        lines = Lines(self.path, file.read, rdf=True)
+        blocks = lines.whole()
+        if self.mending:
+            self.mending.whole = lines
         try:
             yield from self._quads(by_line(blocks) if self.by_line else blocks, HERE[self.kind], base_iri=self.base)
         except SyntaxError as error:
-            self._fail(error.msg, self.line + (error.lineno or 1) - 1, error.offset)
+            self._fail(error.msg, self.line + (error.lineno or 1) - 1, error.offset, mendable=True)
 
     def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
         start = Start(file)
         base = self.base or (NO_BASE if self.kind == "JSON-LD" else None)
-        with sandboxed(self.path, self.kind, base, self.by_line).start(start, feed=True) as process:
+        mend = self.mending is not None
+        with sandboxed(self.path, self.kind, base, self.by_line, mend).start(start, feed=True) as process:
             made = Made(self.path, process, numbered=self.by_line)
             blocks = numbered(made.whole()) if self.by_line else made.whole()
+            if mend and self.kind == "RDF/XML":
+                blocks = ((line, shown(block)) for line, block in blocks)
             cut = None
             try:
-                quads = self._quads(blocks, "N_QUADS", lenient=True)  # its terms are checked already
+                quads = self._quads(blocks, "N_QUADS", lenient=not mend)  # without mending, terms are checked already
                 yield from self._absolute(quads) if base == NO_BASE else quads
             except SyntaxError as error:
                 cut = error.msg
@@ -90,23 +107,32 @@ class Statements:
             self._fail_remote(start.first)
         if said:
             line = found.get("line") or (self._line_of_error() if "said" in found else None)
-            self._fail(said, line, found.get("column"))
+            self._fail(said, line, found.get("column"), mendable=found.get("mendable", False))
+        if self.mending:
+            for what, (n, line, value) in found["ids"].items():
+                self.mending.add(what, line, value, n)
         self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
 
     def _quads(self, blocks: Blocks, format_name: str, **options: Any) -> Iterator[Quad]:
         import pyoxigraph as ox
 
         options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
+        read: Callable[..., Iterator[Quad]] = ox.parse
+        counted = self.by_line or self.kind in HERE
         for self.line, block in blocks:
-            yield from ox.parse(block, **options)
+            if self.mending:
+                read = partial(self.mending.quads, self.line, counted=counted)
+            yield from read(block, **options)
 
     def _absolute(self, quads: Iterator[Quad]) -> Iterator[Quad]:
         for quad in quads:
             if any(str(term).startswith(f"<{NO_BASE}") for term in quad.triple):
                 what = "not JSON-LD: a relative IRI without a base"
                 todo = 'Write the IRI in full, or give the file a base: "@base": "http://..." in its @context.'
-                line = self.line if self.by_line else None
-                raise UnreadableError(self.path, line, str(quad.triple).replace(NO_BASE, ""), what, todo)
+                line, statement = self.line if self.by_line else None, str(quad.triple).replace(NO_BASE, "")
+                if not self.mending:
+                    raise MendableError(self.path, line, statement, what, todo)
+                self.mending.add(RELATIVE, line, statement)
             yield quad
 
     def _fail_remote(self, first: bytes) -> NoReturn:
@@ -127,9 +153,13 @@ class Statements:
         return None
 
     def _read_by_line(self) -> None:
-        deque(Statements(self.path, self.kind, base=self.base, by_line=True), maxlen=0)
+        deque(Statements(self.path, self.kind, base=self.base, by_line=True, mending=self.anew()), maxlen=0)
 
-    def _fail(self, said: str, line: int | None, offset: int | None) -> NoReturn:
+    def anew(self) -> Mending | None:
+        """The mending for reading the file again."""
+        return Mending(self.path, self.kind, self.mending.error) if self.mending else None
+
+    def _fail(self, said: str, line: int | None, offset: int | None, *, mendable: bool = False) -> NoReturn:
         """The parser's error as ours."""
         place, said = WHERE.match(said), WHERE.sub("", said)
         if line and offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
@@ -138,24 +168,54 @@ class Statements:
         if "No scheme found" in said:
             said, todo = "a relative IRI without a base", NEEDS_A_BASE
         elif NOT_UTF_8.match(said):
-            todo = SAVE_AS_UTF_8
+            todo, mendable = SAVE_AS_UTF_8, False
         elif "namespaces are required" in said:
             said, todo = "XML of another kind", OTHER_XML
         column = f" (column {place[1]})" if place else ""
-        raise UnreadableError(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
+        error = MendableError if mendable and not self.mending else UnreadableError
+        raise error(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
 
 
-def sandboxed(path: Path, kind: str, base: str | None, by_line: bool) -> Process:
+def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool = False) -> Process:
     import pyoxigraph
 
     limits = in_force()
     xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
     xml["max_token"] = limits.max_token_mib * MIB
-    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "xml": xml}
+    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml}
     return Process(path, "rdf_child", kind, wanted, [Path(pyoxigraph.__file__).parent.parent])
 
 
-def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool]) -> int | None:
+def read_mending(
+    path: Path, kind: str, problems: Problems, read: Callable[[Statements], Found], *, by_line: bool = False
+) -> tuple[Found, Mending | None]:
+    """What `read` makes of the statements, and how they were mended if they are not as they should be.
+
+    The file is read as it should be first. Only where that fails it is read again with mending, unless the problems are
+    asked for strictly.
+    """
+    try:
+        return read(Statements(path, kind, by_line=by_line)), None
+    except MendableError as error:
+        if problems.strict:
+            raise
+        mending = Mending(path, kind, error)
+    found = read(Statements(path, kind, by_line=by_line, mending=mending))
+    if any(line is None for line, _ in mending.first.values()):
+        mending.first = _places(path, kind, mending)
+    return found, mending
+
+
+def _places(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | None, str]]:
+    """The first of each kind that was mended, with its line: the file is read by line as far as that takes."""
+    again = Mending(path, kind, mending.error)
+    for _ in Statements(path, kind, by_line=True, mending=again):
+        if again.first.keys() >= mending.first.keys():
+            break
+    return mending.first | again.first
+
+
+def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool], mending: Mending | None = None) -> int | None:
     """The line of the first wanted statement."""
-    statements = Statements(path, kind, by_line=True)
+    statements = Statements(path, kind, by_line=True, mending=mending)
     return next((statements.line for quad in statements if wanted(quad)), None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
+from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixtea.data.entity_table import Attributes
-from mixtea.data.formats.rdf import Statements, find_line
+from mixtea.data.formats.rdf import Statements, find_line, read_mending
+from mixtea.data.formats.rdf_mending import NO_BASE
 from mixtea.data.part import Part
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.text_column import TextBuilder, TextColumn
@@ -26,7 +29,17 @@ UNTYPED = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langS
 
 
 def rdf_part(path: Path, kind: str, problems: Problems) -> Part:
-    """Read a file: entities and predicates in the order in which they come. Blank nodes are none of them.
+    """Read a file: entities and predicates in the order in which they come. Blank nodes are none of them."""
+    part, mending = read_mending(path, kind, problems, partial(_part, problems))
+    part = without_words(walked(part, path))
+    if not mending:
+        return part
+    base, ontology = mending.used_base, "" if part.ontology == NO_BASE else part.ontology
+    return replace(part, ontology=ontology, notes=(*part.notes, mending.note()), base=base)
+
+
+def _part(problems: Problems, statements: Statements) -> Part:
+    """Number what the statements name.
 
     The loop is what takes the time of reading: each term's text is asked for once and numbered by a dictionary.
     """
@@ -36,7 +49,6 @@ def rdf_part(path: Path, kind: str, problems: Problems) -> Part:
     predicates: defaultdict[str, int] = defaultdict(count().__next__)
     triples, literals = array("q"), Literals()
     strange = 0
-    statements = Statements(path, kind)
     subject: Any
     value: Any
     for quad in statements:
@@ -61,10 +73,9 @@ def rdf_part(path: Path, kind: str, problems: Problems) -> Part:
         else:
             strange += 1
     if strange:
-        _report_triple_terms(path, kind, strange, problems)
+        _report_triple_terms(statements, strange, problems)
     attributes = literals.attributes(list(predicates))
-    part = Part(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
-    return without_words(walked(part, path))
+    return Part(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
 
 
 class Literals:
@@ -103,7 +114,7 @@ def _rows(flat: array[int]) -> np.ndarray:
     return np.frombuffer(flat, dtype=np.int64).reshape(-1, 3) if flat else np.empty((0, 3), dtype=np.int64)
 
 
-def _report_triple_terms(path: Path, kind: str, n: int, problems: Problems) -> None:
+def _report_triple_terms(statements: Statements, n: int, problems: Problems) -> None:
     first: list[str] = []
 
     def is_strange(quad: Quad) -> bool:
@@ -116,7 +127,8 @@ def _report_triple_terms(path: Path, kind: str, n: int, problems: Problems) -> N
             first.append(str(quad.triple))
         return found
 
-    line = find_line(path, kind, wanted=is_strange)
+    path = statements.path
+    line = find_line(path, statements.kind, is_strange, statements.anew())
     what = f"{n:,} statement{'s' if n > 1 else ''} about a triple (RDF 1.2), the first"
     todo = "Remove them, or state them with an entity of their own in place of the triple."
     problems.add(path, line, first[0] if first else "", what, todo)

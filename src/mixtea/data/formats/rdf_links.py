@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +19,22 @@ from mixtea.data.formats.link_tables import (
     in_full,
     left_out_warning,
 )
-from mixtea.data.formats.rdf import Statements
+from mixtea.data.formats.rdf import Statements, read_mending
 from mixtea.data.prefixes import joined, shorten
 from mixtea.data.safe.problems import UnreadableError
-from mixtea.errors import Problems
+from mixtea.errors import KEPT, Problems
 
 
 def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     """Statements with a predicate of identity between IRIs; all others are left out with a warning."""
+    table, mending = read_mending(path, kind, problems, partial(_links, problems), by_line=True)
+    return replace(table, warnings=(f"{path}: {mending.note()}", *table.warnings)) if mending else table
+
+
+def _links(problems: Problems, statements: Statements) -> LinkTable:
     from pyoxigraph import BlankNode, NamedNode
 
-    statements = Statements(path, kind, by_line=True)
+    path, no_links = statements.path, list[tuple[int, str]]()
     rows, lines, others, n_close = [], [], Counter[str](), 0
     for subject, predicate, value, _ in statements:
         if predicate.value not in IDENTITY:
@@ -40,7 +47,9 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
             others["of blank nodes"] += 1
         else:
             end = value if isinstance(subject, NamedNode) else subject
-            problems.add(path, statements.line, str(end), "a link to something without an IRI:", "Name both by IRIs.")
+            no_links.append((statements.line, str(end)[:KEPT]))
+    for line, end in no_links:  # not before: a file may be read twice
+        problems.add(path, line, end, "a link to something without an IRI:", "Name both by IRIs.")
     if not rows:
         todo = f"Links are statements with one of {', '.join(IDENTITY_NAMES)}; is it a graph?"
         raise UnreadableError(path, None, "", f"no links among its {others.total():,} other statements", todo)

@@ -12,7 +12,8 @@ from mixtea.data.safe.problems import UnreadableError, beyond
 from mixtea.data.safe.sandbox import Process
 
 FIRST_KIB = 64 * 1024
-XML_PREFIX = re.compile(rb"""\sxmlns(?::([\w.-]+))?\s*=\s*["']([^"'&<]+)["']""")
+XML_PREFIX = re.compile(rb"""\sxmlns(?::([\w.-]+))?\s*=\s*["'](?:&([\w.-]+);)?([^"'&<]*)["']""")
+XML_ENTITY = re.compile(rb"""<!ENTITY\s+([\w.-]+)\s+["']([^"'&<]{1,2000})["']""")
 
 
 Blocks = Iterator[tuple[int, bytes]]
@@ -76,5 +77,10 @@ class Made(Lines):
 
 def xml_prefixes(start: bytes) -> dict[str, str]:
     """Those that the beginning of the file declares; the parser does not tell."""
-    found = {prefix.decode(): name.decode("utf-8", "replace") for prefix, name in XML_PREFIX.findall(start)}
-    return {prefix: name for prefix, name in found.items() if prefix != "xml"}
+    entities = dict(XML_ENTITY.findall(start))
+    found = {
+        prefix.decode(): (entities.get(entity, b"") + rest).decode("utf-8", "replace")
+        for prefix, entity, rest in XML_PREFIX.findall(start)
+        if prefix != b"xml" and (not entity or entity in entities)
+    }
+    return {prefix: name for prefix, name in found.items() if name}

@@ -6,6 +6,7 @@ import io
 import sys
 
 from .restrict import WrongError, leave, restrict, run
+from .xml_ids import Ids
 from .xml_scan import XmlScan
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
@@ -14,25 +15,23 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 BLOCK = 1 << 18
+OPEN = ("Line jumps are not allowed", "Unexpected end of file")
 MOST_PREFIXES, LONGEST_PREFIX = 10_000, 2_000
 
 
 class Reader:
     """Hands the parser its bytes, line by line if asked to, and counts the lines that were begun."""
 
-    def __init__(self, file: IO[bytes], by_line: bool, scan: XmlScan | None, go_on: Callable[[int], None]) -> None:
-        self.file, self.by_line, self.scan, self.go_on = file, by_line, scan, go_on
+    def __init__(
+        self, file: IO[bytes], by_line: bool, scan: XmlScan | None, go_on: Callable[[int], None], ids: Ids | None = None
+    ) -> None:
+        self.file, self.by_line, self.scan, self.go_on, self.ids = file, by_line, scan, go_on, ids
         self.block, self.place = b"", 0
         self.line, self.line_ended = 0, True
 
     def read(self, size: int = -1) -> bytes:
         if self.place == len(self.block):
-            block = self.file.read(BLOCK)
-            if block:  # at the end a parser may ask again and again
-                self.go_on(len(block))
-            elif self.scan:
-                self.scan.end_of_file()
-            self.block, self.place = self.scan.checked(block) if self.scan else block, 0
+            self.block, self.place = self.next_block(), 0
         end = min(self.place + size, len(self.block)) if size >= 0 else len(self.block)
         if self.by_line:
             end = self.block.find(b"\n", self.place, end) + 1 or end
@@ -41,6 +40,18 @@ class Reader:
             self.line += self.line_ended + given.count(b"\n", 0, -1)
             self.line_ended = given.endswith(b"\n")
         return given
+
+    def next_block(self) -> bytes:
+        """The bytes that come next, none at the end."""
+        while block := self.file.read(BLOCK):
+            self.go_on(len(block))
+            checked = self.scan.checked(block) if self.scan else block
+            if given := self.ids.hidden(checked) if self.ids else checked:
+                return given
+        if self.scan:
+            self.scan.end_of_file()
+            self.scan.checked(b"")
+        return self.ids.hidden(b"") if self.ids else b""
 
 
 class Written(io.FileIO):
@@ -60,23 +71,40 @@ def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callab
     """Write the statements, with the line before each if wanted; the prefixes of the file come back."""
     import pyoxigraph as ox
 
-    scan = XmlScan(**wanted["xml"]) if wanted["format"] == "RDF_XML" else None
-    reader = Reader(file, wanted["by_line"], scan, go_on)
+    is_xml = wanted["format"] == "RDF_XML"
+    ids = Ids() if is_xml and wanted["mend"] else None
+    scan = XmlScan(**wanted["xml"], ids=ids) if is_xml else None
+    reader = Reader(file, wanted["by_line"], scan, go_on, ids)
     source: Any = reader
-    options: dict[str, Any] = dict(base_iri=wanted["base"], rename_blank_nodes=False)
+    lenient = wanted["mend"] and wanted["format"] != "JSON_LD"
+    options: dict[str, Any] = dict(base_iri=wanted["base"], rename_blank_nodes=False, lenient=lenient)
     quads = ox.parse(source, format=getattr(ox.RdfFormat, wanted["format"]), **options)
     try:
         if wanted["by_line"]:
             for quad in quads:
-                out.write(b"%d\t" % reader.line + str(quad).encode() + b" .\n")
+                statement = str(quad).replace("\n", " ")  # which only an IRI or a language that is wrong can have
+                out.write(b"%d\t" % reader.line + statement.encode() + b" .\n")
         else:
             ox.serialize(quads, out, format=ox.RdfFormat.N_QUADS)
     except SyntaxError as error:
         line = error.lineno or (reader.line if wanted["by_line"] else None)  # in RDF/XML its parser does not count
-        raise WrongError("syntax", said=error.msg, line=line, column=error.offset) from None
+        mendable = is_xml or has_whole_texts(quads, error)
+        raise WrongError("syntax", said=error.msg, line=line, column=error.offset, mendable=mendable) from None
     except MemoryError:
         raise WrongError("a token of more than 16 MiB", limit="max_token_mib", line=reader.line) from None
-    return {"prefixes": dict(few(quads.prefixes))}
+    return {"prefixes": dict(few(quads.prefixes)), "ids": ids.found if ids else {}}
+
+
+def has_whole_texts(quads: Iterator[Any], error: SyntaxError) -> bool:
+    """Whether no text of the file lacks its end: a parser that passes over some mistakes would not see this one."""
+    while not any(sign in error.msg for sign in OPEN):
+        try:
+            for _ in quads:
+                pass
+            return True
+        except SyntaxError as another:
+            error = another
+    return False
 
 
 def few(prefixes: dict[str, str]) -> Iterator[tuple[str, str]]:

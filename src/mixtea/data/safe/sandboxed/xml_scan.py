@@ -8,6 +8,7 @@ import re
 from xml.parsers import expat
 
 from .restrict import WrongError
+from .xml_ids import Ids
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ AFTER = 4096  # bytes after a mistake that the parser still gets, to say in its 
 
 
 class XmlScan:
-    """Feed it the file; raises a WrongError that names the limit which the file exceeds."""
+    """Feed it the file; raises a WrongError that names the limit which the file exceeds. `ids` sees all attributes."""
 
-    def __init__(self, *, max_nesting: int, max_columns: int, max_token: int, max_expansion: int) -> None:
+    def __init__(
+        self, *, max_nesting: int, max_columns: int, max_token: int, max_expansion: int, ids: Ids | None = None
+    ) -> None:
+        self.ids = ids
         self.max_nesting, self.max_columns = max_nesting, max_columns
         self.max_token, self.max_expansion = max_token, max_expansion
         self.depth, self.n = 0, 0
@@ -75,6 +79,8 @@ class XmlScan:
         n = len(attributes) // 2
         if n > self.max_columns:
             raise self.beyond(f"an element with {n:,} attributes", "max_columns")
+        if self.ids:
+            self.ids.add(attributes, self.parser.CurrentLineNumber)
         before = self.n_bound
         for attribute in attributes[::2]:
             if attribute[:5] == "xmlns":
