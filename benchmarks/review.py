@@ -39,7 +39,8 @@ from mixtea import Config, MixTEA, Task, load_example, load_task
 from mixtea.data.entity_table import Attributes
 from mixtea.match.answers import Answers, Ranked
 from mixtea.reproduce.experiments import structural_voters
-from mixtea.review.decisions import Decision, Decisions, beside
+from mixtea.review.decision import Decision
+from mixtea.review.decisions import Decisions, beside
 from mixtea.review.model import Model
 from mixtea.review.session import Session
 from mixtea.review.sharing import write_decisions

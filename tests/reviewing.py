@@ -12,7 +12,7 @@ import pandas as pd
 
 from mixtea import Task
 from mixtea.config import Config
-from mixtea.review.decisions import Decision
+from mixtea.review.decision import Decision
 from mixtea.review.model import Model
 from mixtea.vote.known import KnownPairs
 

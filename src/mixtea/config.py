@@ -119,7 +119,9 @@ class Config:
     sure_above: float = _field(0.8, "belief above which a mutual best pair is propagated from", low=0, high=1)
     agreement_weight: float = _field(2.0, "agreement's score against the cosines of the others", low=0)
     agreement_weight_few: float = _field(
-        2.0, "the same where validation links are fewer than valid_needed: with few links neighbours tell most", low=0
+        2.0,
+        "the same where validation links are fewer than valid_needed and no texts are compared: neighbours tell most",
+        low=0,
     )
     valid_needed: int = _field(
         0, "validation links below which all voters weigh the same and no stop is decided by them", low=0

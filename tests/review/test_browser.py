@@ -9,7 +9,8 @@ import pytest
 from conftest import SMALL_BEST
 from served import OVERFLOW, Server, Watched, browsing, serving, small_run, texts
 
-from mixtea.review.decisions import Decision, Decisions
+from mixtea.review.decision import Decision
+from mixtea.review.decisions import Decisions
 from mixtea.review.sharing import read_decisions
 from mixtea.runs.stored import StoredRun
 

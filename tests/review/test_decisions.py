@@ -10,7 +10,8 @@ import pytest
 from reviewing import decision
 
 from mixtea.errors import RunError
-from mixtea.review.decisions import MARK, VERSION, Decisions, beside, facts
+from mixtea.review.decision import facts
+from mixtea.review.decisions import MARK, VERSION, Decisions, beside
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from reviewing import decision
 from served import serving, small_run
 
 from mixtea.errors import RunError
-from mixtea.review.decisions import COLUMNS, MARK, SCHEMA, Decisions
+from mixtea.review.decision_rows import COLUMNS
+from mixtea.review.decisions import MARK, SCHEMA, Decisions
 
 ROWS = 400
 OURS = "PRAGMA application_id=1835629684; PRAGMA user_version=1;"

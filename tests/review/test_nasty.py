@@ -22,7 +22,8 @@ from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
 from mixtea.data.labels import Labels
 from mixtea.review.app import Page
-from mixtea.review.decisions import Decision, Decisions
+from mixtea.review.decision import Decision
+from mixtea.review.decisions import Decisions
 from mixtea.review.forms import LONGEST_NAME
 from mixtea.review.security import Guard
 from mixtea.review.server import _listening

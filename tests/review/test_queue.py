@@ -9,7 +9,7 @@ import pytest
 from conftest import make_graph, said_task
 from reviewing import decision, model_of
 
-from mixtea.review.decisions import KNOWN, RANDOM
+from mixtea.review.decision import KNOWN, RANDOM
 from mixtea.review.queue import EVERY_RANDOM, ORDERS, Filter, influence, is_check, ordered, queue, uncertainty
 
 # A star: 0 in the middle of 1, 2, 3 and 4; 5 and 6 stand alone

@@ -16,7 +16,8 @@ from mixtea import MixTEA
 from mixtea.errors import RunError
 from mixtea.review import session as module
 from mixtea.review.app import Page
-from mixtea.review.decisions import KNOWN, REPEAT, Decisions, beside
+from mixtea.review.decision import KNOWN, REPEAT
+from mixtea.review.decisions import Decisions, beside
 from mixtea.review.learning import retrained
 from mixtea.review.model import Model
 from mixtea.review.places import HELD

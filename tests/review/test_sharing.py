@@ -15,7 +15,8 @@ from reviewing import decision
 
 from mixtea.data.reviewed import with_reviewed_file
 from mixtea.errors import DataError
-from mixtea.review.decisions import Decisions, facts
+from mixtea.review.decision import facts
+from mixtea.review.decisions import Decisions
 from mixtea.review.reviewers import NOBODY, Share
 from mixtea.review.sharing import read_decisions, write_decisions
 

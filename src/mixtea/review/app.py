@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import re
-import tempfile
 from collections.abc import Callable, Coroutine
-from contextlib import closing, suppress
+from contextlib import suppress
 from importlib.resources import files
 from itertools import chain, count
 from pathlib import Path
@@ -20,7 +19,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
 from mixtea.review.card import SIGNS, WORDS, Card
-from mixtea.review.decisions import ACCEPT, NONE, REJECT, REPEAT, ROWS_PER_WRITE, UNSURE, Decision
+from mixtea.review.decision import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
+from mixtea.review.decisions import ROWS_PER_WRITE
 from mixtea.review.forms import (
     LONGEST_FORM,
     LONGEST_NAME,
@@ -35,13 +35,12 @@ from mixtea.review.forms import (
 )
 from mixtea.review.pictures import pictures
 from mixtea.review.queue import ORDERS, STATES
-from mixtea.review.reviewers import reviewers
 from mixtea.review.security import ENTRANCE, MAX_OPEN_INVITATIONS, Guard
 from mixtea.review.session import Session, new_key
-from mixtea.review.sharing import read_decisions, write_decisions
 from mixtea.review.standing import ReplacedError
 from mixtea.review.threads import Threads, in_slices
 from mixtea.review.training import Training
+from mixtea.review.transfer import copied, decisions_in, exported
 from mixtea.text import visible
 
 T = TypeVar("T")
@@ -390,45 +389,22 @@ class Page:
     # Files
 
     async def exported(self) -> Response:
-        session, standing = self.session, [*self.session.ledger.standing.values()]
-
-        def written() -> bytes:
-            measured = reviewers(standing, session.truth)
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "decisions.sssom.tsv"
-                write_decisions(session.original.task, standing, measured, path)
-                return path.read_bytes()
-
-        return _download(await self.files(written), "decisions.sssom.tsv", "text/tab-separated-values")
+        standing = [*self.session.ledger.standing.values()]
+        content = await self.files(exported, self.session, standing)
+        return _download(content, "decisions.sssom.tsv", "text/tab-separated-values")
 
     async def copied(self) -> Response:
-        def copy() -> bytes:
-            with tempfile.TemporaryDirectory() as folder, closing(self.session.store.again()) as store:
-                path = Path(folder) / "decisions.sqlite"
-                store.copy_to(path)
-                return path.read_bytes()
-
-        return _download(await self.files(copy), "decisions.sqlite", "application/vnd.sqlite3")
+        return _download(await self.files(copied, self.session), "decisions.sqlite", "application/vnd.sqlite3")
 
     async def imported(self, request: Request) -> Response:
         """Decisions from an SSSOM file, the whole of it as the body."""
         reviewer, body = await self.reviewer(request), await body_of(request, LONGEST_FILE)
-        found, n_new = await self.files(self._read, body, reviewer), 0
+        found, n_new = await self.files(decisions_in, self.session, body, reviewer), 0
         for first in range(0, len(found), ROWS_PER_WRITE):
             n_new += await self._write(self.session.store.add_new, found[first : first + ROWS_PER_WRITE])
         await self.training.catch_up()
         note = f"{_of(n_new)} taken over from a file of {len(found):,}."
         return self.show("card.html.j2", **await self._card(reviewer, note=note))
-
-    def _read(self, body: bytes, reviewer: str) -> list[Decision]:
-        """Read the decisions of a file that was sent."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "decisions.sssom.tsv"
-            path.write_bytes(body)
-            try:
-                return read_decisions(self.session.original.task, path, reviewer)
-            except MixTEAError as error:
-                raise ValueError(str(error).replace(str(path), "the file")) from None
 
     async def static(self, name: str) -> Response:
         """The scripts and styles that come with the package, no other file."""

@@ -6,9 +6,7 @@ themselves.
 
 from __future__ import annotations
 
-import datetime
 import json
-import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,13 +17,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mixtea.errors import RunError
+from mixtea.review.decision import Decision
+from mixtea.review.decision_rows import COLUMNS, decision_of, now, stored, text_of, wrong_column
 from mixtea.runs.atomic import atomic_file
 from mixtea.text import visible
 
-ACCEPT, REJECT, NONE, UNSURE, UNDO = "accept", "reject", "none", "unsure", "undo"
-ACTIONS = (ACCEPT, REJECT, NONE, UNSURE)
-KNOWN, REPEAT, RANDOM, IMPORTED = "known", "repeat", "random", "imported"  # why a pair was asked, beside its worth
-AUDIT = (KNOWN, REPEAT)  # they tell about the reviewer, and are not learned from
 MARK = 0x6D697874  # application_id of the file: "mixt"
 VERSION = 1
 HEADER_BYTES = 100  # of any database
@@ -55,39 +51,7 @@ CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT RAISE(ABORT,
 LOCK_SECONDS = 5.0  # to wait for another process that writes
 ROWS_PER_WRITE = 500  # of many: a few milliseconds in which nobody else can write
 MAX_FIELD_BYTES = 16 << 20  # of one value in a row; a longer one is not ours
-COLUMNS = (
-    "key", "at", "reviewer", "action", "source", "target", "others", "undoes", "batch", "reason", "shown",
-    "probability", "votes", "model",
-)  # fmt: skip
-
-
 Place = tuple[int, int] | None  # device and inode; None for no file
-
-
-class Decision(NamedTuple):
-    """What a reviewer said of a source: accept or reject a target, "none" of those that were there, or unsure.
-
-    `others` are the candidates that were seen, the model's own first. `key` is the same when the same decision is sent
-    twice. `batch` is shared by those that were decided together, `reason` says why the pair was asked, `shown` whether
-    the model's verdict was seen before deciding, `probability` and `votes` what it was, `model` by which run. "undo"
-    takes back the row `undoes`.
-    """
-
-    key: str
-    reviewer: str
-    action: str
-    source: str
-    target: str | None = None
-    others: tuple[str, ...] = ()
-    undoes: int | None = None
-    batch: str = ""
-    reason: str = ""
-    shown: bool = False
-    probability: float | None = None
-    votes: str = ""
-    model: str = ""
-    at: str = ""
-    id: int = 0
 
 
 def beside(run: Path) -> Path:
@@ -131,7 +95,7 @@ class Decisions:
             base = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise _unusable(self.path, error) from None
-        base.text_factory = _text
+        base.text_factory = text_of
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_FIELD_BYTES)
         return base
 
@@ -261,7 +225,7 @@ class Decisions:
         OSError if they could not be kept.
         """
         with self._writing():
-            self.base.executemany(_INSERT, map(_stored, decisions))
+            self.base.executemany(_INSERT, map(stored, decisions))
             return [self.by_key(decision.key) for decision in decisions]
 
     def take_over(self, decisions: Iterable[Decision]) -> int:
@@ -277,7 +241,7 @@ class Decisions:
 
     def add_new(self, decisions: Sequence[Decision]) -> int:
         """Keep decisions, all or none, and return how many of them were not there."""
-        rows = [_stored(one) for one in decisions]
+        rows = [stored(one) for one in decisions]
         with self._writing():
             return self.base.executemany(_INSERT, rows).rowcount
 
@@ -299,7 +263,7 @@ class Decisions:
                 self.base.execute(
                     "INSERT INTO decision (key, at, reviewer, action, source, target, undoes, batch)"
                     " VALUES (?, ?, ?, 'undo', ?, ?, ?, ?)",
-                    [f"{key}/{one.id}", _now(), reviewer, one.source, one.target, one.id, one.batch],
+                    [f"{key}/{one.id}", now(), reviewer, one.source, one.target, one.id, one.batch],
                 )
             return taken
 
@@ -350,7 +314,7 @@ class Decisions:
 
     def keep_trained(self, model: str, last_id: int) -> None:
         with self._writing():
-            self.base.execute("INSERT OR REPLACE INTO training VALUES (?, ?, ?)", [model, last_id, _now()])
+            self.base.execute("INSERT OR REPLACE INTO training VALUES (?, ?, ?)", [model, last_id, now()])
 
     def copy_to(self, path: Path) -> None:
         """A copy as of now, whole or not at all, while others go on deciding."""
@@ -376,11 +340,11 @@ class Decisions:
     def _readable(self, found: Iterable[dict[str, Any]]) -> list[Decision]:
         decisions = []
         for row in found:
-            wrong = _wrong_column(row)
+            wrong = wrong_column(row)
             if wrong:
                 self.unreadable[int(row["id"])] = wrong
             else:
-                decisions.append(_decision(row))
+                decisions.append(decision_of(row))
         return decisions
 
     @contextmanager
@@ -397,60 +361,8 @@ _INSERT = f"INSERT INTO decision ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (ke
 _STANDING = "WHERE action != 'undo' AND id NOT IN (SELECT undoes FROM decision WHERE undoes IS NOT NULL)"
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-
-
 def _escaped(key: str) -> str:
     return "".join(f"\\{c}" if c in "\\%_" else c for c in key)
-
-
-def _stored(decision: Decision) -> list[object]:
-    values = decision._replace(at=decision.at or _now())._asdict() | {"others": json.dumps(decision.others)}
-    return [values[name] for name in COLUMNS]
-
-
-def _decision(row: dict[str, Any]) -> Decision:
-    others = tuple(json.loads(row["others"]))
-    return Decision(**row | {"others": others, "shown": bool(row["shown"])})
-
-
-def _wrong_column(row: dict[str, Any]) -> str:
-    """Return the first column whose value is not as mixtea writes it, "" if all are: SQLite takes anything anywhere."""
-    wrong = next((name for name, value in row.items() if not _FITS[name](value)), "")
-    return wrong or ("target" if row["action"] in (ACCEPT, REJECT) and row["target"] is None else "")
-
-
-def _is_text(value: object) -> bool:
-    return type(value) is str
-
-
-def _is_ids(value: object) -> bool:
-    """Whether a text is a JSON list of texts."""
-    try:
-        found = json.loads(value) if isinstance(value, str) else None
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, list) and all(type(one) is str for one in found)
-
-
-_FITS = dict.fromkeys(COLUMNS, _is_text) | {
-    "id": lambda value: type(value) is int,
-    "action": lambda value: value in (*ACTIONS, UNDO),
-    "target": lambda value: value is None or _is_text(value),
-    "others": _is_ids,
-    "undoes": lambda value: value is None or type(value) is int,
-    "shown": lambda value: type(value) is int,
-    "probability": lambda value: value is None or (type(value) in (int, float) and math.isfinite(value)),
-}
-
-
-def _text(value: bytes) -> str | bytes:
-    """Decode a text of the file; what is not UTF-8 stays bytes, which no column of ours holds."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
 
 
 def _schema(base: sqlite3.Connection) -> set[tuple[object, ...]]:
@@ -472,35 +384,3 @@ def _inode(path: Path) -> Place:
 
 def _unusable(path: Path, error: sqlite3.Error) -> RunError:
     return RunError(f"{path}: cannot be used for decisions ({error}). Name another file: --decisions FILE, or mend it.")
-
-
-class Said(NamedTuple):
-    """What stands about one pair: whether it is the same, by whose word, and by which decision."""
-
-    same: bool
-    reviewer: str
-    id: int
-
-
-def facts(standing: Iterable[Decision], *, one_target: bool = True) -> dict[tuple[str, str], Said]:
-    """What stands about pairs of ids, the last word counting; audits and unsure decisions say nothing.
-
-    With `one_target` an accepted target takes the place of another that was accepted for the source before.
-    """
-    found: dict[tuple[str, str], Said] = {}
-    accepted: dict[str, str] = {}
-    for one in standing:
-        if one.reason in AUDIT or one.action == UNSURE:
-            continue
-        if one.action == ACCEPT and one.target is not None:
-            before = accepted.get(one.source)
-            if one_target and before is not None and before != one.target:
-                found.pop((one.source, before), None)
-            accepted[one.source] = one.target
-            found[one.source, one.target] = Said(True, one.reviewer, one.id)
-            continue
-        for target in one.others if one.action == NONE else [one.target or ""]:
-            found[one.source, target] = Said(False, one.reviewer, one.id)
-            if accepted.get(one.source) == target:
-                del accepted[one.source]
-    return found

@@ -16,7 +16,8 @@ import numpy as np
 from mixtea.data.reviewed import with_reviewed, with_reviewer
 from mixtea.data.task import Task
 from mixtea.errors import RunError
-from mixtea.review.decisions import Decision, Decisions, Said, facts
+from mixtea.review.decision import Decision, Said, facts
+from mixtea.review.decisions import Decisions
 from mixtea.review.reviewers import Reviewer, reviewers
 from mixtea.runs.lock import HeldError, alone
 from mixtea.text import visible

@@ -6,7 +6,7 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from mixtea.review.decisions import ACCEPT, AUDIT, NONE, RANDOM, UNDO, UNSURE, Decision, Said
+from mixtea.review.decision import ACCEPT, AUDIT, NONE, RANDOM, UNDO, UNSURE, Decision, Said
 from mixtea.review.reviewers import Share
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.review.card import entity
-from mixtea.review.decisions import KNOWN, UNSURE, Decisions
+from mixtea.review.decision import KNOWN, UNSURE
+from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
 from mixtea.review.queue import ORDERS, Filter, Item, ordered, queue
 from mixtea.review.standing import Standing

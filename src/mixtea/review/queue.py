@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mixtea.data.task import Task
-from mixtea.review.decisions import KNOWN, RANDOM
+from mixtea.review.decision import KNOWN, RANDOM
 from mixtea.review.model import Model
 
 ORDERS = {

@@ -8,7 +8,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from mixtea.review.decisions import COLUMNS, Decisions
+from mixtea.review.decision_rows import COLUMNS
+from mixtea.review.decisions import Decisions
 
 MAX_ID = 1 << 40  # row numbers are searched up to here where the file does not tell how far they go
 MAX_FAILURES = 10_000  # reads; a file of which nothing can be read ends the search

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mixtea.compute.intervals import interval
 from mixtea.data.reviewed import LEAST_SURE, RELIABLE, SUREST
-from mixtea.review.decisions import ACCEPT, AUDIT, KNOWN, NONE, REJECT, REPEAT, UNSURE, Decision
+from mixtea.review.decision import ACCEPT, AUDIT, KNOWN, NONE, REJECT, REPEAT, UNSURE, Decision
 
 ENOUGH = 20  # known items from which on a reviewer counts as measured
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mixtea.review.card import Card
-from mixtea.review.decisions import ACCEPT, ACTIONS, KNOWN, NONE, REJECT, REPEAT, Decision, Decisions
+from mixtea.review.decision import ACCEPT, ACTIONS, KNOWN, NONE, REJECT, REPEAT, Decision
+from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
 from mixtea.review.places import Places
 from mixtea.review.queue import Item

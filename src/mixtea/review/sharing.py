@@ -24,7 +24,7 @@ from mixtea.export.quoting import plain_line
 from mixtea.export.sssom import check_rows, shown_labels, write_slots
 from mixtea.match.mapping import COLUMNS
 from mixtea.match.mapping import Mapping as MappingSet
-from mixtea.review.decisions import ACCEPT, IMPORTED, REJECT, Decision, facts
+from mixtea.review.decision import ACCEPT, IMPORTED, REJECT, Decision, facts
 from mixtea.review.reviewers import Reviewer
 
 CURATED = "semapv:ManualMappingCuration"

@@ -16,7 +16,7 @@ from mixtea.errors import DataError, Problems
 from mixtea.match.answers import Answers
 from mixtea.match.mapping import MAPPED
 from mixtea.review.card import ALTERNATIVES
-from mixtea.review.decisions import ACCEPT, KNOWN, NONE, Decision
+from mixtea.review.decision import ACCEPT, KNOWN, NONE, Decision
 from mixtea.review.learning import retrained, truth_of
 from mixtea.review.queue import is_check, ordered
 from mixtea.review.reviewers import reviewers

@@ -13,7 +13,8 @@ import numpy as np
 from mixtea.errors import RunError
 from mixtea.review.belief import Belief
 from mixtea.review.card import Card, Cards
-from mixtea.review.decisions import ACCEPT, AUDIT, UNSURE, Decision, Decisions
+from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision
+from mixtea.review.decisions import Decisions
 from mixtea.review.learning import truth_of
 from mixtea.review.ledger import Ledger
 from mixtea.review.model import Model

@@ -1,0 +1,69 @@
+"""One decision of a reviewer, and what several of them together say about pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+ACCEPT, REJECT, NONE, UNSURE, UNDO = "accept", "reject", "none", "unsure", "undo"
+ACTIONS = (ACCEPT, REJECT, NONE, UNSURE)
+KNOWN, REPEAT, RANDOM, IMPORTED = "known", "repeat", "random", "imported"  # why a pair was asked, beside its worth
+AUDIT = (KNOWN, REPEAT)  # they tell about the reviewer, and are not learned from
+
+
+class Decision(NamedTuple):
+    """What a reviewer said of a source: accept or reject a target, "none" of those that were there, or unsure.
+
+    `others` are the candidates that were seen, the model's own first. `key` is the same when the same decision is sent
+    twice. `batch` is shared by those that were decided together, `reason` says why the pair was asked, `shown` whether
+    the model's verdict was seen before deciding, `probability` and `votes` what it was, `model` by which run. "undo"
+    takes back the row `undoes`.
+    """
+
+    key: str
+    reviewer: str
+    action: str
+    source: str
+    target: str | None = None
+    others: tuple[str, ...] = ()
+    undoes: int | None = None
+    batch: str = ""
+    reason: str = ""
+    shown: bool = False
+    probability: float | None = None
+    votes: str = ""
+    model: str = ""
+    at: str = ""
+    id: int = 0
+
+
+class Said(NamedTuple):
+    """What stands about one pair: whether it is the same, by whose word, and by which decision."""
+
+    same: bool
+    reviewer: str
+    id: int
+
+
+def facts(standing: Iterable[Decision], *, one_target: bool = True) -> dict[tuple[str, str], Said]:
+    """What stands about pairs of ids, the last word counting; audits and unsure decisions say nothing.
+
+    With `one_target` an accepted target takes the place of another that was accepted for the source before.
+    """
+    found: dict[tuple[str, str], Said] = {}
+    accepted: dict[str, str] = {}
+    for one in standing:
+        if one.reason in AUDIT or one.action == UNSURE:
+            continue
+        if one.action == ACCEPT and one.target is not None:
+            before = accepted.get(one.source)
+            if one_target and before is not None and before != one.target:
+                found.pop((one.source, before), None)
+            accepted[one.source] = one.target
+            found[one.source, one.target] = Said(True, one.reviewer, one.id)
+            continue
+        for target in one.others if one.action == NONE else [one.target or ""]:
+            found[one.source, target] = Said(False, one.reviewer, one.id)
+            if accepted.get(one.source) == target:
+                del accepted[one.source]
+    return found
