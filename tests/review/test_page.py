@@ -64,7 +64,7 @@ def reviewing(copied):
 
 async def until(condition):
     """Wait for something that comes soon."""
-    for _ in range(1000):
+    for _ in range(4000):
         if condition():
             return
         await asyncio.sleep(0.02)

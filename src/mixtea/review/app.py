@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import re
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from importlib.resources import files
 from itertools import chain, count
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
+from mixtea.review.answers import download, n_decisions, not_saved, percent, replaced, static, wrong
 from mixtea.review.card import SIGNS, WORDS, Card
 from mixtea.review.decision import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
 from mixtea.review.decisions import ROWS_PER_WRITE
@@ -48,7 +46,6 @@ LONGEST_FILE = 64 << 20  # bytes of decisions from elsewhere
 SOON = 0.05  # seconds after a decision until the next card is prepared
 VOICES_SECONDS, EVIDENCE_SECONDS = 0.3, 15.0  # to wait for the evidence of a card: with it, and afterwards
 SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
-KINDS = {".js": "text/javascript", ".css": "text/css"}
 
 
 class Page:
@@ -76,7 +73,7 @@ class Page:
         reads: dict[str, Callable[..., Any]] = {
             "/": self.whole, "/card": self.current, "/card/{row}": self.at, "/picture/{of}": self.picture,
             "/evidence/{of}": self.evidence, "/alike/{of}": self.alike, "/status": self.status, "/team": self.team,
-            "/pictures": self.pictures, "/changes": self.changes, "/log": self.log, "/static/{name}": self.static,
+            "/pictures": self.pictures, "/changes": self.changes, "/log": self.log, "/static/{name}": static,
             "/decisions.sssom.tsv": self.exported, "/decisions.sqlite": self.copied,
         }  # fmt: skip
         writes: dict[str, Callable[..., Any]] = {
@@ -88,10 +85,10 @@ class Page:
             app.add_api_route(path, answer, methods=["GET"], response_model=None)
         for path, answer in writes.items():
             app.add_api_route(path, answer, methods=["POST"], response_model=None)
-        app.add_exception_handler(OSError, _not_saved)
-        app.add_exception_handler(ReplacedError, _replaced)
-        app.add_exception_handler(ValueError, _wrong)
-        app.add_exception_handler(MixTEAError, _wrong)
+        app.add_exception_handler(OSError, not_saved)
+        app.add_exception_handler(ReplacedError, replaced)
+        app.add_exception_handler(ValueError, wrong)
+        app.add_exception_handler(MixTEAError, wrong)
         return app
 
     # Who is asking
@@ -256,7 +253,7 @@ class Page:
         key, store = key_of(form), self.session.store
         done = await self._write(lambda: (store.undo(reviewer, key), store.undo_rows(key)))
         taken = self.session.taken_back(reviewer, *done)
-        note = "There is nothing to take back." if not taken else f"Taken back: {_of(len(taken))}."
+        note = "There is nothing to take back." if not taken else f"Taken back: {n_decisions(len(taken))}."
         return self.show("card.html.j2", **await self._card(reviewer, note=note))
 
     async def verdict(self, request: Request) -> Response:
@@ -321,7 +318,9 @@ class Page:
         session.place(reviewer).item = None
         session.go(reviewer, 1)
         self.training.maybe(reviewer)
-        note = f"{_of(len(kept))}: one by one in the log, taken back together." if kept else "Nothing was chosen."
+        note = (
+            f"{n_decisions(len(kept))}: one by one in the log, taken back together." if kept else "Nothing was chosen."
+        )
         return self.show("card.html.j2", **await self._card(reviewer, note=note))
 
     # People and settings
@@ -391,10 +390,10 @@ class Page:
     async def exported(self) -> Response:
         standing = [*self.session.ledger.standing.values()]
         content = await self.files(exported, self.session, standing)
-        return _download(content, "decisions.sssom.tsv", "text/tab-separated-values")
+        return download(content, "decisions.sssom.tsv", "text/tab-separated-values")
 
     async def copied(self) -> Response:
-        return _download(await self.files(copied, self.session), "decisions.sqlite", "application/vnd.sqlite3")
+        return download(await self.files(copied, self.session), "decisions.sqlite", "application/vnd.sqlite3")
 
     async def imported(self, request: Request) -> Response:
         """Decisions from an SSSOM file, the whole of it as the body."""
@@ -403,55 +402,10 @@ class Page:
         for first in range(0, len(found), ROWS_PER_WRITE):
             n_new += await self._write(self.session.store.add_new, found[first : first + ROWS_PER_WRITE])
         await self.training.catch_up()
-        note = f"{_of(n_new)} taken over from a file of {len(found):,}."
+        note = f"{n_decisions(n_new)} taken over from a file of {len(found):,}."
         return self.show("card.html.j2", **await self._card(reviewer, note=note))
-
-    async def static(self, name: str) -> Response:
-        """The scripts and styles that come with the package, no other file."""
-        kind = KINDS.get(Path(name).suffix)
-        if kind is None or name not in STATIC:
-            return PlainTextResponse("There is no such file.", 404)
-        path = files("mixtea.review").joinpath("static", name)
-        kept = "max-age=86400, immutable" if VERSIONED.search(name) else "no-cache"  # another mixtea has other ones
-        return Response(path.read_bytes(), media_type=kind, headers={"cache-control": kept})
-
-
-VERSIONED = re.compile(r"-\d+\.\d")
-STATIC = frozenset(one.name for one in files("mixtea.review").joinpath("static").iterdir())
 
 
 def _session_of(request: Request) -> str:
     """The session of a browser, which the guard has found."""
     return str(request.scope.get("state", {}).get("session", ""))
-
-
-def percent(value: float | None) -> str:
-    """A probability for people.
-
-    >>> percent(0.9961), percent(0.5), percent(0.00001)
-    ('99.6 %', '50 %', '0 %')
-    """
-    if value is None:
-        return "–"
-    digits = 1 if value > 0.99 and value < 0.9995 else 0
-    return f"{100 * value:.{digits}f} %"
-
-
-def _of(n: int) -> str:
-    return f"{n:,} decision{'s' if n != 1 else ''}"
-
-
-def _download(content: bytes, name: str, kind: str) -> Response:
-    return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
-
-
-async def _not_saved(request: Request, error: Exception) -> Response:
-    return PlainTextResponse(f"Not saved: {visible(str(error), 300)}", 503)
-
-
-async def _replaced(request: Request, error: Exception) -> Response:
-    return PlainTextResponse(f"Not saved: {visible(str(error), 300)}", 409)
-
-
-async def _wrong(request: Request, error: Exception) -> Response:
-    return PlainTextResponse(visible(str(error), 500), 422)
