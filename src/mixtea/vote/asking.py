@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import Pairs
 from mixtea.errors import VoterError
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
 from mixtea.vote.voter import LARGEST, Voter, VotingState
 
 
+def memory_for(voter: Voter) -> AbstractContextManager[None]:
+    """Name the voter in the error when it fills memory, unless it has raised one with another way out."""
+    return enough_memory(
+        f"The voter {voter.name} fills it: leave it out of the setting voters, or use a machine with more memory."
+    )
+
+
 def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
     """The candidates that a voter proposes, as places among the open entities; None where it proposes none."""
-    found = voter.propose(state) if voter.proposes else None
+    with memory_for(voter):
+        found = voter.propose(state) if voter.proposes else None
     return found if found is None or isinstance(found, Pairs) else _as_pairs(voter, found, state.entities)
 
 
@@ -36,7 +46,8 @@ def _as_pairs(voter: Voter, proposed: Any, entities: OpenEntities) -> Pairs:
 
 def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
     """A voter's scores as a tensor of the vectors' kind, NaN for no opinion."""
-    given = voter.score(asked, state)
+    with memory_for(voter):
+        given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))
     found = found.to(asked.rows.source.device, getattr(torch, state.config.precision))
     if found.shape != (len(asked),) or (found.abs() > LARGEST).any():
