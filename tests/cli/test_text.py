@@ -157,7 +157,7 @@ def test_json_says_the_same_and_can_be_looked_at():
 
 ENDS = {
     "interrupted": (KeyboardInterrupt(), 130, "interrupted\n"),
-    "memory": (MemoryError(), 1, "error: memory is full (MemoryError). Use a smaller entity_dim"),
+    "memory": (MemoryError(), 1, "error: memory is full (MemoryError). Use smaller graphs, with fewer labels"),
     "GPU memory": (torch.OutOfMemoryError("CUDA out of memory. Tried"), 1, "error: memory is full (CUDA out of"),
     "torch's memory": (RuntimeError("DefaultCPUAllocator: can't allocate memory: you"), 1, "error: memory is full ("),
     "a full disk": (OSError(errno.ENOSPC, "No space left", "x\x1b"), 1, "error: x\\x1b: cannot be written (No space"),

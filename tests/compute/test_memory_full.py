@@ -102,7 +102,8 @@ def attention():
 
 
 def agreement():
-    steps = AgreementSteps(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], 3, LINKS, N // 2, N)
+    once = torch.ones(2, 3, dtype=torch.int64)
+    steps = AgreementSteps(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], once, LINKS, N // 2, N)
     source, target = vectors(len(ROWS[0]), len(ROWS[1]))
     pairs = nearest_pairs(source, target, 3)
     entities = OpenEntities(ROWS, (N // 2, N - N // 2), (len(ROWS[0]), len(ROWS[1])))

@@ -40,6 +40,18 @@ def test_products_of_pairs_are_those_of_the_whole_matrix(at_once, monkeypatch):
     assert products_of_rows(first, second, row[:0], other[:0]).shape == (0,)
 
 
+def test_pairs_of_long_rows_are_multiplied_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr(ngrams, "AT_ONCE", 5)
+    monkeypatch.setattr(ngrams, "HELD_AT_ONCE", 10)
+    sizes, others = np.array([1, 4, 30]), np.array([0, 6])
+    row, other = np.array([0, 0, 0, 1, 2, 2, 1, 0, 0, 0, 0]), np.array([0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0])
+    parts = [range(11)[part] for part in ngrams._blocks(sizes, others, row, other)]
+    assert [i for part in parts for i in part] == list(range(11))
+    held = sizes[row] + others[other]
+    assert all(len(part) <= 5 and (len(part) == 1 or held[list(part)].sum() < 2 * 10) for part in parts)
+    assert not list(ngrams._blocks(sizes, others, row[:0], other[:0]))
+
+
 def test_the_order_of_letters_and_of_texts_matters_and_the_side_does_not():
     rows = gram_rows(["ab", "ba", "ab"], ["ab"], lengths=())
     assert rows[0].toarray().tolist()[0] == rows[0].toarray().tolist()[2] == rows[1].toarray().tolist()[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from mixtea.compute import pairs as pairs_module
 from mixtea.compute.pairs import Pairs, among_best, cosines, nearest_pairs, pairs_of_keys, rank_within, union
 from mixtea.compute.similarity import products_at, unit
 
@@ -32,6 +33,24 @@ def test_the_first_of_equal_scores_is_the_best_of_its_row_and_column():
 def test_rank_within_a_line_counts_from_the_greatest_and_keeps_the_order_of_equal_ones():
     line = torch.tensor([1, 0, 1, 1, 0])
     assert rank_within(line, torch.tensor([5.0, 1.0, 7.0, 5.0, 2.0]), 3).tolist() == [1, 1, 0, 2, 0]
+
+
+def test_vectors_of_zeros_are_not_multiplied_with_all_others(monkeypatch):
+    """They stand behind the others, and get what a product would have given them."""
+    generator = torch.Generator().manual_seed(3)
+    source, target = torch.zeros(90_000, 4), torch.zeros(40, 4)
+    source[:20], target[:30] = (unit(torch.randn(n, 4, generator=generator)) for n in (20, 30))
+    wanted = (source @ target.T).topk(3, dim=1, sorted=False).indices
+    real, rows = pairs_module.similarities, []
+
+    def counted(block, *others):
+        rows.append(len(block))
+        return real(block, *others)
+
+    monkeypatch.setattr(pairs_module, "similarities", counted)
+    row, column = pairs_module._nearest(source, target, 3, None, 1)
+    assert row.tolist() == torch.arange(90_000).repeat_interleave(3).tolist() and 20 <= sum(rows) < 10_000
+    assert column.view(-1, 3).equal(wanted)
 
 
 @pytest.mark.parametrize("mib", [None, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -165,6 +166,17 @@ def test_little_to_compare_is_no_trouble(ours, theirs):
     opinions = opinions_of(ours, theirs, n=2)
     assert len(opinions.proposed()) == len(opinions.found.value) <= 2
     assert not np.isinf(opinions.log_odds(np.array([0, 1]), np.array([0, 1]))).any()
+
+
+def test_an_entity_with_many_values_is_no_trouble():
+    """It is among the pairs of any two entities, many times: each is multiplied once, and few at a time."""
+    values = [(max(i - 499, 0), "tag", f"a value {i * 7919 % 10007} of {i}") for i in range(505)]
+    graphs = (said_graph([""] * 6, values, prefix) for prefix in "st")
+    opinions = AttributeOpinions(said_task(*graphs))
+    tracemalloc.start()
+    assert aligned(opinions).keys() == {("tag", "tag")} and best(opinions)[0] == 0
+    assert tracemalloc.get_traced_memory()[1] < 30 * 2**20
+    tracemalloc.stop()
 
 
 def test_what_is_compared_follows_from_what_was_learned_from():

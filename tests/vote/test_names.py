@@ -115,6 +115,38 @@ def test_names_that_differ_by_spaces_alone_are_equal():
     assert found[0, 0] == found[1, 1] == found[2, 2] == 1 > found[3, 3]
 
 
+def spaced(word, number):
+    """Put a space behind each letter of a word whose bit is set in the number."""
+    return "".join(letter + " " * (number >> place & 1) for place, letter in enumerate(word)).strip()
+
+
+def labelled(texts, n, prefix):
+    """Make a graph of n entities with these labels in turn."""
+    labels = Labels.from_columns(np.arange(len(texts)) % n, texts).as_set()
+    return replace(said_graph([""] * n, prefix=prefix), labels=labels)
+
+
+def test_many_spacings_of_a_word_are_no_pairs_of_each_with_each():
+    texts = [spaced("telegraphically", number) for number in range(4000)]
+    index = NameIndex(labelled(texts[:2000], 4, "s"), labelled(texts[1000:3000], 3, "t"))
+    assert [len(ends) for ends in index.same] == [1, 1] and max(owners.nnz for owners in index.owners) < 2010
+    a, b = np.arange(0, 2000, 7), np.arange(1999, -1, -7)
+    found = index.of_texts(a, b, np.full(len(a), 0.5, dtype=np.float32))
+    assert found.value.tolist() == [1.0] * 12
+    assert [list(pair) for pair in zip(*found[:2], strict=True)] == [[s, t] for s in range(4) for t in range(3)]
+
+
+def test_a_word_that_too_many_have_however_spaced_tells_nothing():
+    """Those who write it in the same way are equal still."""
+    texts = [spaced("telegraphically", number) for number in range(51)]
+    opinions = opinions_of([*texts, "Oslo"], ["telegraphically", "Oslo"])
+    found = likeness(opinions)
+    assert [pair for pair, value in found.items() if value == 1] == [(0, 0), (51, 1)]
+    assert np.isfinite(opinions.log_odds(np.array([0, 51]), np.array([0, 0]))).all()
+    fewer = likeness(opinions_of(texts[:50], ["telegraphically"]))
+    assert fewer == {(i, 0): 1.0 for i in range(50)}
+
+
 def test_numbers_brackets_and_types_tell_like_names_apart():
     target = ["23rd Infantry Division", "10th Infantry Division", "Ulysses (album)", "Ulysses (1953 film)"]
     opinions = opinions_of(["10th Infantry Division", "Ulysses (film)"], target)

@@ -9,8 +9,9 @@ import pytest
 from conftest import SMALL_BEST
 
 from mixtea import ConfigError, MixTEA
+from mixtea.errors import FullMemoryError
 from mixtea.runs.stored import StoredRun
-from mixtea.vote import Voter, register
+from mixtea.vote import Voter, name_index, register
 
 OWN = ("forward", "backward", "propagation", "agreement")
 SMALL = SMALL_BEST | dict(max_epochs=4, votes_every=1, propagation_every=2, seed=3)
@@ -61,6 +62,45 @@ class Late(Voter):
 
     def score(self, pairs, state):
         return np.where(pairs.source == pairs.target, 0.5, 0.0)
+
+
+@register
+class Hungry(EmptyHanded):
+    """Fills memory when it is asked to do `at`."""
+
+    name = "hungry"
+    at = ""
+
+    def propose(self, state):
+        return self._fill("propose") or super().propose(state)
+
+    def score(self, pairs, state):
+        self._fill("score")
+        return super().score(pairs, state)
+
+    def learn(self, state):
+        self._fill("learn")
+
+    def _fill(self, what):
+        if what == self.at:
+            raise MemoryError("Unable to allocate 2.00 GiB for an array")
+
+
+@pytest.mark.parametrize("at", ["learn", "propose", "score"])
+def test_full_memory_names_the_voter_that_fills_it(rings, at, monkeypatch):
+    monkeypatch.setattr(Hungry, "at", at)
+    with pytest.raises(FullMemoryError, match=r"Memory is full\. The voter hungry fills it: leave it out of") as caught:
+        MixTEA(voters=(*OWN, "hungry"), **SMALL).fit(rings)
+    assert "entity_dim" not in str(caught.value)
+
+
+def test_names_that_fill_memory_are_said_to(told, monkeypatch):
+    def full(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(name_index, "products_of_rows", full)
+    with pytest.raises(FullMemoryError, match="The voter names fills it"):
+        MixTEA(**SMALL).fit(told)
 
 
 @pytest.mark.parametrize("valid_needed", [0, 100])

@@ -186,10 +186,12 @@ def agreement_voter():
     return voter, asked, state
 
 
+@pytest.mark.parametrize("most", [0, 6, 1 << 20])
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 @pytest.mark.parametrize("at_once", [1, 7, 4_000_000])
-def test_agreement_equals_the_dense_twin_however_many_triples_are_held(at_once, dense, monkeypatch):
+def test_agreement_equals_the_dense_twin_however_many_triples_are_held(at_once, dense, most, monkeypatch):
     monkeypatch.setattr(agreement_steps, "STEPS_AT_ONCE", {"cpu": at_once})
+    monkeypatch.setattr(agreement_steps, "MAX_STEPS", most)
     monkeypatch.setattr(agreement_steps, "DENSE", dense)
     monkeypatch.setattr(agreement_steps, "ALIKE", 0.0)
     voter, asked, state = agreement_voter()

@@ -83,7 +83,7 @@ def _ended_by(error: BaseException, advice: str) -> int:
         return error.exit_code
     if is_full_memory(error):
         why = str(error).partition("\n")[0] or type(error).__name__
-        advice = "Use a smaller entity_dim or block_mib, or a machine with more memory."
+        advice = "Use smaller graphs, with fewer labels and values, or a machine with more memory."
         _say([f"error: memory is full ({why}). {advice}"])
         return 1
     if isinstance(error, OSError) and error.errno in HARDWARE:

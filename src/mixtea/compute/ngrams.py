@@ -6,7 +6,8 @@ Nothing here holds a product of all with all: a row is looked up through its rar
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ LENGTHS = (2, 3, 4)  # of n-grams
 BUDGET = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
 LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e9  # a million rows are looked up through fewer
 AT_ONCE = 1 << 18  # pairs whose rows are multiplied at a time
+HELD_AT_ONCE = 1 << 23  # numbers in the rows that are multiplied at a time: some may be long
 _MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 
 
@@ -129,7 +131,15 @@ def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
 def products_of_rows(first: csr_matrix, second: csr_matrix, row: np.ndarray, other: np.ndarray) -> np.ndarray:
     """float32: first[i] . second[j] of each pair."""
     found = np.empty(len(row), dtype=np.float32)
-    for begin in range(0, len(row), AT_ONCE):
-        part = slice(begin, begin + AT_ONCE)
+    for part in _blocks(np.diff(first.indptr), np.diff(second.indptr), row, other):
         found[part] = np.asarray(first[row[part]].multiply(second[other[part]]).sum(axis=1)).ravel()
     return found
+
+
+def _blocks(sizes: np.ndarray, others: np.ndarray, row: np.ndarray, other: np.ndarray) -> Iterator[slice]:
+    """Cut pairs of rows of these sizes into slices of at most AT_ONCE pairs and about HELD_AT_ONCE numbers."""
+    for begin in range(0, len(row), AT_ONCE):
+        held = np.cumsum(sizes[row[begin : begin + AT_ONCE]] + others[other[begin : begin + AT_ONCE]])
+        cuts = np.flatnonzero(np.diff(held // HELD_AT_ONCE)) + 1
+        for start, end in pairwise([0, *cuts.tolist(), len(held)]):
+            yield slice(begin + start, begin + end)

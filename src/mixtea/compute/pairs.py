@@ -140,7 +140,11 @@ def nearest_pairs(
 
 
 def _nearest(source: Tensor, target: Tensor, k: int, rows: Tensor | None, mib: int | None) -> tuple[Tensor, Tensor]:
-    """(row, column): the k nearest columns of each of `rows`."""
+    """(row, column): the k nearest columns of each of `rows`.
+
+    A vector of zeros is as near to one column as to any other. Those that stand together, as entities without triples
+    do, are not multiplied with all columns.
+    """
     m, k = len(target), min(k, len(target))
     if rows is None:
         rows = torch.arange(len(source), device=source.device)
@@ -149,7 +153,8 @@ def _nearest(source: Tensor, target: Tensor, k: int, rows: Tensor | None, mib: i
 
     def run(mib: int) -> None:
         for part in row_blocks(0, len(rows), width(wide), source.device, mib=mib):
-            near = similarities(source.index_select(0, rows[part]), wide, m)
+            block = source.index_select(0, rows[part])
+            near = similarities(block, wide, m) if block.any() else block.new_zeros(1, m)
             found[part] = near.topk(k, dim=1, sorted=False).indices
 
     sweep(run, width(wide), source.device, mib)

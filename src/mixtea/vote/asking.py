@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import Pairs
 from mixtea.vote.open_entities import EntityPairs
 from mixtea.vote.registry import failure
 from mixtea.vote.voter import LARGEST, Voter, VotingState
+
+
+def memory_for(voter: Voter) -> AbstractContextManager[None]:
+    """Name the voter in the error when it fills memory, unless it has raised one with another way out."""
+    return enough_memory(
+        f"The voter {voter.name} fills it: leave it out of the setting voters, or use a machine with more memory."
+    )
 
 
 def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
@@ -17,7 +27,8 @@ def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
 
     Numbers in their own graphs become places; those that are not open are left out.
     """
-    found = voter.propose(state) if voter.proposes else None
+    with memory_for(voter):
+        found = voter.propose(state) if voter.proposes else None
     if found is None or isinstance(found, Pairs):
         return found
     source, target = torch.from_numpy(found.T.copy()).to(state.entities.rows[0].device)
@@ -26,7 +37,8 @@ def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
 
 def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
     """A voter's scores as a tensor of the vectors' kind, NaN for no opinion."""
-    given = voter.score(asked, state)
+    with memory_for(voter):
+        given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))
     found = found.to(asked.rows.source.device, getattr(torch, state.config.precision))
     if (found.abs() > LARGEST).any():

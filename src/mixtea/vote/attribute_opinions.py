@@ -257,8 +257,9 @@ def _by_language(of: Attributes) -> tuple[np.ndarray, list[str]]:
     """
     tags = [tag.lower().partition("-")[0] for tag in of.language.texts()]
     known = sorted({"", *tags})
+    number = {tag: place for place, tag in enumerate(known)}
     predicate = of.predicate.codes.astype(np.int64)
-    language = np.array([known.index(tag) for tag in tags], dtype=np.int64)[of.language.codes]
+    language = np.array([number[tag] for tag in tags], dtype=np.int64)[of.language.codes]
     used = np.unique(np.stack([predicate, language])[:, language > 0], axis=1)[0]
     several = np.bincount(used, minlength=of.predicate.n_texts) > 1
     keys, place = np.unique(predicate * len(known) + np.where(several[predicate], language, 0), return_inverse=True)
@@ -281,8 +282,10 @@ def _spread(ends: np.ndarray, shift: int) -> np.ndarray:
 
 
 def _agreement(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> float:
-    """The mean cosine of the values of pairs of entities."""
-    return float(products_of_rows(ours, theirs, source, target).mean())
+    """Compute the mean cosine of the values of pairs of entities, for repeated pairs once."""
+    key, place = np.unique(source * theirs.shape[0] + target, return_inverse=True)
+    alike = products_of_rows(ours, theirs, key // theirs.shape[0], key % theirs.shape[0])
+    return float(alike[place].mean())
 
 
 def _length(rows: csr_matrix) -> float:

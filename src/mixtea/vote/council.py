@@ -18,7 +18,7 @@ from mixtea.config import Config
 from mixtea.data.checks import check_numbers
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
-from mixtea.vote.asking import proposal_of, scores_of
+from mixtea.vote.asking import memory_for, proposal_of, scores_of
 from mixtea.vote.directions import directions
 from mixtea.vote.normalise import among_rivals
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
@@ -206,7 +206,8 @@ class Council:
             give_back()
         state = self._state(None, epoch, rough)
         for voter in self.voters:
-            voter.learn(state)
+            with memory_for(voter):
+                voter.learn(state)
         self.learned = True
 
     def _state(self, vectors: Tensor | None, epoch: int, rough: bool = False) -> VotingState:

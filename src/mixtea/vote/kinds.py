@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from mixtea.compute.ngrams import products_of_rows
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, is_no_thing
 from mixtea.data.prefixes import BUILT_IN, expand
@@ -22,7 +23,7 @@ _INDIVIDUALS = tuple(BUILT_IN["owl"] + word for word in ("NamedIndividual", "Thi
 
 def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """A pair of entities: whether a kind is shared, both have some and they differ, or one of both has none."""
-    shared = np.asarray(ours[source].multiply(theirs[target]).sum(axis=1)).ravel() > 0
+    shared = products_of_rows(ours, theirs, source, target) > 0
     both = (np.diff(ours.indptr)[source] > 0) & (np.diff(theirs.indptr)[target] > 0)
     return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
 

@@ -37,10 +37,12 @@ class SideNames(NamedTuple):
         """bool [n]: the entities that have a name."""
         return self.first >= 0
 
-    def owners(self) -> csr_matrix:
-        """[texts, entities]: 1 where the entity is called so."""
-        ones = np.ones(len(self.entity), dtype=np.int8)
-        return csr_matrix((ones, (self.name, self.entity)), shape=(len(self.texts), len(self.has)))
+    def owners(self, forms: np.ndarray, n_forms: int) -> csr_matrix:
+        """Build [texts + n_forms, entities]: 1 where the entity has the text, or a text of the form."""
+        rows, n = np.r_[self.name, len(self.texts) + forms[self.name]], max(len(self.has), 1)
+        key = np.unique(rows * n + np.r_[self.entity, self.entity])
+        shape = (len(self.texts) + n_forms, len(self.has))
+        return csr_matrix((np.ones(len(key), dtype=np.int8), (key // n, key % n)), shape=shape)
 
 
 def side_names(graph: Graph) -> SideNames:
@@ -116,26 +118,49 @@ class NameIndex:
         return np.array([places.get(text, -1) for text in self.sides[0].texts], dtype=np.int64)
 
     @cached_property
+    def forms(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number the texts of each side without their spaces: `wave number` and `wavenumber` have the same form."""
+        number: dict[str, int] = {}
+        ours, theirs = (
+            np.array([number.setdefault(text.replace(" ", ""), len(number)) for text in side.texts], dtype=np.int64)
+            for side in self.sides
+        )
+        return ours, theirs
+
+    @cached_property
+    def owners(self) -> tuple[csr_matrix, csr_matrix]:
+        """Build [texts + forms, entities] per side: 1 where the entity has the text, or a text of the form."""
+        n_forms = 1 + max(int(forms.max(initial=-1)) for forms in self.forms)
+        ours, theirs = (side.owners(forms, n_forms) for side, forms in zip(self.sides, self.forms, strict=True))
+        return ours, theirs
+
+    @cached_property
+    def n_owners(self) -> tuple[np.ndarray, np.ndarray]:
+        """Count the entities per form and side."""
+        ours, theirs = (
+            np.diff(owners.indptr)[len(side.texts) :] for owners, side in zip(self.owners, self.sides, strict=True)
+        )
+        return ours, theirs
+
+    @cached_property
     def same(self) -> tuple[np.ndarray, np.ndarray]:
-        """Places of texts of both sides that are equal but for spaces, as `wave number` and `wavenumber`."""
-        places: dict[str, list[int]] = {}
-        for place, text in enumerate(self.sides[1].texts):
-            places.setdefault(text.replace(" ", ""), []).append(place)
-        alike = [places.get(text.replace(" ", ""), []) for text in self.sides[0].texts]
-        ours = np.repeat(np.arange(len(alike)), [len(others) for others in alike])
-        return ours, np.array([other for others in alike for other in others], dtype=np.int64)
+        """Find the equal rows of `owners` of both sides: forms, or texts where too many entities have their form.
+
+        One pair per form, however many texts have it: n spacings of a word are n * n pairs of texts.
+        """
+        shared, many = np.minimum(*self.n_owners) > 0, np.maximum(*self.n_owners) > SHARED
+        form, text = np.flatnonzero(shared & ~many), np.flatnonzero(self.equal >= 0)
+        text = text[many[self.forms[0][text]]]
+        ours, theirs = (form + len(side.texts) for side in self.sides)
+        return np.r_[text, ours], np.r_[self.equal[text], theirs]
 
     @cached_property
     def crowded(self) -> tuple[np.ndarray, np.ndarray]:
-        """bool [n] a side: the entities with a name of both sides that too many of one share."""
-        n_owners = [
-            np.bincount(side.name, minlength=len(side.texts))[ends]
-            for side, ends in zip(self.sides, self.same, strict=True)
-        ]
-        many = np.maximum(*n_owners) > SHARED
+        """Mark the entities of each side, bool [n], with a form of both sides that too many of one have."""
+        many = (np.minimum(*self.n_owners) > 0) & (np.maximum(*self.n_owners) > SHARED)
         found = [
-            np.isin(np.arange(len(side.has)), side.entity[np.isin(side.name, ends[many])])
-            for side, ends in zip(self.sides, self.same, strict=True)
+            np.isin(np.arange(len(side.has)), side.entity[many[forms[side.name]]])
+            for side, forms in zip(self.sides, self.forms, strict=True)
         ]
         return found[0], found[1]
 
@@ -146,8 +171,8 @@ class NameIndex:
         return self._of_entities(np.r_[a[other], c], np.r_[b[other], d], values)
 
     def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
-        """From pairs of texts to pairs of entities, each with the greatest value of its names."""
-        ours, theirs = (side.owners() for side in self.sides)
+        """From pairs of rows of `owners` to pairs of entities, each with the greatest value of its names."""
+        ours, theirs = self.owners
         n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
         few = (n_ours <= SHARED) & (n_theirs <= SHARED)
         a, b, value, n_ours, n_theirs = (part[few] for part in (a, b, value, n_ours, n_theirs))

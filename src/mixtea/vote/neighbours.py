@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixtea.data.joint import joint_triples, relation_numbers
+from mixtea.data.graph import Graph
+from mixtea.data.joint import relation_numbers
 from mixtea.data.task import Task
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.meetings import Pairs, meetings
+from mixtea.vote.parallel import merge_parallel
 from mixtea.vote.voter import Evidence, Voter
 
 MANY = 200  # neighbours through one relation, from which on a single one says nothing
@@ -34,11 +36,10 @@ class Neighbourhood:
     """The triples of both graphs walked both ways, the links, and what is believed of further pairs."""
 
     def __init__(self, task: Task, known: KnownPairs, *, shared_relations: bool = True) -> None:
-        self.n_source = task.source.n_entities
-        (head, relation, tail), n_relations = joint_triples(
-            task.source, task.target, shared_relations=shared_relations
-        )  # fmt: skip
-        self.n, self.n_kinds = self.n_source + task.target.n_entities, 2 * n_relations
+        self.task, self.shared, self.n_source = task, shared_relations, task.source.n_entities
+        merged = merge_parallel(task, shared_relations=shared_relations)
+        (head, relation, tail), self.relations, self.n_merged = merged
+        self.n, self.n_kinds = self.n_source + task.target.n_entities, 2 * len(self.relations)
         steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
         key = np.sort((steps[:, 0] * self.n_kinds + steps[:, 1]) * self.n + steps[:, 2])  # below 2**63 by far
         key = key[np.r_[True, key[1:] != key[:-1]][: len(key)]]
@@ -47,6 +48,7 @@ class Neighbourhood:
         kept = count[place] <= MANY
         self.near, self.kind, self.far = first[kept] // self.n_kinds, first[kept] % self.n_kinds, far[kept]
         self.count = count[place][kept]
+        self.multiplicity = self.n_merged[(self.near >= self.n_source).astype(np.int64), self.kind // 2]
         strong = known.belief > FLOOR
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
         self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
@@ -71,7 +73,8 @@ class Neighbourhood:
         first, second = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
         meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
         few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
-        weight = np.array([row[2] for row in rows]) * meaning * few
+        n_pairs = self.multiplicity[first] * self.multiplicity[second]
+        weight = np.array([row[2] for row in rows]) * meaning * few * n_pairs
         kept = meaning > ALIKE
         ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
         return Speaking(*(part[kept] for part in ends))
@@ -97,6 +100,7 @@ class Neighbourhood:
         first, second = np.array(rows, dtype=np.int64).T
         meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
         weight = meaning / np.sqrt(np.maximum(self.count[first], self.count[second]))
+        weight *= self.multiplicity[first] * self.multiplicity[second]
         found: dict[tuple[int, int], float] = {}
         for i, j, value in zip(first[meaning > ALIKE], second[meaning > ALIKE], weight[meaning > ALIKE], strict=True):
             pair = (int(self.far[i]), int(self.far[j]) - self.n_source)
@@ -112,6 +116,27 @@ class Neighbourhood:
     def prepare(self) -> None:
         """Make all indices now."""
         _ = (self._by_far, self._by_near, self._by_source, self._alike)
+
+    def relation_name(self, side: int, kind: int) -> str:
+        """Name the relation by which an end of the pair reaches a neighbour, which reaches it by `kind`.
+
+        Of merged relations the first is named, and the others are counted.
+        """
+        number, more = int(self.relations[kind // 2]), int(self.n_merged[side, kind // 2]) - 1
+        graph, place = self._relation_places[number]
+        name = graph.shorten(str(graph.relations[place])) + (f" and {more:,} more" if more > 0 else "")
+        return name if kind % 2 else f"inverse of {name}"
+
+    @cached_property
+    def _relation_places(self) -> dict[int, tuple[Graph, int]]:
+        """Map a joint relation number to a graph that has it, the source graph if both do, and its number there."""
+        graphs = (self.task.target, self.task.source)
+        numbers, _ = relation_numbers(self.task.source, self.task.target, self.shared)
+        return {
+            number: (graph, place)
+            for graph, own in zip(graphs, reversed(numbers), strict=True)
+            for place, number in enumerate(own.tolist())
+        }
 
     def _steps_to(self, entity: int) -> np.ndarray:
         """The steps that end at an entity, by its joint number."""
@@ -180,31 +205,19 @@ def matched_neighbours(voter: Voter, source: int, target: int, above: float = FL
     """What speaks for a pair in words, the strongest first: the neighbours, and the relations that lead to them."""
     if voter.known is None:
         return []
-    speaking = neighbourhood(voter.task, voter.known, voter.config.shared_relations).speaking(source, target, above)
-    names = _relation_names(voter.task, voter.config.shared_relations)
+    near = neighbourhood(voter.task, voter.known, voter.config.shared_relations)
+    speaking = near.speaking(source, target, above)
     return [
-        Evidence(_words(voter.task, names, speaking, i), float(speaking.weight[i]))
+        Evidence(_words(near, speaking, i), float(speaking.weight[i]))
         for i in np.argsort(-speaking.weight, kind="stable")[:SHOWN].tolist()
     ]
 
 
-def _words(task: Task, names: list[str], speaking: Speaking, i: int) -> str:
+def _words(near: Neighbourhood, speaking: Speaking, i: int) -> str:
     """`capital: Rome ~ capitale: Rome`, each seen from its end of the pair."""
-    ends = (task.source.display(int(speaking.source[i])), task.target.display(int(speaking.target[i])))
-    relations = (_relation(names, int(kind[i])) for kind in (speaking.kind, speaking.other_kind))
-    return " ~ ".join(f"{relation}: {end}" for end, relation in zip(ends, relations, strict=True))
-
-
-def _relation(names: list[str], kind: int) -> str:
-    """The relation by which the pair's end reaches the neighbour, which reaches it by `kind`."""
-    return names[kind // 2] if kind % 2 else f"inverse of {names[kind // 2]}"
-
-
-def _relation_names(task: Task, shared: bool) -> list[str]:
-    """The joint relations by number, as people read them."""
-    numbers, n = relation_numbers(task.source, task.target, shared)
-    names = [""] * n
-    for graph, of in zip((task.source, task.target), numbers, strict=True):
-        for label, number in zip(graph.relations.tolist(), of.tolist(), strict=True):
-            names[number] = names[number] or graph.shorten(str(label))
-    return names
+    graphs, ends = (near.task.source, near.task.target), (int(speaking.source[i]), int(speaking.target[i]))
+    kinds = (int(speaking.kind[i]), int(speaking.other_kind[i]))
+    return " ~ ".join(
+        f"{near.relation_name(side, kind)}: {graph.display(end)}"
+        for side, (graph, end, kind) in enumerate(zip(graphs, ends, kinds, strict=True))
+    )

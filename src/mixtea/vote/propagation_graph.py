@@ -81,7 +81,7 @@ class PropagationGraph:
         start = torch.searchsorted(edge, torch.arange(n + 1, device=to.device) * n)
         self.edges = Sums(start, edge % n, ones[: len(edge)])
 
-    @enough_memory()
+    @enough_memory("Use a smaller propagation_label_dim and propagation_relation_dim, or a machine with more memory.")
     def vectors(
         self, known: Tensor, generator: torch.Generator, rows: Sequence[Tensor], sizes: Sizes | None = None
     ) -> list[Tensor]:
