@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import growth_review
 from common import header, row
 
 from mixtea import Task, load_task
@@ -105,6 +106,26 @@ def labels_of_an_entity(n: int, folder: Path) -> Work:
     return _fit(folder, _ring(), [*labels, *((i, LABEL, f"thing {i}") for i in range(1, ENTITIES))])
 
 
+def values_on_a_card(n: int, folder: Path) -> Work:
+    """Give an entity n values and open its card on the review page."""
+    tags = [(growth_review.OPEN, "tag", f"value {i * 7919 % 1000003} of {i % 97}") for i in range(n)]
+    _fit(folder, _ring(), tags)()
+    return lambda: growth_review.card(folder / "run")
+
+
+def decisions_about_a_source(n: int, folder: Path) -> Work:
+    """Decide n times about one source on the review page."""
+    _fit(folder, _ring())()
+    return lambda: growth_review.decided_one_by_one(folder / "run", n)
+
+
+def rows_of_an_import(n: int, folder: Path) -> Work:
+    """Import n decisions on the review page."""
+    _fit(folder, _ring())()
+    file = growth_review.import_file(folder / "run", n)
+    return lambda: growth_review.imported(folder / "run", file)
+
+
 CASES = {
     "spacings of a name": Case(spacings_of_a_name, 3_000),
     "values of an entity (fit)": Case(values_of_an_entity, 20_000),
@@ -112,6 +133,9 @@ CASES = {
     "relations of an entity": Case(relations_of_an_entity, 2_000),
     "equal names": Case(equal_names, 25_000),
     "labels of an entity": Case(labels_of_an_entity, 4_000),
+    "values of an entity (card)": Case(values_on_a_card, 5_000),
+    "decisions about one source": Case(decisions_about_a_source, 5_000),
+    "rows of an import": Case(rows_of_an_import, 20_000),
 }
 
 

@@ -98,7 +98,7 @@ class Panic(BaseException):
 ENDS = {
     "a panic": (Panic("lost"), 1, f"{__name__}.Panic: lost ("),
     "a bug": (OSError(errno.EBADF, "bad"), 1, f"OSError: [Errno {errno.EBADF}] bad ("),
-    "memory while reading": (MemoryError(), 1, "memory is full (MemoryError). Use a smaller"),
+    "memory while reading": (MemoryError(), 1, "memory is full (MemoryError). Use smaller graphs"),
     "a pipe of a voter": (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, "BrokenPipeError: [Errno 32] Broken pipe ("),
     "nobody reads": (BrokenPipeError(errno.EPIPE, "Broken pipe", "standard output"), 2, "standard output: Broken pipe"),
 }
