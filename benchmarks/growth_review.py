@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mixtea.review.decisions import Decision, Decisions, beside
+from mixtea.review.decision import Decision
+from mixtea.review.decisions import Decisions, beside
 from mixtea.review.session import Session
 from mixtea.review.sharing import read_decisions, write_decisions
 
