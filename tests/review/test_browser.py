@@ -201,6 +201,7 @@ def test_search_and_filters_say_what_is_asked(server, run, enter):
         watched.press("Space")
     shown_queue(watched, least="0", most="100", voter_names="on")
     for _ in range(3):
+        watched.page.wait_for_selector(".voters > ul > li")  # which may come a moment after the card
         assert "names ✓ favours it" in " ".join(texts(watched.page, ".voters > ul > li"))
         watched.press("Space")
     shown_queue(watched, text="no such label")

@@ -9,7 +9,7 @@ import pytest
 from conftest import SMALL_BEST
 
 from mixtea import ConfigError, MixTEA
-from mixtea.errors import FullMemoryError
+from mixtea.errors import FullMemoryError, VoterError
 from mixtea.runs.stored import StoredRun
 from mixtea.vote import Voter, name_index, register
 
@@ -89,7 +89,7 @@ class Hungry(EmptyHanded):
 @pytest.mark.parametrize("at", ["learn", "propose", "score"])
 def test_full_memory_names_the_voter_that_fills_it(rings, at, monkeypatch):
     monkeypatch.setattr(Hungry, "at", at)
-    with pytest.raises(FullMemoryError, match=r"Memory is full\. The voter hungry fills it: leave it out of") as caught:
+    with pytest.raises(VoterError, match=rf"'hungry' .* failed in {at}: MemoryError.*leave it out of") as caught:
         MixTEA(voters=(*OWN, "hungry"), **SMALL).fit(rings)
     assert "entity_dim" not in str(caught.value)
 
