@@ -189,6 +189,22 @@ def test_what_a_model_thought_is_kept_only_of_the_candidate_that_it_has_in_front
     assert session.decide("bob", new_key(), pair, "reject").probability is not None
 
 
+def test_a_pair_whose_target_was_accepted_for_another_is_not_likely_any_more(session):
+    """However many were decided since: filters by probability go by it."""
+    model = session.original
+    row, place = next((r, p) for t in range(72) for r, p in model.rivals(t) if p == 0 and len(model.rivals(t)) > 1)
+    target = int(model.target[row, 0])
+    others = [r for r, p in model.rivals(target) if p == 0 and r != row]
+    source = next(r for r in range(60) if r not in (row, *others))
+    pair = Shown(session.source_id(source), (str(model.task.target.ids[target]),))
+    session.decide("ann", new_key(), pair, "accept", place)
+    assert (
+        session.best()[[row, *others]].tolist()
+        == [0.0] * (1 + len(others))
+        == [session.probability(r) for r in (row, *others)]
+    )
+
+
 def test_a_decision_is_believed_at_once(session):
     row = next(item.row for item in session.items(session.place("ann")) if session.card(item.row).effect.moved)
     session.decide("ann", new_key(), shown(session, row), "accept")

@@ -138,6 +138,8 @@ class Page:
         session, place = self.session, self.session.place(reviewer)
         key = session.queue_key(place)
         if key not in session.queues:
+            if not place.filter.is_plain:
+                await self.training.tell_all()  # probabilities are asked for, as all decisions make them
             if place.filter.state == "contradicted":
                 session.keep_contradicted(await in_slices(session.judge_decisions()))
             items = await self.cards(session.made_queue, place.order, place.filter, session.best())

@@ -75,6 +75,16 @@ class Belief:
         elif not owners:
             del self.owner[target]
 
+    def rows_without_first(self) -> np.ndarray:
+        """Return the rows whose first candidate was accepted for another source."""
+        model = self.model
+        owners = {target: sources for target, sources in self.owner.items() if sources}
+        taken = np.flatnonzero(np.isin(model.target[:, 0], list(owners))) if model.target.shape[1] else np.empty(0, int)
+        return np.array(
+            [row for row in taken.tolist() if owners[int(model.target[row, 0])] - {int(model.sources[row])}],
+            dtype=np.int64,
+        )
+
     def is_taken(self, target: int, source: int) -> bool:
         """Whether a target was accepted for another source."""
         return bool(self.owner.get(target, set()) - {source})

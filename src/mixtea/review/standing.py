@@ -279,6 +279,8 @@ class Standing:
                 row = int(self.original.row_of[model.sources[own]]) if own >= 0 else -1
                 if row >= 0 and self._model_of(row)[0] is model:
                     found[row] = float(belief.probability(own)[0])
+            rows = self.original.row_of[model.sources[belief.rows_without_first()]]
+            found[[row for row in rows.tolist() if row >= 0 and self._model_of(row)[0] is model]] = 0.0
         return found
 
     def card(self, row: int, place: int = 0, *, with_voices: bool = True) -> Card:

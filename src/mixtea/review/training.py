@@ -135,7 +135,7 @@ class Training:
                 await self.catch_up()
                 await self.database(self.session.check_run)
                 await self._take_up_trained()
-            await self._tell()
+            await self.tell_all()
             self._tell_notices()
             await asyncio.sleep(1)
 
@@ -172,7 +172,7 @@ class Training:
             self._told.add(notice)
             self.tell(notice)
 
-    async def _tell(self) -> None:
+    async def tell_all(self) -> None:
         """Let beliefs know what was decided, a few at a time, so that nobody waits."""
         while self.session.tell(TOLD_AT_ONCE):
             await asyncio.sleep(PAUSE)
