@@ -209,9 +209,8 @@ def shown(name: str, sizes: Sequence[int]) -> bool:
         found = in_own_process(name, n)
         cost, few = found["many"], found["few"]
         costs.append(Cost(max(cost.s - few.s, MIN_S), max(cost.mib - few.mib, MIN_MIB)))
-        before = costs[-2] if costs[1:] else Cost(math.nan, math.nan)
-        times = [f"{now / then:.1f}" for now, then in zip(costs[-1], before, strict=True)]
-        row([name, f"{n:,}", f"{cost.s:.1f}", f"{cost.mib:,.0f}", *times])
+        times = [f"{now / then:.1f}" for before in costs[-2:-1] for then, now in zip(before, costs[-1], strict=True)]
+        row([name, f"{n:,}", f"{cost.s:.1f}", f"{cost.mib:,.0f}", *(times or ("-", "-"))])
     allowed = TOLERANCE * sizes[-1] * math.log(sizes[-1]) / (sizes[0] * math.log(sizes[0]))
     return all(last <= allowed * first for first, last in zip(costs[0], costs[-1], strict=True))
 
