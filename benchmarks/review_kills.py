@@ -72,7 +72,7 @@ class Browser:
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
         self.origin, self.cookie = f"http://{parts.netloc}", ""
-        self.link = http.client.HTTPConnection(parts.netloc, timeout=60)
+        self.link = http.client.HTTPConnection(parts.netloc, timeout=300)
         self.cookie = str(self._asked("GET", f"{parts.path}?{parts.query}")[0].headers["set-cookie"]).partition(";")[0]
 
     def _asked(self, method: str, path: str, body: str | bytes | None = None) -> tuple[Any, str]:

@@ -7,10 +7,12 @@ answer without the cookie, which only who has the address from the terminal can 
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -78,7 +80,8 @@ class Guard:
             await _answer(send, 401, "Open the address that the terminal shows: it lets one browser in, once.")
         else:
             scope.setdefault("state", {})["session"] = self._session(headers)
-            await self.app(scope, receive, _with_headers(send))
+            with suppress(asyncio.CancelledError):  # the server ends, and this request did not
+                await self.app(scope, receive, _with_headers(send))
 
     def _own_page(self, method: str, headers: dict[str, str]) -> bool:
         """Whether a request that changes something comes from our page; reading is no such."""
