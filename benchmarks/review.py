@@ -224,7 +224,7 @@ class Others:
 
 def crowd(args: Any, folder: Path) -> None:
     run = made_up_run(args.pairs, folder / "crowd", change=with_many_values)
-    files = import_files(run, folder, min(80_000, args.pairs - 1000), 1)
+    files = import_files(run, folder, min(80_000, args.pairs - 1000), 4)
     model = Model(run)
     rich = int(model.row_of[model.task.test[0, 0]])
     rows = np.random.default_rng(3).permutation(len(model.sources)).tolist()

@@ -49,7 +49,7 @@ CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT RAISE(ABORT
 CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT RAISE(ABORT, 'decisions are never deleted'); END;
 """
 LOCK_SECONDS = 5.0  # to wait for another process that writes
-ROWS_PER_WRITE = 1000  # of many: some milliseconds in which nobody else can write
+ROWS_PER_WRITE = 500  # of many: a few milliseconds in which nobody else can write
 MAX_FIELD_BYTES = 16 << 20  # of one value in a row; a longer one is not ours
 Place = tuple[int, int] | None  # device and inode; None for no file
 
