@@ -1,33 +1,33 @@
-"""Probabilities without given links: what is said of entities and how they are joined judge each other.
+"""Probabilities of candidate pairs from what is said of entities and how they are connected, with or without links.
 
-As in record linkage: pairs that names and values are sure of tell what structure is worth, whatever it looks like, and
-both are added as log-odds.
+Text (names, values, vectors of descriptions) gives log-odds. Pairs of which text is sure show what structure is worth.
+Both are added, a constant is chosen with which as many are matched as have a counterpart by the evidence, and a random
+matching turns log-odds into probabilities that are consistent: those of an entity add up to at most 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
+from mixtea.compute.matching import matching, shift_for_total
 from mixtea.config import Config
 from mixtea.data.names import is_no_thing
 from mixtea.data.task import Task
-from mixtea.vote import evidence
-from mixtea.vote.likeness import rank_of
-from mixtea.vote.normalise import among_rivals
+from mixtea.vote.log_odds import Candidates, Feature, fitted_weights
 from mixtea.vote.open_entities import OpenEntities
 from mixtea.vote.opinions import Opinions, giving_log_odds, scales, total_score
 from mixtea.vote.voter import Voter
 
-SURE = 0.9  # by names and values alone
-SURE_SHARE = 0.85  # of the entities with a counterpart, typically, are sure so
-UNSURE = 0.05  # of them at least are not
-ROUNDS = 4  # in which it is estimated how many have a counterpart
-SEEN = 100  # sure pairs by which structure is half believed
-USUAL = 0.99  # of the best structural scores, which are all of likeness
+SURE = 0.9  # probability by text from which on a pair shows what structure is worth
+STRUCTURE = Feature("structure", 3.0, 3.0)  # log-odds per unit of its score, where the best are about 1
+CONSTANT = Feature("constant", -2.0, 2.0)
+USUAL = 0.99  # the quantile of the best structural scores that counts as 1
+HALF_BELIEVED = 100  # sure pairs by which structure counts half: it has learned from these very pairs
 
 
 def without_links(task: Task) -> bool:
@@ -37,64 +37,76 @@ def without_links(task: Task) -> bool:
 def judged_by_both(
     opinions: Opinions, entities: OpenEntities, voters: Sequence[Voter], task: Task, config: Config
 ) -> Opinions:
-    """The opinions with the probability of each pair for a belief, when each entity has one counterpart or none.
-
-    Blank nodes, and words of RDF's own, have none.
-    """
-    said_by, pairs = giving_log_odds(voters), opinions.pairs
-
-    def added(by_odds: bool) -> np.ndarray:
-        scores = {name: values for name, values in opinions.scores.items() if (name in said_by) == by_odds}
-        total = total_score(scores, scales(voters, {}), said_by) if scores else torch.zeros_like(opinions.total)
-        return total.double().cpu().numpy()
-
+    """Replace the belief of opinions by the probability of each pair."""
+    by_odds, pairs = giving_log_odds(voters), opinions.pairs
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
-    views = Views(*ends, added(True) / config.sinkhorn_temperature, added(False), pairs.shape)
-    n_matched = views.n_sure / SURE_SHARE
-    for _ in range(ROUNDS):
-        belief = among_rivals(pairs, torch.from_numpy(views.log_odds(n_matched)).to(pairs.source.device))
-        n_matched = float(belief.sum())
-    for graph, own, rows in zip((task.source, task.target), entities.own, (pairs.source, pairs.target), strict=True):
-        things = torch.tensor([not is_no_thing(str(id)) for id in graph.ids], device=belief.device)
-        belief = belief * things[own[rows]]
-    return replace(opinions, belief=belief.to(opinions.belief.dtype))
+    temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
+    scores = {name: values.double().cpu().numpy() for name, values in opinions.scores.items()}
+    views = {name: values / temperature - log_m for name, values in scores.items() if name in by_odds}
+    text = sum(
+        (opinions.weights.get(name, 1.0) * np.nan_to_num(values + log_m) for name, values in views.items()),
+        start=np.zeros(len(pairs)),
+    )
+    others = {name: values for name, values in opinions.scores.items() if name not in by_odds}
+    structure = total_score(others, scales(voters, {})) if others else torch.zeros_like(opinions.total)
+    possible = np.ones(len(pairs), dtype=bool)
+    for graph, own, rows in zip((task.source, task.target), entities.own, ends, strict=True):
+        is_thing = np.array([not is_no_thing(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
+        possible &= is_thing[rows]
+    evidence = Evidence(*ends, text - log_m, structure.double().cpu().numpy(), list(views.values()), pairs.shape)
+    probability = np.zeros(len(pairs))
+    probability[possible] = matched(evidence.where(possible))
+    return replace(opinions, belief=torch.from_numpy(probability).to(opinions.belief))
 
 
-class Views:
-    """Log-odds of a match for each pair of candidates, by names and by structure.
+class Evidence(NamedTuple):
+    """Candidate pairs: log-odds by all text together, the score by structure, and log-odds by each view of text.
 
-    `said` are log-odds by names and values against a pair of which nothing is known, `joined` the score of structure.
+    A view is NaN where one of both has nothing to compare.
     """
 
-    def __init__(
-        self, source: np.ndarray, target: np.ndarray, said: np.ndarray, joined: np.ndarray, shape: tuple[int, int]
-    ) -> None:
-        best = (rank_of(source, said) == 0) & (rank_of(target, said) == 0)
-        sure = best & (said - np.log(max(shape[1], 1)) > np.log(SURE / (1 - SURE)))
-        links = np.stack([source[sure], target[sure]], axis=1)
-        first = joined[rank_of(source, joined) == 0]
-        usual = max(float(np.quantile(first, USUAL)), 1e-6) if len(first) else 1.0
-        level = evidence.levels(source, target, np.clip(joined / usual, 0.0, 0.999), links, shape)
-        self.both = said + evidence.learned(level, source, target, links, shape).odds[level]
-        self.alone = said - np.log(max(shape[1], 1))
-        self.is_open = ~(np.isin(source, links[:, 0]) | np.isin(target, links[:, 1]))
-        self.n_sure, self.shape = len(links), shape
+    source: np.ndarray
+    target: np.ndarray
+    text: np.ndarray
+    structure: np.ndarray
+    views: list[np.ndarray]
+    shape: tuple[int, int]
 
-    def log_odds(self, n_matched: float) -> np.ndarray:
-        """Where so many have a counterpart. A pair of two that are not sure has only such for rivals.
+    def where(self, kept: np.ndarray) -> Evidence:
+        source, target, text, structure = (part[kept] for part in self[:4])
+        return Evidence(source, target, text, structure, [view[kept] for view in self.views], self.shape)
 
-        The fewer pairs are sure, the less structure counts.
-        """
-        n, m = self.n_sure, self.shape[1]
-        rivals = np.where(self.is_open, left(n, n_matched, self.shape), np.log(max(m - n, 1) / max(m, 1)))
-        return self.alone + n**2 / (n**2 + SEEN**2) * (self.both + rivals - self.alone)
+    def candidates(self) -> Candidates:
+        n_comparable = (len(np.unique(self.source)), len(np.unique(self.target)))
+        return Candidates(self.source, self.target, self.text, np.empty((len(self.text), 0)), self.shape, n_comparable)
+
+    def n_matched(self) -> float:
+        """Estimate how many have a counterpart: by the view alone that is sure of the most pairs."""
+        alone = []
+        for view in self.views:
+            at = ~np.isnan(view)
+            alone.append(matching(self.source[at], self.target[at], view[at], self.shape).probability)
+        best = max(alone, key=lambda p: (p > SURE).sum(), default=np.ones(1))
+        return max(float(best.sum()), 1.0)
 
 
-def left(n_sure: int, n_matched: float, shape: tuple[int, int]) -> float:
-    """What it says for a match that neither is sure: log P(who is not sure has one) / P(a match is not sure).
+def matched(evidence: Evidence) -> np.ndarray:
+    """Compute the probability of each pair from text and structure together."""
+    n_matched, candidates = evidence.n_matched(), evidence.candidates()
+    by_text = shift_for_total(*candidates.ends, evidence.text, evidence.shape, n_matched)[1].probability
+    score = evidence.text + structure_log_odds(candidates, by_text > SURE, evidence.structure)
+    return shift_for_total(*candidates.ends, score, evidence.shape, n_matched)[1].probability
 
-    Most matches are sure, so those that are left have names less alike; and the fewer are sure, the fewer there are.
-    """
-    n_matched = min(min(shape), n_matched)
-    share = max((n_matched - n_sure) / max(shape[0] - n_sure, 1), 1e-3)
-    return float(np.log(share / min(max(1 - n_sure / max(n_matched, 1), UNSURE), 1.0)))
+
+def structure_log_odds(candidates: Candidates, sure: np.ndarray, structure: np.ndarray) -> np.ndarray:
+    """Learn what the score by structure is worth from the pairs that text alone is sure of."""
+    best = np.full(candidates.shape[0], -np.inf)
+    np.maximum.at(best, candidates.source, structure)
+    best = best[np.isfinite(best)]
+    usual = max(float(np.quantile(best, USUAL)), 1e-6) if len(best) else 1.0
+    column = np.clip(structure / usual, 0.0, 1.0)
+    links = np.stack([candidates.source[sure], candidates.target[sure]], axis=1)
+    features = (CONSTANT, STRUCTURE)
+    weights = fitted_weights(candidates._replace(columns=column[:, None]), links, features)
+    n = len(links)
+    return n**2 / (n**2 + HALF_BELIEVED**2) * weights[1] * column

@@ -20,11 +20,13 @@ from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.vote.asking import memory_for, proposal_of, scores_of
 from mixtea.vote.directions import directions
+from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.normalise import among_rivals
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
 from mixtea.vote.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, settle
 from mixtea.vote.plugin import voter_of
 from mixtea.vote.voter import AFTER, BEFORE, Belief, Voter, VotingState
+from mixtea.vote.views import view_weights
 from mixtea.vote.votes import Votes
 from mixtea.vote.weights import shares_right, vote_weights
 
@@ -66,6 +68,7 @@ class Council:
         self.begun_with = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
         self.candidates: Pairs | None = None  # those of the last judgement that stay, or that it begins with
         self.weights: dict[str, float] = {}
+        self.view_weights: dict[str, float] | None = None  # of opinions that are log-odds, until something is learned
         self.direction_weights = [config.first_beta, 1 - config.first_beta]
 
     @property
@@ -182,10 +185,19 @@ class Council:
             state.belief = belief
             return scores_of(voter, asked, state)
 
-        self.opinions = settle(pairs, self.entities, scores, self.weights, voters, ask, self.config, before, rounds)
+        weights = self.weights | self._weights_of_views(voters)
+        self.opinions = settle(pairs, self.entities, scores, weights, voters, ask, self.config, before, rounds)
         distributed.from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
         self.candidates = best_of(self.opinions)
         return True
+
+    def _weights_of_views(self, voters: Sequence[Voter]) -> dict[str, float]:
+        """Weigh the voters that compare texts against each other; anew after they have learned."""
+        if self.view_weights is None:
+            comparing = [voter for voter in voters if isinstance(voter, LikenessVoter) and voter.has_needed()]
+            shape = (self.task.source.n_entities, self.task.target.n_entities)
+            self.view_weights = view_weights(comparing, self.task.train, shape)
+        return self.view_weights
 
     def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs | None:
         """The candidates that the voters propose, each opinion once, and the best so far.
@@ -208,7 +220,7 @@ class Council:
         for voter in self.voters:
             with memory_for(voter):
                 voter.learn(state)
-        self.learned = True
+        self.learned, self.view_weights = True, None
 
     def _state(self, vectors: Tensor | None, epoch: int, rough: bool = False) -> VotingState:
         return VotingState(

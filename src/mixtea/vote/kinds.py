@@ -1,4 +1,4 @@
-"""What tells things of like names apart: words in brackets, numbers, and types that both graphs know. No torch."""
+"""Features that tell entities of similar names apart: words in brackets and types that both graphs know. No torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from mixtea.data.vocabulary import types_of
 
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
-_NUMBERS = re.compile(r"\d+")
 _INDIVIDUALS = tuple(BUILT_IN["owl"] + word for word in ("NamedIndividual", "Thing"))
 
 
@@ -31,11 +30,6 @@ def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: 
 def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     """[entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
     return _said_in_names(lambda text: in_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
-
-
-def numbers_in_names(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    """[entities, numbers] of each graph: `164` of `164th Infantry Division`, in the digits of any script."""
-    return _said_in_names(lambda text: [str(int(number)) for number in _NUMBERS.findall(text)], source, target)
 
 
 def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, ...]:

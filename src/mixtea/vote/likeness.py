@@ -11,8 +11,7 @@ import numpy as np
 from mixtea.compute.read_only import as_numpy
 from mixtea.data.checks import check_pairs
 from mixtea.data.task import Task
-from mixtea.vote import evidence
-from mixtea.vote.evidence import Table
+from mixtea.vote.log_odds import Candidates, Feature, Learned, learn
 from mixtea.vote.voter import Voter, VotingState
 
 if TYPE_CHECKING:
@@ -24,11 +23,15 @@ _SPEAKS: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by k
 
 
 class Likeness(NamedTuple):
-    """Pairs of entities by their own graphs' numbers, sorted, and how alike each is, in [0, 1]; 1 only where equal."""
+    """Pairs of entities by their own graphs' numbers, sorted, and how similar each is, in [0, 1]; 1 only where equal.
+
+    `details` [p, f] are further features of each pair, where the voter has some.
+    """
 
     source: np.ndarray
     target: np.ndarray
     value: np.ndarray
+    details: np.ndarray | None = None
 
 
 def no_likeness() -> Likeness:
@@ -36,14 +39,16 @@ def no_likeness() -> Likeness:
     return Likeness(none, none, np.empty(0, dtype=np.float32))
 
 
-def best_of(source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> Likeness:
-    """Each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
+def best_of(
+    source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int], details: np.ndarray | None = None
+) -> Likeness:
+    """Keep each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
     key = source * shape[1] + target
     order = np.lexsort((-value, key))
     first = order[np.diff(key[order], prepend=-1) > 0]
-    source, target, value = source[first], target[first], value[first]
-    kept = (rank_of(source, value) < NEAR) | (rank_of(target, value) < NEAR) | (value >= 1)
-    return Likeness(source[kept], target[kept], value[kept])
+    ranks = (rank_of(line[first], value[first]) for line in (source, target))
+    kept = first[np.logical_or.reduce([rank < NEAR for rank in ranks]) | (value[first] >= 1)]
+    return Likeness(source[kept], target[kept], value[kept], None if details is None else details[kept])
 
 
 def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -61,8 +66,8 @@ class LikenessOpinions:
     Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
     """
 
-    LEARNED: ClassVar[tuple[str, ...]] = ("found", "level", "table", "odds", "key")  # what follows from `learned_from`
-    SHARE_POWER: ClassVar[float] = 1.0  # by which a share of entities with a counterpart is lowered
+    LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "odds", "key")  # follows from `learned_from`
+    FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
     has: tuple[np.ndarray, np.ndarray]
 
     def __init__(self, task: Task) -> None:
@@ -104,23 +109,25 @@ class LikenessOpinions:
             self.__dict__.pop(name, None)
 
     @cached_property
-    def level(self) -> np.ndarray:
-        return evidence.levels(*self.found, self.links, self.shape)
+    def columns(self) -> np.ndarray:
+        """The features [p, f] of the pairs found, in the order of FEATURES."""
+        value = self.found.value.astype(np.float64)
+        return np.column_stack([value, value >= 1])
 
     @cached_property
-    def table(self) -> Table:
-        """What each level is worth, by the links whose ends both have something to compare."""
+    def learned(self) -> Learned:
+        """What each feature is worth, by the links whose ends both have something to compare."""
         n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
-        if not len(self.links):
-            return evidence.without_links(self.level, *self.found, n_comparable, self.shape, self.SHARE_POWER)
-        matched = evidence.share_matched(self.level, *self.found, n_comparable, self.SHARE_POWER)
         both = self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]
-        return evidence.learned(self.level, self.found.source, self.found.target, self.links[both], self.shape, matched)
+        source, target, value, _ = self.found
+        return learn(
+            Candidates(source, target, value, self.columns, self.shape, n_comparable), self.FEATURES, self.links[both]
+        )
 
     @cached_property
     def odds(self) -> np.ndarray:
         """The log-odds of a match of each pair found."""
-        return self.table.odds[self.level]
+        return self.learned.log_odds(self.columns)
 
     @cached_property
     def key(self) -> np.ndarray:
@@ -132,7 +139,7 @@ class LikenessOpinions:
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """log P(match | likeness) / P(match) of each pair; NaN where one of both has nothing to compare."""
         place, there = self.place(source, target)
-        value = np.where(there, self.odds[place] if len(self.odds) else 0.0, self.table.unlike)
+        value = np.where(there, self.odds[place] if len(self.odds) else 0.0, self.learned.unlike)
         value += np.log(max(1, self.shape[1] - len(self.links)))
         return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
 
@@ -182,8 +189,8 @@ class LikenessVoter(Voter):
         return n_source, n_target
 
     def misleading(self) -> tuple[float, int] | None:
-        table = self.opinions().table if self.has_needed() else None
-        return None if table is None else (float(table.misleading), int(table.n_links))
+        learned = self.opinions().learned if self.has_needed() else None
+        return None if learned is None else (float(learned.misleading), int(learned.n_links))
 
     def propose(self, state: VotingState) -> np.ndarray | None:
         return self.opinions().proposed() if self.has_needed() else None

@@ -13,10 +13,13 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_words, is_no_thing, plain
-from mixtea.vote.kinds import numbers_in_names, shared_types, words_in_brackets
+from mixtea.vote.kinds import shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
+from mixtea.vote.name_features import WORD_FEATURES, WordComparison
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing
+SIMILARITY = 20.0  # typical log-odds of a match per unit of similarity of names
+WORD_WEIGHTS = np.array([feature.weight for feature in WORD_FEATURES], dtype=np.float32)
 MOST_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
@@ -107,7 +110,6 @@ class NameIndex:
         """What tells things of like names apart, a row an entity of each side."""
         return {
             "brackets": words_in_brackets(*self.graphs),
-            "numbers": numbers_in_names(*self.graphs),
             "types": shared_types(*self.graphs),
         }
 
@@ -164,27 +166,44 @@ class NameIndex:
         ]
         return found[0], found[1]
 
-    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
-        """Pairs of entities from pairs of texts and how alike these are; equal texts are all of it."""
-        other, (c, d) = self.equal[a] != b, self.same
-        values = np.r_[np.clip(value[other], 0.0, 0.999), np.ones(len(c), dtype=value.dtype)]
-        return self._of_entities(np.r_[a[other], c], np.r_[b[other], d], values)
+    @cached_property
+    def compare_words(self) -> WordComparison:
+        return WordComparison(self.sides[0].texts, self.sides[1].texts)
 
-    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
+    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
+        """Pairs of entities from pairs of texts and how similar these are; equal texts are all of it.
+
+        The value of a pair is lowered by what its words and numbers say against it; `details` are the similarity of the
+        letters and WORD_FEATURES.
+        """
+        other, (c, d) = self.equal[a] != b, self.same
+        a, b, value = a[other], b[other], np.clip(value[other], 0.0, 0.999)
+        words = self.compare_words(a, b)
+        lowered = np.clip(value + words @ WORD_WEIGHTS / SIMILARITY, 0.0, 0.999)
+        details = np.column_stack([value, words])
+        equal = np.zeros((len(c), details.shape[1]), dtype=details.dtype)
+        equal[:, 0] = 1.0
+        return self._of_entities(
+            np.r_[a, c], np.r_[b, d], np.r_[lowered, np.ones(len(c), dtype=value.dtype)], np.r_[details, equal]
+        )
+
+    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> Likeness:
         """From pairs of rows of `owners` to pairs of entities, each with the greatest value of its names."""
         ours, theirs = self.owners
         n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
         few = (n_ours <= SHARED) & (n_theirs <= SHARED)
-        a, b, value, n_ours, n_theirs = (part[few] for part in (a, b, value, n_ours, n_theirs))
-        if (n_ours * n_theirs).sum() > MOST_PAIRS:
+        parts = [part[few] for part in (a, b, value, details, n_ours, n_theirs)]
+        if (parts[4] * parts[5]).sum() > MOST_PAIRS:
+            a, b, value, _, n_ours, n_theirs = parts
             near = (value >= 1) | (_before(a, value, n_theirs) < NEAR) | (_before(b, value, n_ours) < NEAR)
-            a, b, value, n_ours, n_theirs = (part[near] for part in (a, b, value, n_ours, n_theirs))
+            parts = [part[near] for part in parts]
+        a, b, value, details, n_ours, n_theirs = parts
         size = n_ours * n_theirs
         place = np.repeat(np.arange(len(a)), size)
         step = np.arange(len(place)) - np.repeat(np.cumsum(size) - size, size)
         source = ours.indices[ours.indptr[a[place]] + step // np.maximum(n_theirs[place], 1)]
         target = theirs.indices[theirs.indptr[b[place]] + step % np.maximum(n_theirs[place], 1)]
-        return best_of(source.astype(np.int64), target.astype(np.int64), value[place], self.shape)
+        return best_of(source.astype(np.int64), target.astype(np.int64), value[place], self.shape, details[place])
 
 
 def _before(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:

@@ -4,46 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from mixtea.compute.ngrams import alike_rows, products_of_rows
 from mixtea.data.task import Task
-from mixtea.vote import evidence
-from mixtea.vote.kinds import DIFFERENT, same_kind
+from mixtea.vote.kinds import DIFFERENT, SHARED, same_kind
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, rank_of
-from mixtea.vote.name_index import NameIndex
+from mixtea.vote.log_odds import Feature, among
+from mixtea.vote.name_features import WORD_FEATURES
+from mixtea.vote.name_index import SIMILARITY, NameIndex
 from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 
 SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
 HELPS = 0.01  # of the links, that a translation must find first beside those that names find
-SAME_NAME = 0.5  # from this likeness on, words in brackets tell entities apart
-EXAMPLES = 10.0  # by which what tells things apart is taken to say what is typical
-
-
-class Kind(NamedTuple):
-    """What is typical of kinds: log-odds where one has none, where they differ and where they are shared.
-
-    `less` is likeness, where they differ; `alike` the least likeness at which they tell.
-    """
-
-    typical: tuple[float, float, float]
-    less: float
-    alike: float
-
-
-KINDS = {
-    "brackets": Kind((0.0, -1.5, 0.7), 0.05, SAME_NAME),
-    "numbers": Kind((0.0, -2.0, 1.0), 0.1, 0.2),
-    "types": Kind((0.0, -4.0, 0.3), 0.15, SAME_NAME),
-}
+SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
+KINDS = ("brackets", "types")
+NAME_FEATURES = (
+    Feature("similarity", SIMILARITY, 6.0), Feature("equal", 0.0, 2.0), *WORD_FEATURES,
+    Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
+    Feature("types_differ", -4.0, 1.0), Feature("types_shared", 0.3, 0.5),
+)  # fmt: skip
 
 
 class NameOpinions(LikenessOpinions):
     """Log-odds of pairs by their names; `share` is what a translation counts for, 0 where it does not help."""
 
-    SHARE_POWER = 2.0  # names are alike by chance in more ways than values: words that many share
+    FEATURES = NAME_FEATURES
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -52,14 +39,7 @@ class NameOpinions(LikenessOpinions):
         self.share = 0.0
 
     def first_found(self) -> Likeness:
-        return self._less_by_kind(self.index.likeness)
-
-    def _less_by_kind(self, found: Likeness) -> Likeness:
-        """Somewhat less alike are two of different kinds, so that they do not rival two of the same."""
-        value = found.value.copy()
-        for name, kind in KINDS.items():
-            value -= kind.less * (same_kind(*self.index.kinds[name], found.source, found.target) == DIFFERENT)
-        return Likeness(found.source, found.target, np.maximum(value, 0.0))
+        return self.index.likeness
 
     def found_again(self, pairs: np.ndarray) -> Likeness | None:
         """With a translation, by the share with which the most links are found first; None if it misleads.
@@ -70,7 +50,7 @@ class NameOpinions(LikenessOpinions):
         if len(source) < FEWEST:
             return None
         told = self.translator.translations(source, target, self.index.rows[1])
-        likeness = dict(zip(SHARES, map(self._less_by_kind, (self.index.likeness, *self._mixed(told))), strict=True))
+        likeness = dict(zip(SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
         judged_by = self.links if len(self.links) else pairs
         hits = {share: _found_first(found, judged_by, self.shape[1]) for share, found in likeness.items()}
         best = max(hits, key=lambda share: (hits[share], -share))
@@ -103,17 +83,14 @@ class NameOpinions(LikenessOpinions):
             yield self.index.of_texts(a, b, (plain + share * other) / (1 + share))
 
     @cached_property
-    def odds(self) -> np.ndarray:
-        """By likeness, and by kind: a film is no album of the same name, and a class no property."""
-        source, target, value = self.found
-        is_link = evidence.among(source, target, self.links, self.shape[1])
-        other = np.isin(source, self.links[:, 0]) & ~np.isin(target, self.links[:, 1]) & ~is_link
-        odds = self.table.odds[self.level]
-        for name, kind in KINDS.items():
-            alike, shared = value >= kind.alike, same_kind(*self.index.kinds[name], source, target)
-            true, false = (np.bincount(shared[alike & part], minlength=3) for part in (is_link, other))
-            odds = odds + _told_apart(true, false, np.array(kind.typical))[shared] * alike
-        return odds
+    def columns(self) -> np.ndarray:
+        """Similarity, equality, words, and kinds: a film is not an album of the same name, a class not a property."""
+        source, target, value, details = self.found
+        assert details is not None
+        kinds = [same_kind(*self.index.kinds[name], source, target) for name in KINDS]
+        similar = details[:, 0] >= SAME_NAME
+        told = [(kind == which) & similar for kind in kinds for which in (DIFFERENT, SHARED)]
+        return np.column_stack([details[:, 0], value >= 1, details[:, 1:], *told]).astype(np.float64)
 
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """No opinion where both have a name that too many share: whether they are called the same tells nothing."""
@@ -128,19 +105,8 @@ class NameOpinions(LikenessOpinions):
             self.share = 0.0
 
 
-def _told_apart(true: np.ndarray, false: np.ndarray, typical: np.ndarray) -> np.ndarray:
-    """log P(kind | match) / P(kind | no match) from counts of both; what is typical without examples."""
-    usual = (true + false + 1.0) / (true + false + 1.0).sum()
-    likelier = usual * np.exp(typical)
-    shares = [
-        (count + EXAMPLES * prior / prior.sum()) / (count.sum() + EXAMPLES)
-        for count, prior in ((true, likelier), (false, usual))
-    ]
-    return np.log(shares[0] / shares[1])
-
-
 def _found_first(found: Likeness, links: np.ndarray, m: int) -> float:
     """How many links are the most alike of their source, among the targets without a link."""
-    is_link = evidence.among(found.source, found.target, links, m)
+    is_link = among(found.source, found.target, links, m)
     kept = is_link | ~np.isin(found.target, links[:, 1])
     return float(is_link[kept][rank_of(found.source[kept], found.value[kept]) == 0].sum())

@@ -91,12 +91,12 @@ def total_score(
     """sum_k w_k s_k over those who speak about a pair, times mean(W) / W: a weighted mean, so that silence counts
 
     neither for nor against. W is the weight of those who speak about the pair; where all do, it is the plain sum. Who
-    speaks about no pair is not there. `log_odds` are added as they are, where there are any.
+    speaks about no pair is not there. `log_odds` are added by their own weights, where there are any.
     """
     heard = _heard(scores)
     others = [name for name in heard if name not in log_odds]
     parts = [_weighted_mean(scores, scale, others)] if others else []
-    parts += [scores[name].nan_to_num(0.0) for name in heard if name in log_odds]
+    parts += [scale.get(name, 1.0) * scores[name].nan_to_num(0.0) for name in heard if name in log_odds]
     return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
 
 
@@ -110,7 +110,7 @@ def parts_of(
     parts = {name: scale.get(name, 1.0) * scores[name] for name in others}
     if factor is not None:
         parts = {name: part * factor for name, part in parts.items()}
-    return parts | {name: scores[name] for name in heard if name in log_odds}
+    return parts | {name: scale.get(name, 1.0) * scores[name] for name in heard if name in log_odds}
 
 
 def _heard(scores: Mapping[str, Tensor]) -> list[str]:

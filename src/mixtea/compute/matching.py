@@ -1,0 +1,112 @@
+"""Marginal probabilities of a random matching, by belief propagation. No torch.
+
+A matching M takes each entity at most once. Its weight is the product of exp(l_ij) over its pairs, l_ij the log-odds of
+(i, j) against both being unmatched (a monomer-dimer model). Messages between entities that share a candidate pair:
+
+    m_i->j = 1 / (1 + sum over j' != j of exp(l_ij') m_j'->i), and the same from targets to sources
+    P((i, j) in M) = exp(l_ij) m_j->i / (1 + sum over j' of exp(l_ij') m_j'->i)
+
+which is exact where the candidate pairs form a tree (Bethe approximation). Probabilities of an entity add up to at most
+1. A source that may have several targets has no such limit: its messages are 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+MAX_ROUNDS = 60
+MIN_CHANGE = 1e-4  # of a message: below, the messages are final
+MAX_LOG_ODDS = 100.0  # beyond, sums of weights would overflow
+WARM_ROUNDS = 12  # in which messages follow a small change of all log-odds
+
+
+class Messages(NamedTuple):
+    """Messages per pair, each in [0, 1]: from its source to its target, and from its target to its source."""
+
+    to_target: np.ndarray
+    to_source: np.ndarray
+
+
+class Matching(NamedTuple):
+    """Probability per candidate pair that it is in the matching, and the messages behind it."""
+
+    probability: np.ndarray
+    messages: Messages
+
+
+def matching(
+    source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], *,
+    several: np.ndarray | None = None, start: Messages | None = None, rounds: int = MAX_ROUNDS,
+) -> Matching:  # fmt: skip
+    """Compute how likely each candidate pair is in the matching.
+
+    Parameters
+    ----------
+    source, target
+        int64 [p]: the ends of each pair, every pair once.
+    log_odds
+        [p]: of each pair against both of its ends being unmatched.
+    shape
+        How many sources and targets there are.
+    several
+        bool [sources]: those that may have any number of targets; none if it is left out.
+    start, rounds
+        Messages to begin with, as of slightly different log-odds, and how often they are sent at most.
+
+    Returns
+    -------
+    Matching
+        Probabilities [p], whose sums per target, and per source with a single target, are at most 1.
+
+    Examples
+    --------
+    >>> pair = np.array([0, 0, 1])
+    >>> matching(pair, np.array([0, 1, 1]), np.array([3.0, 3.0, 3.0]), (2, 2)).probability.round(3)
+    array([0.911, 0.043, 0.911])
+    """
+    weight = np.exp(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+    free = np.zeros(len(source), dtype=bool) if several is None else several[source]
+    to_target, to_source = start or Messages(np.ones(len(source)), np.ones(len(source)))
+    for _ in range(rounds):
+        before = to_target
+        to_target = np.where(free, 1.0, np.sqrt(to_target * _alone(source, weight * to_source, shape[0])))
+        to_source = np.sqrt(to_source * _alone(target, weight * to_target, shape[1]))
+        if np.abs(to_target - before).max(initial=0.0) < MIN_CHANGE:
+            break
+    reached = weight * to_source
+    total = 1 + np.where(free, reached, np.bincount(source, reached, minlength=shape[0])[source])
+    probability = reached / total
+    over = np.maximum(np.bincount(target, probability, minlength=shape[1]), 1.0)
+    return Matching(probability / over[target], Messages(to_target, to_source))
+
+
+def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:
+    """Return per pair 1 / (1 + the sum over the other pairs of its line)."""
+    others = np.bincount(line, reached, minlength=n)[line] - reached
+    return 1 / (1 + np.maximum(others, 0.0))
+
+
+def shift_for_total(
+    source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], total: float, *,
+    several: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.02,
+) -> tuple[float, Matching]:  # fmt: skip
+    """Find the number to add to all log-odds with which the probabilities add up to `total`, by bisection.
+
+    It is one of `bounds` where no number between them does. Returns it with the matching behind it.
+    """
+    low, high = bounds
+    found = matching(source, target, log_odds + high, shape, several=several)
+    if found.probability.sum() <= total or not len(source):
+        return high, found
+    messages = None
+    while high - low > tolerance:
+        middle = (low + high) / 2
+        found = matching(
+            source, target, log_odds + middle, shape, several=several, start=messages,
+            rounds=MAX_ROUNDS if messages is None else WARM_ROUNDS,
+        )  # fmt: skip
+        messages = found.messages
+        low, high = (middle, high) if found.probability.sum() < total else (low, middle)
+    return high, matching(source, target, log_odds + high, shape, several=several, start=messages)

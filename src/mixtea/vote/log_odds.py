@@ -1,0 +1,217 @@
+"""Learn what features of a candidate pair are worth, as log-odds of a match. No torch.
+
+    l_ij = constant + sum over f of w_f x_ijf
+
+The weights w have typical values that links move (a normal prior). The constant is such that the probabilities of a
+random matching with these log-odds add up to the number of counterparts, which is estimated without any link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from mixtea.compute.matching import Matching, shift_for_total
+
+CONSTANT_SPREAD = 2.0  # how far links may move the constant
+UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
+LEAST_LIKELY = 0.05  # the quantile of the candidates' log-odds that a pair has at most that is not a candidate
+MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
+CLEARLY_SIMILAR, CLEAR_MARGIN = 0.65, 0.1  # similarity of a clear match, and how far it is ahead of its rivals
+SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
+MAX_SHARE = 0.99
+_QUANTILES = np.arange(0.05, 0.96, 0.05)  # of the second best similarity, at which shares are compared
+
+
+class Feature(NamedTuple):
+    """A column of numbers per pair: its typical weight, and how far links may move it (standard deviation)."""
+
+    name: str
+    weight: float
+    spread: float
+
+
+class Learned(NamedTuple):
+    """Weights per feature and the constant; `unlike` is the log-odds of a pair that is not among the candidates.
+
+    `n_matched` is the estimated number of counterparts, `misleading` the share of `n_links` links against which the
+    evidence is.
+    """
+
+    weights: np.ndarray
+    constant: float
+    unlike: float
+    n_matched: float
+    misleading: float = 0.0
+    n_links: int = 0
+
+    def log_odds(self, columns: np.ndarray) -> np.ndarray:
+        """Compute l [p] of columns [p, f]."""
+        return self.constant + columns @ self.weights
+
+
+class Candidates(NamedTuple):
+    """Candidate pairs between `n_comparable` entities of each side: their similarity, and their features [p, f]."""
+
+    source: np.ndarray
+    target: np.ndarray
+    similarity: np.ndarray
+    columns: np.ndarray
+    shape: tuple[int, int]
+    n_comparable: tuple[int, int]
+
+    @property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.source, self.target
+
+
+def learn(candidates: Candidates, features: Sequence[Feature], links: np.ndarray) -> Learned:
+    """Learn weights from links [p, 2] whose ends can be compared; without any, typical weights remain.
+
+    Links show what a match looks like, given that there is one; the estimated share of entities that have one lowers
+    the constant from there.
+    """
+    typical = np.array([feature.weight for feature in features])
+    n_matched, constant, _ = counted(candidates, candidates.columns @ typical)
+    share = float(np.clip(n_matched / max(min(candidates.n_comparable), 1), 1e-6, 1.0))
+    unlike = np.log(UNLIKE * share / max(candidates.shape[1] - len(links), 1))
+    if not len(links):
+        return _with_unlike(candidates, Learned(typical, constant, unlike, n_matched))
+    unmatched = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
+    prior = Feature("constant", constant + unmatched, CONSTANT_SPREAD)
+    weights = fitted_weights(candidates, links, (prior, *features))
+    found = _with_unlike(candidates, Learned(weights[1:], float(weights[0] - unmatched), unlike, n_matched))
+    against = _share_against(candidates, links, found.log_odds(candidates.columns))
+    return found._replace(misleading=against, n_links=len(links))
+
+
+def _with_unlike(candidates: Candidates, found: Learned) -> Learned:
+    """Make a pair that is not a candidate less likely than nearly all candidates."""
+    least = np.quantile(found.log_odds(candidates.columns), LEAST_LIKELY) if len(candidates.source) else found.unlike
+    return found._replace(unlike=float(min(found.unlike, least)))
+
+
+def counted(candidates: Candidates, score: np.ndarray) -> tuple[float, float, Matching]:
+    """Estimate how many counterparts there are, and the constant with which `score` [p] leads to that number.
+
+    `score` are log-odds but for the constant. After the first round rivals that others want more count less: the
+    messages of the matching lower the score of their pairs.
+    """
+    sides: tuple[np.ndarray, ...] = (score, score)
+    for _ in range(SHARE_ROUNDS):
+        n_matched = _number_matched(candidates, sides)
+        constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+        messages = (found.messages.to_source, found.messages.to_target)
+        sides = tuple(score + np.log(np.maximum(to_it, 1e-30)) for to_it in messages)
+    return n_matched, constant, found
+
+
+def _number_matched(candidates: Candidates, sides: tuple[np.ndarray, ...]) -> float:
+    """Estimate the number of counterparts: by the side that shows more of them, and at least the clear matches."""
+    most = MAX_SHARE * min(candidates.n_comparable)
+    shares = [share_matched(line, value) for line, value in zip(candidates.ends, sides, strict=True)]
+    by_side = [share * n for share, n in zip(shares, candidates.n_comparable, strict=True)]
+    return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), max(most, 0.0)))
+
+
+def share_matched(line: np.ndarray, value: np.ndarray) -> float:
+    """Estimate the share of the entities in `line` that have a counterpart, from their best and second best values.
+
+    Let q be the probability that no pair by chance is above x; by Poisson, that of one at most is q (1 - log q). Who has
+    a counterpart has its second best pair by chance, who has none its two best. So where x is too little for a
+    counterpart, of the shares B and S of best and second best values up to x
+
+        B = (1 - share) q, S = share q + (1 - share) q (1 - log q), hence S = q - B log q and share = 1 - B / q.
+
+    The greatest share over x counts: elsewhere some counterparts are below x. It is 0 where few entities tell, and
+    where chance alone explains what is seen.
+    """
+    order = np.lexsort((-value, line))
+    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
+    sizes = np.diff(np.append(begins, len(order)))
+    best, second = value[order[begins]], np.full(len(begins), value.min(initial=0.0))
+    second[sizes > 1] = value[order[begins[sizes > 1] + 1]]
+    at = np.quantile(second, _QUANTILES) if len(second) else np.empty(0)
+    n_best, n_second = ((values[:, None] <= at).sum(axis=0) for values in (best, second))
+    told = n_second >= MIN_TELLING
+    b, s = ((n[told] + 0.5) / (len(best) + 1) for n in (n_best, n_second))
+    return float((1 - b / _unreached(b, s)).max(initial=0.0))
+
+
+def _unreached(b: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Solve s = q - b log q for q in [b, 1] by bisection; b where there is no solution."""
+    low, high = b.copy(), np.ones_like(b)
+    for _ in range(40):
+        middle = (low + high) / 2
+        above = middle - b * np.log(middle) > s
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(b - b * np.log(b) < s, high, b)
+
+
+def _n_clear(candidates: Candidates) -> int:
+    """Count the pairs that are similar, and clearly more so than their rivals on both sides."""
+    value = candidates.similarity
+    rival = np.maximum(*(best_rival(line, value, n) for line, n in zip(candidates.ends, candidates.shape, strict=True)))
+    return int(((value >= CLEARLY_SIMILAR) & (value - rival >= CLEAR_MARGIN)).sum())
+
+
+def best_rival(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
+    """Return per pair the greatest value of another one in its line; 0 if there is none."""
+    best: np.ndarray = np.zeros(n)
+    np.maximum.at(best, line, value)
+    is_best = value >= best[line]
+    alone = np.bincount(line[is_best], minlength=n) == 1
+    second: np.ndarray = np.zeros(n)
+    np.maximum.at(second, line[~is_best], value[~is_best])
+    return np.where(is_best & alone[line], second[line], best[line])
+
+
+def fitted_weights(candidates: Candidates, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
+    """Fit weights to links, that of the constant first, with a normal prior (a conditional logit model).
+
+    P(link (i, j)) = exp(l_ij) / (1 + sum of exp(l) over the candidates of i that have no link, and j), and the same
+    from its target; P(the link is no candidate) = 1 / (1 + that sum). The mean of both directions counts.
+    """
+    prior, spread = (np.array([getattr(f, name) for f in features]) for name in ("weight", "spread"))
+    is_link, kept = _of_links(candidates, links)
+    columns = np.column_stack([np.ones(len(candidates.source)), candidates.columns])
+    examples = [(line[at], columns[at], is_link[at]) for line, at in zip(candidates.ends, kept, strict=True)]
+    counts = [np.bincount(links[:, side], minlength=n).astype(float) for side, n in enumerate(candidates.shape)]
+
+    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
+        away = (w - prior) / spread
+        value, slope = away @ away / 2, away / spread
+        for (line, seen, linked), n_links in zip(examples, counts, strict=True):
+            l = np.clip(seen @ w, -50, 50)
+            weight = np.exp(l)
+            total = 1 + np.bincount(line, weight, minlength=len(n_links))
+            value += (n_links @ np.log(total) - l[linked].sum()) / 2
+            slope += ((n_links[line] * weight / total[line]) @ seen - seen[linked].sum(axis=0)) / 2
+        return value, slope
+
+    return minimize(loss, prior, jac=True, method="L-BFGS-B").x
+
+
+def _of_links(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Find the candidates that are links, and per side those of linked entities: the link and what has no link."""
+    source, target = candidates.ends
+    is_link = among(source, target, links, candidates.shape[1])
+    linked = [np.zeros(n, dtype=bool) for n in candidates.shape]
+    linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
+    ours, theirs = linked[0][source], linked[1][target]
+    return is_link, (np.flatnonzero(is_link | (ours & ~theirs)), np.flatnonzero(is_link | (theirs & ~ours)))
+
+
+def _share_against(candidates: Candidates, links: np.ndarray, log_odds: np.ndarray) -> float:
+    """Return the share of the links that are no more likely than pairs of which nothing is known."""
+    is_link = among(*candidates.ends, links, candidates.shape[1])
+    n_open = max(candidates.shape[1] - len(links), 1)
+    return float(np.clip(1 - (log_odds[is_link] > -np.log(n_open)).sum() / len(links), 0.0, 1.0))
+
+
+def among(source: np.ndarray, target: np.ndarray, links: np.ndarray, m: int) -> np.ndarray:
+    """Return per pair whether it is one of the links [p, 2]."""
+    return np.isin(source * m + target, links[:, 0] * m + links[:, 1])

@@ -1,0 +1,139 @@
+"""Compare two names word by word: what a similarity of letters does not see. No torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from mixtea.compute.ngrams import products_of_rows
+from mixtea.vote.log_odds import Feature
+
+MAX_COUNTED = 3  # words or numbers of a name that count
+# Words of English names that carry no meaning of their own; rare elsewhere, so that they do no harm there.
+FUNCTION_WORDS = frozenset(
+    "a an and are as at be been by do does for from had has have in is it its of on or that the this to was were with".split()
+)
+_NUMBERS = re.compile(r"\d+")
+_PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
+_NO_PLURALS = ("ss", "us", "is")
+_SPELLINGS = tuple(  # British to American, and ligatures as they are written out
+    (re.compile(pattern), other)
+    for pattern, other in (("isation", "ization"), ("is(e|ed|ing|er)$", r"iz\1"), ("our$", "or"), ("ae|oe", "e"))
+)
+WORD_FEATURES = (
+    Feature("words_differ", -0.5, 0.5),  # both names have words that the other has not: per word
+    Feature("head_differs", -0.5, 0.5),  # the last words differ: an artery is not a nerve
+    Feature("words_more", -1.0, 0.7),  # one name has more words, by how rare these are
+    Feature("numbers_differ", -3.0, 1.0),  # both have numbers that the other has not: per number
+    Feature("numbers_shared", 0.7, 0.5),
+)
+
+
+class Rows(NamedTuple):
+    """A set per text as a row of ones, and how many it has."""
+
+    held: csr_matrix
+    size: np.ndarray
+
+
+class WordComparison:
+    """Compares texts of two sides as they are compared as names: small letters, digits, single spaces."""
+
+    def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
+        self.texts = (source, target)
+
+    def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Compute WORD_FEATURES [p, f] of pairs of texts, by their places on each side."""
+        ours, theirs = (self._left(rows, a, b) for rows in (self._words, self._rare_words))
+        numbers = self._left(self._numbers, a, b)
+        shared = products_of_rows(self._numbers[0].held, self._numbers[1].held, a, b)
+        heads = self._heads[0][a] != self._heads[1][b]
+        columns = (
+            np.minimum(*ours), heads, np.abs(theirs[0] - theirs[1]), np.minimum(*numbers), shared,
+        )  # fmt: skip
+        return np.column_stack([np.minimum(column, MAX_COUNTED) for column in columns]).astype(np.float32)
+
+    def _left(self, rows: tuple[Rows, Rows], a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Per pair, what each of both has that the other has not."""
+        ones = csr_matrix((np.ones_like(rows[1].held.data), rows[1].held.indices, rows[1].held.indptr),
+                          rows[1].held.shape)  # fmt: skip
+        shared = products_of_rows(rows[0].held, ones, a, b)
+        return np.maximum(rows[0].size[a] - shared, 0.0), np.maximum(rows[1].size[b] - shared, 0.0)
+
+    @cached_property
+    def _content(self) -> tuple[list[list[str]], list[list[str]]]:
+        ours, theirs = ([content_words(text) for text in texts] for texts in self.texts)
+        return ours, theirs
+
+    @cached_property
+    def _words(self) -> tuple[Rows, Rows]:
+        return _sets(*self._content)
+
+    @cached_property
+    def _rare_words(self) -> tuple[Rows, Rows]:
+        """Words by how rare they are: from 0, where all texts have the word, to 1, where one has."""
+        held = [rows.held for rows in self._words]
+        n = max(sum(rows.shape[0] for rows in held), 2)
+        count = sum(np.bincount(rows.indices, minlength=rows.shape[1]) for rows in held)
+        rarity = (np.log(n / np.maximum(count, 1)) / np.log(n)).astype(np.float32)
+        found = [csr_matrix((rarity[rows.indices], rows.indices, rows.indptr), rows.shape) for rows in held]
+        ours, theirs = (Rows(rows, np.asarray(rows.sum(axis=1)).ravel()) for rows in found)
+        return ours, theirs
+
+    @cached_property
+    def _numbers(self) -> tuple[Rows, Rows]:
+        ours, theirs = ([[number.lstrip("0") for number in _NUMBERS.findall(text)] for text in texts]
+                        for texts in self.texts)  # fmt: skip
+        return _sets(ours, theirs)
+
+    @cached_property
+    def _heads(self) -> tuple[np.ndarray, np.ndarray]:
+        """The number of the last word of each text; that of no word is the same on both sides."""
+        number: dict[str, int] = {"": 0}
+        ours, theirs = (
+            np.array([number.setdefault(words[-1] if words else "", len(number)) for words in side], dtype=np.int64)
+            for side in self._content
+        )
+        return ours, theirs
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a name in one spelling, without those that carry no meaning and without numbers.
+
+    >>> content_words("has the organisations of 25 papers"), content_words("is a")
+    (['organization', 'paper'], [])
+    """
+    return [one_spelling(word) for word in text.split() if word not in FUNCTION_WORDS and not _NUMBERS.search(word)]
+
+
+def one_spelling(word: str) -> str:
+    """Return a word in the singular and in American spelling.
+
+    >>> [one_spelling(word) for word in ("studies", "classes", "virus", "colour", "oesophagus", "organise")]
+    ['study', 'class', 'virus', 'color', 'esophagus', 'organize']
+    """
+    if len(word) > 3 and word.endswith("s") and not word.endswith(_NO_PLURALS):
+        word = next((word[: -len(end)] + other for end, other in _PLURALS if word.endswith(end)), word[:-1])
+    for pattern, other in _SPELLINGS:
+        word = pattern.sub(other, word)
+    return word
+
+
+def _sets(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> tuple[Rows, Rows]:
+    """Number the words of both sides alike; each word of a text once."""
+    number: dict[str, int] = {}
+    coded = [[sorted({number.setdefault(word, len(number)) for word in words}) for words in side]
+             for side in (ours, theirs)]  # fmt: skip
+    found = []
+    for side in coded:
+        size = np.fromiter(map(len, side), dtype=np.int64, count=len(side))
+        columns = np.fromiter((code for words in side for code in words), dtype=np.int32, count=int(size.sum()))
+        ones = np.ones(len(columns), dtype=np.float32)
+        held = csr_matrix((ones, columns, np.r_[0, np.cumsum(size)]), shape=(len(side), max(len(number), 1)))
+        found.append(Rows(held, size.astype(np.float32)))
+    return found[0], found[1]
