@@ -22,6 +22,8 @@ from mixtea.data.graph_files import read_graph
 from mixtea.data.links import read_links
 from mixtea.data.name_files import NameFiles
 from mixtea.data.safe.limits import in_force
+from mixtea.data.synonym_files import read_synonyms
+from mixtea.data.synonyms import Synonyms
 from mixtea.data.task import load_task
 from mixtea.data.vectors import with_vectors
 from mixtea.errors import Problems
@@ -197,6 +199,14 @@ def dictionary(path: Path) -> None:
     _named(NameFiles(dictionary=[path]))
 
 
+def synonyms(path: Path) -> None:
+    """Groups of names, which the names of a graph are put into the first of."""
+    problems = Problems(in_force().max_problems)
+    groups, _ = read_synonyms([path], problems)
+    problems.raise_if_any()
+    Synonyms(groups).count(_side(E, "abcd"))
+
+
 def _named(files: NameFiles) -> None:
     problems = Problems(in_force().max_problems)
     source, target, _ = files.added(_side(E, "abcd"), _side("http://t.org/", "ABCD"), problems)
@@ -253,6 +263,7 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
         Format("CSV names", [b"id,name\n" + delimited(NAMES, ",")], "n.csv", entity_names, 5),
         Format("Parquet names", [parquet(("id", "name"), NAMES)], "n.parquet", entity_names, 1),
         Format("dictionary", [delimited(WORDS, "\t")], "d.tsv", dictionary, 5),
+        Format("synonyms", [delimited([["a", "b", "c d"], ["Fe", "iron"]], "\t")], "s.tsv", synonyms, 3),
         Format("SSSOM", [SSSOM.encode()], "l.sssom.tsv", links, 10),
         Format("N-Triples", rdf["ntriples"], "g.nt", graph, 9),
         Format("N-Quads", rdf["nquads"], "g.nq", graph, 7), Format("Turtle", rdf["turtle"], "g.ttl", graph, 6),

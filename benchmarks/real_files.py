@@ -37,7 +37,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +49,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mixtea import MixTEA, load_task
 from mixtea.data.graph import Graph
+from mixtea.data.installed_model import model_folder
 from mixtea.data.names import is_no_thing, local_name
 from mixtea.match.mapping import Mapping
 
@@ -97,18 +97,6 @@ def split(truth: set[Pair], seed: int) -> set[Pair]:
     links = sorted(truth)
     chosen = np.random.default_rng(seed).permutation(len(links))[: round(len(links) / GIVEN_SHARE)]
     return {links[place] for place in chosen}
-
-
-def text_model_folder(name: str) -> Path:
-    """Return a folder as it is, and of an installed package the folder of the model that it ships."""
-    if Path(name).is_dir():
-        return Path(name)
-    package = find_spec(name.replace("-", "_"))
-    places = [] if package is None else package.submodule_search_locations or []
-    found = [path.parent for place in places for path in Path(place).rglob("modules.json")]
-    if not found:
-        raise SystemExit(f"{name}: neither a folder nor an installed package with a model of sentence-transformers.")
-    return found[0]
 
 
 def aligned(folder: Path, modes: Sequence[str], model: Path | None, links: set[Pair]) -> Row:
@@ -349,10 +337,10 @@ def main() -> None:
     parser.add_argument("--modes", nargs="*", default=list(MODES), choices=MODES)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--no-links-only", action="store_true")
-    parser.add_argument("--text-model", metavar="FOLDER_OR_PACKAGE")
+    parser.add_argument("--text-model", type=Path, metavar="FOLDER_OR_PACKAGE")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    model = text_model_folder(args.text_model) if args.text_model else None
+    model = model_folder(args.text_model) if args.text_model else None
     rows: list[Row] = []
     for name in args.sets:
         rows += measured(args.data, name, args.modes, 0 if args.no_links_only else args.splits, model)

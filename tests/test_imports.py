@@ -19,7 +19,7 @@ RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split
 ON_USE = {("match/mapping.py", "mixtea.export.mapping")}  # a mapping can be told to write itself
 READERS = (  # of data: they use its formats
     "asked", "benchmark_folder", "checksum", "graph_files", "in_memory", "links", "lookup", "name_files", "selection",
-    "summary", "task", "text_model", "texts", "vectors",
+    "summary", "synonym_files", "task", "text_model", "texts", "vectors",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from mixtea.config import SETTINGS, Config
 from mixtea.data.naming import names_line
 from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.reviewed import with_reviewer
-from mixtea.data.summary import doubts
+from mixtea.data.summary import doubts, synonym_counts, synonyms_line
 from mixtea.data.task import Task
 from mixtea.errors import (
     ConfigError,
@@ -309,6 +309,8 @@ class _Training:
         named = [f"{side} by {names}" for side, graph in sides if (names := names_line(graph))]
         if named:
             self.watch.says(f"names: {'; '.join(named)}")
+        if synonyms := synonyms_line(synonym_counts(self.start.task)):
+            self.watch.says(synonyms)
         self.watch.says(who_speaks(voters_of(self.start.task, config, config.voters)))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)

@@ -65,6 +65,31 @@ def test_inspect_and_fit_say_what_is_taken_as_names(tmp_path, mixtea, undrawn):
     )
 
 
+def test_inspect_and_fit_say_how_many_synonyms_are_found(files, mixtea, undrawn):
+    write(files, {"syn.tsv": "alpha\tE\n", "more.tsv": "# of the target\nzwei\tC\nx\ty\n"})
+    task = ("--source", files / "s.tsv", "--target", files / "t.tsv", "--links-from", "names", "--device", "cpu")
+    task += ("--names-source", files / "ns.tsv", "--names-target", files / "nt.tsv")
+    given = ("--synonyms", files / "syn.tsv", "--synonyms", files / "more.tsv")
+    line = "synonyms: 3 groups; in 3 of 5 names of the source and 4 of 5 of the target\n"
+    code, out, _ = mixtea("inspect", *task, *given)
+    assert code == 0 and line in out and "synonyms" not in mixtea("inspect", *task)[1]
+    found = json.loads(mixtea("inspect", *task, *given, "--json")[1])["synonyms"]
+    assert found == {"groups": 3, "source": {"with": 3, "names": 5}, "target": {"with": 4, "names": 5}}
+    assert json.loads(mixtea("inspect", *task, "--json")[1])["synonyms"] == {"groups": 0}
+    code, out, err = mixtea("fit", *task, *given, "--quick", "--out", files / "run")
+    assert code == 0 and (out + err).count(line) == 1
+    assert read_run(files / "run").task.synonyms == (("alpha", "e"), ("c", "zwei"), ("x", "y"))
+
+
+def test_a_wrong_file_of_synonyms_is_one_message(files, mixtea):
+    write(files, {"syn.tsv": "alpha\nbeta\n"})
+    task = ("--source", files / "s.tsv", "--target", files / "t.tsv", "--links-from", "names")
+    code, out, err = mixtea("inspect", *task, "--synonyms", files / "syn.tsv")
+    assert (code, out) == (2, "") and "syn.tsv: 2 problems\n  line 1: only one name that can be read in 'alpha'" in err
+    code, _, err = mixtea("fit", *task, "--synonyms", files, "--out", files / "run")
+    assert code == 2 and "a folder, where a file is needed" in err and not (files / "run").exists()
+
+
 def test_fit_keeps_names_and_the_voters_that_are_named(tmp_path, mixtea):
     folder = write(tmp_path / "f", rings_files() | {"attr_triples_1": "s1\tsize\t3\n"})
     write(tmp_path, {"n.tsv": "s0\tZero\n", "tr.tsv": "s1\tOne\n"})

@@ -30,6 +30,8 @@ CHANGES = {
     ),
     "a link": lambda task: replace(task, train=task.train[:-1], valid=np.concatenate([task.train[-1:], task.valid])),
     "a rejected pair": lambda task: replace(task, rejected=np.array([[0, 1]])),
+    "synonyms": lambda task: replace(task, synonyms=(("a", "b"), ("c", "d"))),
+    "other synonyms": lambda task: replace(task, synonyms=(("a", "b", "c", "d"),)),
 }
 
 
@@ -53,3 +55,4 @@ def test_of_each_part_there_is_one(tiny):
     assert changed["an id"] == changed["a label"] == {"source graph"}
     assert changed["a link"] == {"training links", "validation links"}
     assert changed["a rejected pair"] == {"rejected pairs"}
+    assert changed["synonyms"] == changed["other synonyms"] == {"synonyms"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea.data.dictionary import LONGEST_WORD, MOST_UNITS, Dictionary
+from mixtea.data.dictionary import Dictionary
 from mixtea.data.names import LONGEST_NAME
+from mixtea.data.phrases import LONGEST_WORD, MOST_UNITS
 
 WORDS = Dictionary(
     [

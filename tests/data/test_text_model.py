@@ -86,6 +86,19 @@ def test_the_command_says_how_far_it_is(tmp_path, model, mixtea):
     assert code == 0 and "4 of 4 texts encoded" in err and "with a vector: 3" in out
 
 
+def test_the_model_of_a_package_gives_the_same(tmp_path, model, monkeypatch):
+    """Packages have no empty folders, so that a module that only normalises has none; no code of theirs runs."""
+    package = tmp_path / "site" / "tiny_text_model"
+    inside = shutil.copytree(model, package / "model")
+    listed = json.loads((inside / "modules.json").read_text())
+    listed.append({"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"})
+    write(package, {"__init__.py": "raise SystemExit", "model/modules.json": json.dumps(listed)})
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    vectors, found = (load(tmp_path, one).source.vectors for one in (model, "tiny-text-model"))
+    assert np.allclose(found, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), atol=1e-5, equal_nan=True)
+    assert "tiny_text_model" not in sys.modules
+
+
 def test_a_model_that_is_broken_is_named(tmp_path, model):
     broken = shutil.copytree(model, tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"no weights")

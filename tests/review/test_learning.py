@@ -172,6 +172,11 @@ def test_it_takes_fewer_epochs_than_the_first_time(eight, settings, epochs, monk
     assert (new.config.device, new.preset) == ("cpu", "long")
 
 
+def test_synonyms_are_kept(eight):
+    found = reviewed_task(replace(eight, synonyms=(("fe", "iron"),)), numbered(decision("a", "reject", "s4", "t2")))
+    assert found.synonyms == (("fe", "iron"),) and len(found.rejected) == 1
+
+
 def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_task, tmp_path):
     source, target = doubtful_task.test[0].tolist()
     with closing(Decisions(beside(copied))) as store:

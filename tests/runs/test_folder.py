@@ -78,7 +78,7 @@ def test_an_id_that_is_no_whole_text_is_named(tiny, tmp_path):
 
 @pytest.fixture
 def full(tmp_path):
-    """A task with everything that a run keeps: labels, attribute triples, rejected pairs."""
+    """A task with everything that a run keeps: labels, attribute triples, rejected pairs, synonyms."""
     rdfs, e = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .", "@prefix : <http://e.org/> ."
     files = {
         "s.ttl": f'{rdfs} {e} :a :r :b ; rdfs:label "A"@en, "Ä"@de ; :size 3, "NA", "\\t" . :b :r :c . :c :r :a .',
@@ -86,9 +86,11 @@ def full(tmp_path):
         "l.sssom.tsv": "#curie_map:\n#  e: http://e.org/\nsubject_id\tpredicate_id\tobject_id\tpredicate_modifier\n"
         + "".join(f"e:{x}\tskos:exactMatch\t{x.upper()}\t\n" for x in "abc")
         + "e:a\tskos:exactMatch\tB\tNot\n",
+        "syn.tsv": "Fe\tiron\tжелезо\nb\ta\n",
     }
     write(tmp_path, files)
-    return load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.tsv", links=tmp_path / "l.sssom.tsv")
+    graphs = dict(source=tmp_path / "s.ttl", target=tmp_path / "t.tsv", synonyms=tmp_path / "syn.tsv")
+    return load_task(**graphs, links=tmp_path / "l.sssom.tsv")
 
 
 def test_a_run_read_back_has_the_same_task(full, tmp_path):
@@ -99,6 +101,7 @@ def test_a_run_read_back_has_the_same_task(full, tmp_path):
     assert task.source.labels_of(0) == full.source.labels_of(0) == [("A", "en"), ("Ä", "de")]
     assert task.source.attributes_of(0) == full.source.attributes_of(0)
     assert len(task.source.attributes) == 5 and len(task.target.labels) == 0
+    assert task.synonyms == full.synonyms == (("a", "b"), ("fe", "iron", "железо"))
     assert json.loads((tmp_path / "run" / "vocabulary.json").read_text())["target"].keys() == {
         "ids", "relations", "prefixes",
     }  # fmt: skip
@@ -110,6 +113,8 @@ def test_an_unfinished_training_keeps_the_same_task(full, tmp_path):
         work.begin(Start(full, "paper", {}))
     task = work.start().task
     assert checksum(task) == checksum(full) and task.source.labels_of(0) == full.source.labels_of(0)
+    assert task.synonyms == full.synonyms
+    assert Start(full, "paper", {}).differences(Start(replace(full, synonyms=()), "paper", {}))
 
 
 def test_a_label_of_half_a_character_is_named(tiny, tmp_path):
@@ -198,6 +203,7 @@ def test_a_task_without_links_comes_back_with_its_names(folder, tmp_path):
     write(folder, {"attr_triples_1": "a\tsize\t3\n"})
     task = load_task(folder, **files, attributes=False, links_from="names")
     again = check_task(about_task(task), vocabulary(task), graph_arrays(task))
+    assert "synonyms" not in vocabulary(task) and again.synonyms == ()
     assert repr(again) == repr(task) and again.links_from == "names" and again.train.shape == (0, 2)
     assert again.source.labels.rank.tolist() == [0, TRANSLATED, TRANSLATED]
     assert again.source.labels_of(0) == [("Alpha", ""), ("First", "")] and not again.source.n_attribute_triples

@@ -11,9 +11,10 @@ from conftest import said_graph, said_task
 
 from mixtea.config import Config
 from mixtea.data.labels import Labels
+from mixtea.data.names import in_latin
 from mixtea.vote import evidence
 from mixtea.vote.known import KnownPairs
-from mixtea.vote.name_index import NameIndex, in_latin, side_names
+from mixtea.vote.name_index import NameIndex, side_names
 from mixtea.vote.name_opinions import NameOpinions, _told_apart
 from mixtea.vote.names import Names
 

@@ -12,7 +12,7 @@ from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_lin
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
 from mixtea.data.naming import names_line
-from mixtea.data.summary import doubts, summary
+from mixtea.data.summary import doubts, summary, synonyms_line
 from mixtea.data.task import Task
 from mixtea.measure.text_summary import text_lines, text_summary
 from mixtea.text import json_text, visible
@@ -55,6 +55,8 @@ def inspect(
         )
         if names := names_line(getattr(task, side)):
             typer.echo(visible(f"names of the {side}: {names}"))
+    if line := synonyms_line(found["synonyms"]):
+        typer.echo(line)
     for line in text_lines(found["texts"]):
         typer.echo(line)
     typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")

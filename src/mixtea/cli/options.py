@@ -49,6 +49,13 @@ Dictionary = Annotated[
         help="Words of the source's language and their translations, by which names are translated. Repeatable."
     ),
 ]
+Synonyms = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Words or names that mean the same, of either side: a group per line, separated by tabs. Repeatable.",
+    ),
+]
 NameColumn = Annotated[
     list[str] | None,
     typer.Option(
@@ -101,8 +108,12 @@ VectorsSource = Annotated[
 ]
 VectorsTarget = Annotated[Path | None, typer.Option(metavar="FILE", help="Those for target entities.")]
 TextModel = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Make such vectors of labels and descriptions by this model's folder instead."),
+    str | None,
+    typer.Option(
+        metavar="FOLDER|PACKAGE",
+        help="Make such vectors of labels and descriptions by a model instead: its folder, or an installed "
+        "package that has one.",
+    ),
 ]
 Preset = Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")]
 Seed = Annotated[int | None, typer.Option(help="Of everything random (1).")]

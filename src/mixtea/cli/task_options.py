@@ -29,6 +29,7 @@ class TaskOptions:
     names_target: options.NamesTarget = None
     translations: options.Translations = None
     dictionary: options.Dictionary = None
+    synonyms: options.Synonyms = None
     name_column: options.NameColumn = None
     source_name_column: options.SourceNameColumn = None
     target_name_column: options.TargetNameColumn = None

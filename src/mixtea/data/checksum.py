@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -16,7 +17,10 @@ def checksum(task: Task) -> str:
 
 
 def checksums(task: Task) -> dict[str, str]:
-    """Return one per part that training sees: graphs with texts and vectors, links to learn from, what people said."""
+    """Return one per part that training sees: graphs with texts and vectors, links to learn from, what people said.
+
+    Synonyms are "" where there are none, so that the checksum of the whole is what it is without this part.
+    """
     return {
         "source graph": _of_graph(task.source),
         "target graph": _of_graph(task.target),
@@ -24,14 +28,19 @@ def checksums(task: Task) -> dict[str, str]:
         "validation links": _of([task.valid]),
         "rejected pairs": _of([task.rejected]),
         "opinions of people": _of([*task.reviewed]),
+        "synonyms": _of([], _words(map("\t".join, task.synonyms))) if task.synonyms else "",
     }
 
 
 def _of_graph(graph: Graph) -> str:
     arrays = [graph.triples, *graph.attributes.arrays().values(), *graph.labels.arrays().values()]
     named = ("", "", *graph.name_predicates) if graph.name_predicates else ()
-    words = "\n".join((*graph.ids, "", *graph.relations, *named)).encode("utf-8", "surrogatepass")
+    words = _words((*graph.ids, "", *graph.relations, *named))
     return _of([*arrays, graph.vectors] if graph.vectors.size else arrays, words)
+
+
+def _words(texts: Iterable[str]) -> bytes:
+    return "\n".join(texts).encode("utf-8", "surrogatepass")
 
 
 def _of(arrays: list[np.ndarray], words: bytes = b"") -> str:

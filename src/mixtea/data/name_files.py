@@ -1,4 +1,4 @@
-"""Files that say what entities are called: names, translations of them, and a dictionary to translate them by."""
+"""Files that say what entities are called: names, translations, a dictionary to translate by, and synonyms."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.data.dictionary import LONGEST_WORD, MOST_UNITS, Dictionary
-from mixtea.data.formats.content import kind_of
+from mixtea.data.dictionary import Dictionary
+from mixtea.data.formats.content import kind_among
 from mixtea.data.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
 from mixtea.data.formats.tables import read_columns
 from mixtea.data.formats.tsv import Table
 from mixtea.data.graph import Graph
 from mixtea.data.labels import LANGUAGES, TRANSLATED, Labels
 from mixtea.data.names import entity_names
-from mixtea.data.safe.problems import UnreadableError, collected
+from mixtea.data.phrases import TOO_LONG
+from mixtea.data.safe.problems import collected
 from mixtea.errors import Problems, shorten
 
 TABLES = ("TSV", "CSV", "Parquet")
@@ -25,12 +26,13 @@ TABLES = ("TSV", "CSV", "Parquet")
 
 @dataclass(frozen=True)
 class NameFiles:
-    """Names of entities of each side, names of the source in the target's language, and words that translate them."""
+    """Names of each side, names of the source in the target's language, words that translate them, and synonyms."""
 
     source: Sequence[Path] = ()
     target: Sequence[Path] = ()
     translations: Sequence[Path] = ()
     dictionary: Sequence[Path] = ()
+    synonyms: Sequence[Path] = ()
 
     def added(
         self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = LANGUAGES
@@ -95,8 +97,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
     has_word = np.array([text is not None for text in texts], dtype=bool)[names.codes]
     if words.left_out:
         many = f"{words.left_out:,} entries are" if words.left_out > 1 else "1 entry is"
-        longest = f"more than {LONGEST_WORD} characters or {MOST_UNITS} words"
-        warnings.append(f"{paths[0]}: {many} left out, without a word or with {longest}")
+        warnings.append(f"{paths[0]}: {many} left out, without a word or with {TOO_LONG}")
     if len(entries) and not has_word.any():
         warnings.append(f"{paths[0]}: no name of the source has a word that is in the dictionary")
     found = [texts[code] or "" for code in names.codes[has_word].tolist()]
@@ -106,9 +107,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
     """Two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
     with collected(problems):
-        kind = kind_of(path)
-        if kind not in TABLES:
-            todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv or .parquet."
-            raise UnreadableError(path, None, "", f"{kind} holds no table of names", todo)
+        todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv or .parquet."
+        kind = kind_among(path, TABLES, "table of names", todo)
         return read_columns(path, kind, headers, problems, last_may_be_empty=True)
     return None

@@ -9,6 +9,7 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 import numpy as np
+from anyascii import anyascii
 
 from mixtea.data.graph import Graph
 from mixtea.data.labels import TRANSLATED
@@ -85,6 +86,28 @@ def plain(text: str) -> str:
 def in_words(text: str) -> str:
     """Letters with their marks, and digits; a space for whatever else stands between them."""
     return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text).split())
+
+
+def in_latin(text: str) -> str:
+    """Small Latin letters and digits: without accents, other scripts as they sound.
+
+    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京"), in_latin("ガンダム")
+    ('creme brulee', 'moskva', 'beijing', 'gandamu')
+    """
+    if text.isascii():
+        return text
+    bare = "".join(c for c in unicodedata.normalize("NFC", text) if not unicodedata.combining(c))
+    return in_words(anyascii(bare).lower())
+
+
+def compared(text: str) -> str:
+    """Return a name in the form in which names of both sides are compared: plain, and in Latin letters if it can be.
+
+    >>> compared("Łódź (city)"), compared("Москва")
+    ('lodz', 'moskva')
+    """
+    words = plain(text)
+    return in_latin(words) or words
 
 
 def is_code(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from mixtea.data.labels import TRANSLATED, Labels
 from mixtea.data.naming import names_taken
 from mixtea.data.pair_doubts import pair_doubts
 from mixtea.data.part import FileRead
+from mixtea.data.synonyms import Synonyms
 from mixtea.data.task import SPLITS, Task
 from mixtea.errors import shorten
 
@@ -31,6 +32,7 @@ def summary(task: Task) -> dict[str, Any]:
         "links": {split: len(getattr(task, split)) for split in SPLITS},
         "links_from": task.links_from,
         "rejected": len(task.rejected),
+        "synonyms": synonym_counts(task),
         "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
         "warnings": [*task.warnings, *doubts(task)],
     }
@@ -55,6 +57,28 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "top_relations": top_relations(graph),
         "degree": {"median": float(np.median(degree)), "mean": float(degree.mean()), "max": int(degree.max())},
     }
+
+
+def synonym_counts(task: Task) -> dict[str, Any]:
+    """Count the groups of synonyms, and of each side the names that have a member of one."""
+    if not task.synonyms:
+        return {"groups": 0}
+    synonyms = Synonyms(task.synonyms)
+    counted = {side: synonyms.count(graph) for side, graph in (("source", task.source), ("target", task.target))}
+    return {"groups": len(task.synonyms)} | {side: {"with": n, "names": of} for side, (n, of) in counted.items()}
+
+
+def synonyms_line(found: Mapping[str, Any]) -> str:
+    """Return what `synonym_counts` has found in words, empty without groups.
+
+    >>> synonyms_line({"groups": 2, "source": {"with": 3, "names": 10}, "target": {"with": 0, "names": 9}})
+    'synonyms: 2 groups; in 3 of 10 names of the source and 0 of 9 of the target'
+    """
+    if not found["groups"]:
+        return ""
+    source, target = (f"{found[side]['with']:,} of {found[side]['names']:,}" for side in ("source", "target"))
+    groups = f"{found['groups']:,} group{'s' if found['groups'] > 1 else ''}"
+    return f"synonyms: {groups}; in {source} names of the source and {target} of the target"
 
 
 def _file(file: FileRead) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
 from mixtea.data.held_links import taken_out
 from mixtea.data.in_memory.given import Given, InMemory, given, path_of
+from mixtea.data.installed_model import model_folder
 from mixtea.data.links import (
     REJECTED,
     LinkFile,
@@ -40,6 +41,8 @@ from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
+from mixtea.data.synonym_files import read_synonyms
+from mixtea.data.synonyms import Groups, joined
 from mixtea.data.text_model import OnTexts
 from mixtea.data.vectors import with_vectors
 from mixtea.errors import DataError, Problems
@@ -67,7 +70,8 @@ class Task:
     no whole text, as of a file whose name is not UTF-8, has escapes for what is not. `links_from` says where the links
     to learn from come from: they are "given", or found by "names", and then train and valid are empty. `slots` is what
     SSSOM files say of the links to learn from, by their ids: how they were found, by whom, how sure. `reviewed` are
-    opinions of people who are not reliable enough for their word to be a fact.
+    opinions of people who are not reliable enough for their word to be a fact. `synonyms` are groups of plain names
+    that mean the same on either side, sorted within and among each other.
     """
 
     name: str
@@ -82,9 +86,11 @@ class Task:
     links_from: str = "given"
     slots: Mapping[tuple[str, str], Slots] = field(default_factory=dict)
     reviewed: Reviewed = field(default_factory=lambda: Reviewed(_no_links(), np.empty(0)))
+    synonyms: Groups = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
+        object.__setattr__(self, "synonyms", joined(self.synonyms))  # in one order, so that equal tasks are equal files
 
     @property
     def one_to_many(self) -> bool:
@@ -161,6 +167,7 @@ def load_task(
     names_target: Paths | None = None,
     translations: Paths | None = None,
     dictionary: Paths | None = None,
+    synonyms: Paths | None = None,
     name_column: Words = None,
     source_name_column: Words = None,
     target_name_column: Words = None,
@@ -199,6 +206,8 @@ def load_task(
     names_source, names_target, translations, dictionary
         Tables of ids and names, of ids and names of the source in the target's language, and of words and their
         translations: all of them become labels.
+    synonyms
+        Files of names that mean the same, a group per line, separated by tabs: `Task.synonyms`, of either side.
     name_column, source_name_column, target_name_column
         The columns of tables, or predicates, that hold the names of entities, one or several: of whichever graph has
         them, or of one. Other labels of that graph are values then. Without them names are found, see docs/names.md.
@@ -207,7 +216,8 @@ def load_task(
     links_from
         With "names" no links are read but those that are only scored.
     vectors_source, vectors_target, text_model
-        Files of vectors of your own for the entities; or a folder with a model that makes such of their texts.
+        Files of vectors of your own for the entities; or a model that makes such of their texts: its folder, or an
+        installed package that has one.
     on_texts
         Is told how many of the texts are done, and of how many; in a notebook a line shows it if nobody is told.
 
@@ -235,12 +245,14 @@ def load_task(
             raise DataError(f"{name} is an object of type {type(value).__name__}. Make one: {made}.")
     wanted = {"vectors_source": vectors_source, "vectors_target": vectors_target, "text_model": text_model}
     vectors = [None if path is None else as_path(path, name) for name, path in wanted.items()]
+    vectors[-1] = None if vectors[-1] is None else model_folder(vectors[-1])
     sides = {"source": given(source, "source"), "target": given(target, "target")}
     splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
     files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
     own = {**sides, "links": files["train"]}
     called = {"names_source": names_source, "names_target": names_target, "translations": translations}
-    names = NameFiles(*(as_paths(value, name) for name, value in (called | {"dictionary": dictionary}).items()))
+    called |= {"dictionary": dictionary, "synonyms": synonyms}
+    names = NameFiles(*(as_paths(value, name) for name, value in called.items()))
     chosen = {
         "name_column": name_column,
         "source_name_column": source_name_column,
@@ -285,6 +297,7 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     all_links = read_link_table(folder / "ent_links", problems)
     source, target = folder_graphs(folder, all_links.columns, problems)
     source, target, of_names = asked.completed(source, target, problems)
+    synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
     everything = find_links(all_links, "all", source, target, problems, strict=asked.strict)
     files = [
         read_links(path, split, source, target, problems, strict=asked.strict)
@@ -295,8 +308,8 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     _, more = check_links([everything], source, target, problems)
     splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
     more += several_links([everything], source, target)
-    name, said = folder.resolve().name, _logged([*of_names, *more, *warnings])
-    return _task(name, source, target, splits, said, asked, fold)
+    name, said = folder.resolve().name, _logged([*of_names, *of_synonyms, *more, *warnings])
+    return replace(_task(name, source, target, splits, said, asked, fold), synonyms=synonyms)
 
 
 def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
@@ -304,6 +317,7 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
     source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
     languages = selection.reading.languages
     source, target, of_names = asked.completed(source, target, problems, languages, finds_names=True)
+    synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
     wanted = [(split, one) for split in SPLITS for one in files[split]]
     tables = [_link_table(one, source, target, problems) for _, one in wanted]
     tables, source, target, of_held = taken_out(tables, source, target)
@@ -327,9 +341,9 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
     of_values = [*literal_doubts(source, "source"), *literal_doubts(target, "target")]
     notes = [f"{file.path}: {note}" for graph in (source, target) for file in graph.files for note in file.notes]
     name = "-".join(map(_name, sides.values()))
-    said = _logged([*notes, *selection.warnings(), *of_values, *of_names, *warnings])
+    said = _logged([*notes, *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
-    return replace(_task(name, source, target, splits, said, asked), slots=slots)
+    return replace(_task(name, source, target, splits, said, asked), slots=slots, synonyms=synonyms)
 
 
 def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:

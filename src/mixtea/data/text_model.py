@@ -1,4 +1,4 @@
-"""Vectors of what can be read about the entities, by a model of sentence-transformers that lies in a folder."""
+"""Vectors of what can be read about the entities, by a model of sentence-transformers that is here."""
 
 from __future__ import annotations
 
@@ -46,9 +46,12 @@ def _encoded(folder: Path, texts: list[str], on_texts: OnTexts | None) -> np.nda
     """float32 [n, d], in blocks, so that somebody can be told how far it is."""
     blocks = []
     with _library() as library:
-        with _explained(folder):
+        with _explained(folder):  # an absolute path cannot be taken for the name of a model elsewhere
             model = library.SentenceTransformer(
-                str(folder), trust_remote_code=False, local_files_only=True, model_kwargs={"use_safetensors": True}
+                str(folder.absolute()),
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
             ).float()
         for start in range(0, len(texts), AT_ONCE):
             with _explained(folder):

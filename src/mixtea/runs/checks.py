@@ -18,6 +18,7 @@ from mixtea.data.asked import LINKS_FROM
 from mixtea.data.checks import Arrays, check_finite, check_history, check_lengths, check_within, is_number, is_numbers
 from mixtea.data.formats.sssom_slots import SLOTS
 from mixtea.data.graph import Graph
+from mixtea.data.synonyms import joined
 from mixtea.data.task import SPLITS, Reviewed, Task
 from mixtea.runs.text_checks import check_texts, text_forms
 from mixtea.runs.untrusted import PLAIN_NAME, Form
@@ -118,7 +119,7 @@ def is_said(row: Any) -> bool:
 
 
 def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
-    """vocabulary.json: of both sides the ids and the relations, each once, and the prefixes; what is said of links."""
+    """vocabulary.json: of both sides ids and relations, each once, and prefixes; what is said of links; synonyms."""
     for side in SIDES:
         words = vocabulary[side]
         for name in ("ids", "relations"):
@@ -136,7 +137,18 @@ def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
             raise TypeError(f"the predicates of names of the {side} are no list of words")
     if not all(map(is_said, vocabulary.get("slots", []))):
         raise TypeError("what is said of a link is no words")
+    check_synonyms(vocabulary.get("synonyms", []))
     return vocabulary
+
+
+def check_synonyms(groups: Any) -> None:
+    """Check that these are groups of words as a task has them: in order, and no word in two of them."""
+    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+        raise TypeError("the synonyms are no groups")
+    if not all(type(word) is str for group in groups for word in group):
+        raise TypeError("a synonym is no word")
+    if joined(groups) != tuple(map(tuple, groups)):
+        raise ValueError("the synonyms are not in order, or a word is in two groups")
 
 
 PAIRS = (*SPLITS, "rejected")
@@ -174,7 +186,7 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
     train, valid, test, rejected = (arrays[name] for name in PAIRS)
     slots = {(one, other): said for one, other, said in vocabulary.get("slots", [])}
     links = (train, valid, test, about["fold"], (), rejected, links_from, slots, said)
-    return Task(about["task"], source, target, *links)
+    return Task(about["task"], source, target, *links, tuple(map(tuple, vocabulary.get("synonyms", []))))
 
 
 def _reviewed(arrays: Arrays) -> Reviewed:

@@ -276,8 +276,11 @@ def about_task(task: Task) -> dict[str, Any]:
 
 
 def vocabulary(task: Task) -> dict[str, Any]:
+    """Return the words of a task: of both graphs, and slots of links and synonyms where it has some."""
     slots = [[*pair, dict(said)] for pair, said in task.slots.items()]
-    return ({"slots": slots} if slots else {}) | {
+    synonyms = [[*group] for group in task.synonyms]
+    more = {name: rows for name, rows in (("slots", slots), ("synonyms", synonyms)) if rows}
+    return more | {
         side: {"ids": graph.ids.tolist(), "relations": graph.relations.tolist(), "prefixes": graph.prefixes}
         | ({"iri": graph.iri} if graph.iri else {})
         | ({"name_predicates": [*graph.name_predicates]} if graph.name_predicates else {})

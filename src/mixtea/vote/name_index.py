@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from anyascii import anyascii
 from scipy.sparse import csr_matrix
 
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
-from mixtea.data.names import entity_names, in_words, is_no_thing, plain
+from mixtea.data.names import entity_names, in_latin, is_no_thing, plain
 from mixtea.vote.kinds import shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
 from mixtea.vote.name_features import WORD_FEATURES, WordComparison
@@ -70,18 +68,6 @@ def side_names(graph: Graph) -> SideNames:
         pairs[:, 0], pairs[:, 1], list(number), [first[i] for i in range(len(number))],
         shown,
     )  # fmt: skip
-
-
-def in_latin(text: str) -> str:
-    """Small Latin letters and digits: without accents, other scripts as they sound.
-
-    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京"), in_latin("ガンダム")
-    ('creme brulee', 'moskva', 'beijing', 'gandamu')
-    """
-    if text.isascii():
-        return text
-    bare = "".join(c for c in unicodedata.normalize("NFC", text) if not unicodedata.combining(c))
-    return in_words(anyascii(bare).lower())
 
 
 class NameIndex:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixtea.data.names import entity_names, plain
+from mixtea.data.names import compared, entity_names
 from mixtea.data.text_column import TextColumn
 from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Cost, Evidence
@@ -55,9 +55,8 @@ class Names(LikenessVoter):
 def _most_alike_first(ours: list[str], theirs: list[str]) -> tuple[list[str], list[str]]:
     """The names that can be compared, MOST a side at the most, by the cosine with the most alike of the other side."""
     from mixtea.compute.ngrams import gram_rows, unit_rows
-    from mixtea.vote.name_index import in_latin
 
-    forms = [{name: in_latin(plain(name)) or plain(name) for name in names} for names in (ours, theirs)]
+    forms = [{name: compared(name) for name in names} for names in (ours, theirs)]
     same = set(forms[0].values()) & set(forms[1].values())
     sides = [
         [name for equal in (True, False) for name, form in of.items() if form and (form in same) is equal][:MOST]

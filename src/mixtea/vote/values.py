@@ -7,9 +7,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from mixtea.data.names import plain, readable
+from mixtea.data.names import in_latin, plain, readable
 from mixtea.vote.dates import date_of
-from mixtea.vote.name_index import in_latin
 
 LONGEST = 400  # characters of a value that are compared
 GRAMMED = 60  # of a text whose n-grams are compared too

@@ -51,6 +51,17 @@ def test_a_good_folder_passes(folder):
     check_model_folder(folder)
 
 
+def test_normalize_needs_no_folder(folder):
+    """As in a package, which has no empty folders; what is there in its place is looked at."""
+    normalize = "sentence_transformers.models.Normalize"
+    write(folder, {"modules.json": modules(BASE, normalize, path="2_Normalize").replace("2_Normalize", "", 1)})
+    check_model_folder(folder)
+    write(folder, {"2_Normalize": "a file"})
+    assert "modules.json: a module that lies elsewhere: '2_Normalize'" in refused(folder)
+    write(folder, {"modules.json": modules(normalize, path="../other")})
+    assert "modules.json: a module that lies elsewhere: '../other'" in refused(folder)
+
+
 CODE = "code, which a model must not bring"
 WEIGHTS = "weights in a format that is not read, and no safetensors"
 SETTING = "a setting that can have other code loaded"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 from mixtea.data.formats.endings import ENDINGS, format_of
@@ -156,6 +156,14 @@ def kind_of(path: Path) -> str:
     if unknown is not None and not found:
         raise unknown
     return found
+
+
+def kind_among(path: Path, kinds: Container[str], what: str, todo: str) -> str:
+    """Return the format of a file, if it is one of those that can hold `what`; else an error says what to do."""
+    kind = kind_of(path)
+    if kind not in kinds:
+        raise UnreadableError(path, None, "", f"{kind} holds no {what}", todo)
+    return kind
 
 
 def remark(path: Path, kind: str) -> list[str]:

@@ -117,6 +117,11 @@ def is_refused(name: str, held: Any) -> bool:
     return bool(held) and name in REFUSED | ARGUMENTS
 
 
+def _is_there(place: Path, kind: str) -> bool:
+    """Return whether a module has its folder; Normalize needs no file, and packages leave empty folders out."""
+    return place.is_dir() or (kind.endswith(".Normalize") and not os.path.lexists(place))
+
+
 def _check_modules(path: Path, folder: Path, modules: Any) -> None:
     """A list of modules that are known to compute only, in this folder or one inside it."""
     if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules) or not modules:
@@ -125,5 +130,6 @@ def _check_modules(path: Path, folder: Path, modules: Any) -> None:
         kind, where = str(one.get("type")), one.get("path")
         if not MODULE.fullmatch(kind):
             raise UnreadableError(path, None, kind, "a module that is not known to be safe:", OTHER)
-        if type(where) is not str or not re.fullmatch(r"[\w-]*", where) or not (folder / where).is_dir():
+        is_inside = type(where) is str and re.fullmatch(r"[\w-]*", where) is not None
+        if not is_inside or not _is_there(folder / where, kind):
             raise UnreadableError(path, None, str(where), "a module that lies elsewhere:", COPY)

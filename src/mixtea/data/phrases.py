@@ -1,0 +1,60 @@
+"""Phrases in texts, each with a replacement: word by word, or sign by sign where a script has no spaces."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST_WORD = 200  # characters of an entry; what is longer is no word
+MOST_UNITS = 32  # words or signs of an entry
+TOO_LONG = f"more than {LONGEST_WORD} characters or {MOST_UNITS} words"
+_NO_SPACES = (  # signs of Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+_UNIT = re.compile(f"[{_NO_SPACES}]|[^ {_NO_SPACES}]+")
+
+
+class Phrases:
+    """Words, or several words or signs in a row, with a replacement each; of two for the same the first counts.
+
+    >>> phrases = Phrases()
+    >>> [phrases.add(text, text.upper()) for text in ("red", "red cross", "")]
+    [True, True, False]
+    >>> phrases.replaced("the Red Cross in red"), phrases.replaced("reddish")
+    ('the RED CROSS in RED', None)
+    """
+
+    def __init__(self) -> None:
+        self.replacements: dict[tuple[str, ...], str] = {}
+        self.longest: dict[str, int] = {}  # in units, of the phrases that begin with a unit
+
+    def add(self, phrase: str, replacement: str) -> bool:
+        """Take a phrase in words; return False for one that has none, or more than MOST_UNITS."""
+        units = tuple(unit for unit, _, _ in _units(phrase))
+        if not 0 < len(units) <= MOST_UNITS:
+            return False
+        self.replacements.setdefault(units, replacement)
+        self.longest[units[0]] = max(self.longest.get(units[0], 0), len(units))
+        return True
+
+    def replaced(self, text: str) -> str | None:
+        """Return the text with all phrases in it replaced, longer ones first; None where it has none."""
+        units, parts, place, end, any_found = _units(text), [""], 0, 0, False
+        while place < len(units):
+            n, found = self._at([unit for unit, _, _ in units[place : place + MOST_UNITS]])
+            start, until = units[place][1], units[place + n - 1][2]
+            parts += [text[end:start], text[start:until] if found is None else f" {found} "]
+            place, end, any_found = place + n, until, any_found or found is not None
+        return " ".join("".join(parts).split()) if any_found else None
+
+    def _at(self, units: list[str]) -> tuple[int, str | None]:
+        """Return how many units the longest phrase takes that they begin with, and its replacement; 1 if none does."""
+        for n in range(min(self.longest.get(units[0], 0), len(units)), 0, -1):
+            if (found := self.replacements.get(tuple(units[:n]))) is not None:
+                return n, found
+        return 1, None
+
+
+def _units(text: str) -> list[tuple[str, int, int]]:
+    """Each word, or sign of a script without spaces, in small letters, and where it begins and ends."""
+    return [(unit[0].casefold(), unit.start(), unit.end()) for unit in _UNIT.finditer(text)]

@@ -1,0 +1,96 @@
+"""Names that mean the same: groups of them, joined where they share one, and names put into their first words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mixtea.data.graph import Graph
+from mixtea.data.names import LONGEST_NAME, compared, entity_names
+from mixtea.data.phrases import Phrases
+
+Groups = tuple[tuple[str, ...], ...]
+
+
+class Synonyms:
+    """Groups of names that mean the same, each in the form in which names are compared.
+
+    Parameters
+    ----------
+    groups
+        Words, or several words in a row, such as `Task.synonyms` has them. Groups with a name in common are one.
+
+    Examples
+    --------
+    >>> synonyms = Synonyms([("fe", "iron"), ("iron oxide", "rust"), ("größe", "size")])
+    >>> [synonyms.canonical(text) for text in ("iron ore", "old rust", "size", "ferry")]
+    ['fe ore', 'old iron oxide', 'grosse', 'ferry']
+    """
+
+    def __init__(self, groups: Iterable[Sequence[str]]) -> None:
+        self.phrases = Phrases()
+        for name, first in first_names([compared(name) for name in group] for group in groups).items():
+            self.phrases.add(name, first)
+
+    def canonical(self, text: str) -> str:
+        """Return a name with the members of groups in it replaced by the first of their groups, longer ones first.
+
+        Parameters
+        ----------
+        text
+            A name as it is compared: `mixtea.data.names.compared` makes it so. Members are found in it as whole words,
+            from left to right, and what is put in place of one is not looked at again.
+
+        Returns
+        -------
+        str
+            The name in the same form; unchanged where it has no member of a group.
+        """
+        found = self.phrases.replaced(text)
+        return text if found is None else found[: max(LONGEST_NAME, len(text))]
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a name, as it is compared, has a member of a group."""
+        return self.phrases.replaced(text) is not None
+
+    def count(self, graph: Graph) -> tuple[int, int]:
+        """Count the names of a graph that have a member of a group, and all its names."""
+        _, names = entity_names(graph)
+        has_member = [self.is_in(compared(text)) for text in names.texts()]
+        return sum(has_member[code] for code in names.codes.tolist()), len(names)
+
+
+def joined(groups: Iterable[Sequence[str]]) -> Groups:
+    """Join groups that share a name; return those of two names or more, each sorted, and sorted.
+
+    >>> joined([("b", "a"), ("x", "y"), ("c", "b"), ("z", "z")])
+    (('a', 'b', 'c'), ('x', 'y'))
+    """
+    found: dict[str, list[str]] = {}
+    for name, first in first_names(groups).items():
+        found.setdefault(first, []).append(name)
+    return tuple(sorted(tuple(sorted(group)) for group in found.values() if len(group) > 1))
+
+
+def first_names(groups: Iterable[Sequence[str]]) -> dict[str, str]:
+    """Return by name the one that came first of all that it is joined with, by one group or a chain of groups.
+
+    >>> first_names([("iron", "fe"), ("ferrum", "fe")])
+    {'iron': 'iron', 'fe': 'iron', 'ferrum': 'iron'}
+    """
+    place: dict[str, int] = {}
+    earlier: list[int] = []  # by place one before it that it is joined with, or its own
+
+    def first(at: int) -> int:
+        while earlier[at] != at:
+            earlier[at] = earlier[earlier[at]]
+            at = earlier[at]
+        return at
+
+    for group in groups:
+        for name in group:
+            if place.setdefault(name, len(earlier)) == len(earlier):
+                earlier.append(len(earlier))
+            low, high = sorted((first(place[group[0]]), first(place[name])))
+            earlier[high] = low
+    names = list(place)
+    return {name: names[first(at)] for name, at in place.items()}
