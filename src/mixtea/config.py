@@ -79,7 +79,7 @@ class Config:
     )
     voters: tuple[str, ...] = _field(
         ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
-        "it), propagation, agreement, names, attributes, descriptions, or voters of other packages",
+        "it), propagation, agreement, names, attributes, descriptions, domain_range, or voters of other packages",
         problem=_some_voters)  # fmt: skip
     vote_weights_from: str = _field(
         "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
@@ -291,7 +291,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "voters": (*STRUCTURE, "names", "attributes", "descriptions"),
+        "voters": (*STRUCTURE, "names", "attributes", "descriptions", "domain_range"),
         "encode_twice": False,
         "votes_every": 4,
         "propagation_every": 10,

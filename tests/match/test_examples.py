@@ -65,6 +65,7 @@ def test_links_are_rehearsed_by_those_who_do_not_know_them(rings):
         "agreement",
         "attributes",
         "descriptions",
+        "domain_range",
         "names",
         "propagation",
     }

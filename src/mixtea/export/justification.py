@@ -9,7 +9,7 @@ from mixtea.export.identifiers import text_of
 
 BY_STRUCTURE, BY_NAMES = "semapv:StructuralMatching", "semapv:LexicalMatching"
 BY_SEVERAL = "semapv:CompositeMatching"
-STRUCTURE = {"vectors", "propagation", "agreement"}  # opinions that see nothing but triples and links
+STRUCTURE = {"vectors", "propagation", "agreement", "domain_range"}  # opinions that see nothing but triples and links
 
 
 def justifications(rows: pd.DataFrame, about: About) -> list[str]:

@@ -27,6 +27,7 @@ from mixtea.vote.opinions import (
     favourites,
     giving_log_odds,
     parts_of,
+    said_alone,
     scales,
     settle,
     total_score,
@@ -34,7 +35,7 @@ from mixtea.vote.opinions import (
 from mixtea.vote.registry import voter_named
 from mixtea.vote.rehearsal import Rehearsed
 from mixtea.vote.vectors import OPINION
-from mixtea.vote.voter import AFTER, Belief, Voter, VotingState
+from mixtea.vote.voter import AFTER, Belief, Voter, VotingState, judges_alone
 
 MIXTURE = {"teaching": "mixture", "search": "exact", "metric": "cosine"}
 
@@ -156,7 +157,7 @@ def deciding_alone(config: Config, last: StoredOpinions | None) -> dict[str, tup
     """
     voters, held = config.deciding_voters, {} if last is None else last.scores
     alike = [name for name in voters if name in held and name not in STRUCTURE and not np.isnan(held[name]).all()]
-    alike = [name for name in alike if voter_named(name).log_odds]
+    alike = [name for name in alike if judges_alone(voter_named(name))]
     seeing = tuple(name for name in voters if name in STRUCTURE)
     alone = {"structure": seeing} if set(seeing) - {"agreement"} else {}  # which only judges what others think
     return {"all": voters} | alone | {name: (name,) for name in alike} if alike else {}
@@ -185,8 +186,8 @@ def decode(
         opinions = _remembered(units, state, voters, last)
     else:
         opinions = _anew(units, state, voters)
-    said = [opinions.scores[name] for name in giving_log_odds(voters) & opinions.scores.keys()]
-    if not (without_links(task) and giving_log_odds(voters)) and all(scores.isnan().all() for scores in said):
+    compared = without_links(task) and any(judges_alone(voter) for voter in voters)
+    if not compared and said_alone(opinions.scores, voters) is None:
         return Decoded(entities, opinions, voters, config)  # nobody compares texts
     judged, alone = judged_by_both(opinions, entities, voters, task, config), without_links(task)
     return Decoded(entities, judged if alone else opinions, voters, config, alone, judged.belief)

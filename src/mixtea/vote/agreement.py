@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mixtea.config import STRUCTURE
 from mixtea.vote.neighbours import matched_neighbours
 from mixtea.vote.plugin import voter_of
-from mixtea.vote.voter import Evidence, Voter, VotingState
+from mixtea.vote.voter import Evidence, Voter, VotingState, judges_alone
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,7 +44,7 @@ class Agreement(Voter):
     def _texts_vote(self) -> bool:
         """Whether another voter compares texts that both graphs have."""
         others = (voter_of(name, self.task, self.config) for name in self.config.voters if name not in STRUCTURE)
-        return any(voter.log_odds and voter.has_needed() for voter in others)
+        return any(judges_alone(voter) and voter.has_needed() for voter in others)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The matched neighbours and the relations through which they speak for the pair; weights as in its score."""

@@ -23,7 +23,7 @@ from mixtea.vote.directions import directions
 from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.normalise import among_rivals
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
-from mixtea.vote.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, settle
+from mixtea.vote.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, said_alone, settle
 from mixtea.vote.plugin import voter_of
 from mixtea.vote.voter import AFTER, BEFORE, Belief, Voter, VotingState
 from mixtea.vote.views import view_weights
@@ -231,7 +231,8 @@ class Council:
     def _belief(self) -> Belief | None:
         if self.opinions is None:
             return None
-        return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief)
+        said = said_alone(self.opinions.scores, self.voters)
+        return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief, said)
 
     def sure_pairs(self) -> Tensor:
         """[p, 2], by their own graph's numbers: each the best of the other, believed above the threshold.

@@ -14,7 +14,7 @@ from mixtea.config import Config
 from mixtea.data.checks import check_numbers, check_scores
 from mixtea.vote.normalise import csls, sinkhorn
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
-from mixtea.vote.voter import Belief, Voter
+from mixtea.vote.voter import Belief, Voter, judges_alone
 
 Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
 Ask = Callable[[Voter, EntityPairs, Belief | None], Tensor]
@@ -66,12 +66,13 @@ def settle(
     total = total_score(scores, scale, sure_of_worth)
     belief = believed(pairs, total, config)
     listeners = [voter for voter in voters if voter.listens]
-    held = before or Belief(asked, belief)
+    said = said_alone(scores, voters)
+    held = before or Belief(asked, belief, said)
     for _ in range(rounds if listeners else 0):
         scores |= {voter.opinion: ask(voter, asked, held) for voter in listeners}
         total = total_score(scores, scale, sure_of_worth)
         belief = believed(pairs, total, config)
-        held = Belief(asked, belief)
+        held = Belief(asked, belief, said)
     return Opinions(pairs, scores, belief, total, weights)
 
 
@@ -83,6 +84,16 @@ def scales(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, f
 def giving_log_odds(voters: Sequence[Voter]) -> frozenset[str]:
     """The opinions that know themselves what they are worth."""
     return frozenset(voter.opinion for voter in voters if voter.log_odds)
+
+
+def said_alone(scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor | None:
+    """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
+    names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
+    heard = [scores[name] for name in names if not bool(scores[name].isnan().all())]
+    if not heard:
+        return None
+    stacked = torch.stack(heard)
+    return stacked.nan_to_num(0.0).sum(0).masked_fill(stacked.isnan().all(0), float("nan"))
 
 
 def total_score(

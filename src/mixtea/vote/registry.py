@@ -21,6 +21,7 @@ BUILT_IN = {
     "names": "mixtea.vote.names:Names",
     "attributes": "mixtea.vote.attributes:Attributes",
     "descriptions": "mixtea.vote.descriptions:Descriptions",
+    "domain_range": "mixtea.vote.domain_range:DomainRange",
     "reviewer": "mixtea.vote.reviewer:Reviewer",
 }
 LONGEST_REASON = 300  # characters of another package's error that are shown

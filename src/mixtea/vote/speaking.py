@@ -8,7 +8,7 @@ from types import MappingProxyType
 from mixtea.compute.intervals import beside
 from mixtea.data.task import Task
 from mixtea.errors import DataError
-from mixtea.vote.voter import Voter
+from mixtea.vote.voter import Voter, judges_alone
 
 WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
 
@@ -53,7 +53,7 @@ def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = M
 
 def check_begins(task: Task, voters: Sequence[Voter]) -> None:
     """Refuse to learn from nothing: without training links, somebody has to find entities alike."""
-    able = [voter for voter in voters if voter.log_odds]
+    able = [voter for voter in voters if judges_alone(voter)]
     if task.links_from == "given":
         raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
     if not able:

@@ -164,7 +164,17 @@ class VotingState:
 
 
 class Belief(NamedTuple):
-    """How likely each of some pairs is thought to be: p in [0, 1]."""
+    """How likely each of some pairs is thought to be: p in [0, 1].
+
+    `said` are the scores of voters that `judges_alone` holds for, added up: log-odds by texts, times the temperature;
+    NaN where none of them has an opinion, None where none has any.
+    """
 
     pairs: EntityPairs
     p: Tensor
+    said: Tensor | None = None
+
+
+def judges_alone(voter: Voter | type[Voter]) -> bool:
+    """Whether it gives log-odds that do not depend on what others think, as those who compare texts do."""
+    return voter.log_odds and not voter.listens
