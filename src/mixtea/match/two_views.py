@@ -20,7 +20,7 @@ from mixtea.data.names import is_no_thing
 from mixtea.data.task import Task
 from mixtea.vote.log_odds import Candidates, Feature, fitted_weights
 from mixtea.vote.open_entities import OpenEntities
-from mixtea.vote.opinions import Opinions, giving_log_odds, scales, total_score
+from mixtea.vote.opinions import Opinions, giving_log_odds, judges_alone, scales, total_score
 from mixtea.vote.voter import Voter
 
 SURE = 0.9  # probability by text from which on a pair shows what structure is worth
@@ -42,18 +42,18 @@ def judged_by_both(
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
     temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
     scores = {name: values.double().cpu().numpy() for name, values in opinions.scores.items()}
-    views = {name: values / temperature - log_m for name, values in scores.items() if name in by_odds}
-    text = sum(
-        (opinions.weights.get(name, 1.0) * np.nan_to_num(values + log_m) for name, values in views.items()),
-        start=np.zeros(len(pairs)),
-    )
+    log_odds = {name: values / temperature for name, values in scores.items() if name in by_odds}
+    weighted = [opinions.weights.get(name, 1.0) * np.nan_to_num(values) for name, values in log_odds.items()]
+    comparing = {voter.opinion for voter in voters if judges_alone(voter)}
+    views = [values - log_m for name, values in log_odds.items() if name in comparing]
     others = {name: values for name, values in opinions.scores.items() if name not in by_odds}
     structure = total_score(others, scales(voters, {})) if others else torch.zeros_like(opinions.total)
     possible = np.ones(len(pairs), dtype=bool)
     for graph, own, rows in zip((task.source, task.target), entities.own, ends, strict=True):
         is_thing = np.array([not is_no_thing(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
         possible &= is_thing[rows]
-    evidence = Evidence(*ends, text - log_m, structure.double().cpu().numpy(), list(views.values()), pairs.shape)
+    text = np.sum(weighted, axis=0) - log_m if weighted else np.full(len(pairs), -log_m)
+    evidence = Evidence(*ends, text, structure.double().cpu().numpy(), views, pairs.shape)
     probability = np.zeros(len(pairs))
     probability[possible] = matched(evidence.where(possible))
     return replace(opinions, belief=torch.from_numpy(probability).to(opinions.belief))

@@ -231,7 +231,7 @@ class Council:
     def _belief(self) -> Belief | None:
         if self.opinions is None:
             return None
-        said = said_alone(self.opinions.scores, self.voters)
+        said = said_alone(self.opinions.scores, self.voters, self.opinions.weights)
         return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief, said)
 
     def sure_pairs(self) -> Tensor:

@@ -152,10 +152,11 @@ def _unreached(b: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _n_clear(candidates: Candidates) -> int:
-    """Count the pairs that are similar, and clearly more so than their rivals on both sides."""
+    """Count the sources of similar pairs that are the best of both their ends, and clearly so for one of them."""
     value = candidates.similarity
-    rival = np.maximum(*(best_rival(line, value, n) for line, n in zip(candidates.ends, candidates.shape, strict=True)))
-    return int(((value >= CLEARLY_SIMILAR) & (value - rival >= CLEAR_MARGIN)).sum())
+    ahead = [value - best_rival(line, value, n) for line, n in zip(candidates.ends, candidates.shape, strict=True)]
+    clear = (value >= CLEARLY_SIMILAR) & (np.minimum(*ahead) >= 0) & (np.maximum(*ahead) >= CLEAR_MARGIN)
+    return len(np.unique(candidates.source[clear]))
 
 
 def best_rival(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:

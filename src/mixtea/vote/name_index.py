@@ -11,13 +11,19 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_latin, is_no_thing, plain
+from mixtea.data.synonyms import Groups, Synonyms
 from mixtea.vote.kinds import shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
+from mixtea.vote.log_odds import Feature
 from mixtea.vote.name_features import WORD_FEATURES, WordComparison
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing
 SIMILARITY = 20.0  # typical log-odds of a match per unit of similarity of names
-WORD_WEIGHTS = np.array([feature.weight for feature in WORD_FEATURES], dtype=np.float32)
+DETAILS = (  # of a pair of names
+    Feature("similarity", SIMILARITY, 6.0), *WORD_FEATURES,
+    Feature("synonym", -0.5, 1.0),  # a word of one of both was replaced by another of its group
+)  # fmt: skip
+DETAIL_WEIGHTS = np.array([feature.weight for feature in DETAILS], dtype=np.float32)
 MOST_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
@@ -71,18 +77,39 @@ def side_names(graph: Graph) -> SideNames:
 
 
 class NameIndex:
-    """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names."""
+    """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names.
 
-    def __init__(self, source: Graph, target: Graph) -> None:
-        self.graphs = (source, target)
+    Names are compared with all members of a group of `synonyms` replaced by one of them.
+    """
+
+    def __init__(self, source: Graph, target: Graph, synonyms: Groups = ()) -> None:
+        self.graphs, self.synonyms = (source, target), Synonyms(synonyms) if synonyms else None
         self.sides = (side_names(source), side_names(target))
         self.shape = (source.n_entities, target.n_entities)
 
     @cached_property
     def rows(self) -> tuple[csr_matrix, csr_matrix]:
         """A row a text of each side."""
-        first, second = weighted(*gram_rows(self.sides[0].texts, self.sides[1].texts))
+        first, second = weighted(*gram_rows(*self.canonical))
         return first, second
+
+    @cached_property
+    def canonical(self) -> tuple[list[str], list[str]]:
+        """The texts of each side in one word per group of synonyms."""
+        ours, theirs = (
+            side.texts if self.synonyms is None else [self.synonyms.canonical(text) for text in side.texts]
+            for side in self.sides
+        )
+        return ours, theirs
+
+    @cached_property
+    def has_synonym(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mark the texts of each side, bool [texts], in which a synonym was replaced."""
+        ours, theirs = (
+            np.array([text != canonical for text, canonical in zip(side.texts, texts, strict=True)], dtype=bool)
+            for side, texts in zip(self.sides, self.canonical, strict=True)
+        )
+        return ours, theirs
 
     @cached_property
     def likeness(self) -> Likeness:
@@ -154,19 +181,19 @@ class NameIndex:
 
     @cached_property
     def compare_words(self) -> WordComparison:
-        return WordComparison(self.sides[0].texts, self.sides[1].texts)
+        return WordComparison(*self.canonical)
 
     def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
         """Pairs of entities from pairs of texts and how similar these are; equal texts are all of it.
 
-        The value of a pair is lowered by what its words and numbers say against it; `details` are the similarity of the
-        letters and WORD_FEATURES.
+        The value of a pair is lowered by what its words and numbers say against it; `details` are DETAILS.
         """
         other, (c, d) = self.equal[a] != b, self.same
         a, b, value = a[other], b[other], np.clip(value[other], 0.0, 0.999)
         words = self.compare_words(a, b)
-        lowered = np.clip(value + words @ WORD_WEIGHTS / SIMILARITY, 0.0, 0.999)
-        details = np.column_stack([value, words])
+        by_synonym = self.has_synonym[0][a] | self.has_synonym[1][b]
+        details = np.column_stack([value, words, by_synonym]).astype(value.dtype)
+        lowered = np.clip(details @ DETAIL_WEIGHTS / SIMILARITY, 0.0, 0.999)
         equal = np.zeros((len(c), details.shape[1]), dtype=details.dtype)
         equal[:, 0] = 1.0
         return self._of_entities(

@@ -12,8 +12,7 @@ from mixtea.data.task import Task
 from mixtea.vote.kinds import DIFFERENT, SHARED, same_kind
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, rank_of
 from mixtea.vote.log_odds import Feature, among
-from mixtea.vote.name_features import WORD_FEATURES
-from mixtea.vote.name_index import SIMILARITY, NameIndex
+from mixtea.vote.name_index import DETAILS, NameIndex
 from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 
 SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
@@ -21,7 +20,7 @@ HELPS = 0.01  # of the links, that a translation must find first beside those th
 SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
 KINDS = ("brackets", "types")
 NAME_FEATURES = (
-    Feature("similarity", SIMILARITY, 6.0), Feature("equal", 0.0, 2.0), *WORD_FEATURES,
+    DETAILS[0], Feature("equal", 0.0, 2.0), *DETAILS[1:],
     Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
     Feature("types_differ", -4.0, 1.0), Feature("types_shared", 0.3, 0.5),
 )  # fmt: skip
@@ -34,7 +33,7 @@ class NameOpinions(LikenessOpinions):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.index = NameIndex(task.source, task.target)
+        self.index = NameIndex(task.source, task.target, task.synonyms)
         self.has = (self.index.sides[0].has, self.index.sides[1].has)
         self.share = 0.0
 

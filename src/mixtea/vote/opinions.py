@@ -66,7 +66,7 @@ def settle(
     total = total_score(scores, scale, sure_of_worth)
     belief = believed(pairs, total, config)
     listeners = [voter for voter in voters if voter.listens]
-    said = said_alone(scores, voters)
+    said = said_alone(scores, voters, weights)
     held = before or Belief(asked, belief, said)
     for _ in range(rounds if listeners else 0):
         scores |= {voter.opinion: ask(voter, asked, held) for voter in listeners}
@@ -86,10 +86,12 @@ def giving_log_odds(voters: Sequence[Voter]) -> frozenset[str]:
     return frozenset(voter.opinion for voter in voters if voter.log_odds)
 
 
-def said_alone(scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor | None:
+def said_alone(
+    scores: Mapping[str, Tensor], voters: Sequence[Voter], weights: Mapping[str, float] | None = None
+) -> Tensor | None:
     """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
-    names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
-    heard = [scores[name] for name in names if not bool(scores[name].isnan().all())]
+    names, scale = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys()), weights or {}
+    heard = [scale.get(name, 1.0) * scores[name] for name in names if not bool(scores[name].isnan().all())]
     if not heard:
         return None
     stacked = torch.stack(heard)
