@@ -385,6 +385,8 @@ class _Training:
         """How many sources are mapped, and what may be wrong with that."""
         mapping = aligner.map()
         self.watch.says(mapping.summary())
+        if promise := mapping.promise():
+            self.watch.says(promise)
         for doubt in mapping.doubts():
             self.watch.warns(doubt)
 

@@ -25,13 +25,14 @@ from mixtea.data.lookup import entities, links_of
 from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, NotFittedError
-from mixtea.match.answers import STORED, Answers
+from mixtea.match.answers import STORED, Answers, Choice
 from mixtea.match.candidates import Candidates
 from mixtea.match.decode import check_deciding, stored_opinions
 from mixtea.match.explain import Explainer
 from mixtea.match.linked import of_sources
 from mixtea.match.mapping import Mapping
 from mixtea.match.predict import Predictor
+from mixtea.match.probabilities import HAS_SEVERAL
 from mixtea.match.relations import MIN_SCORE, Relations, relations_of
 from mixtea.measure.by_evidence import no_table
 from mixtea.progress import Asked, both, training_progress
@@ -289,40 +290,46 @@ class MixTEA(Scoring):
     def map(
         self,
         *,
-        one_to_many: bool = False,
+        shared_targets: bool = False,
         several: bool | None = None,
-        abstain: bool = True,
+        best_f1: bool = False,
+        precision: float | None = None,
+        every: bool = False,
         with_given: bool = False,
-        decoder: str | None = None,
         voters: Voters = None,
     ) -> Mapping:
         """Decide about every source entity without a given link, among all targets.
 
+        The likeliest pair is taken again and again, each target once. Of these, pairs with a probability of at least .5
+        are mapped, unless something else is asked for: one of `best_f1`, `precision` and `every`.
+
         Parameters
         ----------
-        one_to_many
-            Several sources may get the same target. Else each target is given once, by a one-to-one assignment unless
-            another `decoder` is named.
+        shared_targets
+            Several sources may get the same target.
         several
             A source may get several targets, each further one with a probability above .5 and none of anybody else's;
-            a source with a given link too. None: where the links to learn from are so.
-        abstain
-            A source has no counterpart where that is likelier than its best target and a mapping would lower the
-            expected F1.
+            a source with a given link too. None: as often as sources of the links to learn from have several.
+        best_f1
+            Map less likely pairs too, as long as they raise the F1 that is to be expected.
+        precision
+            Map as many pairs as have this precision in expectation.
+        every
+            Map every source while targets remain; the column `decision` says which of these are not likely.
         with_given
             Put the given links in front.
-        decoder, voters
+        voters
             As in `predict`.
 
         Returns
         -------
         Mapping
-            A row a decision; `mapping.write("m.sssom.tsv")` writes it.
+            A row per decision; `mapping.write("m.sssom.tsv")` writes it.
 
         Raises
         ------
         ConfigError
-            A name is unknown.
+            A name is unknown, or the way to choose is not clear.
         NotFittedError
             Nothing has been learned yet.
 
@@ -330,17 +337,17 @@ class MixTEA(Scoring):
         --------
         >>> from mixtea import MixTEA, load_example
         >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
-        >>> aligner.map(abstain=False).pairs()["target"].is_unique
+        >>> aligner.map(every=True).pairs()["target"].is_unique
+        True
+        >>> aligner.map(precision=0.9).pairs()["probability"].mean() >= 0.9
         True
         """
-        config = self._decoding(decoder, voters)
-        if config == self._trained_config() and decoder is None and not one_to_many:
-            return self.answers_.mapping(abstain=abstain, with_given=with_given, several=several)
-        predictor = self._predictor(config)
-        if decoder is None and not one_to_many:
-            predictor = predictor.giving_each_once()
-        more = self.task_.one_to_many if several is None else several
-        return predictor.mapping(once=not one_to_many, abstain=abstain, with_given=with_given, several=more)
+        choice, config = Choice(best_f1, every, precision), self._decoding(None, voters)
+        if config == self._trained_config() and several is None and not shared_targets:
+            return self.answers_.mapping(choice, with_given=with_given)
+        share = None if several is None else HAS_SEVERAL * several
+        predictor = self._predictor(config, once=not shared_targets, several=share)
+        return predictor.mapping(choice, with_given=with_given)
 
     def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
         """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the entities.
@@ -385,8 +392,8 @@ class MixTEA(Scoring):
         changed = {"decoder": decoder, "decode_voters": names}
         return self._trained_config().replace(**{name: value for name, value in changed.items() if value is not None})
 
-    def _predictor(self, config: Config) -> Predictor:
-        return Predictor(self.vectors_, self.task_, config, self._last, self._packages)
+    def _predictor(self, config: Config, *, once: bool = True, several: float | None = None) -> Predictor:
+        return Predictor(self.vectors_, self.task_, config, self._last, self._packages, once=once, several=several)
 
     def save(self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None) -> None:
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.

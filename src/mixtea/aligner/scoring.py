@@ -59,13 +59,14 @@ class Scoring:
         def answers_(self) -> Answers: ...
 
     def score_mapping(
-        self, links: Any = None, *, complete: bool = False, one_to_many: bool = False, abstain: bool = True
-    ) -> dict[str, float]:
+        self, links: Any = None, *, complete: bool = False, shared_targets: bool = False, best_f1: bool = False,
+        precision: float | None = None, every: bool = False,
+    ) -> dict[str, float]:  # fmt: skip
         """Precision, recall and F1 of the mapping that `map` gives, on links (the task's test links unless given).
 
         With `complete` no further entity has a counterpart; without, only mappings of sources with a link are judged.
         Links of sources that have a given link do not count: the mapping says nothing of them. `links` are as in
-        `score`, `one_to_many` and `abstain` as in `map`. Raises what these raise.
+        `score`, the others as in `map`. Raises what these raise.
 
         >>> from mixtea import MixTEA, load_example
         >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
@@ -73,20 +74,19 @@ class Scoring:
         ['f1', 'precision', 'recall']
         """
         self._check_fitted()
-        if not one_to_many:
-            return self.answers_.mapping_scores(self._links(links), complete=complete, abstain=abstain)
-        pairs = self.map(one_to_many=True, abstain=abstain).pairs()
+        how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
+        pairs = self.map(shared_targets=shared_targets, **how).pairs()
         return mapping_scores(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
-    def threshold_curve(self, links: Any = None, *, complete: bool = False, one_to_many: bool = False) -> pd.DataFrame:
+    def threshold_curve(self, links: Any = None, *, complete: bool = False, shared_targets: bool = False) -> pd.DataFrame:
         """The scores of the mapping by the least probability that is asked for, instead of what `map` decides.
 
         Arguments are those of `score_mapping`. Returns a data frame: threshold, precision, recall, f1.
         """
         self._check_fitted()
-        if not one_to_many:
+        if not shared_targets:
             return self.answers_.threshold_curve(self._links(links), complete=complete)
-        pairs = self.map(one_to_many=True, abstain=False).pairs()
+        pairs = self.map(shared_targets=True, every=True).pairs()
         return threshold_curve(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
     @reproducibly

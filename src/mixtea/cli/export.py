@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.answering import answering
+from mixtea.cli.answering import SEVERAL, answering, arguments
 from mixtea.match.relations import MIN_SCORE, relations_of
 from mixtea.runs.atomic import check_new_file
 from mixtea.runs.stored import StoredRun
@@ -45,8 +45,10 @@ def export(
         bool,
         typer.Option("--with-unmapped", help="Add sources without a counterpart (.sssom.tsv, .parquet, .csv, .json)."),
     ] = False,
+    best_f1: options.BestF1 = False,
+    precision: options.Precision = None,
     every: options.Every = False,
-    one_to_many: options.SharedTargets = False,
+    shared_targets: options.SharedTargets = False,
     several_targets: options.SeveralTargets = None,
     min_probability: Annotated[float, typer.Option(min=0, max=1, help="Leave less probable mappings out.")] = 0.0,
     predicate: Annotated[str, typer.Option(help="skos:exactMatch or owl:sameAs.")] = "skos:exactMatch",
@@ -59,22 +61,22 @@ def export(
     ] = "",
     title: Annotated[str, typer.Option(help="Of the mapping set.")] = "",
     date: Annotated[datetime.datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Of the mapping set.")] = None,
-    decoder: options.Decoder = None,
     voters: options.Voters = None,
     overwrite: options.Overwrite = False,
     device: options.Device = None,
 ) -> None:
     """Write the mapping in a standard format: one decision for every source entity without a given link.
 
-    Every target is given once, and a source has no counterpart where that is likelier than its best target and a
-    mapping would lower the expected F1. A .tsv has two columns, source and target, and no header, like a file of links.
+    Every target is given once, to the likeliest source. Pairs with a probability of at least .5 are mapped, or as one
+    of --best-f1, --precision and --every asks. A .tsv has two columns, source and target, and no header, like a file of
+    links.
 
     With --relations, instead or besides: which relations, attribute predicates and classes are equal, narrower,
     broader or inverse, by that mapping and the given links.
 
     Examples:
 
-    mixtea export runs/en_de --out mapping.tsv
+    mixtea export runs/en_de --out mapping.tsv --precision 0.95
 
     mixtea export runs/mine --out mapping.sssom.tsv --licence https://creativecommons.org/publicdomain/zero/1.0/
 
@@ -96,8 +98,10 @@ def export(
         set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
         with_unmapped=with_unmapped,
     )  # fmt: skip
-    asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many}
-    how = {"abstain": not every, "with_given": with_given or relations is not None, "several": several_targets}
+    asked = {"voters": voters, "shared-targets": shared_targets, SEVERAL: several_targets}
+    how = {
+        "best_f1": best_f1, "precision": precision, "every": every, "with_given": with_given or relations is not None,
+    }  # fmt: skip
     aligner = answering(run, asked, device)
     decided = _mapping(aligner, how, asked)
     mapping = decided.above(min_probability)
@@ -111,6 +115,8 @@ def export(
         given = 0 if with_given else len(aligner.task_.train) + len(aligner.task_.valid)
         typer.echo(f"{visible(out)}: {n:,} mappings", err=True)
         typer.echo(decided.summary(), err=True)
+        if promise := mapping.promise():
+            typer.echo(promise, err=True)
         if given:
             typer.echo(f"without the {given:,} given links: --with-given adds them", err=True)
         for doubt in decided.doubts():
@@ -121,7 +127,7 @@ def _mapping(aligner: StoredRun | MixTEA, how: dict[str, Any], asked: dict[str, 
     """The mapping as it is stored, or as it is asked for."""
     if isinstance(aligner, StoredRun):
         return aligner.map(**how)
-    return aligner.map(**how, **{name.replace("-", "_"): value for name, value in asked.items()})
+    return aligner.map(**how, **arguments(asked))
 
 
 def _beside(about: About) -> About:

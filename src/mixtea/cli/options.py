@@ -130,8 +130,16 @@ Voters = Annotated[
         help="Decode the scores of these voters (forward,backward is the student); else the run's own.",
     ),
 ]
-Every = Annotated[bool, typer.Option("--every", help="Do not abstain: as far as targets go round, map every source.")]
-SharedTargets = Annotated[bool, typer.Option("--one-to-many", help="Let several sources have the same target.")]
+BestF1 = Annotated[
+    bool,
+    typer.Option("--best-f1", help="Map pairs below a probability of .5 too, as long as they raise the expected F1."),
+]
+Precision = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Map as many pairs as have this precision in expectation, such as .95."),
+]
+Every = Annotated[bool, typer.Option("--every", help="Map every source while targets remain.")]
+SharedTargets = Annotated[bool, typer.Option("--shared-targets", help="Let several sources have the same target.")]
 SeveralTargets = Annotated[
     bool | None,
     typer.Option(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.answering import answering
+from mixtea.cli.answering import SEVERAL, answering, arguments
 from mixtea.match.answers import STORED
 from mixtea.runs.atomic import check_new_file
 from mixtea.runs.stored import StoredRun
@@ -19,8 +19,10 @@ def predict(
     run: options.RunFolder,
     out: Annotated[Path, typer.Option(help="The file to write, with a header; .csv and .json, else tab-separated.")],
     k: Annotated[int, typer.Option(min=1, help="Candidates for each source entity.")] = 10,
+    best_f1: options.BestF1 = False,
+    precision: options.Precision = None,
     every: options.Every = False,
-    one_to_many: options.SharedTargets = False,
+    shared_targets: options.SharedTargets = False,
     several_targets: options.SeveralTargets = None,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
@@ -31,8 +33,9 @@ def predict(
 
     Columns: source, target, rank, score, probability (calibrated on the validation links), voters (who favours it),
     decision: mapped at the target that the source is given (at rank k + 1 if it is not among the k best), and at the
-    first candidate no counterpart, where that is likelier, target taken, where it went to another, no evidence, where
-    nothing is known of the source, or given, where a validation link says it; evidence: of what is mapped, what each
+    first candidate no counterpart, where that is likelier, target taken, where it went to another, unsure, where no
+    target is likely enough, no evidence, where nothing is known of the source, or given, where a validation link says
+    it; mapped anyway is what --every adds; evidence: of what is mapped, what each
     voter adds to its score; links_from: of a run that began without links, names. The runner-up of a mapping is the
     best other candidate.
 
@@ -42,13 +45,13 @@ def predict(
 
     check_ending(out)
     check_new_file(out, overwrite=overwrite)
-    asked = {"decoder": decoder, "voters": voters, "one-to-many": one_to_many, "k": k > STORED}
-    aligner = answering(run, asked, device)
+    asked = {"voters": voters, "shared-targets": shared_targets, SEVERAL: several_targets}
+    how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
+    aligner = answering(run, asked | {"decoder": decoder, "k": k > STORED}, device)
     if isinstance(aligner, StoredRun):
-        mapping, candidates = aligner.map(abstain=not every, several=several_targets), aligner.predict(k)
+        mapping, candidates = aligner.map(**how), aligner.predict(k)
     else:
-        how = {"one_to_many": one_to_many, "several": several_targets, "abstain": not every}
-        mapping = aligner.map(**how, decoder=decoder, voters=voters)
+        mapping = aligner.map(**how, **arguments(asked))
         candidates = aligner.predict(k, decoder=decoder, voters=voters)
     n = write_candidates(candidates, mapping, out)
     typer.echo(f"{visible(out)}: {n:,} candidates; {mapping.summary()}", err=True)

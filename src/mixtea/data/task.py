@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ from mixtea.text import html_table, visible, whole_text
 logger = logging.getLogger(__name__)
 Words = str | Sequence[str] | None
 SPLITS = ("train", "valid", "test")
+MANY_SEVERAL = 0.1  # of the linked sources have several targets: then any of them may have more than are given
 LONGEST_WARNING, LONGEST_NAME = 6000, 200  # characters; a warning may name a file by its whole path
 
 
@@ -92,18 +94,18 @@ class Task:
         object.__setattr__(self, "name", whole_text(self.name))
         object.__setattr__(self, "synonyms", joined(self.synonyms))  # in one order, so that equal tasks are equal files
 
-    @property
-    def one_to_many(self) -> bool:
-        """Whether a source entity has several targets among the links to learn from."""
+    @cached_property
+    def sources_with_several(self) -> np.ndarray:
+        """The sources that have several targets among the links to learn from."""
         links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
-        return len(np.unique(links[:, 0])) < len(links)
+        source, n_targets = np.unique(links[:, 0], return_counts=True)
+        return source[n_targets > 1]
 
     @property
-    def several_targets_share(self) -> float:
+    def several_share(self) -> float:
         """The share of the sources with a link to learn from that have several targets."""
-        links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
-        n_targets = np.unique(links[:, 0], return_counts=True)[1]
-        return float((n_targets > 1).mean()) if len(links) else 0.0
+        n_linked = len(self.linked_sources)
+        return len(self.sources_with_several) / n_linked if n_linked else 0.0
 
     @property
     def linked_sources(self) -> np.ndarray:
@@ -113,9 +115,12 @@ class Task:
     def settled(self, side: int) -> np.ndarray:
         """The entities of a side, 0 for the source, that are not asked about: those that have a training link.
 
-        Where a source has several targets, each may have more than are given, so all sources are asked.
+        A source that has several targets may have more than are given. So may others where many linked sources have.
         """
-        return self.train[:0, 0] if side == 0 and self.one_to_many else self.train[:, side]
+        if side == 1:
+            return self.train[:, 1]
+        asked = self.sources_with_several if self.several_share < MANY_SEVERAL else self.train[:, 0]
+        return np.setdiff1d(self.train[:, 0], asked)
 
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """The source and the target entities without a training link, less those without a relation triple.

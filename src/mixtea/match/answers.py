@@ -15,9 +15,11 @@ import pandas as pd
 
 from mixtea.config import VECTORS
 from mixtea.data.task import Task
+from mixtea.errors import ConfigError
 from mixtea.match.candidates import Candidates
 from mixtea.match.contributions import evidence_texts
-from mixtea.match.mapping import ALONE, COLUMNS, FURTHER, GIVEN, MAPPED, TAKEN, UNKNOWN, Mapping
+from mixtea.match.calibration import acceptable
+from mixtea.match.mapping import ALONE, ANYWAY, COLUMNS, FURTHER, GIVEN, MAPPED, TAKEN, UNKNOWN, UNSURE, Mapping
 from mixtea.match.several import further_targets
 from mixtea.measure.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
@@ -25,8 +27,40 @@ from mixtea.vote.trace import voter_texts
 from mixtea.vote.vectors import OPINION
 
 STORED = 20  # candidates of a source
-ASSIGNED_IT = 2  # how a source's first target stands: an assignment gives it, or it may have it without
-DECISIONS = ("", MAPPED, ALONE, GIVEN, TAKEN, UNKNOWN)  # a run folder has their places
+MIN_PROBABILITY = 0.5  # of a pair that is mapped, unless less or more is asked for
+DECISIONS = ("", MAPPED, ALONE, GIVEN, TAKEN, UNKNOWN, UNSURE, ANYWAY)  # a run folder has their places
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which pairs of the assignment are mapped: those of at least MIN_PROBABILITY, unless something else is asked for.
+
+    `best_f1` also takes less likely ones that raise the expected F1, `every` all that there are, and `precision` as
+    many of the likeliest as have that precision in expectation.
+    """
+
+    best_f1: bool = False
+    every: bool = False
+    precision: float | None = None
+
+    def __post_init__(self) -> None:
+        q = self.precision
+        if q is not None and (not isinstance(q, int | float | np.number) or not 0 < q <= 1):
+            raise ConfigError(f"A precision is a number above 0 and at most 1, not {q!r:.100}.")
+        if self.best_f1 + self.every + (q is not None) > 1:
+            raise ConfigError("Ask for one of best F1, every source, and a precision: they exclude each other.")
+
+    def accepted(self, probability: np.ndarray, n_matched: float) -> np.ndarray:
+        """bool [p]: which pairs of an assignment are mapped, if `n_matched` sources have a counterpart."""
+        if self.every:
+            return np.ones(len(probability), dtype=bool)
+        if self.precision is not None:
+            return acceptable(probability, float(self.precision))
+        least = half_of_best_f1(probability, n_matched) if self.best_f1 else MIN_PROBABILITY
+        return probability >= min(least, MIN_PROBABILITY)
+
+
+DEFAULT = Choice()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +83,18 @@ class Ranked:
     links_are_random: bool = True
 
     def probability(self, k: int) -> np.ndarray:
-        """[p, k], of the first k: right if there is a counterpart; further ones share what the first one leaves."""
-        found = self.likelihood[:, :k] * self.counterpart[:, None]
-        left, others = self.counterpart[:, None] - found[:, :1], found[:, 1:]
-        others *= np.minimum(1.0, left / np.maximum(others.sum(axis=1, keepdims=True), 1e-12))
-        return found
+        """[p, k], of the first k: how likely each is a match."""
+        return self.likelihood[:, :k] * self.counterpart[:, None]
+
+    def ordered(self, order: np.ndarray) -> Ranked:
+        """The candidates of each source in another order [p, k]."""
+
+        def sorted_(values: np.ndarray) -> np.ndarray:
+            places = order if values.ndim == 2 else order[..., None]
+            return np.take_along_axis(values, places, axis=1)
+
+        by_candidate = ("target", "score", "belief", "named", "chosen", "silent", "likelihood")
+        return replace(self, **{name: sorted_(getattr(self, name)) for name in by_candidate})
 
 
 class Left(NamedTuple):
@@ -87,8 +128,8 @@ class Left(NamedTuple):
 class Answers:
     """The k best targets of each source in `free` (those without a training link), and the decision about it.
 
-    `ranked` are the candidates by the run's decoder. `decided` holds the two best of each where validation links are
-    given and each target is given once, `is_free` [p] whether the first of them is not another one's. `scores` are each
+    `ranked` are the candidates, likeliest first. `decided` holds the target that each is assigned where each target is
+    given once, and its likeliest other one; `is_free` [p] whether it is assigned any. `scores` are each
     opinion's of the ranked candidates, NaN where it has none; `parts` [p, 2] what it adds, in units of the temperature,
     to the score of the target that is decided on, and of the first candidate. `left` is what the others get where every
     source is to be mapped; None of a run that did not keep it.
@@ -115,18 +156,13 @@ class Answers:
         parts = (found.target[:, :k], found.score[:, :k], found.probability(k), found.named[:, :k], found.counterpart)
         return Candidates(self.task.source, self.task.target, self.free, *parts, self.voter_names)
 
-    def mapping(self, *, abstain: bool = True, with_given: bool = False, several: bool | None = None) -> Mapping:
-        """One decision for each source without a given link, every target given once.
-
-        With `several`, and by itself where the links to learn from are so, sources get further targets.
-        """
+    def mapping(self, choice: Choice = DEFAULT, *, with_given: bool = False) -> Mapping:
+        """One decision for each source without a given link, and further targets where a source has several."""
         parts = {name: part[:, 0] for name, part in self.parts.items()}
         mapping = decided_mapping(
-            self.task, self.voter_names, self.free, self.decided, self.is_free, parts, abstain=abstain,
-            with_given=with_given, left=self.left,
+            self.task, self.voter_names, self.free, self.decided, self.is_free, parts, choice, with_given=with_given,
+            left=self.left,
         )  # fmt: skip
-        if not (self.task.one_to_many if several is None else several):
-            return mapping
         return with_further(mapping, self.task, self.voter_names, self.free, self.ranked)
 
     def evidence(self) -> np.ndarray:
@@ -136,7 +172,7 @@ class Answers:
     @cached_property
     def decisions(self) -> np.ndarray:
         """uint8 [p, k], places in DECISIONS: at the target that the source is given, else at the first candidate."""
-        verdict = _verdicts(self.task, self.free, self.decided, self.is_free, abstain=True)
+        verdict = verdicts(self.task, self.free, self.decided, self.is_free)
         found: np.ndarray = np.zeros(self.ranked.target.shape, dtype=np.uint8)
         mapped = verdict == DECISIONS.index(MAPPED)
         found[(self.ranked.target == self.decided.target[:, :1]) & mapped[:, None]] = DECISIONS.index(MAPPED)
@@ -144,9 +180,11 @@ class Answers:
             found[~mapped, 0] = verdict[~mapped]
         return found
 
-    def mapping_scores(self, links: np.ndarray, *, complete: bool = False, abstain: bool = True) -> dict[str, float]:
+    def mapping_scores(
+        self, links: np.ndarray, *, complete: bool = False, choice: Choice = DEFAULT
+    ) -> dict[str, float]:
         """Precision, recall and F1 of the mapping on links [p, 2]; with `complete` nothing else has a counterpart."""
-        pairs, truth = self.mapping(abstain=abstain).pairs(), linked_ids(self.task, links)
+        pairs, truth = self.mapping(choice).pairs(), linked_ids(self.task, links)
         return mapping_scores(pairs, truth, complete=complete)
 
     def behind(self, scores: Table[str, float], links: np.ndarray, *, complete: bool = False) -> dict[str, int]:
@@ -160,7 +198,7 @@ class Answers:
 
     def threshold_curve(self, links: np.ndarray, *, complete: bool = False) -> pd.DataFrame:
         """The scores of the mapping by the least probability that is asked for, instead of what was decided."""
-        pairs, truth = self.mapping(abstain=False).pairs(), linked_ids(self.task, links)
+        pairs, truth = self.mapping(Choice(every=True)).pairs(), linked_ids(self.task, links)
         return threshold_curve(pairs, truth, complete=complete)
 
     def known(self) -> KnownPairs:
@@ -174,30 +212,22 @@ class Answers:
         return KnownPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
 
 
-def _verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, *, abstain: bool) -> np.ndarray:
+def verdicts(
+    task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, choice: Choice = DEFAULT
+) -> np.ndarray:
     """uint8 [p], places in DECISIONS: what becomes of each source; the first reason that holds."""
     best, given = found.probability(found.target.shape[1])[:, 0], np.isin(free, task.linked_sources)
     silent = found.silent[:, 0]
-    least = half_of_best_f1(best[is_free & ~silent & ~given], float(found.counterpart[~given].sum()))
-    doubted = (1 - found.counterpart > best) & (best < least) & abstain
-    reasons = {GIVEN: given, UNKNOWN: silent, ALONE: doubted, TAKEN: ~is_free}
+    asked = is_free & ~silent & ~given
+    mapped = asked.copy()
+    mapped[asked] = choice.accepted(best[asked], float(found.counterpart[~given].sum()))
+    unlikely = mapped & (best < MIN_PROBABILITY) & choice.every
+    alone = 1 - found.counterpart > np.where(is_free, best, found.likelihood.max(axis=1, initial=0.0))
+    reasons = {
+        GIVEN: given, UNKNOWN: silent, ANYWAY: unlikely, MAPPED: mapped, ALONE: alone, TAKEN: ~is_free,
+    }  # fmt: skip
     places = [np.uint8(DECISIONS.index(reason)) for reason in reasons]
-    return np.select(list(reasons.values()), places, np.uint8(DECISIONS.index(MAPPED)))
-
-
-def given_once(target: np.ndarray, probability: np.ndarray, standing: np.ndarray) -> np.ndarray:
-    """bool [p]: the sources that get their first target; each target goes to the likeliest of those who stand for it.
-
-    Of equal ones an assignment decides. It gives as many targets as it can, also to who is unlikely to have any.
-
-    >>> given_once(np.array([5, 5, 7, 5]), np.array([0.2, 0.9, 0.1, 0.95]), np.array([2, 1, 1, 0]))
-    array([False,  True,  True, False])
-    """
-    asked = np.flatnonzero(standing > 0)
-    order = asked[np.lexsort((-standing[asked], -probability[asked]))]
-    found = np.zeros(len(target), dtype=bool)
-    found[order[np.unique(target[order], return_index=True)[1]]] = True
-    return found
+    return np.select(list(reasons.values()), places, np.uint8(DECISIONS.index(UNSURE)))
 
 
 def half_of_best_f1(probability: np.ndarray, n_matched: float) -> float:
@@ -214,19 +244,16 @@ def half_of_best_f1(probability: np.ndarray, n_matched: float) -> float:
 
 def decided_mapping(
     task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray,
-    parts: dict[str, np.ndarray], *, abstain: bool, with_given: bool, left: Left | None = None,
+    parts: dict[str, np.ndarray], choice: Choice, *, with_given: bool, left: Left | None = None,
 ) -> Mapping:  # fmt: skip
-    """Decisions as a mapping: if `abstain`, a source has no counterpart where that is likelier and F1 would not gain.
-
-    If not, those whose targets went to others get what is `left`.
-    """
-    if left is not None and not abstain:
+    """Decisions as a mapping. If every source is to be mapped, those whose targets went to others get what is `left`."""
+    if left is not None and choice.every:
         is_left = left.target >= 0
         found, is_free = left.put_first(found), is_free | is_left
         parts = {name: np.where(is_left, np.nan, part) for name, part in parts.items()}
-    decision = np.array(DECISIONS, dtype=object)[_verdicts(task, free, found, is_free, abstain=abstain)]
+    decision = np.array(DECISIONS, dtype=object)[verdicts(task, free, found, is_free, choice)]
     probability, has_second = found.probability(found.target.shape[1]), found.target.shape[1] > 1
-    none, best = ~np.isin(decision, [MAPPED, GIVEN]), probability[:, 0]
+    none, best = ~np.isin(decision, [MAPPED, ANYWAY, GIVEN]), probability[:, 0]
     first = task.target.ids[found.target[:, 0]].astype(object)
     voters, evidence = voter_texts(found.named[:, 0], names), evidence_texts(parts, len(free))
     first[none], voters[none], evidence[none] = None, "", ""
@@ -235,7 +262,7 @@ def decided_mapping(
             "source": task.source.ids[free],
             "target": pd.Series(first, dtype=object),
             "probability": np.select(
-                [decision == UNKNOWN, decision == ALONE, decision == TAKEN],
+                [decision == UNKNOWN, decision == ALONE, np.isin(decision, [TAKEN, UNSURE])],
                 [np.nan, 1 - found.counterpart, 1 - best],
                 best,
             ),
@@ -249,12 +276,12 @@ def decided_mapping(
         columns=list(COLUMNS),
     )
     asked = decision != GIVEN
-    frame, expected = frame[asked], float(found.counterpart[asked].sum()) if abstain else None
+    frame, expected = frame[asked], float(found.counterpart[asked].sum())
     if with_given:
         frame = pd.concat([given_links(task), frame])
     whole = frame.reset_index(drop=True)
-    are_random = found.links_are_random
-    return Mapping(task.source, task.target, whole, task.links_from, expected, are_random, task.slots)
+    n_links, are_random = len(task.train) + len(task.valid), found.links_are_random
+    return Mapping(task.source, task.target, whole, task.links_from, expected, are_random, task.slots, n_links)
 
 
 def with_further(mapping: Mapping, task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked) -> Mapping:
@@ -262,7 +289,10 @@ def with_further(mapping: Mapping, task: Task, names: tuple[str, ...], free: np.
     frame = mapping.frame
     mapped = task.target.find(frame.loc[frame["target"].notna(), "target"].to_numpy())
     taken = np.concatenate([mapped, task.train[:, 1], task.valid[:, 1]])
-    row, place, probability = further_targets(found, taken, np.isin(free, task.linked_sources))
+    has_one = np.isin(free, task.linked_sources) | np.isin(free, _mapped_sources(mapping, task))
+    row, place, probability = further_targets(found, taken, has_one)
+    if not len(row):
+        return mapping
     ends = {
         "source": task.source.ids[free[row]],
         "target": task.target.ids[found.target[row, place]],
@@ -274,14 +304,19 @@ def with_further(mapping: Mapping, task: Task, names: tuple[str, ...], free: np.
     return replace(mapping, frame=pd.concat([frame, rows], ignore_index=True))
 
 
+def _mapped_sources(mapping: Mapping, task: Task) -> np.ndarray:
+    return task.source.find(mapping.frame.loc[mapping.frame["target"].notna(), "source"].to_numpy())
+
+
 def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
     """Links [p, 2] as ids, without those whose source has a given link: a mapping says nothing of it,
 
-    unless sources may have several targets; then it says nothing of the given links alone.
+    unless it was asked about again, since it may have several targets; then it says nothing of the given links alone.
     """
     given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
-    said = np.isin(links @ [m, 1], given @ [m, 1]) if task.one_to_many else np.isin(links[:, 0], given[:, 0])
-    links = links[~said]
+    is_given = np.isin(links @ [m, 1], given @ [m, 1])
+    asked_again = np.isin(links[:, 0], np.setdiff1d(task.train[:, 0], task.settled(0)))
+    links = links[~np.where(asked_again, is_given, np.isin(links[:, 0], given[:, 0]))]
     return pd.DataFrame({"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]})
 
 

@@ -16,7 +16,7 @@ from mixtea.config import STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.match.decoders import decide
-from mixtea.match.two_views import judged_by_both, without_links
+from mixtea.match.two_views import Evidence, evidence_of, without_links
 from mixtea.vote.asking import scores_of
 from mixtea.vote.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
 from mixtea.vote.open_entities import EntityPairs, OpenEntities, open_entities
@@ -83,7 +83,7 @@ class Decoded:
     voters: list[Voter]
     config: Config
     alone: bool = False  # no links were given, so that the belief knows no counterpart as a rival
-    by_text: Tensor | None = None  # [candidates]: how likely each is by texts and structure, whatever links there are
+    evidence: Evidence | None = None  # of text and structure, whatever links there are; None where no text is compared
 
     def with_decoder(self, decoder: str) -> Decoded:
         """The same opinions, decided in another way."""
@@ -189,8 +189,10 @@ def decode(
     compared = without_links(task) and any(judges_alone(voter) for voter in voters)
     if not compared and said_alone(opinions.scores, voters) is None:
         return Decoded(entities, opinions, voters, config)  # nobody compares texts
-    judged, alone = judged_by_both(opinions, entities, voters, task, config), without_links(task)
-    return Decoded(entities, judged if alone else opinions, voters, config, alone, judged.belief)
+    evidence, alone = evidence_of(opinions, entities, voters, task, config), without_links(task)
+    if alone:
+        opinions = replace(opinions, belief=torch.from_numpy(evidence.probability()).to(opinions.belief))
+    return Decoded(entities, opinions, voters, config, alone, evidence)
 
 
 def _remembered(

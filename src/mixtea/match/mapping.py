@@ -21,8 +21,12 @@ COLUMNS = (
 )  # fmt: skip
 MAPPED, ALONE, TAKEN, UNKNOWN, GIVEN = "mapped", "no counterpart", "target taken", "no evidence", "given"
 FURTHER = "further target"  # of a source that has one already
-WORDS = {ALONE: "have no counterpart", TAKEN: "lost their target to another", UNKNOWN: "without evidence"}
-FEWER, MORE = 2 / 3, 3 / 2  # as many mappings as should be, times this: beyond, something is said
+UNSURE = "unsure"  # no target is likely enough
+ANYWAY = "mapped anyway"  # although it is not likely enough, since every source was to be mapped
+WORDS = {
+    ALONE: "have no counterpart", TAKEN: "lost their target to another", UNSURE: "are unsure",
+    UNKNOWN: "without evidence",
+}  # fmt: skip
 SHOWN = 10  # mappings in a notebook
 CHOSEN_LINKS = "the training links do not look like a random choice of the entities that have a counterpart, so sizes \
 and evidence decide who has one"
@@ -37,10 +41,11 @@ class Mapping:
     `voters` as in Candidates; `given` is true for links that were given; `evidence` is what each opinion adds to the
     score of the pair, the largest first: `names=+9.1 vectors=+7.9`; `decision` is "mapped", "no counterpart" where that
     is likelier, "target taken" where the target went to another source, "no evidence" where nothing is known of the
-    source, "further target" where a source has several, or "given". `links_from` is that of the task. `expected` is how
-    many of the sources that were asked about have a counterpart by the evidence, None where all were to be mapped;
-    `links_are_random` whether the training links look like a random choice of such. `slots` is what SSSOM files said of
-    given links, by their ids.
+    source, "unsure" where no target is likely enough, "mapped anyway" where it is mapped all the same since every source
+    was to be, "further target" where a source has several, or "given". `links_from` is that of the task. `expected` is
+    how many of the sources that were asked about have a counterpart by the evidence; `links_are_random` whether the
+    training links look like a random choice of such. `slots` is what SSSOM files said of given links, by their ids;
+    `n_links` how many links the probabilities were learned from.
     """
 
     source: Graph
@@ -50,6 +55,7 @@ class Mapping:
     expected: float | None = None
     links_are_random: bool = True
     slots: Table[tuple[str, str], Slots] = field(default_factory=dict)
+    n_links: int = 0
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -78,17 +84,32 @@ class Mapping:
         """
         counts = {words: self._count(decision) for decision, words in WORDS.items()}
         others = ", ".join(f"{n:,} {words}" for words, n in counts.items() if n)
-        n_mapped, more = self._count(MAPPED), self._count(FURTHER)
+        n_anyway, more = self._count(ANYWAY), self._count(FURTHER)
+        n_mapped = self._count(MAPPED) + n_anyway
         return (
             f"mapped {n_mapped:,} of {n_mapped + sum(counts.values()):,}" + (f": {others}" if others else "")
+            + (f"; {n_anyway:,} of them anyway, though they are not likely" if n_anyway else "")
             + (f"; {more:,} further target{'s' if more > 1 else ''}" if more else "")
         )  # fmt: skip
 
+    def promise(self) -> str:
+        """Precision and recall to be expected of what is mapped, and what that rests on, in one sentence.
+
+        The interval holds for 95 % if the probabilities are right. "" where nothing is mapped.
+        """
+        p = self.frame.loc[self.frame["target"].notna() & ~self.frame["given"], "probability"].to_numpy(dtype=float)
+        if not len(p):
+            return ""
+        low, high = expected_interval(p)
+        recall = min(1.0, float(p.sum()) / max(self.expected or 0.0, float(p.sum()), 1e-9))
+        rests = f"learned from {self.n_links:,} links" if self.n_links else "a guess: no links were given"
+        return (
+            f"expected precision {p.mean():.3f} ({low:.3f}–{high:.3f}), recall {recall:.3f}; "
+            f"the probabilities are {rests}"
+        )
+
     def doubts(self) -> Iterator[str]:
         """What may be wrong with how many are mapped, a sentence each."""
-        n = self._count(MAPPED)
-        if self.expected is not None and not FEWER * self.expected <= n <= MORE * self.expected:
-            yield f"{n:,} are mapped, though by the evidence about {self.expected:,.0f} have a counterpart"
         if not self.links_are_random:
             yield CHOSEN_LINKS
 
@@ -150,6 +171,17 @@ class Mapping:
         from mixtea.export.mapping import write_new_mapping  # a later room, asked for by the user alone
 
         return write_new_mapping(self, as_path(path, "path"), about, overwrite=overwrite)
+
+
+def expected_interval(probability: np.ndarray) -> tuple[float, float]:
+    """Return where the share of right pairs lies in 95 of 100 cases, if each is right with its probability.
+
+    >>> expected_interval(np.full(100, 0.9))
+    (0.8412, 0.9588)
+    """
+    spread = 1.96 * float(np.sqrt((probability * (1 - probability)).sum())) / len(probability)
+    mean = float(probability.mean())
+    return round(max(0.0, mean - spread), 4), round(min(1.0, mean + spread), 4)
 
 
 def _called(graph: Graph, id: Any) -> str:

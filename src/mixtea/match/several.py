@@ -20,15 +20,15 @@ class Further(NamedTuple):
     probability: np.ndarray
 
 
-def further_targets(found: Ranked, taken: np.ndarray, given: np.ndarray) -> Further:
-    """The candidates beside those that are mapped, each above LEAST and given to the likeliest of its sources.
+def further_targets(found: Ranked, taken: np.ndarray, has_one: np.ndarray) -> Further:
+    """Choose the candidates beside those that are mapped, each above LEAST and given to the likeliest of its sources.
 
-    `taken` are the targets that are mapped or linked already. Sources whose place is in `given`, which have a link,
-    need no counterpart beside it, so that only how likely the candidate is right counts.
+    `taken` are the targets that are mapped or linked already. A source has a further target if it has one already: it
+    is mapped, or it has a link (`has_one`, bool per source).
     """
-    has_one = np.where(given, 1.0, found.counterpart)
-    probability = found.likelihood * has_one[:, None]
-    row, place = np.nonzero((probability > LEAST) & ~found.silent & ~np.isin(found.target, taken))
+    probability = found.probability(found.target.shape[1])
+    able = (probability > LEAST) & ~found.silent & ~np.isin(found.target, taken) & has_one[:, None]
+    row, place = np.nonzero(able)
     sure = probability[row, place]
     order = np.lexsort((row, -sure))
     kept = np.sort(order[np.unique(found.target[row[order], place[order]], return_index=True)[1]])

@@ -8,8 +8,8 @@ matching turns log-odds into probabilities that are consistent: those of an enti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from mixtea.compute.matching import matching, shift_for_total
 from mixtea.config import Config
 from mixtea.data.names import is_no_thing
 from mixtea.data.task import Task
+from mixtea.match.calibration import sigmoid
 from mixtea.vote.log_odds import Candidates, Feature, fitted_weights
 from mixtea.vote.open_entities import OpenEntities
 from mixtea.vote.opinions import Opinions, giving_log_odds, judges_alone, scales, total_score
@@ -34,10 +35,10 @@ def without_links(task: Task) -> bool:
     return not len(task.train) + len(task.valid)
 
 
-def judged_by_both(
+def evidence_of(
     opinions: Opinions, entities: OpenEntities, voters: Sequence[Voter], task: Task, config: Config
-) -> Opinions:
-    """Replace the belief of opinions by the probability of each pair."""
+) -> Evidence:
+    """Collect what text and structure say about the candidates of opinions."""
     by_odds, pairs = giving_log_odds(voters), opinions.pairs
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
     temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
@@ -53,16 +54,14 @@ def judged_by_both(
         is_thing = np.array([not is_no_thing(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
         possible &= is_thing[rows]
     text = np.sum(weighted, axis=0) - log_m if weighted else np.full(len(pairs), -log_m)
-    evidence = Evidence(*ends, text, structure.double().cpu().numpy(), views, pairs.shape)
-    probability = np.zeros(len(pairs))
-    probability[possible] = matched(evidence.where(possible))
-    return replace(opinions, belief=torch.from_numpy(probability).to(opinions.belief))
+    return Evidence(*ends, text, structure.double().cpu().numpy(), views, pairs.shape, possible)
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Evidence:
     """Candidate pairs: log-odds by all text together, the score by structure, and log-odds by each view of text.
 
-    A view is NaN where one of both has nothing to compare.
+    A view is NaN where one of both has nothing to compare. Pairs that are not `possible` are matched by nobody.
     """
 
     source: np.ndarray
@@ -71,31 +70,35 @@ class Evidence(NamedTuple):
     structure: np.ndarray
     views: list[np.ndarray]
     shape: tuple[int, int]
+    possible: np.ndarray
 
-    def where(self, kept: np.ndarray) -> Evidence:
-        source, target, text, structure = (part[kept] for part in self[:4])
-        return Evidence(source, target, text, structure, [view[kept] for view in self.views], self.shape)
+    def probability(self, *, several: bool = False) -> np.ndarray:
+        """Compute how likely each pair is a match, if a source has one target at most, or `several`."""
+        ends = self.source[self.possible], self.target[self.possible]
+        every = np.ones(self.shape[0], dtype=bool)
+        found = matching(*ends, self._log_odds, self.shape, several=every if several else None)
+        probability = np.zeros(len(self.possible))
+        probability[self.possible] = found.probability
+        return probability
 
-    def candidates(self) -> Candidates:
-        n_comparable = (len(np.unique(self.source)), len(np.unique(self.target)))
-        return Candidates(self.source, self.target, self.text, np.empty((len(self.text), 0)), self.shape, n_comparable)
+    @cached_property
+    def _log_odds(self) -> np.ndarray:
+        """Of the possible pairs, by text and structure together, such that as many are matched as have a counterpart."""
+        source, target, text, structure = (
+            part[self.possible] for part in (self.source, self.target, self.text, self.structure)
+        )
+        n_matched = self._n_matched()
+        n_comparable = (len(np.unique(source)), len(np.unique(target)))
+        candidates = Candidates(source, target, text, np.empty((len(text), 0)), self.shape, n_comparable)
+        by_text = shift_for_total(source, target, text, self.shape, n_matched)[1].probability
+        score = text + structure_log_odds(candidates, by_text > SURE, structure)
+        return score + shift_for_total(source, target, score, self.shape, n_matched)[0]
 
-    def n_matched(self) -> float:
+    def _n_matched(self) -> float:
         """Estimate how many have a counterpart: by the view alone that is sure of the most pairs."""
-        alone = []
-        for view in self.views:
-            at = ~np.isnan(view)
-            alone.append(matching(self.source[at], self.target[at], view[at], self.shape).probability)
+        alone = [sigmoid(view[~np.isnan(view) & self.possible]) for view in self.views]
         best = max(alone, key=lambda p: (p > SURE).sum(), default=np.ones(1))
         return max(float(best.sum()), 1.0)
-
-
-def matched(evidence: Evidence) -> np.ndarray:
-    """Compute the probability of each pair from text and structure together."""
-    n_matched, candidates = evidence.n_matched(), evidence.candidates()
-    by_text = shift_for_total(*candidates.ends, evidence.text, evidence.shape, n_matched)[1].probability
-    score = evidence.text + structure_log_odds(candidates, by_text > SURE, evidence.structure)
-    return shift_for_total(*candidates.ends, score, evidence.shape, n_matched)[1].probability
 
 
 def structure_log_odds(candidates: Candidates, sure: np.ndarray, structure: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import pandas as pd
 from mixtea.config import Config
 from mixtea.data.paths import PathOrStr
 from mixtea.data.task import Task
-from mixtea.match.answers import Answers
+from mixtea.match.answers import Answers, Choice
 from mixtea.match.candidates import Candidates
 from mixtea.match.explain import Explainer
 from mixtea.match.mapping import Mapping
@@ -39,9 +39,11 @@ class StoredRun:
         """The k best candidates of every source without a training link, as many as are stored."""
         return self.answers_.candidates(k)
 
-    def map(self, *, abstain: bool = True, with_given: bool = False, several: bool | None = None) -> Mapping:
-        """The decision about every source without a given link, every target given once; `several` as in `MixTEA`."""
-        return self.answers_.mapping(abstain=abstain, with_given=with_given, several=several)
+    def map(
+        self, *, best_f1: bool = False, precision: float | None = None, every: bool = False, with_given: bool = False
+    ) -> Mapping:
+        """The decision about every source without a given link, every target given once, as `MixTEA.map` makes it."""
+        return self.answers_.mapping(Choice(best_f1, every, precision), with_given=with_given)
 
     def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
         """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the run."""

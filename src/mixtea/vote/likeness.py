@@ -11,7 +11,7 @@ import numpy as np
 from mixtea.compute.read_only import as_numpy
 from mixtea.data.checks import check_pairs
 from mixtea.data.task import Task
-from mixtea.vote.log_odds import Candidates, Feature, Learned, learn
+from mixtea.vote.log_odds import Candidates, Feature, Judged, Learned, judge, learn
 from mixtea.vote.voter import Voter, VotingState
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class LikenessOpinions:
     Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
     """
 
-    LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "odds", "key")  # follows from `learned_from`
+    LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged", "key")  # follows from `learned_from`
     FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
     has: tuple[np.ndarray, np.ndarray]
 
@@ -114,20 +114,26 @@ class LikenessOpinions:
         value = self.found.value.astype(np.float64)
         return np.column_stack([value, value >= 1])
 
-    @cached_property
-    def learned(self) -> Learned:
-        """What each feature is worth, by the links whose ends both have something to compare."""
+    @property
+    def candidates(self) -> Candidates:
         n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
-        both = self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]
         source, target, value, _ = self.found
-        return learn(
-            Candidates(source, target, value, self.columns, self.shape, n_comparable), self.FEATURES, self.links[both]
-        )
+        return Candidates(source, target, value, self.columns, self.shape, n_comparable)
+
+    @property
+    def comparable_links(self) -> np.ndarray:
+        """The links whose ends both have something to compare."""
+        return self.links[self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]]
 
     @cached_property
-    def odds(self) -> np.ndarray:
-        """The log-odds of a match of each pair found."""
-        return self.learned.log_odds(self.columns)
+    def learned(self) -> Learned:
+        """What each feature is worth."""
+        return learn(self.candidates, self.FEATURES, self.comparable_links)
+
+    @cached_property
+    def judged(self) -> Judged:
+        """The log-odds of a match of each pair found, among its rivals."""
+        return judge(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
 
     @cached_property
     def key(self) -> np.ndarray:
@@ -139,7 +145,8 @@ class LikenessOpinions:
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """log P(match | likeness) / P(match) of each pair; NaN where one of both has nothing to compare."""
         place, there = self.place(source, target)
-        value = np.where(there, self.odds[place] if len(self.odds) else 0.0, self.learned.unlike)
+        odds = self.judged.log_odds
+        value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.unlike)
         value += np.log(max(1, self.shape[1] - len(self.links)))
         return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
 
@@ -189,8 +196,8 @@ class LikenessVoter(Voter):
         return n_source, n_target
 
     def misleading(self) -> tuple[float, int] | None:
-        learned = self.opinions().learned if self.has_needed() else None
-        return None if learned is None else (float(learned.misleading), int(learned.n_links))
+        judged = self.opinions().judged if self.has_needed() else None
+        return None if judged is None else (float(judged.misleading), int(judged.n_links))
 
     def propose(self, state: VotingState) -> np.ndarray | None:
         return self.opinions().proposed() if self.has_needed() else None

@@ -14,11 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from mixtea.compute.matching import Matching, shift_for_total
+from mixtea.compute.matching import Matching, matching, shift_for_total
 
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
 UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
-LEAST_LIKELY = 0.05  # the quantile of the candidates' log-odds that a pair has at most that is not a candidate
+MISLEADING = 0.03  # of the matches, typically: a comparison is of no use for them
+PSEUDO_LINKS = 40  # links that this typical share counts for
+MAX_CERTAIN = 1 - 1e-9
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
 CLEARLY_SIMILAR, CLEAR_MARGIN = 0.65, 0.1  # similarity of a clear match, and how far it is ahead of its rivals
 SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
@@ -35,18 +37,11 @@ class Feature(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Weights per feature and the constant; `unlike` is the log-odds of a pair that is not among the candidates.
-
-    `n_matched` is the estimated number of counterparts, `misleading` the share of `n_links` links against which the
-    evidence is.
-    """
+    """Weights per feature and the constant; `n_matched` is the estimated number of counterparts."""
 
     weights: np.ndarray
     constant: float
-    unlike: float
     n_matched: float
-    misleading: float = 0.0
-    n_links: int = 0
 
     def log_odds(self, columns: np.ndarray) -> np.ndarray:
         """Compute l [p] of columns [p, f]."""
@@ -77,21 +72,62 @@ def learn(candidates: Candidates, features: Sequence[Feature], links: np.ndarray
     typical = np.array([feature.weight for feature in features])
     n_matched, constant, _ = counted(candidates, candidates.columns @ typical)
     share = float(np.clip(n_matched / max(min(candidates.n_comparable), 1), 1e-6, 1.0))
-    unlike = np.log(UNLIKE * share / max(candidates.shape[1] - len(links), 1))
     if not len(links):
-        return _with_unlike(candidates, Learned(typical, constant, unlike, n_matched))
+        return Learned(typical, constant, n_matched)
     unmatched = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
     prior = Feature("constant", constant + unmatched, CONSTANT_SPREAD)
     weights = fitted_weights(candidates, links, (prior, *features))
-    found = _with_unlike(candidates, Learned(weights[1:], float(weights[0] - unmatched), unlike, n_matched))
-    against = _share_against(candidates, links, found.log_odds(candidates.columns))
-    return found._replace(misleading=against, n_links=len(links))
+    return Learned(weights[1:], float(weights[0] - unmatched), n_matched)
 
 
-def _with_unlike(candidates: Candidates, found: Learned) -> Learned:
-    """Make a pair that is not a candidate less likely than nearly all candidates."""
-    least = np.quantile(found.log_odds(candidates.columns), LEAST_LIKELY) if len(candidates.source) else found.unlike
-    return found._replace(unlike=float(min(found.unlike, least)))
+class Judged(NamedTuple):
+    """Log-odds per candidate pair, and of a pair that is not a candidate; `misleading` is the share of the matches for
+
+    which the comparison is of no use, by `n_links` links.
+    """
+
+    log_odds: np.ndarray
+    unlike: float
+    misleading: float
+    n_links: int
+
+
+def judge(candidates: Candidates, log_odds: np.ndarray, links: np.ndarray) -> Judged:
+    """Turn log-odds of pairs into those among all their rivals, bounded by how often the comparison misleads.
+
+    With p the marginals of the matching, s the share of matches for which the comparison is of no use, and m targets:
+
+        q = (1 - s) p + s / m, and the log-odds are log(q / (1 - q)).
+
+    So neither similarity nor its absence is ever certain. s is the most likely under the links [l, 2], each judged as
+    if it were not known; for open entities the ends of links are no rivals.
+    """
+    source, target = candidates.ends
+    m = max(candidates.shape[1], 1)
+    probability = matching(source, target, log_odds, candidates.shape).probability
+    share = MISLEADING
+    if len(links):
+        is_link = among(source, target, links, m)
+        share = _misleading(probability[is_link], len(links), m)
+        linked = [np.zeros(n, dtype=bool) for n in candidates.shape]
+        linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
+        is_open = ~(linked[0][source] | linked[1][target])
+        ends = source[is_open], target[is_open]
+        probability[is_open] = matching(*ends, log_odds[is_open], candidates.shape).probability
+    q = np.clip((1 - share) * probability + share / m, 0.0, MAX_CERTAIN)
+    return Judged(np.log(q / (1 - q)), float(np.log(share / m)), share, len(links))
+
+
+def _misleading(probability: np.ndarray, n_links: int, m: int) -> float:
+    """Find the most likely share of links for which the comparison is of no use, near MISLEADING with few of them.
+
+    `probability` are those of the links that are candidates.
+    """
+    share = np.linspace(0.005, 0.95, 190)
+    found = np.log((1 - share[:, None]) * probability + share[:, None] / m).sum(axis=1)
+    missed = (n_links - len(probability)) * np.log(share / m)
+    prior = PSEUDO_LINKS * (MISLEADING * np.log(share) + (1 - MISLEADING) * np.log1p(-share))
+    return float(share[(found + missed + prior).argmax()])
 
 
 def counted(candidates: Candidates, score: np.ndarray) -> tuple[float, float, Matching]:
@@ -204,13 +240,6 @@ def _of_links(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, tu
     linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
     ours, theirs = linked[0][source], linked[1][target]
     return is_link, (np.flatnonzero(is_link | (ours & ~theirs)), np.flatnonzero(is_link | (theirs & ~ours)))
-
-
-def _share_against(candidates: Candidates, links: np.ndarray, log_odds: np.ndarray) -> float:
-    """Return the share of the links that are no more likely than pairs of which nothing is known."""
-    is_link = among(*candidates.ends, links, candidates.shape[1])
-    n_open = max(candidates.shape[1] - len(links), 1)
-    return float(np.clip(1 - (log_odds[is_link] > -np.log(n_open)).sum() / len(links), 0.0, 1.0))
 
 
 def among(source: np.ndarray, target: np.ndarray, links: np.ndarray, m: int) -> np.ndarray:

@@ -39,18 +39,17 @@ class Rehearsed(NamedTuple):
 def rehearsed(council: Council) -> Rehearsed | None:
     """What a council's voters think of the training links and of their rivals when they do not know them.
 
-    The pairs that all were sure of in the end are known here too. None where no voter can tell without training, and
-    where sources may have several targets: those with a link are asked anyway then.
+    The pairs that all were sure of in the end are known here too. Links of sources that are asked about anyway, since
+    they may have several targets, are left out. None where no voter can tell without training, and without such links.
     """
     task, config = council.task, council.config
-    if task.one_to_many:
-        return None
+    settled = np.flatnonzero(np.isin(task.train[:, 0], task.settled(0)))
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
-    if not len(task.train) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
+    if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
         return None
     for voter in untrained:
         voter.let_go()  # it has judged for the last time, and others like it judge now
-    order = np.random.default_rng(config.seed).permutation(len(task.train))
+    order = settled[np.random.default_rng(config.seed).permutation(len(settled))]
     found = [_judged(council, untrained, part) for part in _parts(order)]
     names = sorted(set().union(*(scores for _, _, scores in found)))
     return Rehearsed(
