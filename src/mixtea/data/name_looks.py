@@ -71,18 +71,23 @@ class Look:
 
 
 def looks_of(graph: Graph) -> list[Look]:
-    """Return what the predicates of values look like, unless the graph's entities mostly have labels already."""
-    of = graph.attributes
-    is_value = np.array([word not in TYPE for word in of.predicate.texts()], dtype=bool)[of.predicate.codes]
-    described = pd.unique(of.entity[is_value])
-    if not len(described) or _has_label(graph)[described].mean() >= MIN_NAMED:
-        return []
+    """Return what the predicates of values look like, of entities without a label if most have one.
+
+    Of an ontology with its instances, classes may have labels and instances titles.
+    """
+    of, described, labelled = graph.attributes, _described(graph), _has_label(graph)
+    if _mostly_labelled(graph):
+        described = described[~labelled[described]]
+        if len(described) < MIN_ENTITIES:
+            return []
     group = _types(graph)
     sizes = np.bincount(group[described])
     found = []
     for predicate, rows in rows_by_predicate(of):
         if predicate not in TYPE and label_rank(predicate) == NO_LABEL:
-            entities, codes = pd.unique(of.entity[rows]), pd.unique(of.value.codes[rows])
+            entities, codes = np.intersect1d(of.entity[rows], described), pd.unique(of.value.codes[rows])
+            if not len(entities):
+                continue
             of_types = sizes[pd.unique(group[entities])].sum()
             shares = (len(entities) / of_types, len(entities) / len(described), len(codes) / len(rows))
             values = TextColumn(of.value.data, of.value.offsets, codes)
@@ -99,7 +104,7 @@ def names_among(graph: Graph, looks: list[Look], other: Graph, others: list[Look
             named[look.entities] = True
         elif ranks and kind in (EXACT, FURTHER):
             ranks[look.predicate] = TAKEN_FURTHER
-    if ranks or not looks or _has_named_ids(graph):
+    if ranks or not looks or _has_named_ids(graph) or _mostly_labelled(graph):
         return ranks
     words = _words_of_names(other, others)
     shared = [look for look in _by_look(looks) if len(look.words & words) >= MIN_SHARED * len(look.words)]
@@ -142,6 +147,18 @@ def rows_by_predicate(of: Attributes) -> Iterator[tuple[str, np.ndarray]]:
     for predicate, start, end in zip(of.predicate.texts(), [0, *ends], ends, strict=False):
         if end > start:
             yield predicate, order[start:end]
+
+
+def _described(graph: Graph) -> np.ndarray:
+    """Return the entities that have values."""
+    of = graph.attributes
+    is_value = np.array([word not in TYPE for word in of.predicate.texts()], dtype=bool)[of.predicate.codes]
+    return pd.unique(of.entity[is_value])
+
+
+def _mostly_labelled(graph: Graph) -> bool:
+    described = _described(graph)
+    return bool(len(described) and _has_label(graph)[described].mean() >= MIN_NAMED)
 
 
 def _has_label(graph: Graph) -> np.ndarray:

@@ -21,8 +21,8 @@ from mixtea.data.task import Task
 from mixtea.match.calibration import sigmoid
 from mixtea.vote.log_odds import Candidates, Feature, fitted_weights
 from mixtea.vote.open_entities import OpenEntities
-from mixtea.vote.opinions import Opinions, giving_log_odds, judges_alone, scales, total_score
-from mixtea.vote.voter import Voter
+from mixtea.vote.opinions import Opinions, giving_log_odds, said_alone, scales, total_score
+from mixtea.vote.voter import Voter, judges_alone
 
 SURE = 0.9  # probability by text from which on a pair shows what structure is worth
 STRUCTURE = Feature("structure", 3.0, 3.0)  # log-odds per unit of its score, where the best are about 1
@@ -42,19 +42,23 @@ def evidence_of(
     by_odds, pairs = giving_log_odds(voters), opinions.pairs
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
     temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
-    scores = {name: values.double().cpu().numpy() for name, values in opinions.scores.items()}
-    log_odds = {name: values / temperature for name, values in scores.items() if name in by_odds}
-    weighted = [opinions.weights.get(name, 1.0) * np.nan_to_num(values) for name, values in log_odds.items()]
-    comparing = {voter.opinion for voter in voters if judges_alone(voter)}
-    views = [values - log_m for name, values in log_odds.items() if name in comparing]
+    text = said_alone(opinions.scores, voters, opinions.weights)
+    comparing = sorted({voter.opinion for voter in voters if judges_alone(voter)} & opinions.scores.keys())
+    views = [_numpy(opinions.scores[name]) / temperature - log_m for name in comparing]
+    listening = [opinions.scores[name] for name in (by_odds & opinions.scores.keys()) - {*comparing}]
+    added = [_numpy(part) / temperature for part in (text, *listening) if part is not None]
     others = {name: values for name, values in opinions.scores.items() if name not in by_odds}
     structure = total_score(others, scales(voters, {})) if others else torch.zeros_like(opinions.total)
     possible = np.ones(len(pairs), dtype=bool)
     for graph, own, rows in zip((task.source, task.target), entities.own, ends, strict=True):
         is_thing = np.array([not is_no_thing(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
         possible &= is_thing[rows]
-    text = np.sum(weighted, axis=0) - log_m if weighted else np.full(len(pairs), -log_m)
-    return Evidence(*ends, text, structure.double().cpu().numpy(), views, pairs.shape, possible)
+    log_odds = np.sum([np.nan_to_num(part) for part in added], axis=0, initial=0.0) - log_m + np.zeros(len(pairs))
+    return Evidence(*ends, log_odds, _numpy(structure), views, pairs.shape, possible)
+
+
+def _numpy(values: torch.Tensor) -> np.ndarray:
+    return values.double().cpu().numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +99,14 @@ class Evidence:
         return score + shift_for_total(source, target, score, self.shape, n_matched)[0]
 
     def _n_matched(self) -> float:
-        """Estimate how many have a counterpart: by the view alone that is sure of the most pairs."""
-        alone = [sigmoid(view[~np.isnan(view) & self.possible]) for view in self.views]
-        best = max(alone, key=lambda p: (p > SURE).sum(), default=np.ones(1))
-        return max(float(best.sum()), 1.0)
+        """Estimate how many have a counterpart: by the view that is sure of the most pairs, and by others of the rest."""
+        alone = [np.where(self.possible, sigmoid(np.nan_to_num(view, nan=-np.inf)), 0.0) for view in self.views]
+        order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE).sum())
+        total, rest = 0.0, np.ones(len(self.possible), dtype=bool)
+        for place in order:
+            total += float(alone[place][rest].sum())
+            rest &= np.isnan(self.views[place])
+        return max(total, 1.0)
 
 
 def structure_log_odds(candidates: Candidates, sure: np.ndarray, structure: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from mixtea.vote.normalise import csls, sinkhorn
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
 from mixtea.vote.voter import Belief, Voter, judges_alone
 
+MIN_WEIGHT = 0.05  # of a view that may take the place of the best one: below, it is of no use
 Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
 Ask = Callable[[Voter, EntityPairs, Belief | None], Tensor]
 
@@ -90,11 +91,11 @@ def said_alone(
     scores: Mapping[str, Tensor], voters: Sequence[Voter], weights: Mapping[str, float] | None = None
 ) -> Tensor | None:
     """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
-    names, scale = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys()), weights or {}
-    heard = [scale.get(name, 1.0) * scores[name] for name in names if not bool(scores[name].isnan().all())]
+    names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
+    heard = [name for name in names if not bool(scores[name].isnan().all())]
     if not heard:
         return None
-    stacked = torch.stack(heard)
+    stacked = torch.stack(list(weighted_views(scores, weights or {}, heard, frozenset(heard)).values()))
     return stacked.nan_to_num(0.0).sum(0).masked_fill(stacked.isnan().all(0), float("nan"))
 
 
@@ -109,7 +110,7 @@ def total_score(
     heard = _heard(scores)
     others = [name for name in heard if name not in log_odds]
     parts = [_weighted_mean(scores, scale, others)] if others else []
-    parts += [scale.get(name, 1.0) * scores[name].nan_to_num(0.0) for name in heard if name in log_odds]
+    parts += [part.nan_to_num(0.0) for part in weighted_views(scores, scale, heard, log_odds).values()]
     return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
 
 
@@ -123,7 +124,25 @@ def parts_of(
     parts = {name: scale.get(name, 1.0) * scores[name] for name in others}
     if factor is not None:
         parts = {name: part * factor for name, part in parts.items()}
-    return parts | {name: scale.get(name, 1.0) * scores[name] for name in heard if name in log_odds}
+    return parts | weighted_views(scores, scale, heard, log_odds)
+
+
+def weighted_views(
+    scores: Mapping[str, Tensor], scale: Mapping[str, float], heard: Sequence[str], log_odds: frozenset[str]
+) -> dict[str, Tensor]:
+    """Weigh the opinions that are log-odds, NaN where they have none.
+
+    Weights hold beside the best view. Where that has no opinion about a pair, the best of the others takes its place:
+    their weights are divided by the greatest of them.
+    """
+    names = [name for name in heard if name in log_odds]
+    if len(names) < 2 or len({scale.get(name, 1.0) for name in names}) == 1:
+        return {name: scale.get(name, 1.0) * scores[name] for name in names}
+    greatest = max(scale.get(name, 1.0) for name in names)
+    there = torch.stack([scale.get(name, 1.0) * (~scores[name].isnan()).to(scores[name].dtype) for name in names])
+    best = there.amax(0)
+    factor = torch.where(best > MIN_WEIGHT, greatest / best.clamp(min=MIN_WEIGHT), 1.0)
+    return {name: scale.get(name, 1.0) * factor * scores[name] for name in names}
 
 
 def _heard(scores: Mapping[str, Tensor]) -> list[str]:
