@@ -17,7 +17,7 @@ from mixtea.vote.kinds import own_types
 from mixtea.vote.log_odds import among
 from mixtea.vote.vectors import OPINION
 
-LINKS_HALF_BELIEVED = 50  # links that count as much as what text and structure show without any
+LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any
 HAS_SEVERAL = 0.9  # how likely a source has more targets that has several links, or where all are said to have
 FEW_SEVERAL = 0.02  # of the linked sources: fewer that have several change nothing for the others
 

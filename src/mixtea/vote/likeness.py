@@ -146,7 +146,7 @@ class LikenessOpinions:
         """log P(match | likeness) / P(match) of each pair; NaN where one of both has nothing to compare."""
         place, there = self.place(source, target)
         odds = self.judged.log_odds
-        value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.unlike)
+        value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.of_others(source, target))
         value += np.log(max(1, self.shape[1] - len(self.links)))
         return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
 

@@ -18,7 +18,7 @@ from mixtea.compute.matching import Matching, matching, shift_for_total
 
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
 UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
-MISLEADING = 0.03  # of the matches, typically: a comparison is of no use for them
+MISLEADING = 0.03  # of the matches, typically: a comparison is wrong about them
 PSEUDO_LINKS = 40  # links that this typical share counts for
 MAX_CERTAIN = 1 - 1e-9
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
@@ -81,23 +81,30 @@ def learn(candidates: Candidates, features: Sequence[Feature], links: np.ndarray
 
 
 class Judged(NamedTuple):
-    """Log-odds per candidate pair, and of a pair that is not a candidate; `misleading` is the share of the matches for
+    """Log-odds per candidate pair; `unmatched` [n] per side is how likely none of its candidates is an entity's match.
 
-    which the comparison is of no use, by `n_links` links.
+    `misleading` is the share of matches for which the comparison is wrong, by `n_links` links.
     """
 
     log_odds: np.ndarray
-    unlike: float
+    unmatched: tuple[np.ndarray, np.ndarray]
     misleading: float
     n_links: int
+
+    def of_others(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Compute the log-odds of pairs that are not candidates."""
+        free = np.minimum(self.unmatched[0][source], self.unmatched[1][target])
+        m = max(len(self.unmatched[1]), 1)
+        return np.log(((1 - self.misleading) * free + self.misleading) / m)
 
 
 def judge(candidates: Candidates, log_odds: np.ndarray, links: np.ndarray) -> Judged:
     """Turn log-odds of pairs into those among all their rivals, bounded by how often the comparison misleads.
 
-    With p the marginals of the matching, s the share of matches for which the comparison is of no use, and m targets:
+    With p the marginals of the matching, u how likely both ends are unmatched by it, s the share of matches for which
+    the comparison is wrong, and m targets:
 
-        q = (1 - s) p + s / m, and the log-odds are log(q / (1 - q)).
+        q = (1 - s) (p + u / m) + s / m, and the log-odds are log(q / (1 - q)).
 
     So neither similarity nor its absence is ever certain. s is the most likely under the links [l, 2], each judged as
     if it were not known; for open entities the ends of links are no rivals.
@@ -107,27 +114,41 @@ def judge(candidates: Candidates, log_odds: np.ndarray, links: np.ndarray) -> Ju
     probability = matching(source, target, log_odds, candidates.shape).probability
     share = MISLEADING
     if len(links):
-        is_link = among(source, target, links, m)
-        share = _misleading(probability[is_link], len(links), m)
+        share = _misleading(candidates, probability, links)
         linked = [np.zeros(n, dtype=bool) for n in candidates.shape]
         linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
         is_open = ~(linked[0][source] | linked[1][target])
         ends = source[is_open], target[is_open]
         probability[is_open] = matching(*ends, log_odds[is_open], candidates.shape).probability
-    q = np.clip((1 - share) * probability + share / m, 0.0, MAX_CERTAIN)
-    return Judged(np.log(q / (1 - q)), float(np.log(share / m)), share, len(links))
+    unmatched = _unmatched(candidates, probability)
+    free = np.minimum(unmatched[0][source], unmatched[1][target])
+    q = np.clip((1 - share) * (probability + free / m) + share / m, 0.0, MAX_CERTAIN)
+    return Judged(np.log(q / (1 - q)), unmatched, share, len(links))
 
 
-def _misleading(probability: np.ndarray, n_links: int, m: int) -> float:
-    """Find the most likely share of links for which the comparison is of no use, near MISLEADING with few of them.
+def _unmatched(candidates: Candidates, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How likely each entity of both sides is in none of its candidate pairs."""
+    ours, theirs = (
+        np.clip(1 - np.bincount(line, probability, minlength=n), 0.0, 1.0)
+        for line, n in zip(candidates.ends, candidates.shape, strict=True)
+    )
+    return ours, theirs
 
-    `probability` are those of the links that are candidates.
-    """
-    share = np.linspace(0.005, 0.95, 190)
-    found = np.log((1 - share[:, None]) * probability + share[:, None] / m).sum(axis=1)
-    missed = (n_links - len(probability)) * np.log(share / m)
-    prior = PSEUDO_LINKS * (MISLEADING * np.log(share) + (1 - MISLEADING) * np.log1p(-share))
-    return float(share[(found + missed + prior).argmax()])
+
+def _misleading(candidates: Candidates, probability: np.ndarray, links: np.ndarray) -> float:
+    """Find the most likely share of links for which the comparison is wrong, near MISLEADING with few of them."""
+    m = max(candidates.shape[1], 1)
+    is_link = among(*candidates.ends, links, m)
+    key = candidates.source[is_link] * m + candidates.target[is_link]
+    order, wanted = np.argsort(key), links[:, 0] * m + links[:, 1]
+    place = np.minimum(np.searchsorted(key[order], wanted), max(len(key) - 1, 0))
+    there = key[order][place] == wanted if len(key) else np.zeros(len(links), dtype=bool)
+    p = np.where(there, probability[is_link][order][place] if len(key) else 0.0, 0.0)
+    free = _unmatched(candidates, probability)[0][links[:, 0]]
+    share = np.linspace(0.005, 0.95, 190)[:, None]
+    found = np.log((1 - share) * (p + free / m) + share / m).sum(axis=1)
+    prior = PSEUDO_LINKS * (MISLEADING * np.log(share) + (1 - MISLEADING) * np.log1p(-share))[:, 0]
+    return float(share[(found + prior).argmax(), 0])
 
 
 def counted(candidates: Candidates, score: np.ndarray) -> tuple[float, float, Matching]:

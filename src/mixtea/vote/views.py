@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 SURE = 0.9  # probability by the best view alone from which on a pair shows what the others are worth
 CONSTANT = Feature("constant", -2.0, 3.0)
-FIRST, FURTHER = (1.0, 0.3), (0.4, 0.3)  # expected weight of the best view and of the others, and their spread
+FURTHER = (0.4, 0.3)  # expected weight of a view beside the best one, and its spread
+SPREAD = 0.2  # how far links move weights from what sure pairs show
 
 
 def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
-    """Learn the weight of each view, by links [p, 2] or, without any, by the pairs that the best view is sure of.
+    """Learn the weight of each view by the pairs that the best view is sure of, and then by links [p, 2].
 
-    The best view is the one that is sure of the most pairs. One view alone has weight 1.
+    The best view is the one that is sure of the most pairs; it has weight 1, unless links show something else.
     """
     if len(voters) < 2:
         return {voter.opinion: 1.0 for voter in voters}
@@ -35,20 +36,15 @@ def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tupl
     sure = [_sure_pairs(source, target, column, shape) for column in columns.T]
     best = int(np.argmax([len(pairs) for pairs in sure]))
     candidates = Candidates(source, target, columns[:, best], columns, shape, shape)
-    names = [voter.opinion for voter in voters]
+    weights = np.ones(len(voters))
+    others = np.flatnonzero(np.arange(len(voters)) != best)
+    features = [CONSTANT, *(Feature(voters[place].opinion, *FURTHER) for place in others)]
+    shown = fitted_weights(candidates._replace(columns=columns[:, others]), sure[best], features)[1:]
+    weights[others] = np.clip(shown, 0.0, 1.0)
     if len(links):
-        weights = fitted_weights(candidates, links, (CONSTANT, *_features(names, names[best])))[1:]
-        return dict(zip(names, np.maximum(weights, 0.0).tolist(), strict=True))
-    others = [place for place in range(len(names)) if place != best]
-    candidates = candidates._replace(columns=columns[:, others])
-    features = _features([names[place] for place in others], "")
-    weights = fitted_weights(candidates, sure[best], (CONSTANT, *features))[1:]
-    found = dict(zip((names[place] for place in others), np.clip(weights, 0.0, 1.0).tolist(), strict=True))
-    return {name: found.get(name, 1.0) for name in names}
-
-
-def _features(names: Sequence[str], best: str) -> list[Feature]:
-    return [Feature(name, *(FIRST if name == best else FURTHER)) for name in names]
+        features = [CONSTANT, *(Feature(v.opinion, w, SPREAD) for v, w in zip(voters, weights.tolist(), strict=True))]
+        weights = np.maximum(fitted_weights(candidates, links, features)[1:], 0.0)
+    return {voter.opinion: float(weight) for voter, weight in zip(voters, weights, strict=True)}
 
 
 def _sure_pairs(source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
