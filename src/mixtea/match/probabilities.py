@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from mixtea.data.task import Task
-from mixtea.match.calibration import Calibration
+from mixtea.match.calibration import Calibration, logistic, sigmoid
 from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions
 from mixtea.match.examples import Examples, Judged, features, joined, rehearsed
@@ -19,6 +19,7 @@ from mixtea.vote.vectors import OPINION
 
 LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any
 HAS_SEVERAL = 0.9  # how likely a source has more targets that has several links, or where all are said to have
+RECALIBRATION = np.array([0.0, 1.0]), np.array([0.7, 0.3])  # expected weights and their spread
 FEW_SEVERAL = 0.02  # of the linked sources: fewer that have several change nothing for the others
 
 
@@ -93,9 +94,32 @@ class PairProbabilities:
                 weight = self._weight_of_links
                 probability = weight * probability + (1 - weight) * text
                 counterpart = weight * counterpart + (1 - weight) * self._sums(text)
-        if self.once:
-            probability = kept_below(self.target, probability, np.ones(self.shape[1]))
-        return probability, np.clip(counterpart, 0.0, 1.0)
+        counterpart = np.clip(counterpart, 0.0, 1.0)
+        probability = self._consistent(probability)
+        if not self.decoded.alone:
+            probability = self._consistent(self._recalibrated(probability, counterpart))
+        return probability, counterpart
+
+    def _consistent(self, probability: np.ndarray) -> np.ndarray:
+        """Make those of a target add up to at most 1, where targets are given once."""
+        return kept_below(self.target, probability, np.ones(self.shape[1])) if self.once else probability
+
+    def _recalibrated(self, probability: np.ndarray, counterpart: np.ndarray) -> np.ndarray:
+        """Correct what is lost by making probabilities consistent, by the validation links (Platt scaling).
+
+        P(right | a counterpart) = sigmoid(a + b log-odds), with a near 0 and b near 1 where there are few.
+        """
+        of_source = np.zeros(self.shape[0])
+        of_source[self.free] = counterpart
+        share = np.clip(probability / np.maximum(of_source[self.source], 1e-12), 1e-6, 1 - 1e-6)
+        odds = np.log(share / (1 - share))
+        order = np.lexsort((-probability, self.source))
+        best = order[np.diff(self.source[order], prepend=-1) > 0]
+        best = best[np.isin(self.source[best], self.task.valid[:, 0])]
+        right = among(self.source[best], self.target[best], self.task.valid, self.shape[1])
+        seen = np.stack([np.ones(len(best)), odds[best]], axis=1)
+        weights = logistic(seen, right, *RECALIBRATION)
+        return sigmoid(weights[0] + weights[1] * odds) * of_source[self.source]
 
     @property
     def probability(self) -> np.ndarray:

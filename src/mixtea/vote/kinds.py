@@ -54,6 +54,15 @@ def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     return _matrices([[row for row in side if row[1] in known] for side in rows], (source, target), len(number))
 
 
+def are_properties(graph: Graph) -> np.ndarray:
+    """bool [entities]: those that are properties by a type of RDF or OWL, such as `owl:ObjectProperty`."""
+    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
+    found = np.zeros(graph.n_entities, dtype=bool)
+    is_one = [is_no_thing(kind) and kind.endswith("Property") for kind in types]
+    found[np.asarray(owners, dtype=np.int64)[np.array(is_one, dtype=bool)]] = True
+    return found
+
+
 def own_types(graph: Graph) -> csr_matrix:
     """[entities, types] of a graph, whatever the other one has."""
     number: dict[str, int] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixtea.compute.ngrams import alike_rows, products_of_rows
 from mixtea.data.task import Task
-from mixtea.vote.kinds import DIFFERENT, SHARED, same_kind
+from mixtea.vote.kinds import DIFFERENT, SHARED, are_properties, same_kind
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, rank_of
 from mixtea.vote.log_odds import Feature, among
 from mixtea.vote.name_index import DETAILS, NameIndex
@@ -23,6 +23,7 @@ NAME_FEATURES = (
     DETAILS[0], Feature("equal", 0.0, 2.0), *DETAILS[1:],
     Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
     Feature("types_differ", -4.0, 1.0), Feature("types_shared", 0.3, 0.5),
+    Feature("properties", -2.0, 1.0),  # names of properties are generic: those of different ones are often equal
 )  # fmt: skip
 
 
@@ -89,7 +90,8 @@ class NameOpinions(LikenessOpinions):
         kinds = [same_kind(*self.index.kinds[name], source, target) for name in KINDS]
         similar = details[:, 0] >= SAME_NAME
         told = [(kind == which) & similar for kind in kinds for which in (DIFFERENT, SHARED)]
-        return np.column_stack([details[:, 0], value >= 1, details[:, 1:], *told]).astype(np.float64)
+        properties = are_properties(self.task.source)[source] & are_properties(self.task.target)[target]
+        return np.column_stack([details[:, 0], value >= 1, details[:, 1:], *told, properties]).astype(np.float64)
 
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """No opinion where both have a name that too many share: whether they are called the same tells nothing."""
