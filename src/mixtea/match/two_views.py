@@ -20,8 +20,8 @@ from mixtea.data.names import is_no_thing
 from mixtea.data.task import Task
 from mixtea.vote.log_odds import Candidates, Feature, fitted_weights
 from mixtea.vote.open_entities import OpenEntities
-from mixtea.vote.opinions import Opinions, giving_log_odds, judges_alone, scales, total_score
-from mixtea.vote.voter import Voter
+from mixtea.vote.opinions import Opinions, giving_log_odds, scales, total_score
+from mixtea.vote.voter import Voter, judges_alone
 
 SURE = 0.9  # probability by text from which on a pair shows what structure is worth
 STRUCTURE = Feature("structure", 3.0, 3.0)  # log-odds per unit of its score, where the best are about 1
