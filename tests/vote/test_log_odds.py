@@ -171,7 +171,14 @@ def test_there_are_at_least_as_many_counterparts_as_clear_matches_and_at_most_ne
     all_clear = candidates({(i, i): 0.9 for i in range(4)})
     assert counted(all_clear, 20 * all_clear.similarity)[0] == pytest.approx(4 * MAX_SHARE)
     none = candidates({})
-    assert counted(none, none.similarity)[0] == 1 and counted(candidates({}, (0, 3)), none.similarity)[0] == 0
+    assert counted(none, none.similarity)[0] == 0
+
+
+def test_no_more_counterparts_are_looked_for_than_candidates_can_match():
+    """Each target is the only candidate of two sources, all of the same name: the constant must not grow for them."""
+    known = candidates({(0, 0): 0.9, (1, 0): 0.9, (2, 1): 0.9, (3, 1): 0.9}, (40, 40))
+    n_matched, constant, _ = counted(known, 20 * known.similarity)
+    assert n_matched == pytest.approx(2 * MAX_SHARE) and constant < 0
 
 
 def test_a_clear_match_is_similar_the_best_of_both_and_well_ahead_on_one_side():
@@ -185,6 +192,7 @@ def test_a_clear_match_is_similar_the_best_of_both_and_well_ahead_on_one_side():
     close = 0.9 - CLEAR_MARGIN / 2
     assert n_clear({(0, 0): 0.9, (0, 1): close, (1, 0): close}) == 0  # ahead on neither side
     assert n_clear({(0, 0): 0.9, (0, 1): close, (1, 0): 0.3}) == 1  # ahead for t0
+    assert n_clear({(0, 0): 0.9, (1, 0): 0.9}) == 1  # two of which one at most is a match
     assert n_clear({}) == 0
 
 
@@ -222,7 +230,7 @@ def test_a_pair_that_is_not_a_candidate_is_less_likely_than_nearly_all_candidate
     found = learn(known, FEATURES, NO_LINKS)
     assert found.unlike <= np.log(UNLIKE / 100) and (found.log_odds(known.columns) >= found.unlike).mean() >= 0.95
     none = learn(candidates({}), FEATURES, NO_LINKS)
-    assert np.isfinite([none.constant, none.unlike]).all() and none.unlike == pytest.approx(np.log(UNLIKE / 4 / 4))
+    assert np.isfinite([none.constant, none.unlike]).all() and none.unlike == pytest.approx(np.log(UNLIKE * 1e-6 / 4))
 
 
 def test_links_that_are_not_candidates_mislead():

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from mixtea.compute.intervals import wilson
 from mixtea.compute.matching import Matching, shift_for_total
@@ -103,20 +105,28 @@ def counted(candidates: Candidates, score: np.ndarray) -> tuple[float, float, Ma
     messages of the matching lower the score of their pairs.
     """
     sides: tuple[np.ndarray, ...] = (score, score)
+    most = MAX_SHARE * _size_of_largest_matching(candidates)
     for _ in range(SHARE_ROUNDS):
-        n_matched = _number_matched(candidates, sides)
+        n_matched = _number_matched(candidates, sides, most)
         constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
         messages = (found.messages.to_source, found.messages.to_target)
         sides = tuple(score + np.log(np.maximum(to_it, 1e-30)) for to_it in messages)
     return n_matched, constant, found
 
 
-def _number_matched(candidates: Candidates, sides: tuple[np.ndarray, ...]) -> float:
-    """Estimate the number of counterparts: by the side that shows more of them, and at least the clear matches."""
-    most = MAX_SHARE * min(candidates.n_comparable)
+def _number_matched(candidates: Candidates, sides: tuple[np.ndarray, ...], most: float) -> float:
+    """Estimate the number of counterparts: by the side that shows more of them, and at least the clear matches.
+
+    More than `most` would be out of reach, however large the constant.
+    """
     shares = [share_matched(line, value) for line, value in zip(candidates.ends, sides, strict=True)]
     by_side = [share * n for share, n in zip(shares, candidates.n_comparable, strict=True)]
-    return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), max(most, 0.0)))
+    return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), most))
+
+
+def _size_of_largest_matching(candidates: Candidates) -> int:
+    pairs = csr_matrix((np.ones(len(candidates.source), dtype=np.int8), candidates.ends), shape=candidates.shape)
+    return int((maximum_bipartite_matching(pairs, perm_type="column") >= 0).sum())
 
 
 def share_matched(line: np.ndarray, value: np.ndarray) -> float:
@@ -157,11 +167,14 @@ def _unreached(b: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _n_clear(candidates: Candidates) -> int:
-    """Count the sources of similar pairs that are the best of both their ends, and clearly so for one of them."""
+    """Count the entities in similar pairs that are the best of both their ends, and clearly so for one of them.
+
+    Where an entity has several such pairs, one at most is a match: the side with fewer entities counts.
+    """
     value = candidates.similarity
     ahead = [value - best_rival(line, value, n) for line, n in zip(candidates.ends, candidates.shape, strict=True)]
     clear = (value >= CLEARLY_SIMILAR) & (np.minimum(*ahead) >= 0) & (np.maximum(*ahead) >= CLEAR_MARGIN)
-    return len(np.unique(candidates.source[clear]))
+    return min(len(np.unique(line[clear])) for line in candidates.ends)
 
 
 def best_rival(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
