@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
+from itertools import combinations
 
 import torch
 import torch.nn.functional as F
@@ -235,3 +237,42 @@ def among_rivals(log_odds: Tensor) -> Tensor:
     """e / (1 + the greater of its row's and its column's sum), e = exp(log-odds)."""
     e = log_odds.exp()
     return e / (1 + torch.maximum(e.sum(1, keepdim=True).expand_as(e), e.sum(0, keepdim=True).expand_as(e)))
+
+
+Ends = tuple[int, int]
+
+
+def matchings(pairs: Sequence[Ends], several: Collection[int] = ()) -> list[tuple[int, ...]]:
+    """All sets of places of pairs that have no end in common, but for sources that may have several targets."""
+    found = []
+    for size in range(len(pairs) + 1):
+        for places in combinations(range(len(pairs)), size):
+            sources = [pairs[p][0] for p in places if pairs[p][0] not in several]
+            targets = [pairs[p][1] for p in places]
+            if len(set(sources)) == len(sources) and len(set(targets)) == len(targets):
+                found.append(places)
+    return found
+
+
+def matching(pairs: Sequence[Ends], log_odds: Sequence[float], several: Collection[int] = ()) -> list[float]:
+    """P(pair in M), M drawn with weight exp(sum of l over M) from all matchings."""
+    weights = {places: math.exp(sum(log_odds[p] for p in places)) for places in matchings(pairs, several)}
+    total = sum(weights.values())
+    return [sum(w for places, w in weights.items() if p in places) / total for p in range(len(pairs))]
+
+
+def link_loss(weights: Tensor, pairs: Sequence[Ends], columns: Tensor, links: Sequence[Ends]) -> Tensor:
+    """Sum over links of -log(exp(l_link) / (1 + sum of exp(l) over the candidates of its end)), mean of both ends.
+
+    The candidates of an end: its links, and pairs whose other end has no link. For a link that is
+    not a candidate exp(l_link) is 1. l = weights[0] + columns [p, f] . weights[1:].
+    """
+    log_odds = {pair: weights[0] + row @ weights[1:] for pair, row in zip(pairs, columns, strict=True)}
+    loss = weights.new_zeros(())
+    for side in (0, 1):
+        linked = {link[1 - side] for link in links}
+        for link in links:
+            others = [p for p in pairs if p[side] == link[side] and (p in links or p[1 - side] not in linked)]
+            total = weights.new_ones(()) + sum(log_odds[p].exp() for p in others)
+            loss = loss + (total.log() - log_odds.get(link, 0.0)) / 2
+    return loss

@@ -7,53 +7,85 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import SMALL_BEST, said_graph, said_task
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mixtea import DataError, MixTEA, Task
 from mixtea.data.labels import Labels
-from mixtea.match.two_views import SEEN, UNSURE, Views, left, without_links
+from mixtea.match.two_views import Evidence, matched, structure_log_odds, without_links
 from mixtea.runs.stored import StoredRun
-from mixtea.vote import evidence
 
 NONE = np.empty((0, 2), dtype=np.int64)
-EVERY = np.indices((3, 3)).reshape(2, -1)
+N = 40
+EVERY = np.indices((N, N)).reshape(2, -1)
+SAME = EVERY[0] == EVERY[1]
 
 
 def unlinked(task, **more) -> Task:
     return replace(task, train=NONE, valid=NONE, links_from="names", **more)
 
 
-def test_with_nothing_sure_what_is_said_decides_alone():
-    said, joined = np.zeros(9), np.random.default_rng(1).random(9)
-    assert Views(*EVERY, said, joined, (3, 3)).log_odds(0.0) == pytest.approx(-np.log(3))
-    assert Views(*(EVERY[:, :0]), said[:0], joined[:0], (3, 3)).log_odds(0.0).shape == (0,)
+def evidence(text, structure, views=None):
+    """All pairs of N sources and targets; text is the only view unless others are given."""
+    return Evidence(*EVERY, text, structure, [text] if views is None else views, (N, N))
+
+
+def test_with_nothing_sure_structure_counts_for_nothing():
+    text, structure = np.full(N * N, -8.0), np.random.default_rng(1).random(N * N)
+    p = matched(evidence(text, structure))
+    assert p == pytest.approx(p[0], abs=1e-4) and p.sum() == pytest.approx(1, rel=0.05)
+    none = np.empty(0, dtype=np.int64)
+    assert matched(Evidence(none, none, none * 0.0, none * 0.0, [], (3, 3))).shape == (0,)
 
 
 def test_structure_counts_the_more_the_more_pairs_are_sure():
-    n = 40
-    source, target = np.indices((n, n)).reshape(2, -1)
-    same = source == target
-    said = np.where(same & (source < n - 1), 9.0, -3.0)  # all are sure but the last, of whom nothing is known
-    joined = np.where(same, 0.9, 0.2)
-    found = Views(source, target, said, joined, (n, n)).log_odds(n - 0.5).reshape(n, n)
-    links = np.stack([np.arange(n - 1)] * 2, axis=1)
-    level = evidence.levels(source, target, np.clip(joined / 0.9, 0, 0.999), links, (n, n))
-    odds = evidence.learned(level, source, target, links, (n, n)).odds[level].reshape(n, n)
-    trusted = (n - 1) ** 2 / ((n - 1) ** 2 + SEEN**2)
-    alone = -3.0 - np.log(n)
-    both = -3.0 + odds[-1, -1] + left(n - 1, n - 0.5, (n, n))
-    assert found[-1, -1] == pytest.approx(alone + trusted * (both - alone))
-    assert found[-1, -1] > found[-1, :-1].max() and found[0, 0] > 3 > -3 > found[0, 1]
-    agreeing = Views(source, target, said, np.full(n * n, 0.5), (n, n)).log_odds(n - 0.5).reshape(n, n)
-    assert agreeing[-1, -1] < found[-1, -1]  # structure that is the same for all tells nothing
+    def weight(n_sure):
+        sure = SAME & (EVERY[0] < n_sure)
+        found = structure_log_odds(evidence(np.zeros(N * N), SAME * 1.0).candidates(), sure, np.where(SAME, 0.9, 0.2))
+        return (found[SAME] - found[~SAME][0])[0]
+
+    assert weight(0) == 0 < weight(5) < weight(20) < weight(39)
 
 
-def test_the_fewer_have_a_counterpart_the_fewer_are_left():
-    assert left(80, 100, (100, 100)) == pytest.approx(np.log(1 / 0.2))  # each of the others has one
-    assert left(10, 40, (100, 100)) == pytest.approx(np.log(30 / 90 / 0.75))
-    assert left(10, 20, (100, 100)) < left(10, 40, (100, 100)) < left(10, 90, (100, 100))
-    assert left(90, 90.1, (100, 100)) == pytest.approx(np.log(0.1 / 10 / UNSURE))
-    assert left(0, 0, (100, 100)) == pytest.approx(np.log(1e-3))
-    assert np.isfinite([left(3, 3, (3, 3)), left(0, 0, (0, 0)), left(5, 9, (5, 100))]).all()
+def test_structure_finds_what_text_leaves_open():
+    """Text is sure of all but the last, of whom it knows nothing; structure is right about all, or the same for all."""
+    text = np.where(SAME & (EVERY[0] < N - 1), 6.0, -9.0)
+    right, none = (matched(evidence(text, joined)).reshape(N, N) for joined in (SAME * 0.7 + 0.2, np.full(N * N, 0.5)))
+    assert (np.diag(right)[:-1] > 0.95).all() and right[-1, -1] > none[-1, -1]
+    assert right[-1, -1] == right[-1].max() and right.sum() == pytest.approx(N - 1, abs=0.5)
+    assert (right.sum(axis=0) <= 1 + 1e-9).all() and (right.sum(axis=1) <= 1 + 1e-9).all()
+
+
+def test_what_structure_is_worth_follows_from_the_pairs_that_text_is_sure_of():
+    """It decides between two targets of the same name where it is right about the sure pairs, not where it is not."""
+    text = np.where(SAME, 6.0, -9.0)
+    text[[(N - 2) * N + N - 1, (N - 1) * N + N - 2]] = 6.0  # the last two are called the same
+    draw = np.random.default_rng(2)
+    telling, noise = np.where(SAME, 0.9, 0.1) + 0.05 * draw.random(N * N), draw.random(N * N)
+    told, untold = (matched(evidence(text, structure)).reshape(N, N) for structure in (telling, noise))
+    assert told[-1, -1] > 0.6 > 0.4 > told[-1, -2] and abs(untold[-1, -1] - untold[-1, -2]) < 0.15
+
+
+def test_as_many_are_matched_as_the_surest_view_alone_has_counterparts():
+    half = SAME & (EVERY[0] < N // 2)
+    sure, unsure = np.where(half, 6.0, -9.0), np.where(SAME, -1.0, -9.0)
+    some = np.where(EVERY[0] < N // 2, sure, np.nan)  # has no opinion about the others
+    zero = np.zeros(N * N)
+    assert evidence(zero, zero, [unsure, sure]).n_matched() == pytest.approx(N // 2, abs=0.5)
+    assert evidence(zero, zero, [some]).n_matched() == pytest.approx(N // 2, abs=0.5)
+    assert evidence(zero, zero, [zero - 30]).n_matched() == evidence(zero, zero, []).n_matched() == 1
+    assert matched(evidence(sure + unsure, zero, [unsure, sure])).sum() == pytest.approx(N // 2, abs=0.5)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_probabilities_of_an_entity_add_up_to_one_at_most(seed):
+    draw = np.random.default_rng(seed)
+    kept = draw.random(25) < 0.6
+    source, target = (ends[kept] for ends in np.indices((5, 5)).reshape(2, -1))
+    text, structure, view = draw.normal(0, 4, (3, kept.sum()))
+    p = matched(Evidence(source, target, text, structure, [text, np.where(view > 0, view, np.nan)], (5, 5)))
+    assert ((p >= 0) & (p <= 1)).all()
+    assert all((np.bincount(ends, p, minlength=5) <= 1 + 1e-9).all() for ends in (source, target))
 
 
 @pytest.fixture(scope="module")

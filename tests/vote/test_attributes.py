@@ -47,7 +47,7 @@ def aligned(opinions):
 def best(opinions):
     """The most alike target of each source that has one alone."""
     found = {}
-    for s, t, value in zip(*opinions.found, strict=True):
+    for s, t, value in zip(*opinions.found[:3], strict=True):
         found.setdefault(int(s), []).append((float(value), int(t)))
     tops = {s: sorted(rows, reverse=True) for s, rows in found.items()}
     return {s: rows[0][1] for s, rows in tops.items() if len(rows) == 1 or rows[0][0] > rows[1][0]}
@@ -187,7 +187,7 @@ def test_what_is_compared_follows_from_what_was_learned_from():
     fresh = AttributeOpinions(long.task)
     assert len(fresh.found.value)
     fresh.load_state_dict(long.state_dict())
-    assert fresh.aligned == long.aligned and all(map(np.array_equal, fresh.found, long.found))
+    assert fresh.aligned == long.aligned and all(map(np.array_equal, fresh.found[:3], long.found[:3]))
     assert np.array_equal(fresh.odds, long.odds)
 
 

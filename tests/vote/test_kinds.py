@@ -1,4 +1,4 @@
-"""What tells things of like names apart: brackets, numbers, types."""
+"""What tells things of like names apart: brackets and types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mixtea.vote.kinds import (
     DIFFERENT,
     MISSING,
     SHARED,
-    numbers_in_names,
     same_kind,
     shared_types,
     words_in_brackets,
@@ -39,19 +38,6 @@ def kind_of(told_by, one, other):
 )  # fmt: skip
 def test_words_in_brackets(one, other, kind):
     assert kind_of(words_in_brackets, one, other) == kind
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "kind"),
-    [
-        ("10th Division", "23rd Division", DIFFERENT), ("10th Division", "Division 10", SHARED),
-        ("10th Division", "Tenth Division", MISSING), ("007", "Agent 7", SHARED), ("Apollo 0", "Apollo 00", SHARED),
-        ("Apollo 0", "Apollo 11", DIFFERENT), ("فرقة ١٠", "10th Division", SHARED),
-        ("第１０师", "10th Division", SHARED), ("1st of 1999", "1 and 2", SHARED),
-    ],
-)  # fmt: skip
-def test_numbers_in_names(one, other, kind):
-    assert kind_of(numbers_in_names, one, other) == kind
 
 
 def typed(prefix, types):
@@ -84,7 +70,7 @@ def test_a_class_that_is_called_an_individual_too_is_a_class():
 
 def test_graphs_without_any_kind():
     empty = said_graph([""]), said_graph(["", ""], prefix="t")
-    for told_by in (words_in_brackets, numbers_in_names, shared_types):
+    for told_by in (words_in_brackets, shared_types):
         found = told_by(*empty)
         assert found[0].shape[0] == 1 and found[1].shape[0] == 2
         assert same_kind(*found, np.array([0]), np.array([1])).tolist() == [MISSING]

@@ -27,8 +27,14 @@ def test_ranks_within_a_line_are_by_value():
 
 def test_each_pair_counts_once_with_its_greatest_value():
     found = best_of(np.array([1, 0, 1]), np.array([2, 1, 2]), np.array([0.4, 0.5, 0.7]), (2, 3))
-    assert [part.tolist() for part in found] == [[0, 1], [1, 2], [0.5, 0.7]]
-    assert [len(part) for part in best_of(NONE[:, 0], NONE[:, 1], np.empty(0), (2, 3))] == [0, 0, 0]
+    assert [part.tolist() for part in found[:3]] == [[0, 1], [1, 2], [0.5, 0.7]] and found.details is None
+    assert [len(part) for part in best_of(NONE[:, 0], NONE[:, 1], np.empty(0), (2, 3))[:3]] == [0, 0, 0]
+
+
+def test_the_details_of_a_pair_are_those_of_its_greatest_value():
+    details = np.array([[1, 2], [3, 4], [5, 6]])
+    found = best_of(np.array([1, 0, 1]), np.array([2, 1, 2]), np.array([0.4, 0.5, 0.7]), (2, 3), details)
+    assert found.details.tolist() == [[3, 4], [5, 6]]
 
 
 def test_few_of_each_entity_are_kept_and_all_that_are_equal():
@@ -52,17 +58,17 @@ def test_the_odds_of_a_pair_are_against_one_of_which_nothing_is_known(told):
     assert found == pytest.approx(opinions.odds + np.log(n_open))
     source, target = (ends.ravel() for ends in np.indices(opinions.shape))
     apart = ~np.isin(source * 30 + target, opinions.key)
-    assert opinions.log_odds(source[apart], target[apart]) == pytest.approx(opinions.table.unlike + np.log(n_open))
+    assert opinions.log_odds(source[apart], target[apart]) == pytest.approx(opinions.learned.unlike + np.log(n_open))
 
 
 def test_it_learns_again_where_there_is_much_more_to_learn_from(told):
     opinions = voters_of(told, Config.preset("best"), ["names"])[0].opinions()
     opinions.learn(NONE)
-    before = opinions.found
+    before = opinions.learned
     opinions.learn(told.test[:2])  # 17 pairs after 15
-    assert opinions.found is before and len(opinions.learned_from) == 15
+    assert opinions.learned is before and len(opinions.learned_from) == 15
     opinions.learn(told.test[:8])
-    assert opinions.found is not before and len(opinions.learned_from) == 23
+    assert opinions.learned is not before and len(opinions.learned_from) == 23
 
 
 @pytest.mark.parametrize("name", COMPARING)

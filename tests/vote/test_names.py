@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from conftest import said_graph, said_task
 
+from mixtea.compute.matching import matching
 from mixtea.config import Config
 from mixtea.data.labels import Labels
 from mixtea.data.names import in_latin
-from mixtea.vote import evidence
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.name_index import NameIndex, side_names
-from mixtea.vote.name_opinions import NameOpinions, _told_apart
+from mixtea.vote.name_opinions import NAME_FEATURES, NameOpinions
 from mixtea.vote.names import Names
 
 NAN = float("nan")
@@ -32,12 +32,17 @@ def opinions_of(source, target, train=(), learn=True):
 
 
 def likeness(opinions):
-    return {(int(s), int(t)): float(v) for s, t, v in zip(*opinions.found, strict=True)}
+    return {(int(s), int(t)): float(v) for s, t, v in zip(*opinions.found[:3], strict=True)}
 
 
-def standing(opinions):
-    places = zip(opinions.found.source.tolist(), opinions.found.target.tolist(), strict=True)
-    return dict(zip(places, (opinions.level % 4).tolist(), strict=True))
+def probability(opinions, links=()):
+    """P(match) of the pairs found between entities without a link."""
+    kept = np.ones(len(opinions.found.value), dtype=bool)
+    for line, ends in zip(opinions.found[:2], np.array(links, dtype=np.int64).reshape(-1, 2).T, strict=True):
+        kept &= ~np.isin(line, ends)
+    source, target = (line[kept] for line in opinions.found[:2])
+    p = matching(source, target, opinions.odds[kept], opinions.shape).probability
+    return dict(zip(zip(source.tolist(), target.tolist(), strict=True), p.tolist(), strict=True))
 
 
 def test_names_in_other_scripts_are_compared_as_they_sound():
@@ -73,22 +78,23 @@ def test_who_has_no_name_has_no_opinion():
     assert not opinions_of(["Oslo"], [""]).speaks and not opinions_of([], ["a"]).speaks
 
 
-def test_equal_names_of_two_entities_are_tied_and_neither_is_clearly_the_best():
+def test_equal_names_of_two_entities_share_what_one_has_alone():
     opinions = opinions_of(["Springfield", "Oslo"], ["Springfield", "Springfield", "Oslo"])
-    found = standing(opinions)
-    assert found[0, 0] == found[0, 1] == evidence.TIED and found[1, 2] == evidence.CLEARLY
     tied, other, clear = opinions.log_odds(np.array([0, 0, 1]), np.array([0, 1, 2]))
-    assert tied == other < clear - 2
+    assert tied == other == clear > 2
+    p = probability(opinions)
+    assert p[0, 0] == p[0, 1] < 0.5 and p[1, 2] > 0.9
 
 
-def test_of_equal_names_the_linked_one_is_no_rival():
+def test_of_equal_names_the_linked_one_is_not_a_rival():
     names = [f"{word}polis" for word in ("Akro", "Nea", "Mega", "Petro", "Anna")]
     target = ["Springfield", "Springfield", *names]
     links = [(i + 1, i + 2) for i in range(len(names))]
     without = opinions_of(["Springfield", *names], target, links)
-    assert standing(without)[0, 0] == evidence.TIED
+    assert probability(without, links)[0, 0] < 0.5
     known = opinions_of(["Springfield", *names, "x"], target, [*links, (6, 0)])
-    assert standing(known)[0, 1] == evidence.CLEARLY
+    assert probability(known, [*links, (6, 0)])[0, 1] > 0.8
+    assert min(opinions.log_odds(np.array([0]), np.array([1]))[0] for opinions in (without, known)) > 1
 
 
 def test_a_name_of_a_million_letters_is_cut():
@@ -153,7 +159,6 @@ def test_numbers_brackets_and_types_tell_like_names_apart():
     opinions = opinions_of(["10th Infantry Division", "Ulysses (film)"], target)
     odds = opinions.log_odds(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3]))
     assert odds[0] < 0 < odds[1] and odds[2] + 1 < odds[3]
-    assert standing(opinions)[1, 3] == evidence.CLOSELY and standing(opinions)[1, 2] == evidence.BEHIND
 
 
 def test_a_class_is_no_property_of_the_same_name():
@@ -166,7 +171,7 @@ def test_a_class_is_no_property_of_the_same_name():
     ]  # fmt: skip
     opinions = NameOpinions(said_task(*sides))
     same, other = opinions.log_odds(np.array([0, 0]), np.array([0, 1]))
-    assert same > 0 > other and standing(opinions)[0, 0] == evidence.CLEARLY
+    assert same > max(other, 0.0) + 3 and probability(opinions)[0, 0] > 0.9 > 0.1 > probability(opinions)[0, 1]
 
 
 def test_words_of_owl_and_blank_nodes_have_no_name():
@@ -186,14 +191,48 @@ def test_the_best_of_several_names_counts_and_the_first_is_shown():
     assert index.sides[0].texts[index.sides[0].first[0]] == "eternal city"  # by the alphabet, as labels are sorted
 
 
-def test_kinds_are_told_by_counts_or_as_is_typical():
-    typical = np.array([0.0, -2.0, 1.0])
-    none = _told_apart(np.zeros(3), np.zeros(3), typical)
-    assert none - none[0] == pytest.approx(typical)
-    misleading = _told_apart(np.array([0, 500, 500]), np.array([0, 500, 500]), typical)
-    assert np.abs(misleading[1:]).max() < 0.05
-    telling = _told_apart(np.array([0, 0, 500]), np.array([0, 500, 0]), typical)
-    assert telling[2] > 3 > -3 > telling[1]
+def weight_of(name, opinions):
+    return opinions.learned.weights[[feature.name for feature in NAME_FEATURES].index(name)]
+
+
+def in_brackets(ours, theirs, train):
+    """Twenty names with a word in brackets of each side, in turn."""
+    words = [f"{a}{b}ville" for a in ("Al", "Ber", "Cor", "Dun", "Er") for b in ("ma", "no", "ri", "tu")]
+    sides = [[f"{word} ({kind})" for kind in kinds for word in words] for kinds in (ours, theirs)]
+    return opinions_of(*sides, train)
+
+
+def test_links_move_what_words_in_brackets_are_worth():
+    typical = next(feature.weight for feature in NAME_FEATURES if feature.name == "brackets_differ")
+    links = [(i, i) for i in range(20)]
+    assert weight_of("brackets_differ", in_brackets(["film"], ["film", "album"], ())) == typical
+    telling = in_brackets(["film"], ["film", "album"], links[:15])  # all albums are open, and none is a film
+    misleading = in_brackets(["film"], ["album", "film"], links[:15])  # each film is linked to an album
+    assert weight_of("brackets_differ", telling) < typical - 0.1
+    assert weight_of("brackets_differ", misleading) > typical + 0.1
+    right, wrong = telling.log_odds(np.array([17, 17]), np.array([17, 37]))
+    assert right > wrong + 1
+
+
+def test_synonyms_are_the_same_word_and_count_for_less_than_equal_names():
+    source, target = (
+        said_graph(["Iron ore", "Fe ore", "Ferry"], prefix="s"),
+        said_graph(["Fe ore", "Ferrum"], prefix="t"),
+    )
+    plain, told = (
+        NameOpinions(said_task(source, target, synonyms=groups)) for groups in ((), (("fe", "iron", "ferrum"),))
+    )
+    before, after = likeness(plain), likeness(told)
+    assert before[1, 0] == after[1, 0] == 1 > after[0, 0] > 0.9 > before[0, 0]
+    assert weight_of("synonym", told) < 0
+    synonym = told.columns[:, [feature.name for feature in NAME_FEATURES].index("synonym")]
+    assert synonym[told.place(np.array([0, 1]), np.array([0, 0]))[0]].tolist() == [1, 0]
+
+
+def test_where_a_side_has_no_names_there_are_no_features_and_no_opinion():
+    opinions = opinions_of(["Oslo"], [""])
+    assert opinions.columns.shape == (0, len(NAME_FEATURES)) and len(opinions.odds) == 0
+    assert np.isnan(opinions.log_odds(np.array([0]), np.array([0]))).all()
 
 
 def voter_of(source, target):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 MAX_ROUNDS = 60
-MIN_CHANGE = 1e-4  # of a message: below, the messages are final
+MIN_CHANGE = 1e-4  # of a message, as a share of it: below, the messages are final
 MAX_LOG_ODDS = 100.0  # beyond, sums of weights would overflow
 WARM_ROUNDS = 12  # in which messages follow a small change of all log-odds
 
@@ -70,16 +70,22 @@ def matching(
     free = np.zeros(len(source), dtype=bool) if several is None else several[source]
     to_target, to_source = start or Messages(np.ones(len(source)), np.ones(len(source)))
     for _ in range(rounds):
-        before = to_target
+        before = Messages(to_target, to_source)
         to_target = np.where(free, 1.0, np.sqrt(to_target * _alone(source, weight * to_source, shape[0])))
         to_source = np.sqrt(to_source * _alone(target, weight * to_target, shape[1]))
-        if np.abs(to_target - before).max(initial=0.0) < MIN_CHANGE:
+        # Both directions: where each source has one pair, messages to targets are final at once, those back are not.
+        # As a share: a small message counts as much as a large one where its pair has a large weight.
+        if max(_change(to_target, before.to_target), _change(to_source, before.to_source)) < MIN_CHANGE:
             break
     reached = weight * to_source
     total = 1 + np.where(free, reached, np.bincount(source, reached, minlength=shape[0])[source])
     probability = reached / total
     over = np.maximum(np.bincount(target, probability, minlength=shape[1]), 1.0)
     return Matching(probability / over[target], Messages(to_target, to_source))
+
+
+def _change(now: np.ndarray, before: np.ndarray) -> float:
+    return float(np.abs(now / before - 1).max(initial=0.0))
 
 
 def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:

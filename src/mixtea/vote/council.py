@@ -25,8 +25,8 @@ from mixtea.vote.normalise import among_rivals
 from mixtea.vote.open_entities import EntityPairs, OpenEntities
 from mixtea.vote.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, said_alone, settle
 from mixtea.vote.plugin import voter_of
-from mixtea.vote.voter import AFTER, BEFORE, Belief, Voter, VotingState
 from mixtea.vote.views import view_weights
+from mixtea.vote.voter import AFTER, BEFORE, Belief, Voter, VotingState
 from mixtea.vote.votes import Votes
 from mixtea.vote.weights import shares_right, vote_weights
 

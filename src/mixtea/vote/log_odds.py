@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from mixtea.compute.intervals import wilson
 from mixtea.compute.matching import Matching, matching, shift_for_total
 
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
@@ -22,6 +25,7 @@ MISLEADING = 0.03  # of the matches, typically: a comparison is wrong about them
 PSEUDO_LINKS = 40  # links that this typical share counts for
 MAX_CERTAIN = 1 - 1e-9
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
+STANDARD_ERRORS = 1.0  # of the share of best pairs below some similarity, to the upper end of its interval
 CLEARLY_SIMILAR, CLEAR_MARGIN = 0.65, 0.1  # similarity of a clear match, and how far it is ahead of its rivals
 SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
 MAX_SHARE = 0.99
@@ -158,33 +162,42 @@ def counted(candidates: Candidates, score: np.ndarray) -> tuple[float, float, Ma
     messages of the matching lower the score of their pairs.
     """
     sides: tuple[np.ndarray, ...] = (score, score)
+    most = MAX_SHARE * _size_of_largest_matching(candidates)
     for _ in range(SHARE_ROUNDS):
-        n_matched = _number_matched(candidates, sides)
+        n_matched = _number_matched(candidates, sides, most)
         constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
         messages = (found.messages.to_source, found.messages.to_target)
         sides = tuple(score + np.log(np.maximum(to_it, 1e-30)) for to_it in messages)
     return n_matched, constant, found
 
 
-def _number_matched(candidates: Candidates, sides: tuple[np.ndarray, ...]) -> float:
-    """Estimate the number of counterparts: by the side that shows more of them, and at least the clear matches."""
-    most = MAX_SHARE * min(candidates.n_comparable)
+def _number_matched(candidates: Candidates, sides: tuple[np.ndarray, ...], most: float) -> float:
+    """Estimate the number of counterparts: by the side that shows more of them, and at least the clear matches.
+
+    More than `most` would be out of reach, however large the constant.
+    """
     shares = [share_matched(line, value) for line, value in zip(candidates.ends, sides, strict=True)]
     by_side = [share * n for share, n in zip(shares, candidates.n_comparable, strict=True)]
-    return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), max(most, 0.0)))
+    return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), most))
+
+
+def _size_of_largest_matching(candidates: Candidates) -> int:
+    pairs = csr_matrix((np.ones(len(candidates.source), dtype=np.int8), candidates.ends), shape=candidates.shape)
+    return int((maximum_bipartite_matching(pairs, perm_type="column") >= 0).sum())
 
 
 def share_matched(line: np.ndarray, value: np.ndarray) -> float:
     """Estimate the share of the entities in `line` that have a counterpart, from their best and second best values.
 
-    Let q be the probability that no pair by chance is above x; by Poisson, that of one at most is q (1 - log q). Who has
-    a counterpart has its second best pair by chance, who has none its two best. So where x is too little for a
+    Let q be the probability that no pair by chance is above x; by Poisson, that of one at most is q (1 - log q). Who
+    has a counterpart has its second best pair by chance, who has none its two best. So where x is too little for a
     counterpart, of the shares B and S of best and second best values up to x
 
         B = (1 - share) q, S = share q + (1 - share) q (1 - log q), hence S = q - B log q and share = 1 - B / q.
 
-    The greatest share over x counts: elsewhere some counterparts are below x. It is 0 where few entities tell, and
-    where chance alone explains what is seen.
+    The greatest share over x counts: elsewhere some counterparts are below x. Near a share of 0 slightly too small a B
+    looks like many counterparts, so B is the upper end of its interval. The share is 0 where few entities are below
+    any x, and where chance alone explains what is seen.
     """
     order = np.lexsort((-value, line))
     begins = np.flatnonzero(np.diff(line[order], prepend=-1))
@@ -194,7 +207,9 @@ def share_matched(line: np.ndarray, value: np.ndarray) -> float:
     at = np.quantile(second, _QUANTILES) if len(second) else np.empty(0)
     n_best, n_second = ((values[:, None] <= at).sum(axis=0) for values in (best, second))
     told = n_second >= MIN_TELLING
-    b, s = ((n[told] + 0.5) / (len(best) + 1) for n in (n_best, n_second))
+    n_best, n_second, n = n_best[told] + 0.5, n_second[told] + 0.5, np.full(told.sum(), len(best) + 1.0)
+    s = n_second / n
+    b = np.minimum(wilson(n_best, n, STANDARD_ERRORS)[1], s)
     return float((1 - b / _unreached(b, s)).max(initial=0.0))
 
 
@@ -209,11 +224,14 @@ def _unreached(b: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _n_clear(candidates: Candidates) -> int:
-    """Count the sources of similar pairs that are the best of both their ends, and clearly so for one of them."""
+    """Count the entities in similar pairs that are the best of both their ends, and clearly so for one of them.
+
+    Where an entity has several such pairs, one at most is a match: the side with fewer entities counts.
+    """
     value = candidates.similarity
     ahead = [value - best_rival(line, value, n) for line, n in zip(candidates.ends, candidates.shape, strict=True)]
     clear = (value >= CLEARLY_SIMILAR) & (np.minimum(*ahead) >= 0) & (np.maximum(*ahead) >= CLEAR_MARGIN)
-    return len(np.unique(candidates.source[clear]))
+    return min(len(np.unique(line[clear])) for line in candidates.ends)
 
 
 def best_rival(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
@@ -227,40 +245,60 @@ def best_rival(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
     return np.where(is_best & alone[line], second[line], best[line])
 
 
-def fitted_weights(candidates: Candidates, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
-    """Fit weights to links, that of the constant first, with a normal prior (a conditional logit model).
+class Choices(NamedTuple):
+    """The candidates of the linked entities of one side, from which each link is chosen.
 
-    P(link (i, j)) = exp(l_ij) / (1 + sum of exp(l) over the candidates of i that have no link, and j), and the same
-    from its target; P(the link is no candidate) = 1 / (1 + that sum). The mean of both directions counts.
+    `line` [c] is the entity of each, `columns` [c, 1 + f] a one and its features, `is_link` [c] whether it is a link;
+    `n_links` [n] counts the links per entity.
     """
-    prior, spread = (np.array([getattr(f, name) for f in features]) for name in ("weight", "spread"))
-    is_link, kept = _of_links(candidates, links)
-    columns = np.column_stack([np.ones(len(candidates.source)), candidates.columns])
-    examples = [(line[at], columns[at], is_link[at]) for line, at in zip(candidates.ends, kept, strict=True)]
-    counts = [np.bincount(links[:, side], minlength=n).astype(float) for side, n in enumerate(candidates.shape)]
 
-    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
-        away = (w - prior) / spread
-        value, slope = away @ away / 2, away / spread
-        for (line, seen, linked), n_links in zip(examples, counts, strict=True):
-            l = np.clip(seen @ w, -50, 50)
-            weight = np.exp(l)
-            total = 1 + np.bincount(line, weight, minlength=len(n_links))
-            value += (n_links @ np.log(total) - l[linked].sum()) / 2
-            slope += ((n_links[line] * weight / total[line]) @ seen - seen[linked].sum(axis=0)) / 2
-        return value, slope
+    line: np.ndarray
+    columns: np.ndarray
+    is_link: np.ndarray
+    n_links: np.ndarray
+
+
+def fitted_weights(candidates: Candidates, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
+    """Fit weights to links, that of the constant first, with a normal prior (a conditional logit model)."""
+    prior, spread = (np.array([getattr(f, name) for f in features]) for name in ("weight", "spread"))
+    sides = choices(candidates, links)
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = link_loss(weights, sides)
+        away = (weights - prior) / spread
+        return value + away @ away / 2, slope + away / spread
 
     return minimize(loss, prior, jac=True, method="L-BFGS-B").x
 
 
-def _of_links(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Find the candidates that are links, and per side those of linked entities: the link and what has no link."""
-    source, target = candidates.ends
-    is_link = among(source, target, links, candidates.shape[1])
-    linked = [np.zeros(n, dtype=bool) for n in candidates.shape]
-    linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
-    ours, theirs = linked[0][source], linked[1][target]
-    return is_link, (np.flatnonzero(is_link | (ours & ~theirs)), np.flatnonzero(is_link | (theirs & ~ours)))
+def link_loss(weights: np.ndarray, sides: Sequence[Choices]) -> tuple[float, np.ndarray]:
+    """Compute -log P(links) and its gradient [1 + f], the mean of both directions.
+
+    P(link (i, j)) = exp(l_ij) / (1 + sum of exp(l) over the candidates of i that have no link, and j), and the same
+    from its target; P(the link is not a candidate) = 1 / (1 + that sum).
+    """
+    value, slope = 0.0, np.zeros(len(weights))
+    for line, columns, is_link, n_links in sides:
+        log_odds = np.clip(columns @ weights, -50, 50)
+        weight = np.exp(log_odds)
+        total = 1 + np.bincount(line, weight, minlength=len(n_links))
+        value += (n_links @ np.log(total) - log_odds[is_link].sum()) / 2
+        slope += ((n_links[line] * weight / total[line]) @ columns - columns[is_link].sum(axis=0)) / 2
+    return value, slope
+
+
+def choices(candidates: Candidates, links: np.ndarray) -> tuple[Choices, Choices]:
+    """Find per side the candidates of linked entities: the link, and those whose other end has no link."""
+    is_link = among(*candidates.ends, links, candidates.shape[1])
+    columns = np.column_stack([np.ones(len(candidates.source)), candidates.columns])
+    n_links = [np.bincount(links[:, side], minlength=n).astype(float) for side, n in enumerate(candidates.shape)]
+    ours, theirs = (n[line] > 0 for n, line in zip(n_links, candidates.ends, strict=True))
+    kept = (is_link | (ours & ~theirs), is_link | (theirs & ~ours))
+    by_source, by_target = (
+        Choices(line[at], columns[at], is_link[at], n)
+        for line, at, n in zip(candidates.ends, kept, n_links, strict=True)
+    )
+    return by_source, by_target
 
 
 def among(source: np.ndarray, target: np.ndarray, links: np.ndarray, m: int) -> np.ndarray:

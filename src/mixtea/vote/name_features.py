@@ -15,9 +15,10 @@ from mixtea.vote.log_odds import Feature
 
 MAX_COUNTED = 3  # words or numbers of a name that count
 # Words of English names that carry no meaning of their own; rare elsewhere, so that they do no harm there.
-FUNCTION_WORDS = frozenset(
-    "a an and are as at be been by do does for from had has have in is it its of on or that the this to was were with".split()
-)
+FUNCTION_WORDS = frozenset((
+    "a", "an", "and", "are", "as", "at", "be", "been", "by", "do", "does", "for", "from", "had", "has", "have", "in",
+    "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "was", "were", "with",
+))  # fmt: skip
 _NUMBERS = re.compile(r"\d+")
 _PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
 _NO_PLURALS = ("ss", "us", "is")
@@ -49,12 +50,11 @@ class WordComparison:
 
     def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Compute WORD_FEATURES [p, f] of pairs of texts, by their places on each side."""
-        ours, theirs = (self._left(rows, a, b) for rows in (self._words, self._rare_words))
-        numbers = self._left(self._numbers, a, b)
+        words, rare, numbers = (self._left(rows, a, b) for rows in (self._words, self._rare_words, self._numbers))
         shared = products_of_rows(self._numbers[0].held, self._numbers[1].held, a, b)
         heads = self._heads[0][a] != self._heads[1][b]
         columns = (
-            np.minimum(*ours), heads, np.abs(theirs[0] - theirs[1]), np.minimum(*numbers), shared,
+            np.minimum(*words), heads, np.abs(rare[0] - rare[1]), np.minimum(*numbers), shared,
         )  # fmt: skip
         return np.column_stack([np.minimum(column, MAX_COUNTED) for column in columns]).astype(np.float32)
 

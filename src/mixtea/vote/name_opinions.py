@@ -86,7 +86,8 @@ class NameOpinions(LikenessOpinions):
     def columns(self) -> np.ndarray:
         """Similarity, equality, words, and kinds: a film is not an album of the same name, a class not a property."""
         source, target, value, details = self.found
-        assert details is not None
+        if details is None:  # nothing to compare
+            return np.empty((0, len(self.FEATURES)))
         kinds = [same_kind(*self.index.kinds[name], source, target) for name in KINDS]
         similar = details[:, 0] >= SAME_NAME
         told = [(kind == which) & similar for kind in kinds for which in (DIFFERENT, SHARED)]

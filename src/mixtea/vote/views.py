@@ -48,6 +48,6 @@ def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tupl
 
 
 def _sure_pairs(source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Find the pairs [p, 2] of which a view alone is sure, from its log-odds against a pair of which nothing is known."""
+    """Find the pairs [p, 2] of which a view is sure, from log-odds relative to a pair of which nothing is known."""
     p = matching(source, target, log_odds - np.log(max(shape[1], 1)), shape).probability
     return np.stack([source[p > SURE], target[p > SURE]], axis=1)
