@@ -10,50 +10,67 @@ from conftest import SMALL_BEST, said_graph, said_task
 
 from mixtea import DataError, MixTEA, Task
 from mixtea.data.labels import Labels
-from mixtea.match.two_views import SEEN, UNSURE, Views, left, without_links
+from mixtea.match.two_views import Evidence, structure_log_odds, without_links
 from mixtea.runs.stored import StoredRun
-from mixtea.vote import evidence
+from mixtea.vote.log_odds import Candidates
 
 NONE = np.empty((0, 2), dtype=np.int64)
-EVERY = np.indices((3, 3)).reshape(2, -1)
 
 
 def unlinked(task, **more) -> Task:
     return replace(task, train=NONE, valid=NONE, links_from="names", **more)
 
 
-def test_with_nothing_sure_what_is_said_decides_alone():
-    said, joined = np.zeros(9), np.random.default_rng(1).random(9)
-    assert Views(*EVERY, said, joined, (3, 3)).log_odds(0.0) == pytest.approx(-np.log(3))
-    assert Views(*(EVERY[:, :0]), said[:0], joined[:0], (3, 3)).log_odds(0.0).shape == (0,)
+def evidence(text, structure, views=None, possible=None):
+    """Of all pairs of n sources and n targets, by matrices [n, n]."""
+    text, n = np.asarray(text, dtype=float), len(text)
+    views = [text] if views is None else views
+    possible = np.ones((n, n), dtype=bool) if possible is None else possible
+    parts = (np.asarray(structure, dtype=float).ravel(), [np.asarray(v, dtype=float).ravel() for v in views], (n, n))
+    return Evidence(*np.indices((n, n)).reshape(2, -1), text.ravel(), *parts, np.asarray(possible).ravel())
+
+
+def test_with_nothing_sure_text_decides_alone():
+    structure = np.random.default_rng(1).random((3, 3))
+    flat = evidence(np.zeros((3, 3)), structure).probability()
+    assert flat == pytest.approx(flat[0]) and 0 < flat[0] <= 1 / 3
+    nothing = Evidence(*np.empty((2, 0), dtype=int), np.empty(0), np.empty(0), [], (3, 3), np.empty(0, dtype=bool))
+    assert nothing.probability().shape == (0,)
 
 
 def test_structure_counts_the_more_the_more_pairs_are_sure():
     n = 40
-    source, target = np.indices((n, n)).reshape(2, -1)
-    same = source == target
-    said = np.where(same & (source < n - 1), 9.0, -3.0)  # all are sure but the last, of whom nothing is known
-    joined = np.where(same, 0.9, 0.2)
-    found = Views(source, target, said, joined, (n, n)).log_odds(n - 0.5).reshape(n, n)
-    links = np.stack([np.arange(n - 1)] * 2, axis=1)
-    level = evidence.levels(source, target, np.clip(joined / 0.9, 0, 0.999), links, (n, n))
-    odds = evidence.learned(level, source, target, links, (n, n)).odds[level].reshape(n, n)
-    trusted = (n - 1) ** 2 / ((n - 1) ** 2 + SEEN**2)
-    alone = -3.0 - np.log(n)
-    both = -3.0 + odds[-1, -1] + left(n - 1, n - 0.5, (n, n))
-    assert found[-1, -1] == pytest.approx(alone + trusted * (both - alone))
-    assert found[-1, -1] > found[-1, :-1].max() and found[0, 0] > 3 > -3 > found[0, 1]
-    agreeing = Views(source, target, said, np.full(n * n, 0.5), (n, n)).log_odds(n - 0.5).reshape(n, n)
-    assert agreeing[-1, -1] < found[-1, -1]  # structure that is the same for all tells nothing
+    text = np.where(np.eye(n, dtype=bool), 9.0, -9.0)
+    text[-1] = text[:, -1] = -3.0  # all are sure but the last, of whom nothing is known
+    by_structure = evidence(text, np.where(np.eye(n, dtype=bool), 0.9, 0.2)).probability().reshape(n, n)
+    without = evidence(text, np.full((n, n), 0.5)).probability().reshape(n, n)
+    assert by_structure[-1, -1] > without[-1, -1] and (by_structure[-1, :-1] < by_structure[-1, -1]).all()
+    assert (by_structure.diagonal()[:-1] > 0.9).all() and by_structure[0, 1] < 0.01
+    assert (by_structure.sum(axis=0) <= 1 + 1e-6).all() and (by_structure.sum(axis=1) <= 1 + 1e-6).all()
 
 
-def test_the_fewer_have_a_counterpart_the_fewer_are_left():
-    assert left(80, 100, (100, 100)) == pytest.approx(np.log(1 / 0.2))  # each of the others has one
-    assert left(10, 40, (100, 100)) == pytest.approx(np.log(30 / 90 / 0.75))
-    assert left(10, 20, (100, 100)) < left(10, 40, (100, 100)) < left(10, 90, (100, 100))
-    assert left(90, 90.1, (100, 100)) == pytest.approx(np.log(0.1 / 10 / UNSURE))
-    assert left(0, 0, (100, 100)) == pytest.approx(np.log(1e-3))
-    assert np.isfinite([left(3, 3, (3, 3)), left(0, 0, (0, 0)), left(5, 9, (5, 100))]).all()
+def test_what_structure_is_worth_is_learned_from_sure_pairs():
+    n = 40
+    same = np.eye(n, dtype=bool).ravel()
+    ends = np.indices((n, n)).reshape(2, -1)
+    candidates = Candidates(*ends, np.zeros(n * n), np.empty((n * n, 0)), (n, n), (n, n))
+    score = np.where(same, 0.9, 0.2)
+    learned = {k: structure_log_odds(candidates, same & (ends[0] < k), score) for k in (0, 10, n)}
+    assert not learned[0].any()
+    gain = {k: odds[same].min() - odds[~same].max() for k, odds in learned.items()}
+    assert gain[n] > gain[10] > gain[0] == 0
+    assert structure_log_odds(candidates, same, np.full(n * n, 0.5)).std() < 1e-12  # the same for all tells nothing
+
+
+def test_how_many_have_a_counterpart_by_the_view_that_is_sure_of_the_most():
+    sure = np.where(np.eye(4, dtype=bool), 20.0, -20.0)
+    nothing = np.full((4, 4), np.nan)
+    assert evidence(sure, sure, [nothing, sure])._n_matched() == pytest.approx(4)
+    half = np.where(np.arange(4)[:, None] < 2, sure, np.nan)  # of the first two sources alone
+    assert evidence(sure, sure, [half])._n_matched() == pytest.approx(2)
+    assert evidence(sure, sure, [half, sure])._n_matched() == pytest.approx(4)
+    assert evidence(sure, sure, [sure], np.arange(16).reshape(4, 4) > 0)._n_matched() == pytest.approx(3)
+    assert evidence(sure, sure, [nothing])._n_matched() == evidence(sure, sure, [])._n_matched() == 1
 
 
 @pytest.fixture(scope="module")
