@@ -1,4 +1,4 @@
-"""Can probabilities be trusted, and does abstaining help, when links are random, chosen, few, or made from names?
+"""Can probabilities be trusted, and does leaving sources out help, when links are random, chosen, few, or by names?
 
     python benchmarks/doubt.py DATA --out results.jsonl [--sets ...] [--jobs 6] [--set FIELD=VALUE ...]
     python benchmarks/doubt.py --table results.jsonl [--picture docs/doubt.png]
@@ -15,9 +15,9 @@ equal names          those whose names are equal
 names                no links at all
 
 A row is a draw. Of all sources without a given link: `excess` is the calibration error less that of a perfect
-forecaster with the same probabilities; F1 when every source gets its best target (every), when each target is given
-once (once), and when a source may have no counterpart (abstaining); `kept` is the part of what is right without
-abstaining that abstaining keeps.
+forecaster with the same probabilities; F1 when every source gets its likeliest target (every), when each target is
+given once (once), when pairs below a probability of .5 are left out (default), and when those are that lower the
+expected F1 (best_f1); `kept` is the part of what is right with each target given once that best_f1 keeps.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from common import header, row
 from mixtea import MixTEA, Task, load_example, load_task
 from mixtea.config import STRUCTURE, parse_setting
 from mixtea.data.equal_names import linked_by_name
-from mixtea.match.answers import DECISIONS, Ranked, _verdicts
+from mixtea.match.answers import DECISIONS, Choice, Ranked, verdicts
 from mixtea.match.calibration import calibration_error
 from mixtea.match.mapping import MAPPED
 from mixtea.match.predict import Predictor
@@ -128,9 +128,9 @@ def few(task: Task, n: int, draw: int) -> Task:
 
 def measured(aligner: MixTEA, task: Task) -> dict[str, float]:
     """The numbers of a row, with the links of `task` as the ones that are given."""
-    best = Predictor(aligner.vectors_, task, aligner.config, aligner._last)
-    once, is_free = best.giving_each_once()._decided(once=True)
-    every, _ = best._decided(once=False)
+    learned = (aligner.vectors_, task, aligner.config, aligner._last)
+    best, shared = Predictor(*learned), Predictor(*learned, once=False)
+    (once, is_free), (every, has_any) = best._decided(), shared._decided()
     asked = ~np.isin(best.free, task.valid[:, 0])
     truth = np.full(task.source.n_entities, -1)
     truth[task.test[:, 0]] = task.test[:, 1]
@@ -143,13 +143,17 @@ def measured(aligner: MixTEA, task: Task) -> dict[str, float]:
         return float(2 * (right(found) & mapped).sum() / max((mapped & asked).sum() + (has & asked).sum(), 1))
 
     speaks = ~once.silent[:, 0]
-    kept = _verdicts(task, best.free, once, is_free, abstain=True) == DECISIONS.index(MAPPED)
+    default, kept = (
+        verdicts(task, best.free, once, is_free, choice) == DECISIONS.index(MAPPED)
+        for choice in (Choice(), Choice(best_f1=True))
+    )
     return {
         "sources": int(asked.sum()), "with counterpart": float(has[asked].mean()),
         "believed": float(once.counterpart[asked].mean()), "hits@1": float((right(once) & is_free)[asked & has].mean()),
         "error": calibration_error(probability[asked], right(once)[asked]),
         "excess": excess(probability[asked], right(once)[asked]),
-        "every": f1(every, speaks), "once": f1(once, is_free & speaks), "abstaining": f1(once, kept),
+        "every": f1(every, has_any & ~every.silent[:, 0]), "once": f1(once, is_free & speaks),
+        "default": f1(once, default), "best_f1": f1(once, kept),
         "kept": float((right(once) & kept).sum() / max((right(once) & is_free).sum(), 1)),
         **bins(probability[asked], right(once)[asked]),
     }  # fmt: skip
@@ -212,7 +216,8 @@ def table(path: Path) -> None:
         "excess",
         "every",
         "once",
-        "abstaining",
+        "default",
+        "best_f1",
         "kept",
     )
     header("set", "links", *columns)

@@ -59,7 +59,8 @@ SETS = (
 )  # fmt: skip
 MODES: dict[str, Callable[[MixTEA], Mapping]] = {
     "default": lambda aligner: aligner.map(),
-    "every": lambda aligner: aligner.map(abstain=False),
+    "best_f1": lambda aligner: aligner.map(best_f1=True),
+    "every": lambda aligner: aligner.map(every=True),
 }
 NAMES = ("label", "preflabel", "altlabel", "name", "title", "u70_has_title")  # what predicates of names end in
 NAME_PARTS = ("given_name", "surname")  # predicates that make one name together

@@ -276,3 +276,28 @@ def link_loss(weights: Tensor, pairs: Sequence[Ends], columns: Tensor, links: Se
             total = weights.new_ones(()) + sum(log_odds[p].exp() for p in others)
             loss = loss + (total.log() - log_odds.get(link, 0.0)) / 2
     return loss
+
+
+def best_expected_f1(probability: list[float], n_matched: float) -> float:
+    """The greatest 2 right / (mapped + matched) of all thresholds, of which right is expected of what is mapped."""
+    found = [0.0]
+    for threshold in probability:
+        mapped = [p for p in probability if p >= threshold]
+        found.append(2 * sum(mapped) / (len(mapped) + n_matched))
+    return max(found)
+
+
+def greedy_matching(probability: dict[tuple[int, int], float]) -> set[tuple[int, int]]:
+    """The likeliest pair, whose ends are then gone, again and again; the first of equals."""
+    left, chosen = {pair: p for pair, p in probability.items() if p > 0}, set()
+    while left:
+        best = max(left, key=lambda pair: left[pair])
+        chosen.add(best)
+        left = {pair: p for pair, p in left.items() if pair[0] != best[0] and pair[1] != best[1]}
+    return chosen
+
+
+def most_of_precision(probability: list[float], precision: float) -> int:
+    """How many of the likeliest can be taken with that mean probability."""
+    ordered = sorted(probability, reverse=True)
+    return max((n for n in range(1, len(ordered) + 1) if sum(ordered[:n]) / n >= precision), default=0)

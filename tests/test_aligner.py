@@ -62,11 +62,11 @@ def test_predictions_cover_exactly_the_sources_without_training_links(fitted, ex
     assert set(alignment.source_index) == set(range(example.source.n_entities)) - set(example.train[:, 0])
     frame = alignment.to_frame()
     assert len(frame) == 3 * len(alignment) and frame["rank"].tolist()[:3] == [1, 2, 3]
-    assert (alignment.score[:, :-1] >= alignment.score[:, 1:] - 1e-6).all()
-    first = frame[frame["rank"] == 1]
-    assert first["voters"].str.startswith("forward").all()
-    assert not frame[frame["rank"] > 1]["voters"].str.contains("forward").any()
-    mutual = first[first["voters"] == "forward+backward"]
+    assert (alignment.probability[:, :-1] >= alignment.probability[:, 1:]).all()
+    nearest = frame[frame["voters"].str.contains("forward")]
+    assert nearest["source"].is_unique  # the nearest of a source is one of its candidates, the likeliest mostly
+    assert (nearest["rank"] == 1).mean() > 0.8 and len(nearest) > 0.6 * len(alignment)
+    mutual = frame[frame["voters"] == "forward+backward"]
     assert mutual["target"].is_unique and len(mutual) > 0
 
 

@@ -6,15 +6,18 @@ import logging
 import signal
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from processes import run
 
 import mixtea as package
 from mixtea import ConfigError, DataError, MixTEA, RunError
 from mixtea.errors import StoppedError
+from mixtea.match.mapping import CHOSEN_LINKS, MAPPED, Mapping
 from mixtea.runs.unfinished import Unfinished
-from mixtea.train import Watch, train
+from mixtea.train import GUESSED, MAX_WARNINGS, Watch, train, warnings_at_end
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
 FLAGS = [word for name, value in SHORT.items() if name != "preset" for word in ("--set", f"{name}={value}")]
@@ -159,3 +162,17 @@ def test_module_and_function_of_one_name_can_both_be_called(program):
 def test_the_package_shows_its_public_names():
     assert dir(package) == sorted([*package.__all__, "__version__"]) and "train" in dir(package)
     assert all(getattr(package, name) is not None for name in dir(package))
+
+
+def test_what_matters_most_is_said_at_the_end_and_the_rest_is_in_the_report():
+    chosen = Mapping(None, None, pd.DataFrame({"decision": [MAPPED]}), links_are_random=False, n_links=9)
+    unlinked = replace(chosen, n_links=0)
+    names = {"names": 0.5}
+    told = SimpleNamespace(misleading_=names, misleading_links_={})
+    said = "names tell nothing for about 50 % of the links"
+    assert warnings_at_end(told, chosen) == [CHOSEN_LINKS, said]
+    assert warnings_at_end(told, unlinked) == [GUESSED, CHOSEN_LINKS, said]
+    assert warnings_at_end(told, replace(chosen, links_are_random=True)) == [said]
+    told.misleading_ = names | {"attributes": 0.4, "descriptions": 0.3}
+    found = warnings_at_end(told, unlinked)
+    assert found == [GUESSED, CHOSEN_LINKS, said, "and 2 more in report.html"] and len(found) == MAX_WARNINGS + 1

@@ -48,8 +48,11 @@ from mixtea.text import METRICS, visible
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
+    from mixtea.match.mapping import Mapping
 
 logger = logging.getLogger(__name__)
+MAX_WARNINGS = 3  # about what was found; the report has all of them
+GUESSED = "no link shows how often such pairs are right: give a few, or review some, before you rely on probabilities"
 
 
 class Watch:
@@ -258,7 +261,6 @@ class _Training:
     def run(self, every: float, board: TensorBoard) -> MixTEA:
         """Train, score the test links, write the run; of several processes the first one writes."""
         from mixtea.aligner import MixTEA
-        from mixtea.vote.speaking import misleading_lines
 
         watch = self.watch
         watch.says(f"{self.start.task!r}")
@@ -270,8 +272,6 @@ class _Training:
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
         watch.says(f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
-        for line in misleading_lines(aligner.misleading_, aligner.misleading_links_):
-            watch.says(line)
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
                 self._finish(aligner, old)
@@ -382,12 +382,12 @@ class _Training:
                 self.watch.warns(f"the test links could not be scored: {str(error) or 'memory is full'}")
 
     def _say_decided(self, aligner: MixTEA) -> None:
-        """How many sources are mapped, and what may be wrong with that."""
+        """Say how many sources are mapped, what to expect of that, and what may be wrong with it."""
         mapping = aligner.map()
         self.watch.says(mapping.summary())
         if promise := mapping.promise():
             self.watch.says(promise)
-        for doubt in mapping.doubts():
+        for doubt in warnings_at_end(aligner, mapping):
             self.watch.warns(doubt)
 
     def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
@@ -434,6 +434,16 @@ class _Training:
             aligner.save(self.work.out, overwrite=self.overwrite)
             self.work.forget()
         return ""
+
+
+def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
+    """Return what may be wrong with a mapping, what matters most first, and how many more the report has."""
+    from mixtea.vote.speaking import misleading_lines
+
+    found = [] if mapping.n_links else [GUESSED]
+    found += [*mapping.doubts(), *misleading_lines(aligner.misleading_, aligner.misleading_links_)]
+    more = len(found) - MAX_WARNINGS
+    return found if more <= 0 else [*found[:MAX_WARNINGS], f"and {more:,} more in report.html"]
 
 
 def _whole(page: str) -> str:

@@ -245,9 +245,37 @@ def test_relations_go_into_a_file_of_their_own_or_beside_the_mapping(run, tmp_pa
     assert "https://example.org/set/relations#mixtea/source/r>" in (tmp_path / "r.nt").read_text()
     both = ("--out", tmp_path / "m.nt", "--relations", tmp_path / "r.ttl", "--min-score", "1", "--with-given")
     assert mixtea("export", run, *both)[0] == 0 and (tmp_path / "r.ttl").read_text() == ""
-    anew = ("--decoder", "nearest", "--one-to-many", "--device", "cpu", "--every", "--min-score", "0")
+    anew = ("--voters", "forward,backward", "--shared-targets", "--device", "cpu", "--every", "--min-score", "0")
     code, _, err = mixtea("export", run, "--relations", tmp_path / "again.tsv", *anew)
     assert code == 0 and "computed anew" in err and ("relation", "r", "r") in relations_in(tmp_path / "again.tsv")
+
+
+@pytest.mark.parametrize("verb", ["export", "predict"])
+def test_ways_to_choose_what_is_mapped(run, tmp_path, mixtea, verb):
+    n_mapped = {}
+    for name, how in {"default": (), "f1": ("--best-f1",), "sure": ("--precision", ".9"), "all": ("--every",)}.items():
+        code, _, err = mixtea(verb, run, "--out", tmp_path / f"{name}.tsv", *how)
+        assert code == 0 and "computed anew" not in err
+        n_mapped[name] = int(re.search(r"mapped (\d+) of", err)[1])
+    assert n_mapped["default"] <= n_mapped["f1"] <= n_mapped["all"]
+
+
+@pytest.mark.parametrize("verb", ["export", "predict"])
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (("--precision", "2"), "Invalid value for '--precision'"),
+        (("--precision", "0"), "A precision is a number above 0 and at most 1, not 0.0"),
+        (("--precision", "much"), "Invalid value for '--precision'"),
+        (("--precision", ".9", "--every"), "Ask for one of best F1, every source, and a precision"),
+        (("--best-f1", "--every"), "Ask for one of best F1, every source, and a precision"),
+        (("--one-to-many",), "No such option: --one-to-many"),
+    ],
+)
+def test_ways_to_choose_that_cannot_be(run, tmp_path, mixtea, verb, how, said):
+    code, out, err = mixtea(verb, run, "--out", tmp_path / "m.tsv", *how)
+    assert code == 2 and said in " ".join(err.replace("│", " ").split()) and out == ""
+    assert "Traceback" not in err and not (tmp_path / "m.tsv").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")

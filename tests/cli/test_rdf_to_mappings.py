@@ -72,7 +72,7 @@ def test_a_prediction_says_what_is_decided(run, mixtea, tmp_path):
     code, _, err = mixtea("predict", run, "--out", tmp_path / "c.tsv", "--k", "3")
     frame = pd.read_csv(tmp_path / "c.tsv", sep="\t", quoting=3, dtype=str, keep_default_na=False)
     assert code == 0 and "; mapped " in err
-    assert set(frame["decision"]) <= {"mapped", "no counterpart", "given", ""}
+    assert set(frame["decision"]) <= {"mapped", "no counterpart", "target taken", "unsure", "given", ""}
     decided = frame[frame["decision"] != ""]
     assert decided["source"].is_unique and set(decided["source"]) == set(frame["source"])
     mapped = frame[frame["decision"] == "mapped"]

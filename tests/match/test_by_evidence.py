@@ -58,7 +58,7 @@ def test_names_alone_know_nothing_of_entities_without_one(rings):
     named = np.isin(rings.test[:, 0], some)
     assert table.loc["names", "equal_names/hits@1"] == 1 and table.loc["names", "equal_names/links"] == named.sum()
     assert 0 <= table.loc["names", "other_names/hits@1"] < 1
-    frame = aligner.map(voters="names", abstain=False).to_frame().set_index("source")
+    frame = aligner.map(voters="names", every=True).to_frame().set_index("source")
     spoken = frame["evidence"] != ""
     assert spoken[[f"s{i}" for i in rings.test[named, 0]]].all()
     assert not spoken[[f"s{i}" for i in rings.test[~named, 0]]].any() and len(candidates) == 15

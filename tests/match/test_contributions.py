@@ -48,7 +48,7 @@ def test_a_mapping_says_what_each_opinion_added(best):
 
 
 def test_another_decoder_says_so_too_and_a_loaded_run_says_the_same(best, tmp_path):
-    assert best.map(one_to_many=True).pairs()["evidence"].str.contains("vectors=").all()
+    assert best.map(shared_targets=True).pairs()["evidence"].str.contains("vectors=").all()
     alone = best.map(voters="forward,backward").pairs()["evidence"]
     assert alone.str.fullmatch(r"vectors=\+\d+\.\d").all()
     best.save(tmp_path / "run")

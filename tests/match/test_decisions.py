@@ -3,76 +3,81 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from conftest import SMALL_BEST
+from deciding import answers, ranked, seven_entities
 
-from mixtea import MixTEA, Task
-from mixtea.data.graph import Graph
-from mixtea.match.answers import Answers, Ranked
-from mixtea.match.mapping import CHOSEN_LINKS
+from mixtea import MixTEA
+from mixtea.match import probabilities
+from mixtea.match.answers import Choice
+from mixtea.match.mapping import ANYWAY, CHOSEN_LINKS, expected_interval
 from mixtea.report.page import make_report
 from mixtea.runs.folder import seal
 from mixtea.runs.stored import StoredRun
 
 
-def answers(task, *, counterpart, silent=(), lost=(), likelihood=0.9):
-    """Answers about the sources of a task without a training link, decided by hand."""
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
-    shape = (len(free), 2)
-    target = np.stack([free, np.roll(free, 1)], axis=1)
-    no, zero = np.zeros(shape, dtype=bool), np.zeros(shape)
-    quiet = no.copy()
-    quiet[list(silent)] = True
-    sure = np.tile([likelihood, 0.0], (len(free), 1))
-    found = Ranked(target, zero, zero, np.zeros((*shape, 1), dtype=bool), no, quiet, sure, np.array(counterpart))
-    is_free = ~np.isin(np.arange(len(free)), list(lost))
-    return Answers(task, ("names",), free, found, {}, found, is_free)
-
-
 @pytest.fixture
 def seven():
-    """Seven sources and targets, one training and one validation link; five sources are asked about."""
-    triples = np.array([[i, 0, (i + 1) % 7] for i in range(7)])
-    source, target = (
-        Graph(np.array([f"{side}{i}" for i in range(7)], dtype=object), np.array(["r"], dtype=object), triples)
-        for side in "st"
-    )
-    links = [np.array([[i, i]]) for i in range(2)]
-    return Task("seven", source, target, links[0], links[1], links[0][:0])
+    return seven_entities()
+
+
+def decided(task, counterpart, *, likelihood=0.95, silent=(), lost=()):
+    """Each source has its own number as the first candidate, as likely as is said."""
+    free = np.arange(1, 7)
+    found = ranked(np.stack([free, np.roll(free, 1)], axis=1), [[likelihood, 0.0]] * 6, counterpart, silent)
+    return answers(task, found, lost)
 
 
 def test_each_reason_has_its_word(seven):
-    found = answers(seven, counterpart=[1, 0.1, 0.9, 0.9, 0, 0.9], silent=[4], lost=[1, 2])
+    found = decided(seven, [1, 0.04, 0.9, 0.9, 0, 0.52], silent=[4], lost=[1, 2])
     mapping = found.mapping(with_given=True)
     frame = mapping.to_frame()
-    words = ["given", "given", "no counterpart", "target taken", "mapped", "no evidence", "mapped"]
+    words = ["given", "given", "no counterpart", "target taken", "mapped", "no evidence", "unsure"]
     assert frame["decision"].tolist() == words
     assert frame["target"].notna().tolist() == [word in ("given", "mapped") for word in words]
-    assert frame["probability"][2:5].round(2).tolist() == [0.9, 0.19, 0.81] and np.isnan(frame["probability"][5])
-    said = "mapped 2 of 5: 1 have no counterpart, 1 lost their target to another, 1 without evidence"
+    assert frame["probability"].drop(5).round(3).tolist() == [1, 1, 0.96, 0.145, 0.855, 0.506]
+    assert np.isnan(frame["probability"][5])
+    said = "mapped 1 of 5: 1 have no counterpart, 1 lost their target to another, 1 are unsure, 1 without evidence"
     assert mapping.summary() == said and repr(mapping) == f"Mapping({said}; 2 given links)"
-    assert list(mapping.doubts()) == [] and mapping.expected == pytest.approx(2.8)
+    assert list(mapping.doubts()) == [] and mapping.expected == pytest.approx(2.36)
     assert mapping.predicted().summary() == said
 
 
-def test_far_fewer_or_more_than_the_evidence_says_is_a_doubt(seven):
-    fewer = answers(seven, counterpart=[1, *[0.96] * 5], lost=[1, 2])
-    assert list(fewer.mapping().doubts()) == ["3 are mapped, though by the evidence about 5 have a counterpart"]
-    more = answers(seven, counterpart=[1, 0.55, 0.55, 0.55, 0.55, 0.55], likelihood=1.0)
-    assert list(more.mapping().doubts()) == ["5 are mapped, though by the evidence about 3 have a counterpart"]
-    assert list(more.mapping(abstain=False).doubts()) == []  # as it was asked for
-    usual = answers(seven, counterpart=[1, 0.9, 0.9, 0.9, 0.9, 0.9])
-    assert usual.mapping().summary() == "mapped 5 of 5" and list(usual.mapping().doubts()) == []
+def test_what_is_mapped_though_it_is_not_likely_is_marked(seven):
+    found = decided(seven, [1, 0.04, 0.9, 0.9, 0, 0.52], silent=[4], lost=[1, 2])
+    mapping = found.mapping(Choice(every=True))
+    assert mapping.frame["decision"].tolist() == ["no counterpart", "target taken", "mapped", "no evidence", ANYWAY]
+    assert mapping.frame["target"].dropna().tolist() == ["t4", "t6"]
+    assert mapping.summary().endswith("1 without evidence; 1 of them anyway, though they are not likely")
+    assert ANYWAY not in found.mapping(Choice(best_f1=True)).frame["decision"].tolist()
+
+
+def test_what_a_mapping_promises(seven):
+    promise = decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0).mapping().promise()
+    low, high = expected_interval(np.full(5, 0.9))
+    rests = "the probabilities are learned from 2 links"
+    assert promise == f"expected precision 0.900 ({low:.3f}–{high:.3f}), recall 1.000; {rests}"
+    half = decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0, lost=[1, 2, 3, 4]).mapping()
+    assert half.expected == pytest.approx(4.5) and "recall 0.200;" in half.promise()
+    without = decided(replace(seven, valid=seven.valid[:0]), [0.9] * 6, likelihood=1.0)
+    assert "learned from 1 links" in without.mapping().promise()
+    assert "a guess: no links were given" in replace(without.mapping(), n_links=0).promise()
+    assert decided(seven, [1, *[0.1] * 5]).mapping().promise() == ""  # nothing is mapped
+    assert (
+        half.promise()
+        == decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0, lost=[1, 2, 3, 4])
+        .mapping(with_given=True)
+        .promise()
+    )  # given links are not counted
 
 
 def test_that_links_were_chosen_is_said_wherever_a_mapping_goes(rings, tmp_path, mixtea, monkeypatch):
-    import mixtea.match.predict as predict
-
-    counted = predict.counterparts
-    monkeypatch.setattr(predict, "counterparts", lambda *args: counted(*args)._replace(links_are_random=False))
+    counted = probabilities.counterparts
+    monkeypatch.setattr(probabilities, "counterparts", lambda *args: counted(*args)._replace(links_are_random=False))
     aligner = MixTEA(**SMALL_BEST).fit(rings)
     assert CHOSEN_LINKS in list(aligner.map().doubts())
     page = make_report(aligner)

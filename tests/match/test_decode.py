@@ -12,6 +12,7 @@ from mixtea import MixTEA
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import STRUCTURE
 from mixtea.errors import ConfigError, RunError
+from mixtea.match.answers import STORED
 from mixtea.match.decoders import ranked
 from mixtea.measure.metrics import ranking_metrics, sparse_ranking_metrics
 
@@ -36,17 +37,25 @@ def test_best_is_the_default_and_better_than_its_student(best, example):
 
 
 @pytest.mark.parametrize(("decoder", "voters"), DECODERS)
-def test_what_predict_ranks_first_is_what_score_counts(best, example, decoder, voters):
-    """With all targets as candidates, Hit@1 is the share of links whose target predict ranks first."""
+def test_what_the_decoder_ranks_first_is_what_score_counts_and_predict_ranks_by_probability(
+    best, example, decoder, voters
+):
+    """With all targets as candidates, Hit@1 is the share of links whose target the decoder ranks first.
+
+    `predict` has the decoder's best, the likeliest first.
+    """
     aligner = MixTEA(preset="best", **SMALL)
     aligner.__dict__.update(best.__dict__)
     aligner.config = best.config.replace(candidates="all")
     candidates = aligner.predict(k=4, decoder=decoder, voters=voters)
-    first = dict(zip(candidates.source_index.tolist(), candidates.target_index[:, 0].tolist(), strict=True))
+    decoded = aligner._predictor(aligner._decoding(decoder, voters))._by_decoder(STORED).target.numpy()
+    first = dict(zip(candidates.source_index.tolist(), decoded[:, 0].tolist(), strict=True))
     hit = np.mean([first[s] == t for s, t in example.test.tolist()])
     scores = aligner.score(decoder=decoder, voters=voters)
     assert scores["hits@1"] == pytest.approx(hit, abs=0.01)  # ties are expected values there, and drawn here
     assert all(len(set(row)) == 4 for row in candidates.target_index.tolist())
+    assert (candidates.target_index[:, :, None] == decoded[:, None]).any(axis=2).all()
+    assert (np.diff(candidates.probability, axis=1) <= 0).all()
     assert ((candidates.probability >= 0) & (candidates.probability <= 1)).all()
     assert 0 <= scores["calibration_error"] < 0.3
 

@@ -14,12 +14,13 @@ from safetensors.numpy import load_file
 from mixtea import MixTEA
 from mixtea.config import Config
 from mixtea.match import left_over, predict
-from mixtea.match.answers import Left, Ranked
+from mixtea.match.answers import Choice, Left, Ranked
 from mixtea.match.left_over import nearest_left
 from mixtea.runs.answers import check_answers, mapping_arrays
 from mixtea.runs.stored import StoredRun
 from mixtea.vote import council
 
+MADE = ("mapped", "mapped anyway")
 LINE = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, 0.4], [0.0, 1.0]])
 
 
@@ -67,22 +68,22 @@ def few_candidates(task):
         return MixTEA(**SMALL_BEST, voters=("forward", "backward"), vote_candidates=2).fit(task)
 
 
-@pytest.mark.parametrize("decoder", [None, "nearest"])
-def test_every_source_is_mapped_as_far_as_targets_go_round(rings, decoder, monkeypatch):
+def test_every_source_is_mapped_as_far_as_targets_go_round(rings, monkeypatch):
     aligner = few_candidates(rings)
-    every = aligner.map(abstain=False, decoder=decoder).to_frame()
+    every = aligner.map(every=True).to_frame()
     monkeypatch.setattr(predict, "nearest_left", lambda vectors, sources, *_: np.full(len(sources), -1))
     aligner._answers = None
-    decided = aligner.map(abstain=False, decoder=decoder).to_frame()
+    decided = aligner.map(every=True).to_frame()
     n_open = len(every)
     assert n_open == rings.source.n_entities - len(rings.train) - len(rings.valid)
-    assert every["decision"].eq("mapped").all() and every["target"].is_unique
+    assert every["decision"].isin(MADE).all() and every["target"].is_unique
+    assert every["decision"].eq("mapped anyway").equals(every["probability"] < 0.5)
     given = rings.target.ids[np.concatenate([rings.train, rings.valid])[:, 1]]
     assert not every["target"].isin(given).any() and every["probability"].between(0, 1).all()
-    kept = decided["decision"] == "mapped"
+    kept = decided["decision"].isin(MADE)
     columns = ["source", "target", "probability", "runner_up", "voters", "evidence"]
     assert every.loc[kept, columns].equals(decided.loc[kept, columns])
-    left = every[decided["decision"].eq("target taken")]
+    left = every[~kept]
     assert len(left) and (left["voters"] == "").all() and (left["evidence"] == "").all()
     assert left["probability"].median() < every.loc[kept, "probability"].median()
     assert (left["runner_up"] != left["target"]).all()
@@ -95,28 +96,28 @@ def test_fewer_targets_than_sources(rings):
     triples = rings.target.triples
     alone = replace(rings.target, triples=triples[np.isin(triples[:, [0, 2]], kept).all(axis=1)])
     aligner = few_candidates(replace(rings, target=alone))
-    frame = aligner.map(abstain=False).to_frame()
+    frame = aligner.map(every=True).to_frame()
     given = np.concatenate([rings.train, rings.valid])[:, 1]
     n_targets = len(np.setdiff1d(np.flatnonzero(~alone.isolated()), given))
     assert frame["target"].notna().sum() == min(len(frame), n_targets) < len(frame)
-    assert frame["target"].dropna().is_unique and set(frame["decision"]) == {"mapped", "target taken"}
+    assert frame["target"].dropna().is_unique and frame["decision"].isin(MADE).equals(frame["target"].notna())
 
 
 def test_it_is_stored_and_runs_without_it_are_read(rings, tmp_path, mixtea):
     aligner = few_candidates(rings)
     aligner.save(tmp_path / "run")
     stored = StoredRun(tmp_path / "run")
-    for abstain in (True, False):
-        assert stored.map(abstain=abstain).frame.equals(aligner.map(abstain=abstain).frame)
+    for how in ({}, {"every": True}, {"best_f1": True}, {"precision": 0.9}):
+        assert stored.map(**how).frame.equals(aligner.map(**how).frame)
     code, _, err = mixtea("export", tmp_path / "run", "--out", tmp_path / "m.tsv", "--every")
-    n = len(aligner.map(abstain=False))
-    assert code == 0 and "computed anew" not in err and f"{n} mappings\nmapped {n} of {n}\n" in err
+    n = len(aligner.map(every=True))
+    assert code == 0 and "computed anew" not in err and f"{n} mappings\nmapped {n} of {n};" in err
     candidates = load_file(tmp_path / "run" / "candidates.safetensors")
     arrays = mapping_arrays(stored.answers_)
     older = {name: array for name, array in arrays.items() if name not in ("left", "likelihood_of_left")}
     before = check_answers(candidates, older, rings, stored.config)
     assert before.left is None and before.mapping().frame.equals(stored.map().frame)
-    assert before.mapping(abstain=False).pairs().shape[0] < n
+    assert before.mapping(Choice(every=True)).pairs().shape[0] < n
     for wrong in (
         {"left": arrays["left"] - 2},
         {"left": arrays["left"] + 99},

@@ -23,7 +23,7 @@ PRESETS = [("best", SMALL), ("paper", PAPER), ("paper", PAPER | {"decoder": "one
 @pytest.mark.parametrize(("preset", "settings"), PRESETS)
 def test_a_rejected_pair_is_never_voted_for_nor_decoded(rings, preset, settings):
     before = MixTEA(preset, **settings).fit(rings)
-    found = before.map(abstain=False).pairs()
+    found = before.map(every=True).pairs()
     pair = np.array([before._links(found[["source", "target"]].to_numpy()[:1].astype(object))[0]])
     voted = before.trace_[["source", "target"]].to_numpy()
     assert (voted == pair).all(1).any() or preset == "paper"  # it was voted for, and decided
@@ -34,10 +34,11 @@ def test_a_rejected_pair_is_never_voted_for_nor_decoded(rings, preset, settings)
     everything = after.predict(30)  # all there are, so it comes last, with nothing that speaks for it
     row = everything.source_index == pair[0, 0]
     assert everything.target_index[row, -1] == pair[0, 1] and everything.probability[row, -1] == 0
-    for decoder in ("nearest", "csls", "sinkhorn", "one_to_one"):
-        mapping = after.map(abstain=False, decoder=decoder, one_to_many=True).pairs()
+    for shared in (False, True):
+        mapping = after.map(every=True, shared_targets=shared).pairs()
         ends = after._links(mapping[["source", "target"]].to_numpy(dtype=object))
         assert not (ends == pair).all(1).any()
+    for decoder in ("nearest", "csls", "sinkhorn", "one_to_one"):
         first = after.predict(2, decoder=decoder)
         assert pair[0, 1] not in first.target_index[first.source_index == pair[0, 0]]
 
@@ -83,23 +84,16 @@ def test_an_entity_without_triples_is_mapped_by_a_voter_that_knows_it(rings, tmp
     voters = ("forward", "backward", "propagation", "agreement", "same_id")
     task = with_one_more(rings)
     aligner = MixTEA(voters=voters, **SMALL).fit(task)
-    row = aligner.map(abstain=False).to_frame().set_index("source").loc["s99"]
+    row = aligner.map(every=True).to_frame().set_index("source").loc["s99"]
     assert (row["target"], row["voters"]) == ("t99", "same_id") and row["probability"] > 0
     scores = {name: values[-1, 0] for name, values in aligner.answers_.scores.items()}
     assert np.isnan([scores.pop(name) for name in ("vectors", "propagation", "agreement")]).all()
     assert scores == {"same_id": 1.0}
     aligner.save(tmp_path / "run")
-    assert MixTEA.load(tmp_path / "run").map(abstain=False).to_frame().set_index("source").loc["s99", "target"] == "t99"
+    assert MixTEA.load(tmp_path / "run").map(every=True).to_frame().set_index("source").loc["s99", "target"] == "t99"
 
 
 @pytest.mark.parametrize(("preset", "settings"), PRESETS[:2])
 def test_without_such_a_voter_it_has_none(rings, preset, settings):
-    row = (
-        MixTEA(preset, **settings)
-        .fit(with_one_more(rings))
-        .map(abstain=False)
-        .to_frame()
-        .set_index("source")
-        .loc["s99"]
-    )
+    row = MixTEA(preset, **settings).fit(with_one_more(rings)).map(every=True).to_frame().set_index("source").loc["s99"]
     assert row["target"] is None and np.isnan(row["probability"]) and row["voters"] == ""

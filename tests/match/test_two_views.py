@@ -7,85 +7,70 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import SMALL_BEST, said_graph, said_task
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mixtea import DataError, MixTEA, Task
 from mixtea.data.labels import Labels
-from mixtea.match.two_views import Evidence, matched, structure_log_odds, without_links
+from mixtea.match.two_views import Evidence, structure_log_odds, without_links
 from mixtea.runs.stored import StoredRun
+from mixtea.vote.log_odds import Candidates
 
 NONE = np.empty((0, 2), dtype=np.int64)
-N = 40
-EVERY = np.indices((N, N)).reshape(2, -1)
-SAME = EVERY[0] == EVERY[1]
 
 
 def unlinked(task, **more) -> Task:
     return replace(task, train=NONE, valid=NONE, links_from="names", **more)
 
 
-def evidence(text, structure, views=None):
-    """All pairs of N sources and targets; text is the only view unless others are given."""
-    return Evidence(*EVERY, text, structure, [text] if views is None else views, (N, N))
+def evidence(text, structure, views=None, possible=None):
+    """Of all pairs of n sources and n targets, by matrices [n, n]."""
+    text, n = np.asarray(text, dtype=float), len(text)
+    views = [text] if views is None else views
+    possible = np.ones((n, n), dtype=bool) if possible is None else possible
+    parts = (np.asarray(structure, dtype=float).ravel(), [np.asarray(v, dtype=float).ravel() for v in views], (n, n))
+    return Evidence(*np.indices((n, n)).reshape(2, -1), text.ravel(), *parts, np.asarray(possible).ravel())
 
 
-def test_with_nothing_sure_structure_counts_for_nothing():
-    text, structure = np.full(N * N, -8.0), np.random.default_rng(1).random(N * N)
-    p = matched(evidence(text, structure))
-    assert p == pytest.approx(p[0], abs=1e-4) and p.sum() == pytest.approx(1, rel=0.05)
-    none = np.empty(0, dtype=np.int64)
-    assert matched(Evidence(none, none, none * 0.0, none * 0.0, [], (3, 3))).shape == (0,)
+def test_with_nothing_sure_text_decides_alone():
+    structure = np.random.default_rng(1).random((3, 3))
+    flat = evidence(np.zeros((3, 3)), structure).probability()
+    assert flat == pytest.approx(flat[0]) and 0 < flat[0] <= 1 / 3
+    nothing = Evidence(*np.empty((2, 0), dtype=int), np.empty(0), np.empty(0), [], (3, 3), np.empty(0, dtype=bool))
+    assert nothing.probability().shape == (0,)
 
 
 def test_structure_counts_the_more_the_more_pairs_are_sure():
-    def weight(n_sure):
-        sure = SAME & (EVERY[0] < n_sure)
-        found = structure_log_odds(evidence(np.zeros(N * N), SAME * 1.0).candidates(), sure, np.where(SAME, 0.9, 0.2))
-        return (found[SAME] - found[~SAME][0])[0]
-
-    assert weight(0) == 0 < weight(5) < weight(20) < weight(39)
-
-
-def test_structure_finds_what_text_leaves_open():
-    """Text is sure of all but the last, of whom it knows nothing; structure is right about all, or the same for all."""
-    text = np.where(SAME & (EVERY[0] < N - 1), 6.0, -9.0)
-    right, none = (matched(evidence(text, joined)).reshape(N, N) for joined in (SAME * 0.7 + 0.2, np.full(N * N, 0.5)))
-    assert (np.diag(right)[:-1] > 0.95).all() and right[-1, -1] > none[-1, -1]
-    assert right[-1, -1] == right[-1].max() and right.sum() == pytest.approx(N - 1, abs=0.5)
-    assert (right.sum(axis=0) <= 1 + 1e-9).all() and (right.sum(axis=1) <= 1 + 1e-9).all()
+    n = 40
+    text = np.where(np.eye(n, dtype=bool), 9.0, -9.0)
+    text[-1] = text[:, -1] = -3.0  # all are sure but the last, of whom nothing is known
+    by_structure = evidence(text, np.where(np.eye(n, dtype=bool), 0.9, 0.2)).probability().reshape(n, n)
+    without = evidence(text, np.full((n, n), 0.5)).probability().reshape(n, n)
+    assert by_structure[-1, -1] > without[-1, -1] and (by_structure[-1, :-1] < by_structure[-1, -1]).all()
+    assert (by_structure.diagonal()[:-1] > 0.9).all() and by_structure[0, 1] < 0.01
+    assert (by_structure.sum(axis=0) <= 1 + 1e-6).all() and (by_structure.sum(axis=1) <= 1 + 1e-6).all()
 
 
-def test_what_structure_is_worth_follows_from_the_pairs_that_text_is_sure_of():
-    """It decides between two targets of the same name where it is right about the sure pairs, not where it is not."""
-    text = np.where(SAME, 6.0, -9.0)
-    text[[(N - 2) * N + N - 1, (N - 1) * N + N - 2]] = 6.0  # the last two are called the same
-    draw = np.random.default_rng(2)
-    telling, noise = np.where(SAME, 0.9, 0.1) + 0.05 * draw.random(N * N), draw.random(N * N)
-    told, untold = (matched(evidence(text, structure)).reshape(N, N) for structure in (telling, noise))
-    assert told[-1, -1] > 0.6 > 0.4 > told[-1, -2] and abs(untold[-1, -1] - untold[-1, -2]) < 0.15
+def test_what_structure_is_worth_is_learned_from_sure_pairs():
+    n = 40
+    same = np.eye(n, dtype=bool).ravel()
+    ends = np.indices((n, n)).reshape(2, -1)
+    candidates = Candidates(*ends, np.zeros(n * n), np.empty((n * n, 0)), (n, n), (n, n))
+    score = np.where(same, 0.9, 0.2)
+    learned = {k: structure_log_odds(candidates, same & (ends[0] < k), score) for k in (0, 10, n)}
+    assert not learned[0].any()
+    gain = {k: odds[same].min() - odds[~same].max() for k, odds in learned.items()}
+    assert gain[n] > gain[10] > gain[0] == 0
+    assert structure_log_odds(candidates, same, np.full(n * n, 0.5)).std() < 1e-12  # the same for all tells nothing
 
 
-def test_as_many_are_matched_as_the_surest_view_alone_has_counterparts():
-    half = SAME & (EVERY[0] < N // 2)
-    sure, unsure = np.where(half, 6.0, -9.0), np.where(SAME, -1.0, -9.0)
-    some = np.where(EVERY[0] < N // 2, sure, np.nan)  # has no opinion about the others
-    zero = np.zeros(N * N)
-    assert evidence(zero, zero, [unsure, sure]).n_matched() == pytest.approx(N // 2, abs=0.5)
-    assert evidence(zero, zero, [some]).n_matched() == pytest.approx(N // 2, abs=0.5)
-    assert evidence(zero, zero, [zero - 30]).n_matched() == evidence(zero, zero, []).n_matched() == 1
-    assert matched(evidence(sure + unsure, zero, [unsure, sure])).sum() == pytest.approx(N // 2, abs=0.5)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_probabilities_of_an_entity_add_up_to_one_at_most(seed):
-    draw = np.random.default_rng(seed)
-    kept = draw.random(25) < 0.6
-    source, target = (ends[kept] for ends in np.indices((5, 5)).reshape(2, -1))
-    text, structure, view = draw.normal(0, 4, (3, kept.sum()))
-    p = matched(Evidence(source, target, text, structure, [text, np.where(view > 0, view, np.nan)], (5, 5)))
-    assert ((p >= 0) & (p <= 1)).all()
-    assert all((np.bincount(ends, p, minlength=5) <= 1 + 1e-9).all() for ends in (source, target))
+def test_how_many_have_a_counterpart_by_the_view_that_is_sure_of_the_most():
+    sure = np.where(np.eye(4, dtype=bool), 20.0, -20.0)
+    nothing = np.full((4, 4), np.nan)
+    assert evidence(sure, sure, [nothing, sure])._n_matched() == pytest.approx(4)
+    half = np.where(np.arange(4)[:, None] < 2, sure, np.nan)  # of the first two sources alone
+    assert evidence(sure, sure, [half])._n_matched() == pytest.approx(2)
+    assert evidence(sure, sure, [half, sure])._n_matched() == pytest.approx(4)
+    assert evidence(sure, sure, [sure], np.arange(16).reshape(4, 4) > 0)._n_matched() == pytest.approx(3)
+    assert evidence(sure, sure, [nothing])._n_matched() == evidence(sure, sure, [])._n_matched() == 1
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,9 @@ class Scoring:
         pairs = self.map(shared_targets=shared_targets, **how).pairs()
         return mapping_scores(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
 
-    def threshold_curve(self, links: Any = None, *, complete: bool = False, shared_targets: bool = False) -> pd.DataFrame:
+    def threshold_curve(
+        self, links: Any = None, *, complete: bool = False, shared_targets: bool = False
+    ) -> pd.DataFrame:
         """The scores of the mapping by the least probability that is asked for, instead of what `map` decides.
 
         Arguments are those of `score_mapping`. Returns a data frame: threshold, precision, recall, f1.

@@ -138,7 +138,9 @@ Precision = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Map as many pairs as have this precision in expectation, such as .95."),
 ]
-Every = Annotated[bool, typer.Option("--every", help="Map every source while targets remain.")]
+Every = Annotated[
+    bool, typer.Option("--every", help="Map every source while targets remain; what is not likely is marked.")
+]
 SharedTargets = Annotated[bool, typer.Option("--shared-targets", help="Let several sources have the same target.")]
 SeveralTargets = Annotated[
     bool | None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,11 @@ import pandas as pd
 from mixtea.config import VECTORS
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
+from mixtea.match.calibration import acceptable
 from mixtea.match.candidates import Candidates
 from mixtea.match.contributions import evidence_texts
-from mixtea.match.calibration import acceptable
 from mixtea.match.mapping import ALONE, ANYWAY, COLUMNS, FURTHER, GIVEN, MAPPED, TAKEN, UNKNOWN, UNSURE, Mapping
-from mixtea.match.several import further_targets
+from mixtea.match.several import LEAST, further_targets
 from mixtea.measure.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.vote.known import KnownPairs
 from mixtea.vote.trace import voter_texts
@@ -94,7 +94,8 @@ class Ranked:
             return np.take_along_axis(values, places, axis=1)
 
         by_candidate = ("target", "score", "belief", "named", "chosen", "silent", "likelihood")
-        return replace(self, **{name: sorted_(getattr(self, name)) for name in by_candidate})
+        changed: dict[str, Any] = {name: sorted_(getattr(self, name)) for name in by_candidate}
+        return replace(self, **changed)
 
 
 class Left(NamedTuple):
@@ -163,7 +164,7 @@ class Answers:
             self.task, self.voter_names, self.free, self.decided, self.is_free, parts, choice, with_given=with_given,
             left=self.left,
         )  # fmt: skip
-        return with_further(mapping, self.task, self.voter_names, self.free, self.ranked)
+        return with_further(mapping, self.task, self.voter_names, self.free, self.ranked, choice)
 
     def evidence(self) -> np.ndarray:
         """[p] texts: what each opinion adds to the score of the first candidate."""
@@ -212,9 +213,7 @@ class Answers:
         return KnownPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
 
 
-def verdicts(
-    task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, choice: Choice = DEFAULT
-) -> np.ndarray:
+def verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, choice: Choice = DEFAULT) -> np.ndarray:
     """uint8 [p], places in DECISIONS: what becomes of each source; the first reason that holds."""
     best, given = found.probability(found.target.shape[1])[:, 0], np.isin(free, task.linked_sources)
     silent = found.silent[:, 0]
@@ -246,7 +245,7 @@ def decided_mapping(
     task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, is_free: np.ndarray,
     parts: dict[str, np.ndarray], choice: Choice, *, with_given: bool, left: Left | None = None,
 ) -> Mapping:  # fmt: skip
-    """Decisions as a mapping. If every source is to be mapped, those whose targets went to others get what is `left`."""
+    """Decisions as a mapping. If every source is mapped, those whose targets went to others get what is `left`."""
     if left is not None and choice.every:
         is_left = left.target >= 0
         found, is_free = left.put_first(found), is_free | is_left
@@ -284,13 +283,19 @@ def decided_mapping(
     return Mapping(task.source, task.target, whole, task.links_from, expected, are_random, task.slots, n_links)
 
 
-def with_further(mapping: Mapping, task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked) -> Mapping:
-    """The mapping with further targets of its sources, and of those that have a given link, after all others."""
+def with_further(
+    mapping: Mapping, task: Task, names: tuple[str, ...], free: np.ndarray, found: Ranked, choice: Choice = DEFAULT
+) -> Mapping:
+    """The mapping with further targets of its sources, and of those that are asked about again, after all others.
+
+    These have a training link, or several links. One validation link is no reason to ask: its source is in `free` to be
+    scored, and what is likely beside the link is a mistake. Where a precision is asked for, each has at least that.
+    """
     frame = mapping.frame
     mapped = task.target.find(frame.loc[frame["target"].notna(), "target"].to_numpy())
     taken = np.concatenate([mapped, task.train[:, 1], task.valid[:, 1]])
-    has_one = np.isin(free, task.linked_sources) | np.isin(free, _mapped_sources(mapping, task))
-    row, place, probability = further_targets(found, taken, has_one)
+    has_one = np.isin(free, np.r_[task.train[:, 0], task.sources_with_several, _mapped_sources(mapping, task)])
+    row, place, probability = further_targets(found, taken, has_one, max(LEAST, choice.precision or 0.0))
     if not len(row):
         return mapping
     ends = {
@@ -305,7 +310,8 @@ def with_further(mapping: Mapping, task: Task, names: tuple[str, ...], free: np.
 
 
 def _mapped_sources(mapping: Mapping, task: Task) -> np.ndarray:
-    return task.source.find(mapping.frame.loc[mapping.frame["target"].notna(), "source"].to_numpy())
+    frame = mapping.frame
+    return task.source.find(frame.loc[frame["target"].notna() & ~frame["given"], "source"].to_numpy())
 
 
 def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:

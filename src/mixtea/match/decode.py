@@ -85,10 +85,6 @@ class Decoded:
     alone: bool = False  # no links were given, so that the belief knows no counterpart as a rival
     evidence: Evidence | None = None  # of text and structure, whatever links there are; None where no text is compared
 
-    def with_decoder(self, decoder: str) -> Decoded:
-        """The same opinions, decided in another way."""
-        return self if decoder == self.config.decoder else replace(self, config=self.config.replace(decoder=decoder))
-
     def places(self, side: int, entities: Tensor) -> Tensor:
         """Where each of the entities, by their own graph's numbers, stands in the rows of its side, -1 if nowhere."""
         return self.entities.place_of[entities + side * self.entities.sizes[0]]

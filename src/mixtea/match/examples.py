@@ -24,8 +24,7 @@ class Judged:
     """Candidates, by the numbers of their own graphs: what structure and what names and the like say for each.
 
     `joined` and `said` are in units of the temperature, so that their sum is the logarithm of a weight. `known` is the
-    logarithm of the weight, beside that of the pairs here, that other sources have in the target of each pair. Where a
-    source may have `several` targets, its candidates are no rivals.
+    logarithm of the weight, beside that of the pairs here, that other sources have in the target of each pair.
     """
 
     source: np.ndarray
@@ -34,7 +33,6 @@ class Judged:
     said: np.ndarray
     shape: tuple[int, int]
     known: np.ndarray | None = None
-    several: bool = False
 
     @cached_property
     def total(self) -> np.ndarray:
@@ -43,8 +41,6 @@ class Judged:
     @cached_property
     def row(self) -> np.ndarray:
         """[p]: how far each is ahead of the other candidates of its source, as log-odds."""
-        if self.several:
-            return self.column
         return np.clip(self.total - log_of_others(self.source, self.total, self.shape[0]), -LIMIT, LIMIT)
 
     @cached_property
@@ -60,7 +56,7 @@ class Judged:
     def where(self, kept: np.ndarray) -> Judged:
         known = None if self.known is None else self.known[kept]
         source, target, joined, said = (part[kept] for part in (self.source, self.target, self.joined, self.said))
-        return Judged(source, target, joined, said, self.shape, known, self.several)
+        return Judged(source, target, joined, said, self.shape, known)
 
     @cached_property
     def best(self) -> np.ndarray:

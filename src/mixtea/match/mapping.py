@@ -34,18 +34,18 @@ and evidence decide who has one"
 
 @dataclass(frozen=True, eq=False)
 class Mapping:
-    """Decisions about source entities, a row each (several where one-to-many was asked for).
+    """Decisions about source entities, a row each (several where a source has several targets).
 
     `frame` has the columns of COLUMNS: `source` and `target` are ids as in the graphs, `target` None where no
     counterpart is likelier than any; `probability` is that of the decision; `runner_up` the next candidate, or None;
     `voters` as in Candidates; `given` is true for links that were given; `evidence` is what each opinion adds to the
     score of the pair, the largest first: `names=+9.1 vectors=+7.9`; `decision` is "mapped", "no counterpart" where that
     is likelier, "target taken" where the target went to another source, "no evidence" where nothing is known of the
-    source, "unsure" where no target is likely enough, "mapped anyway" where it is mapped all the same since every source
-    was to be, "further target" where a source has several, or "given". `links_from` is that of the task. `expected` is
-    how many of the sources that were asked about have a counterpart by the evidence; `links_are_random` whether the
-    training links look like a random choice of such. `slots` is what SSSOM files said of given links, by their ids;
-    `n_links` how many links the probabilities were learned from.
+    source, "unsure" where no target is likely enough, "mapped anyway" where it is mapped all the same since every
+    source was to be, "further target" where a source has several, or "given". `links_from` is that of the task.
+    `expected` is how many of the sources that were asked about have a counterpart by the evidence; `links_are_random`
+    whether the training links look like a random choice of such. `slots` is what SSSOM files said of given links, by
+    their ids; `n_links` how many links the probabilities were learned from.
     """
 
     source: Graph

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mixtea.compute.nearest import nearest
-from mixtea.compute.pairs import Pairs, pairs_of_keys, places
+from mixtea.compute.pairs import pairs_of_keys, places
 from mixtea.config import Config
 from mixtea.data.task import Task
 from mixtea.match.answers import STORED, Answers, Choice, Left, Ranked
@@ -82,9 +82,9 @@ class Predictor:
     def candidates(self, k: int) -> Candidates:
         """The k likeliest of all targets for every source without a training link."""
         found = self._ranked(max(k, STORED))
-        parts = (part[:, :k] for part in (found.target, found.score, found.probability(STORED + k), found.named))
+        parts = (found.target[:, :k], found.score[:, :k], found.probability(k), found.named[:, :k], found.counterpart)
         voters = self.config.deciding_voters
-        return Candidates(self.task.source, self.task.target, self.free, *parts, found.counterpart, voters)
+        return Candidates(self.task.source, self.task.target, self.free, *parts, voters)
 
     def mapping(self, choice: Choice, *, with_given: bool = False) -> Mapping:
         """A decision about every source without a given link."""
@@ -172,7 +172,7 @@ class Predictor:
         return Left(target, self._complete(self._known_of(first)).likelihood[:, 0])
 
     def _ranked(self, k: int) -> Ranked:
-        """The k best by the decoder, the likeliest first; of equally likely ones those that the decoder ranks higher."""
+        """The k best by the decoder, the likeliest first; equally likely ones in the order of the decoder."""
         found = self._complete(self._by_decoder(min(k, self.task.target.n_entities)))
         order = np.argsort(-found.likelihood, axis=1, kind="stable")
         return found.ordered(order)
@@ -280,14 +280,16 @@ class Predictor:
         opinions = self.decoded.opinions
         chosen = self._looked_up(found.target, opinions.pairs.best_of_columns(opinions.belief))
         silent = self._silent(found.target)
-        parts = (found.target, found.score, found.belief, found.named & ~silent[..., None], chosen, silent)
+        named = found.named & ~silent[..., None]
+        target, score, belief, favoured, best, unknown = (
+            part.cpu().numpy() for part in (found.target, found.score, found.belief, named, chosen, silent)
+        )
         p = torch.from_numpy(self.pairs.probability).to(self.rows.device)
         probability = self._looked_up(found.target, p).masked_fill(silent, 0.0).cpu().numpy()
         counterpart = self.pairs.counterpart
         likelihood = np.minimum(probability / np.maximum(counterpart, 1e-12)[:, None], 1.0)
-        return Ranked(
-            *(part.cpu().numpy() for part in parts), likelihood, counterpart, self.pairs.links_are_random
-        )  # fmt: skip
+        parts = (target, score, belief, favoured, best, unknown, likelihood, counterpart)
+        return Ranked(*parts, links_are_random=self.pairs.links_are_random)
 
     def _silent(self, target: Tensor) -> Tensor:
         """bool [p, k]: nothing speaks for the pair: it was rejected, or an end has no triples and no voter knows it."""

@@ -59,13 +59,12 @@ class PairProbabilities:
         has a given link has further targets only if it has several.
         """
         single, counterpart = self._mixed(several=False)
-        share = self._share_of_several()
-        if not share.any():
-            return single, counterpart
-        further, _ = self._mixed(several=True)
-        given = np.zeros(self.shape[0], dtype=bool)
+        share, given = self._share_of_several(), np.zeros(self.shape[0], dtype=bool)
         given[self.task.train[:, 0]] = True
         alone = np.where(given, 0.0, 1 - share)[self.source]
+        if not share.any():
+            return alone * single, counterpart
+        further, _ = self._mixed(several=True)
         probability = alone * single + share[self.source] * further
         if self.once:
             probability = kept_below(self.target, probability, np.ones(self.shape[1]))
@@ -176,10 +175,10 @@ class PairProbabilities:
         Where a source may have `several` targets, only the other candidates of the target are rivals.
         """
         judged = self._judged
-        row = judged.column if several else judged.row
+        row = (judged.column if several else judged.row)[places]
         n, m = (graph.triple_counts() for graph in (self.task.source, self.task.target))
         counts = (n[self.source[places]], m[self.target[places]])
-        return features(*(part[places] for part in (row, judged.column, judged.joined, judged.said)), counts)
+        return features(row, judged.column[places], judged.joined[places], judged.said[places], counts)
 
     @cached_property
     def _judged(self) -> Judged:
@@ -256,7 +255,8 @@ def matched_greedily(
 
     No pair that is left out is likelier than both the pairs that its ends are in.
 
-    >>> matched_greedily(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.9, 0.3, 0.8, 0.2]), (2, 2)).tolist()
+    >>> source, target = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> matched_greedily(source, target, np.array([0.9, 0.3, 0.8, 0.2]), (2, 2)).tolist()
     [True, False, False, True]
     """
     rank = np.empty(len(source), dtype=np.int64)

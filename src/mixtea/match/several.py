@@ -20,14 +20,14 @@ class Further(NamedTuple):
     probability: np.ndarray
 
 
-def further_targets(found: Ranked, taken: np.ndarray, has_one: np.ndarray) -> Further:
-    """Choose the candidates beside those that are mapped, each above LEAST and given to the likeliest of its sources.
+def further_targets(found: Ranked, taken: np.ndarray, has_one: np.ndarray, least: float = LEAST) -> Further:
+    """Choose the candidates beside those that are mapped, each above `least` and given to the likeliest of its sources.
 
     `taken` are the targets that are mapped or linked already. A source has a further target if it has one already: it
     is mapped, or it has a link (`has_one`, bool per source).
     """
     probability = found.probability(found.target.shape[1])
-    able = (probability > LEAST) & ~found.silent & ~np.isin(found.target, taken) & has_one[:, None]
+    able = (probability > least) & ~found.silent & ~np.isin(found.target, taken) & has_one[:, None]
     row, place = np.nonzero(able)
     sure = probability[row, place]
     order = np.lexsort((row, -sure))
