@@ -17,7 +17,8 @@ from mixtea.vote.kinds import own_types
 from mixtea.vote.log_odds import among
 from mixtea.vote.vectors import OPINION
 
-LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any
+LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any, if nothing else tells
+PSEUDO_LINKS = 10  # validation links that this weight counts for
 HAS_SEVERAL = 0.9  # how likely a source has more targets that has several links, or where all are said to have
 RECALIBRATION = np.array([0.0, 1.0]), np.array([0.7, 0.3])  # expected weights and their spread
 FEW_SEVERAL = 0.02  # of the linked sources: fewer that have several change nothing for the others
@@ -90,7 +91,7 @@ class PairProbabilities:
         else:
             probability, counterpart = self._by_links(several)
             if text is not None:
-                weight = self._weight_of_links
+                weight = self._weight_of_links(probability, text)
                 probability = weight * probability + (1 - weight) * text
                 counterpart = weight * counterpart + (1 - weight) * self._sums(text)
         counterpart = np.clip(counterpart, 0.0, 1.0)
@@ -128,11 +129,18 @@ class PairProbabilities:
     def counterpart(self) -> np.ndarray:
         return self.both[1]
 
-    @property
-    def _weight_of_links(self) -> float:
-        """links / (links + LINKS_HALF_BELIEVED): few links add little to what is known without any."""
+    def _weight_of_links(self, by_links: np.ndarray, by_text: np.ndarray) -> float:
+        """Weigh what links teach against what is known without any, by how likely each makes the validation links.
+
+        Before these are seen it is links / (links + LINKS_HALF_BELIEVED), which counts for PSEUDO_LINKS of them.
+        """
         n = len(self.task.train) + len(self.task.valid)
-        return n / (n + LINKS_HALF_BELIEVED)
+        before = n / (n + LINKS_HALF_BELIEVED)
+        at = among(self.source, self.target, self.task.valid, self.shape[1])
+        weight = np.linspace(0.01, 0.99, 99)[:, None]
+        found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + 1e-9).sum(axis=1)
+        prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
+        return float(weight[(found + prior).argmax(), 0])
 
     def _sums(self, probability: np.ndarray) -> np.ndarray:
         """[s]: of the pairs of each source."""
