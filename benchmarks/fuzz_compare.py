@@ -29,7 +29,7 @@ def compare_task(task: Task) -> None:
         opinions = kind(task)
         for _ in range(2):
             found = opinions.log_odds(np.arange(n).repeat(2), np.stack([np.arange(n), np.arange(n)[::-1]], 1).ravel())
-            if np.isinf(found).any() or not all(np.isfinite(part).all() for part in opinions.found):
+            if np.isinf(found).any() or not all(np.isfinite(part).all() for part in opinions.found if part is not None):
                 raise ArithmeticError(f"{kind.__name__} has an opinion without measure")
             opinions.learn(np.empty((0, 2), dtype=np.int64))
     list(text_lines(text_summary(task)))

@@ -289,7 +289,8 @@ def with_further(mapping: Mapping, task: Task, names: tuple[str, ...], free: np.
     frame = mapping.frame
     mapped = task.target.find(frame.loc[frame["target"].notna(), "target"].to_numpy())
     taken = np.concatenate([mapped, task.train[:, 1], task.valid[:, 1]])
-    has_one = np.isin(free, task.linked_sources) | np.isin(free, _mapped_sources(mapping, task))
+    linked = np.isin(free, task.linked_sources) & task.may_have_several(free)  # else its only target is given
+    has_one = linked | np.isin(free, _mapped_sources(mapping, task))
     row, place, probability = further_targets(found, taken, has_one)
     if not len(row):
         return mapping
