@@ -56,10 +56,22 @@ def test_what_is_a_link_already_stays_what_it_is(six):
 
 
 def test_a_source_keeps_its_link_unless_that_is_rejected(six, caplog):
-    """A second target would make every source one that may have several."""
     assert links_of(decided(six, [(0, 5)], [True]))[0] == [(0, 0), (1, 1)] and "another link" in caplog.text
     task = decided(six, [(0, 0), (0, 5)], [False, True])
-    assert links_of(task)[0] == [(1, 1), (0, 5)] and not task.one_to_many
+    assert links_of(task)[0] == [(1, 1), (0, 5)] and not len(task.sources_with_several)
+
+
+def test_a_source_that_may_have_several_targets_gets_further_ones(caplog):
+    """Of twelve sources one has two targets: it alone may have a third."""
+    graphs = [make_graph([(i, 0, i + 1) for i in range(13)], 14, side) for side in "st"]
+    links = pairs(*((i, i) for i in range(12)), (0, 12))
+    task = decided(Task("few", *graphs, links, links[:0], links[:0]), [(0, 13), (1, 13)], [True, True])
+    assert links_of(task)[0][len(links) :] == [(0, 13)] and "1 accepted pairs are left out" in caplog.text
+
+
+def test_where_many_sources_have_several_targets_any_gets_further_ones(six):
+    many = replace(six, train=pairs((0, 0), (0, 1), (1, 2)))
+    assert links_of(decided(many, [(1, 5), (3, 3), (3, 4)], [True] * 3))[0][3:] == [(1, 5), (3, 3), (3, 4)]
 
 
 def test_rejected_pairs_are_no_links_and_said_once(six):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
-from mixtea import DataError, load_task
+from mixtea import DataError, Task, load_task
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits
 from mixtea.data.summary import summary
+from mixtea.data.task import MANY_SEVERAL
 
 
 def own(tmp_path, **files):
@@ -119,14 +121,47 @@ def test_a_repeated_link_is_a_warning(tmp_path):
 
 def test_several_links_of_an_entity_are_kept_and_told(tmp_path):
     task = own(tmp_path, links=LINKS + "a\tB\n")
-    assert len(task.train) + len(task.valid) == 6 and task.one_to_many
+    assert len(task.train) + len(task.valid) == 6 and task.source.ids[task.sources_with_several].tolist() == ["a"]
     assert task.warnings == (
         "1 source entity is linked to several targets, such as 'a': all these links are kept",
         "1 target entity is linked to several sources, such as 'B': all these links are kept",
     )
-    assert not own(tmp_path, links=LINKS).one_to_many
+    assert not len(own(tmp_path, links=LINKS).sources_with_several)
     shared = own(tmp_path, links=LINKS.replace("b\tB", "b\tA"), test_links="a\tC\n")
-    assert not shared.one_to_many and len(shared.warnings) == 2
+    assert not len(shared.sources_with_several) and len(shared.warnings) == 2
+
+
+@pytest.fixture
+def twelve():
+    """Twelve a side; 0 to 9 train, 10 and 11 validate."""
+    graphs = [make_graph([(i, 0, i + 1) for i in range(11)], 12, side) for side in "st"]
+    links = np.repeat(np.arange(12), 2).reshape(-1, 2)
+    return Task("twelve", *graphs, links[:10], links[10:], links[:0])
+
+
+def test_a_source_that_has_several_targets_may_have_more_and_others_may_not(twelve):
+    task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4]]]))
+    assert task.sources_with_several.tolist() == [3] and 0 < task.several_share < MANY_SEVERAL
+    assert task.may_have_several(np.array([2, 3, 11, -1])).tolist() == [False, True, False, False]
+    assert task.ids_with_several == {"s3"}
+    assert task.settled(0).tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9] and len(task.settled(1)) == 11
+
+
+def test_the_second_target_may_be_of_a_validation_link(twelve):
+    task = replace(twelve, valid=np.concatenate([twelve.valid, [[3, 10]]]))
+    assert task.ids_with_several == {"s3"} and 3 not in task.settled(0)
+
+
+def test_where_many_sources_have_several_targets_any_may(twelve):
+    task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4], [5, 6]]]))
+    assert task.several_share >= MANY_SEVERAL and not len(task.settled(0))
+    assert task.may_have_several(np.array([2, 3, 11, -1])).tolist() == [True, True, True, False]
+    assert task.ids_with_several == {f"s{i}" for i in range(12)}
+
+
+def test_without_links_no_source_may_have_several_targets(twelve):
+    task = replace(twelve, train=twelve.train[:0], valid=twelve.valid[:0], links_from="names")
+    assert task.several_share == 0 and task.ids_with_several == frozenset() and not len(task.settled(0))
 
 
 def test_several_links_in_a_benchmark_folder(tmp_path):

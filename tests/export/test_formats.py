@@ -20,6 +20,7 @@ from mixtea.errors import ConfigError, RunError
 from mixtea.export.about import UNSPECIFIED, About
 from mixtea.export.justification import justifications, shared_justification
 from mixtea.export.mapping import WRITERS, write_mapping
+from mixtea.match.answers import DECISIONS
 from mixtea.match.mapping import COLUMNS
 
 DB, YAGO = "http://dbpedia.org/resource/", "http://yago/"
@@ -246,6 +247,54 @@ def test_links_are_two_columns(make_mapping, write, readers):
     rows = [("a", 'say "b"'), ("=1+1", " c "), ("d", None)]
     n, path = write(make_mapping(rows), "m.tsv")
     assert n == 2 and path.read_bytes() == b'a\tsay "b"\n=1+1\t c \n' and readers[".tsv"](path) == rows[:2]
+
+
+def test_links_cannot_say_how_likely_they_are_so_the_unlikely_ones_are_counted(make_mapping, write, caplog):
+    rows = [("a", "b", 0.5), ("c", "d", 0.49), ("e", "f", 0.2), ("g", None, 0.1), ("h", "i", 1.0, None, None, "", True)]
+    _, path = write(make_mapping(rows), "m.tsv")
+    assert caplog.messages == [f"{path}: 2 of the 4 mappings have a probability below 0.5"]
+    caplog.clear()
+    path.unlink()
+    write(make_mapping([rows[0], rows[-1]]), "m.tsv")
+    assert caplog.messages == []
+
+
+DECIDED = [
+    ("mapped", "t0"), ("mapped anyway", "t1"), ("further target", "t2"), ("given", "t3"), ("no counterpart", None),
+    ("target taken", None), ("unsure", None), ("no evidence", None),
+]  # fmt: skip
+
+
+@pytest.fixture
+def every_decision(make_mapping):
+    """A source for each decision that there is."""
+    rows = [
+        (f"s{i}", target, 0.4, None, None, "", word == "given", "", word) for i, (word, target) in enumerate(DECIDED)
+    ]
+    return make_mapping(rows)
+
+
+def test_every_decision_is_written_in_words(every_decision, write):
+    assert {*DECISIONS} <= {"", *(word for word, _ in DECIDED)}
+    words = [word for word, _ in DECIDED]
+    _, path = write(every_decision, "m.csv", unmapped())
+    assert pd.read_csv(path)["decision"].tolist() == words
+    path.unlink()
+    _, path = write(every_decision, "m.json", unmapped())
+    assert [row["decision"] for row in json.loads(path.read_text(encoding="utf-8"))["mappings"]] == words
+    path.unlink()
+    _, path = write(every_decision, "m.parquet", unmapped())
+    assert pq.read_table(path)["decision"].to_pylist() == words
+    path.unlink()
+    _, path = write(every_decision, "m.sssom.tsv", unmapped())
+    mappings, *_, errors = sssom_pydantic.read(path, return_errors=True)
+    assert errors == [] and [one.extensions["ext_decision"].value for one in mappings] == words
+
+
+def test_sssom_has_no_column_of_decisions_where_all_are_mapped_or_given(every_decision, write):
+    plain = replace(every_decision, frame=every_decision.frame.iloc[[0, 3]])
+    _, path = write(plain, "m.sssom.tsv")
+    assert "ext_decision" not in path.read_text(encoding="utf-8")
 
 
 def test_iris_stay_as_they_are_in_graphs_of_iris(make_mapping, write, readers):

@@ -91,6 +91,11 @@ def test_the_page_has_all_its_parts(html, opened, best):
     assert len(ids) == len(set(ids)) > 0 and page.locator("script, link, iframe, img, object").count() == 0
 
 
+def test_it_says_what_was_decided_and_what_is_expected_of_it(html, opened, best):
+    mapping, shown = best.map(), " ".join(opened(html).inner_text("main").split())
+    assert f"Sources without a given link: {mapping.summary()}. Of what is mapped: {mapping.promise()}." in shown
+
+
 def test_who_finds_which_links_and_why(html, opened, best):
     page = opened(html)
     rows = texts(page, "[aria-label='Hit@1 by evidence'] tbody tr")

@@ -6,15 +6,20 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from conftest import SMALL_BEST, make_graph
+from served import PORT, asked, form_of
 
 from mixtea import MixTEA, Task
 from mixtea.config import STRUCTURE
+from mixtea.review.app import Page
 from mixtea.review.decisions import Decisions, beside
+from mixtea.review.security import Guard
 from mixtea.review.session import Session
+from mixtea.review.training import Training
 
 N, N_TRAIN, N_VALID = 72, 12, 24
 
@@ -56,3 +61,40 @@ def opened(copied: Path) -> Iterator[Callable[[], Session]]:
     """Begin a review of the run, as a server does when it starts."""
     with ExitStack() as stack:
         yield lambda: Session(copied, stack.enter_context(closing(Decisions(beside(copied)))))
+
+
+class Reviewing:
+    """A page in this process, and a browser that was let in."""
+
+    def __init__(self, session):
+        self.session = session
+        self.training = Training(session, 0)
+        self.page = Page(session, self.training, "ann")
+        self.guard = self.page.guard = Guard(self.page.app(), "127.0.0.1", PORT)
+        self.cookie = ""
+
+    async def get(self, path, query=""):
+        return await self._asked("GET", path, b"", query)
+
+    async def post(self, path, **form):
+        return await self._asked("POST", path, urlencode(form).encode())
+
+    async def sent(self, path, body):
+        return await self._asked("POST", path, body)
+
+    async def _asked(self, method, path, body, query=""):
+        host = ("host", f"127.0.0.1:{PORT}")
+        if not self.cookie:
+            entered = await asked(self.guard, "GET", "/enter", [host], query=f"token={self.guard.invite()}")
+            self.cookie = entered.headers["set-cookie"][0].partition(";")[0]
+        headers = [host, ("origin", f"http://127.0.0.1:{PORT}"), ("cookie", self.cookie)]
+        return await asked(self.guard, method, path, headers, body, query)
+
+    async def decide(self, row, action="accept"):
+        return await self.post("/decide", **form_of((await self.get(f"/card/{row}")).text), action=action)
+
+
+@pytest.fixture
+def reviewing(copied):
+    with closing(Decisions(beside(copied))) as store:
+        yield Reviewing(Session(copied, store))

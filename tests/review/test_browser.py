@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from conftest import SMALL_BEST
 from served import OVERFLOW, Server, Watched, browsing, serving, small_run, texts
 
+from mixtea.data.formats.sssom_slots import slots_of
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import Decisions
 from mixtea.review.sharing import read_decisions
@@ -207,6 +209,33 @@ def test_search_and_filters_say_what_is_asked(server, run, enter):
     shown_queue(watched, text="no such label")
     assert watched.page.inner_text("#question") == "Nothing is left in this queue."
     assert len(rows(run, "Filters")) == 1
+
+
+def test_the_most_precise_part_of_the_mapping_is_asked_about_and_exported(server, run, enter, tmp_path):
+    """Others have decided about this run before: what they accepted is exported too, and is not predicted."""
+    watched = opened_tools(enter(server, "Precise"))
+    whole = StoredRun(run).map().pairs()["probability"]
+    precision = round(100 * (1 + whole.mean()) / 2, 1)
+    shown_queue(watched, precision=str(precision), state="all")
+    said, asked = watched.page.inner_text(".part"), []
+    for _ in range(5):
+        asked.append(card(watched)["source"])
+        watched.press("Space")
+    with watched.page.expect_download() as waiting:
+        watched.page.get_by_role("link", name="Export them (SSSOM)").click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    table = pd.read_csv(path, sep="\t", comment="#")
+    predicted = table[~table["mapping_justification"].str.contains("Manual")]
+    mean = predicted["confidence"].mean()
+    assert path.name == "mapping.sssom.tsv" and {*asked} <= {source for source, _ in slots_of([path])}
+    assert 100 * mean >= precision - 1e-3 and 0 < len(predicted) < len(whole)
+    assert f"for a precision of {precision:g} %: {len(predicted):,} pairs, expected precision {mean:.3f} (" in said
+    watched.page.reload()
+    opened_tools(watched)
+    assert float(watched.page.input_value("[name=precision]")) == precision and watched.page.inner_text(".part") == said
+    shown_queue(watched, precision="")
+    assert watched.page.locator(".part").count() == 0
 
 
 def test_keys_are_dead_where_people_write(server, run, enter):

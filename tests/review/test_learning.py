@@ -80,6 +80,22 @@ def test_where_a_source_has_several_targets_all_that_are_accepted_count(eight):
     assert reviewed_task(eight, rows).train.tolist()[2:] == [[3, 3]]
 
 
+def test_a_source_with_several_given_links_gets_further_ones_and_keeps_those():
+    """Of thirteen linked sources one has two targets: what is accepted for it is learned, its links stay."""
+    graphs = [make_graph([(i, 0, i + 1) for i in range(15)], 16, side) for side in ("s", "t")]
+    links = np.array([*((i, i) for i in range(13)), (0, 13)])
+    task = Task("few", *graphs, links, links[:0], links[:0])
+    rows = numbered(
+        decision("a", "accept", "s0", "t14"), decision("b", "accept", "s0", "t15"),
+        decision("c", "accept", "s1", "t15"), decision("d", "reject", "s0", "t0"),
+        decision("e", "reject", "s0", "t7"), decision("f", "reject", "s1", "t7"),
+        decision("g", "accept", "s13", "t14"), decision("h", "accept", "s13", "t15"),
+    )  # fmt: skip
+    found = reviewed_task(task, rows)
+    assert found.train.tolist() == [*links.tolist(), [0, 14], [0, 15], [13, 15]]
+    assert found.rejected.tolist() == [[0, 7]]
+
+
 def test_who_is_not_reliable_has_opinions(eight):
     links = np.concatenate([eight.valid, eight.test[3:]])
     task = replace(eight, valid=links, test=eight.test[:3])  # 2, 6 and 7 are known

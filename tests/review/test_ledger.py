@@ -50,15 +50,15 @@ def sample(stands: list[Decision]) -> Share:
     return Share(sum(one.action == "accept" and one.target == one.others[0] for one in judged), len(judged))
 
 
-@given(rows(), st.booleans(), st.integers(0, 25))
-def test_it_is_what_all_rows_together_say(all_rows, one_target, half):
-    ledger = Ledger(one_target=one_target)
+@given(rows(), st.sets(st.sampled_from(SOURCES)), st.integers(0, 25))
+def test_it_is_what_all_rows_together_say(all_rows, several, half):
+    ledger = Ledger(several)
     ledger.apply(all_rows[:half])
     ledger.apply(all_rows[half:])
     stands = standing(all_rows)
     assert [*ledger.standing.values()] == stands and ledger.last_id == len(all_rows)
     told = {pair: one for source in SOURCES for pair, one in ledger.facts_about(source).items()}
-    assert told == facts(stands, one_target=one_target)
+    assert told == facts(stands, several)
     about = {source: [one for one in stands if one.source == source and one.reason not in AUDIT] for source in SOURCES}
     lasts = {source: own[-1] for source, own in about.items() if own}
     assert {source: ledger.last_about(source) for source in ledger.of_source} == lasts
@@ -71,12 +71,12 @@ def test_it_is_what_all_rows_together_say(all_rows, one_target, half):
     assert ledger.sample == sample(stands)
 
 
-@given(rows(), st.booleans(), st.randoms(use_true_random=False))
-def test_rows_may_come_in_any_order_and_more_than_once(all_rows, one_target, random):
+@given(rows(), st.sets(st.sampled_from(SOURCES)), st.randoms(use_true_random=False))
+def test_rows_may_come_in_any_order_and_more_than_once(all_rows, several, random):
     """As they do while a large file is taken over: the own decision is applied before the others are read."""
     mixed = [*all_rows, *all_rows[::2]]
     random.shuffle(mixed)
-    found, wanted = Ledger(one_target=one_target), Ledger(one_target=one_target)
+    found, wanted = Ledger(several), Ledger(several)
     for row in mixed:
         found.apply([row])
     wanted.apply(all_rows)
@@ -90,16 +90,16 @@ def test_rows_may_come_in_any_order_and_more_than_once(all_rows, one_target, ran
     }
 
 
-@given(rows(), st.booleans())
-def test_decisions_about_entities_elsewhere_decide_nothing(all_rows, one_target):
-    ledger = Ledger(one_target=one_target, concerns_run=lambda one: one.source == "s" and one.target != "u")
+@given(rows(), st.sets(st.sampled_from(SOURCES)))
+def test_decisions_about_entities_elsewhere_decide_nothing(all_rows, several):
+    ledger = Ledger(several, concerns_run=lambda one: one.source == "s" and one.target != "u")
     ledger.apply(all_rows)
     stands = standing(all_rows)
     here = [one for one in stands if one.source == "s" and one.target != "u"]
     assert [*ledger.standing.values()] == stands and [*ledger.elsewhere.values()] == [
         o for o in stands if o not in here
     ]
-    assert ledger.facts_about("s") == facts(here, one_target=one_target) and ledger.facts_about("z") == {}
+    assert ledger.facts_about("s") == facts(here, several) and ledger.facts_about("z") == {}
 
 
 def test_the_clock_does_not_matter(tmp_path, monkeypatch):
@@ -109,7 +109,7 @@ def test_the_clock_does_not_matter(tmp_path, monkeypatch):
     with closing(Decisions(tmp_path / "d.sqlite")) as store:
         for key, action in (("a", "accept"), ("b", "reject")):
             store.add([decision(key, action, "s", "t", "t")])
-        ledger = Ledger(one_target=True)
+        ledger = Ledger()
         ledger.apply(store.rows())
         assert ledger.last_about("s").key == "b" and not ledger.facts_about("s")["s", "t"].same
         assert [one.key for one in store.undo("ann", "x")] == ["b"]
@@ -128,7 +128,7 @@ class Counted(dict):
 
 
 def test_a_decision_costs_the_same_after_many_about_its_source():
-    ledger = Ledger(one_target=True)
+    ledger = Ledger()
     rows = [decision(f"{n}", ("accept", "reject")[n % 2], "s", f"t{n % 9}", id=n + 1) for n in range(2000)]
     ledger.apply(rows[:1])
     ledger.of_source["s"].decisions = Counted(ledger.of_source["s"].decisions)
@@ -143,19 +143,19 @@ def test_a_decision_costs_the_same_after_many_about_its_source():
 
 @given(rows())
 def test_what_came_or_went_is_told(all_rows):
-    ledger, by_id = Ledger(one_target=True), {one.id: one for one in all_rows}
+    ledger, by_id = Ledger(), {one.id: one for one in all_rows}
     for row in all_rows:
         assert ledger.apply([row]) == [by_id[row.undoes] if row.action == "undo" else row]
 
 
 def test_an_undo_of_what_is_not_known_is_nothing():
-    ledger = Ledger(one_target=True)
+    ledger = Ledger()
     assert ledger.apply([decision("x", "undo", "s", "t", undoes=7, id=8)]) == [] and ledger.last_id == 8
 
 
 def test_it_follows_a_file(tmp_path):
     with closing(Decisions(tmp_path / "d.sqlite")) as store:
-        ledger = Ledger(one_target=True)
+        ledger = Ledger()
         store.add([decision("a", "accept", "s", "t"), decision("b", "none", "z", None, "t")])
         assert [one.key for one in ledger.apply(store.rows(ledger.last_id))] == ["a", "b"]
         store.undo("ann", "x")

@@ -8,58 +8,15 @@ import sys
 import threading
 from contextlib import closing, suppress
 from types import SimpleNamespace
-from urllib.parse import urlencode
 
 import pytest
 from reviewing import decision
-from served import PORT, asked, form_of
+from served import form_of
 
 from mixtea.errors import VoterError
 from mixtea.review import app as app_module
-from mixtea.review.app import Page
-from mixtea.review.decisions import Decisions, beside
 from mixtea.review.learning import _alone
-from mixtea.review.security import Guard
-from mixtea.review.session import Session
 from mixtea.review.sharing import write_decisions
-from mixtea.review.training import Training
-
-
-class Reviewing:
-    """A page in this process, and a browser that was let in."""
-
-    def __init__(self, session):
-        self.session = session
-        self.training = Training(session, 0)
-        self.page = Page(session, self.training, "ann")
-        self.guard = self.page.guard = Guard(self.page.app(), "127.0.0.1", PORT)
-        self.cookie = ""
-
-    async def get(self, path):
-        return await self._asked("GET", path, b"")
-
-    async def post(self, path, **form):
-        return await self._asked("POST", path, urlencode(form).encode())
-
-    async def sent(self, path, body):
-        return await self._asked("POST", path, body)
-
-    async def _asked(self, method, path, body):
-        host = ("host", f"127.0.0.1:{PORT}")
-        if not self.cookie:
-            entered = await asked(self.guard, "GET", "/enter", [host], query=f"token={self.guard.invite()}")
-            self.cookie = entered.headers["set-cookie"][0].partition(";")[0]
-        headers = [host, ("origin", f"http://127.0.0.1:{PORT}"), ("cookie", self.cookie)]
-        return await asked(self.guard, method, path, headers, body)
-
-    async def decide(self, row, action="accept"):
-        return await self.post("/decide", **form_of((await self.get(f"/card/{row}")).text), action=action)
-
-
-@pytest.fixture
-def reviewing(copied):
-    with closing(Decisions(beside(copied))) as store:
-        yield Reviewing(Session(copied, store))
 
 
 async def until(condition):

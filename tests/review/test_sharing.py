@@ -65,6 +65,18 @@ def test_what_is_written_is_read_again(task, tmp_path):
     assert {one.action for one in found} == {"accept", "reject"}
 
 
+def test_all_accepted_targets_are_written_of_a_source_that_may_have_several(tmp_path):
+    """Of twelve linked sources s0 alone has two targets."""
+    graphs = [make_graph([(i, 0, i + 1) for i in range(15)], 16, side) for side in "st"]
+    task = said_task(*graphs, [*((i, i) for i in range(12)), (0, 12)])
+    pairs = [("s0", "t13"), ("s0", "t14"), ("s13", "t13"), ("s13", "t15")]
+    own = [decision(f"{i}", "accept", *pair, at=AT, id=i) for i, pair in enumerate(pairs)]
+    path = tmp_path / "d.sssom.tsv"
+    assert write_decisions(task, own, {}, path) == 3
+    found = [(one.source, one.target) for one in read_decisions(task, path, "somebody")]
+    assert found == [("s0", "t13"), ("s0", "t14"), ("s13", "t15")]
+
+
 def test_others_can_read_it(task, tmp_path):
     path = tmp_path / "d.sssom.tsv"
     measured = {"ann": NOBODY._replace(right=Share(80, 100))}

@@ -48,7 +48,7 @@ def test_a_stored_run_explains_by_them(task, run):
         StoredRun(run),
         [{name: i for i, name in enumerate(graph.ids)} for graph in (task.source, task.target)],
     )
-    pairs, said = stored.map(abstain=False).pairs(), []
+    pairs, said = stored.map(every=True).pairs(), []
     for source, target in zip(pairs["source"], pairs["target"], strict=True):
         reasons = stored.explain(place[0][source], place[1][target])
         spoken = reasons[reasons["voter"] == "descriptions"]["what"].tolist()

@@ -389,10 +389,11 @@ def test_hostile_runs_are_refused_by_name(kind, run, mixtea):
     with pytest.raises(RunError) as refused:
         MixTEA.load(run)
     assert str(refused.value).startswith(f"{run / name}: ") and len(str(refused.value)) < 1000
-    anew = () if name in (MANIFEST, *CONCLUDED) else ("--decoder", "csls")  # what the answers do not need is not read
+    by_student = ("--voters", "forward,backward")  # not stored: what the answers do not need is read for it
+    anew = () if name in (MANIFEST, *CONCLUDED) else by_student
     for verb in (("score", run), *((verb, run, "--out", run.parent / "out.tsv") for verb in ("predict", "export"))):
         code, out, err = mixtea(*verb, *anew)
-        err = err.removeprefix(f"{run}: not stored with these options (decoder), so it is computed anew\n")
+        err = err.removeprefix(f"{run}: not stored with these options (voters), so it is computed anew\n")
         assert (code, out) == (2, "") and err.startswith(f"error: {run / name}: ") and err.count("\n") == 1
     assert not (run.parent / "out.tsv").exists()
 

@@ -70,9 +70,9 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
 
 
 def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The new pairs whose source has no other link: a second one would make every source one of several."""
+    """The new pairs whose source has no other link, or may have several; else a second one contradicts the first."""
     new = _less(accepted, given)
-    other = np.isin(new[:, 0], given[:, 0]) & (not task.one_to_many)
+    other = np.isin(new[:, 0], given[:, 0]) & ~task.may_have_several(new[:, 0])
     if other.any():
         logger.warning("%d accepted pairs are left out: their sources have another link", int(other.sum()))
     return new[~other]

@@ -107,6 +107,32 @@ class Task:
         n_linked = len(self.linked_sources)
         return len(self.sources_with_several) / n_linked if n_linked else 0.0
 
+    def may_have_several(self, source: np.ndarray) -> np.ndarray:
+        """bool [p]: whether each of the sources, by their indices [p], may have several targets.
+
+        A source may that has several already; any may where many linked sources have several. An index below 0, of a
+        source that is not in the graph, may not.
+
+        Examples
+        --------
+        >>> from mixtea import load_task
+        >>> chain = [("a", "r", "b"), ("b", "r", "c")]
+        >>> links = [("a", "a"), ("a", "b"), ("b", "c")]
+        >>> task = load_task(source=chain, target=chain, links=links, valid_links=[("c", "c")])
+        >>> task.may_have_several(np.array([0, 1, 2, -1])).tolist()  # one of three has: that is many
+        [True, True, True, False]
+        """
+        source = np.asarray(source, dtype=np.int64)
+        if self.several_share >= MANY_SEVERAL:
+            return source >= 0
+        return np.isin(source, self.sources_with_several)
+
+    @cached_property
+    def ids_with_several(self) -> frozenset[str]:
+        """The ids of the sources that may have several targets."""
+        may: np.ndarray = self.may_have_several(np.arange(self.source.n_entities))
+        return frozenset(self.source.ids[may].tolist())
+
     @property
     def linked_sources(self) -> np.ndarray:
         """The sources that have a link to learn from, each once."""
@@ -115,12 +141,12 @@ class Task:
     def settled(self, side: int) -> np.ndarray:
         """The entities of a side, 0 for the source, that are not asked about: those that have a training link.
 
-        A source that has several targets may have more than are given. So may others where many linked sources have.
+        A source that may have several targets may have more than are given.
         """
         if side == 1:
             return self.train[:, 1]
-        asked = self.sources_with_several if self.several_share < MANY_SEVERAL else self.train[:, 0]
-        return np.setdiff1d(self.train[:, 0], asked)
+        linked = np.unique(self.train[:, 0])
+        return linked[~self.may_have_several(linked)]
 
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """The source and the target entities without a training link, less those without a relation triple.

@@ -14,7 +14,7 @@ from mixtea.export.json_file import write_json_table
 from mixtea.export.refusal import half_characters, refuse
 from mixtea.export.tsv import write_table
 from mixtea.match.candidates import Candidates
-from mixtea.match.mapping import GIVEN, MAPPED, Mapping
+from mixtea.match.mapping import GIVEN, Mapping
 
 OTHERS = {".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}  # endings that promise what candidates are not written as
 
@@ -27,10 +27,10 @@ def check_ending(path: Path) -> None:
 def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> int:
     """All ranked candidates with a header: source, target, rank, score, probability, voters, decision, evidence.
 
-    The decision is "mapped" at the target that the mapping gives the source, which follows at rank k + 1 where it is
-    not among the k best; else at the first candidate why there is none ("no counterpart", "target taken", "no
-    evidence"), or "given" where a link was. The evidence is that of what is mapped. A run without given links has a
-    column `links_from` more. Returns how many candidates there are.
+    The decision is "mapped", "mapped anyway" or "further target" at the targets that the mapping gives the source: they
+    follow at rank k + 1 where they are not among the k best. Else the first candidate has the reason why there is none
+    ("no counterpart", "target taken", "unsure", "no evidence"), or "given" where a link was. The evidence is that of
+    what is mapped. A run without given links has a column `links_from` more. Returns how many candidates there are.
     """
     check_ending(path)
     frame, ending = _decided(candidates.to_frame(), mapping), path.suffix.lower()
@@ -55,13 +55,12 @@ def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
     order = pd.Categorical(pd.concat([frame["source"], missing["source"]]), categories=frame["source"].unique())
     frame = pd.concat([frame, missing[frame.columns]]).assign(order=order.codes)
     frame = frame.sort_values(["order", "rank"], kind="stable").drop(columns="order").reset_index(drop=True)
-    evidence = pairs.set_index(ends)["evidence"]
-    mapped = pd.MultiIndex.from_frame(frame[ends]).isin(evidence.index)
+    said = pairs.set_index(ends)[["decision", "evidence"]].reindex(pd.MultiIndex.from_frame(frame[ends]))
+    mapped = said["decision"].notna().to_numpy()
     first = (frame["rank"] == 1).to_numpy()
     unmapped = mapping.frame[mapping.frame["target"].isna()].set_index("source")["decision"]
     alone = first & frame["source"].isin(unmapped.index).to_numpy()
     given = first & ~frame["source"].isin(mapping.frame["source"]).to_numpy()
     why = frame["source"].map(unmapped).to_numpy(dtype=object)
-    decision = np.select([mapped, alone, given], [MAPPED, why, GIVEN], "")
-    said = evidence.reindex(pd.MultiIndex.from_frame(frame[ends]), fill_value="").to_numpy()
-    return frame.assign(decision=decision, evidence=said)
+    decision = np.select([mapped, alone, given], [said["decision"].to_numpy(dtype=object), why, GIVEN], "")
+    return frame.assign(decision=decision, evidence=said["evidence"].fillna("").to_numpy(dtype=object))

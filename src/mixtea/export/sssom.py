@@ -21,7 +21,8 @@ from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
 from mixtea.export.justification import justifications
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
 from mixtea.export.refusal import half_labels, holds, refuse
-from mixtea.match.mapping import Mapping
+from mixtea.match.mapping import GIVEN as GIVEN_LINK
+from mixtea.match.mapping import MAPPED, Mapping
 from mixtea.match.relations import Relations
 from mixtea.runs.atomic import atomic_file
 
@@ -32,11 +33,16 @@ EXTENSIONS = {
     "ext_runner_up_probability": "xsd:double",
     "ext_voters": "xsd:string",
     "ext_evidence": "xsd:string",
+    "ext_decision": "xsd:string",
 }
+PLAIN = {MAPPED, GIVEN_LINK}  # decisions that a row says without a word
 
 
 def write_sssom(mapping: Mapping, path: Path, about: About) -> int:
-    """One row a mapping; source entities without a counterpart have sssom:NoTermFound in place of a target."""
+    """One row per mapping; source entities without a target have sssom:NoTermFound in its place.
+
+    `ext_decision` says why there is none, and what is mapped anyway or is a further target.
+    """
     rows = with_iris(rows_of(mapping, about), mapping, path, about)
     check_rows(rows, mapping, path)
     curies = Curies(known_prefixes(mapping, about.set_id))
@@ -101,7 +107,14 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
         "ext_runner_up_probability": numbers(rows["runner_up_probability"]),
         "ext_voters": [voters or "" for voters in text_of(rows["voters"])],
         "ext_evidence": [evidence or "" for evidence in text_of(rows["evidence"])],
+        "ext_decision": _decisions(rows),
     }  # fmt: skip
+
+
+def _decisions(rows: pd.DataFrame) -> list[str]:
+    """What was decided about each source, in words; all empty where no row tells more than that it is there."""
+    found = [decision or "" for decision in text_of(rows["decision"])]
+    return [""] * len(rows) if PLAIN.issuperset(found) else found
 
 
 def shown_labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:

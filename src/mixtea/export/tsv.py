@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import logging
 import re
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from mixtea.export.quoting import tsv_text
 from mixtea.export.refusal import INSTEAD, half_character, holds, refuse
 from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
-from mixtea.text import HALF
+from mixtea.text import HALF, visible
 
+logger = logging.getLogger(__name__)
+UNLIKELY = 0.5  # a mapping of less probability is rather wrong than right
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 _SEPARATORS = re.compile("[\t\n\r]")
 
@@ -31,8 +34,16 @@ def write_table(
 
 
 def write_links(mapping: Mapping, path: Path, about: About) -> int:
-    """A mapping in the layout of link files: source and target, no header. Returns the number of lines."""
-    return write_table(only_pairs(mapping, path, about)[["source", "target"]], path, header=False)
+    """A mapping in the layout of link files: source and target, no header. Returns the number of lines.
+
+    The file has no place for probabilities, so a warning counts the pairs that are rather wrong than right.
+    """
+    pairs = only_pairs(mapping, path, about)
+    n = write_table(pairs[["source", "target"]], path, header=False)
+    if n_unlikely := int((pairs["probability"] < UNLIKELY).sum()):
+        said = "%s: %s of the %s mappings have a probability below %s"
+        logger.warning(said, visible(path), f"{n_unlikely:,}", f"{n:,}", UNLIKELY)
+    return n
 
 
 def changes_text(changes: pd.DataFrame) -> str:

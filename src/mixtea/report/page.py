@@ -49,6 +49,7 @@ def make_report(aligner: MixTEA) -> str:
             *mapping.doubts(),
         ],
         "decided": mapping.summary(),
+        "promise": mapping.promise(),
         "settings": findings.changed_settings(aligner.config, aligner.preset),
         "metrics": METRICS,
         "scores": _scores(aligner, history),

@@ -1,16 +1,21 @@
-"""Answers of the page that are no card: files, downloads, and what went wrong."""
+"""Answers of the page that are no card: files, downloads, decisions in words, and what went wrong."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from fastapi import Request
 from fastapi.responses import PlainTextResponse, Response
 
+from mixtea.review.decision import ACCEPT, NONE, REJECT, UNSURE, Decision
+from mixtea.review.forms import LONGEST_NAME
 from mixtea.text import visible
 
+SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
 STATIC_TYPES = {".js": "text/javascript", ".css": "text/css"}
 VERSIONED = re.compile(r"-\d+\.\d")
 STATIC = frozenset(one.name for one in files("mixtea.review").joinpath("static").iterdir())
@@ -40,6 +45,17 @@ def percent(value: float | None) -> str:
 
 def n_decisions(n: int) -> str:
     return f"{n:,} decision{'s' if n != 1 else ''}"
+
+
+def decision_in_words(one: Decision, label: Callable[[str | None, str], str]) -> dict[str, Any]:
+    """A decision for people, and what the model thought; `label` is what they call an id of a side."""
+    sign, word = SIGNED[one.action]
+    return {
+        "sign": sign, "word": word, "reviewer": visible(one.reviewer, LONGEST_NAME),
+        "source": label(one.source, "source"),
+        "target": label(one.target or (one.others[0] if one.others else None), "target"),
+        "probability": one.probability, "votes": one.votes, "at": one.at[:16].replace("T", " "),
+    }  # fmt: skip
 
 
 def download(content: bytes, name: str, kind: str) -> Response:

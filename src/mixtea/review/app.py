@@ -15,19 +15,29 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
-from mixtea.review.answers import download, n_decisions, not_saved, percent, replaced, static, wrong
+from mixtea.review.answers import (
+    SIGNED,
+    decision_in_words,
+    download,
+    n_decisions,
+    not_saved,
+    percent,
+    replaced,
+    static,
+    wrong,
+)
 from mixtea.review.card import SIGNS, WORDS, Card
-from mixtea.review.decision import ACCEPT, NONE, REJECT, REPEAT, UNSURE, Decision
+from mixtea.review.decision import REPEAT, Decision
 from mixtea.review.decisions import ROWS_PER_WRITE
 from mixtea.review.forms import (
     LONGEST_FORM,
-    LONGEST_NAME,
     body_of,
     filter_in,
     form_of,
     key_of,
     name_of,
     number_in,
+    precision_in,
     shown_in,
     shown_text,
 )
@@ -38,14 +48,14 @@ from mixtea.review.session import Session, new_key
 from mixtea.review.standing import ReplacedError
 from mixtea.review.threads import Threads, in_slices
 from mixtea.review.training import Training
-from mixtea.review.transfer import copied, decisions_in, exported
+from mixtea.review.transfer import copied, decisions_in, exported, mapping_file
 from mixtea.text import visible
 
 T = TypeVar("T")
+TSV = "text/tab-separated-values"
 LONGEST_FILE = 64 << 20  # bytes of decisions from elsewhere
 SOON = 0.05  # seconds after a decision until the next card is prepared
 VOICES_SECONDS, EVIDENCE_SECONDS = 0.3, 15.0  # to wait for the evidence of a card: with it, and afterwards
-SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
 
 
 class Page:
@@ -75,6 +85,7 @@ class Page:
             "/evidence/{of}": self.evidence, "/alike/{of}": self.alike, "/status": self.status, "/team": self.team,
             "/pictures": self.pictures, "/changes": self.changes, "/log": self.log, "/static/{name}": static,
             "/decisions.sssom.tsv": self.exported, "/decisions.sqlite": self.copied,
+            "/mapping.sssom.tsv": self.mapped,
         }  # fmt: skip
         writes: dict[str, Callable[..., Any]] = {
             "/decide": self.decide, "/undo": self.undo, "/go": self.go, "/verdict": self.verdict, "/queue": self.queue,
@@ -164,17 +175,7 @@ class Page:
             await self._prepare(coming.row)
 
     def _last(self, one: Decision | None) -> dict[str, Any] | None:
-        """A decision in words, and what the model thought."""
-        if one is None:
-            return None
-        session = self.session
-        sign, word = SIGNED[one.action]
-        return {
-            "sign": sign, "word": word, "reviewer": visible(one.reviewer, LONGEST_NAME),
-            "source": session.label(one.source, "source"),
-            "target": session.label(one.target or (one.others[0] if one.others else None), "target"),
-            "probability": one.probability, "votes": one.votes, "at": one.at[:16].replace("T", " "),
-        }  # fmt: skip
+        return None if one is None else decision_in_words(one, self.session.label)
 
     def _progress(self) -> dict[str, Any]:
         ledger = self.session.ledger
@@ -280,6 +281,7 @@ class Page:
         if order not in ORDERS:
             raise ValueError("There is no such order.")
         place.order, place.filter, place.at, place.item = order, filter_in(form), -1, None
+        place.part = await self.files(self.session.part_in_words, place.filter.precision)
         return self.show("card.html.j2", **await self._card(reviewer))
 
     async def picture(self, of: str) -> Response:
@@ -392,7 +394,12 @@ class Page:
     async def exported(self) -> Response:
         standing = [*self.session.ledger.standing.values()]
         content = await self.files(exported, self.session, standing)
-        return download(content, "decisions.sssom.tsv", "text/tab-separated-values")
+        return download(content, "decisions.sssom.tsv", TSV)
+
+    async def mapped(self, precision: str = "") -> Response:
+        """The mapping with what was decided: the largest part with an expected precision, in percent, or all of it."""
+        content = await self.files(mapping_file, self.session, precision_in(precision))
+        return download(content, "mapping.sssom.tsv", TSV)
 
     async def copied(self) -> Response:
         return download(await self.files(copied, self.session), "decisions.sqlite", "application/vnd.sqlite3")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 ACCEPT, REJECT, NONE, UNSURE, UNDO = "accept", "reject", "none", "unsure", "undo"
@@ -45,10 +45,11 @@ class Said(NamedTuple):
     id: int
 
 
-def facts(standing: Iterable[Decision], *, one_target: bool = True) -> dict[tuple[str, str], Said]:
-    """What stands about pairs of ids, the last word counting; audits and unsure decisions say nothing.
+def facts(standing: Iterable[Decision], several: Container[str] = ()) -> dict[tuple[str, str], Said]:
+    """Return what holds for pairs of ids, the last decision counting; audits and unsure decisions decide nothing.
 
-    With `one_target` an accepted target takes the place of another that was accepted for the source before.
+    An accepted target takes the place of another that was accepted for the source before, unless the source is one of
+    `several`: the ids of those that may have several targets.
     """
     found: dict[tuple[str, str], Said] = {}
     accepted: dict[str, str] = {}
@@ -57,7 +58,7 @@ def facts(standing: Iterable[Decision], *, one_target: bool = True) -> dict[tupl
             continue
         if one.action == ACCEPT and one.target is not None:
             before = accepted.get(one.source)
-            if one_target and before is not None and before != one.target:
+            if one.source not in several and before is not None and before != one.target:
                 found.pop((one.source, before), None)
             accepted[one.source] = one.target
             found[one.source, one.target] = Said(True, one.reviewer, one.id)

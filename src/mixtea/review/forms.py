@@ -53,7 +53,7 @@ def number_in(form: Form, name: str, default: int = -1) -> int:
 
 
 def filter_in(form: Form) -> Filter:
-    """What a person asked for; what cannot be is as if it were not there."""
+    """What a person asked for; what cannot be is as if it were not there, but for a precision, which is refused."""
 
     def share(name: str, default: float) -> float:
         try:
@@ -67,8 +67,25 @@ def filter_in(form: Form) -> Filter:
     return Filter(
         form.get("text", "").strip()[:200], voters, form.get("kind", "").strip()[:200], share("least", 0.0),
         share("most", 1.0), max(number_in(form, "degree", 0), 0), state if state in STATES else "open",
-        form.get("by", "").strip()[:LONGEST_NAME],
+        form.get("by", "").strip()[:LONGEST_NAME], precision_in(form.get("precision", "")),
     )  # fmt: skip
+
+
+def precision_in(text: str) -> float | None:
+    """An expected precision that a person asked for in percent, as a share; None for none.
+
+    >>> precision_in(" 97.5 "), precision_in("")
+    (0.975, None)
+    """
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 100:
+        raise ValueError(f"An expected precision is a number above 0 and at most 100, in percent, not {text!r:.60}.")
+    return value / 100
 
 
 async def body_of(request: Request, longest: int) -> bytes:

@@ -37,11 +37,11 @@ def truth_of(task: Task) -> dict[str, set[str]]:
 def reviewed_task(task: Task, standing: Iterable[Decision]) -> Task:
     """The task with all decisions that stand, each by the reliability of who decided; entities that are gone are not.
 
-    Sources with a given link stay as they are.
+    Sources with a given link stay as they are, unless they may have several targets: they may get further ones.
     """
     standing = list(standing)
     measured = reviewers(standing, truth_of(task))
-    said = facts(standing, one_target=not task.one_to_many)
+    said = facts(standing, task.ids_with_several)
     rows = list(said.items())
     ends = [[pair[side] for pair, _ in rows] for side in (0, 1)]
     numbers = [
@@ -49,10 +49,17 @@ def reviewed_task(task: Task, standing: Iterable[Decision]) -> Task:
         for graph, ids in zip((task.source, task.target), ends, strict=True)
     ]
     pairs = np.stack(numbers, axis=1)
-    kept = (pairs >= 0).all(axis=1) & ~np.isin(pairs[:, 0], task.linked_sources)
+    kept = (pairs >= 0).all(axis=1) & ~_is_settled(task, pairs)
     same = np.array([found.same for _, found in rows], dtype=bool)
     reliability = np.array([_reliability(found, measured) for _, found in rows], dtype=np.float64)
     return with_reviewed(task, pairs[kept], same[kept], reliability[kept])
+
+
+def _is_settled(task: Task, pairs: np.ndarray) -> np.ndarray:
+    """bool [p]: the pairs that given links decide about: they are such, or their source has its only target."""
+    given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
+    is_given = np.isin(pairs @ [m, 1], given @ [m, 1])
+    return is_given | (np.isin(pairs[:, 0], given[:, 0]) & ~task.may_have_several(pairs[:, 0]))
 
 
 def _reliability(said: Said, measured: Mapping[str, Reviewer]) -> float:

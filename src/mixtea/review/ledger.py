@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 from mixtea.review.decision import ACCEPT, AUDIT, NONE, RANDOM, UNDO, UNSURE, Decision, Said
 from mixtea.review.reviewers import Share
@@ -59,13 +59,16 @@ class OfSource:
 class Ledger:
     """The decisions that were not taken back, by number, by source and by reviewer; and their counts.
 
-    `concerns_run` is whether the entities of a decision are in the run: those about others are `elsewhere`, which are
-    kept and exported, and decide nothing. Rows may come in any order and more than once; `read_to` is the number up to
-    which all of the file were applied.
+    `several` are the ids of the sources that may have several targets: there an accepted one does not take the place of
+    another. `concerns_run` is whether the entities of a decision are in the run: those about others are `elsewhere`,
+    which are kept and exported, and decide nothing. Rows may come in any order and more than once; `read_to` is the
+    number up to which all of the file were applied.
     """
 
-    def __init__(self, *, one_target: bool, concerns_run: Callable[[Decision], bool] = lambda one: True) -> None:
-        self.one_target, self.concerns_run = one_target, concerns_run
+    def __init__(
+        self, several: Container[str] = (), *, concerns_run: Callable[[Decision], bool] = lambda one: True
+    ) -> None:
+        self.several, self.concerns_run = several, concerns_run
         self.last_id = self.read_to = 0
         self.standing: dict[int, Decision] = {}
         self.undone: dict[int, int] = {}  # number of a decision: that of the row that takes it back
@@ -122,7 +125,7 @@ class Ledger:
     def facts_about(self, source: str) -> dict[tuple[str, str], Said]:
         """Return what holds for the pairs of a source."""
         own = self.of_source.get(source)
-        return own.facts(source, one_target=self.one_target) if own else {}
+        return own.facts(source, one_target=source not in self.several) if own else {}
 
 
 def _keep(where: dict[int, Decision], one: Decision, sign: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.match.answers import DECISIONS
-from mixtea.match.mapping import MAPPED
+from mixtea.match.mapping import MAPPED, Mapping
 from mixtea.runs.folder import SEAL
 from mixtea.runs.stored import StoredRun
 from mixtea.vote.known import KnownPairs
@@ -43,6 +43,11 @@ class Model:
         self.valid: dict[int, set[int]] = {}
         for source, target in self.task.valid.tolist():
             self.valid.setdefault(source, set()).add(target)
+
+    @cached_property
+    def mapping(self) -> Mapping:
+        """What the run maps; takes a moment for large graphs."""
+        return self.run.map()
 
     @cached_property
     def known(self) -> KnownPairs:

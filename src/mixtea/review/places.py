@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from mixtea.review.card import entity
 from mixtea.review.decision import KNOWN, UNSURE
 from mixtea.review.decisions import Decisions
+from mixtea.review.mapped import in_words, most_precise
 from mixtea.review.model import Model
 from mixtea.review.queue import ORDERS, Filter, Item, ordered, queue
 from mixtea.review.standing import Standing
@@ -29,6 +31,7 @@ class Place:
     at: int = -1  # the place in the queue
     item: Item | None = None
     shows: bool = False
+    part: str = ""  # what is expected of the part of the mapping that was asked for, in words
 
 
 class Places(Standing):
@@ -99,20 +102,30 @@ class Places(Standing):
                 kept &= model.named[:, 0, model.voters.index(name)]
         if wanted.least_degree:
             kept &= model.degrees[0][model.sources] >= wanted.least_degree
+        if wanted.precision is not None:
+            ids = most_precise(self.mapping_now(), wanted.precision).frame["source"].unique().tolist()
+            kept &= self._rows_of(ids)
         if wanted.kind:
             kept &= np.array([wanted.kind in self._kinds(row) for row in range(len(kept))], dtype=bool)
         return kept & self._in_state(wanted)
 
+    def part_in_words(self, precision: float | None) -> str:
+        """Return what is expected of the part of the mapping with a precision; "" where none is asked for."""
+        return "" if precision is None else in_words(most_precise(self.mapping_now(), precision), precision)
+
     def _in_state(self, wanted: Filter) -> np.ndarray:
-        n = len(self.original.sources)
         if wanted.state in ("open", "all"):
-            return np.ones(n, dtype=bool)
+            return np.ones(len(self.original.sources), dtype=bool)
         last = [one for source in [*self.ledger.of_source] if (one := self.ledger.last_about(source)) is not None]
         by = [one for one in last if not wanted.reviewer or one.reviewer == wanted.reviewer]
         ids = {one.source for one in by if wanted.state != "unsure" or one.action == UNSURE}
         if wanted.state == "contradicted":
             ids &= {one.source for one, _ in self.contradicted()}
-        kept = np.zeros(n, dtype=bool)
+        return self._rows_of(ids)
+
+    def _rows_of(self, ids: Iterable[str]) -> np.ndarray:
+        """bool [p]: the rows of these sources."""
+        kept = np.zeros(len(self.original.sources), dtype=bool)
         kept[[row for id in ids if (row := self.original.row_of_id(id)) >= 0]] = True
         return kept
 

@@ -45,7 +45,10 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter:
-    """Which rows to ask about; what is empty does not filter. `state` is one of STATES, `text` is searched."""
+    """Which rows to ask about; what is empty does not filter. `state` is one of STATES, `text` is searched.
+
+    `precision` keeps what is mapped: the largest part with that expected precision.
+    """
 
     text: str = ""
     voters: tuple[str, ...] = ()
@@ -55,6 +58,7 @@ class Filter:
     least_degree: int = 0
     state: str = "open"
     reviewer: str = ""
+    precision: float | None = None
 
     @property
     def is_plain(self) -> bool:

@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import RunError
+from mixtea.match.mapping import Mapping
 from mixtea.review.belief import Belief
 from mixtea.review.card import Card, Cards
-from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision
+from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, facts
 from mixtea.review.decisions import Decisions
 from mixtea.review.learning import truth_of
 from mixtea.review.ledger import Ledger
+from mixtea.review.mapped import with_decisions
 from mixtea.review.model import Model
 from mixtea.review.queue import Item
 from mixtea.review.reviewers import NOBODY, Reviewer, reviewers
@@ -54,7 +56,7 @@ class Standing:
         self.notices: dict[str, str] = {}  # for people, by what they are about
         self.run_now, self.other_graphs = self.original.name, ""  # the manifest on the disk, and why it does not fit
         self._manifest_seen: tuple[int, ...] = ()
-        self.ledger = Ledger(one_target=not self.original.task.one_to_many, concerns_run=self._concerns_run)
+        self.ledger = Ledger(self.original.task.ids_with_several, concerns_run=self._concerns_run)
         self.weights: dict[
             str, float
         ] = {}  # log-odds of a reviewer's decisions, infinite for facts; of those with audits
@@ -371,6 +373,18 @@ class Standing:
     def since_trained(self) -> int:
         """Decisions, and such as were taken back, that the current model does not know of."""
         return self.ledger.last_id - self.trained_id
+
+    def mapping_now(self) -> Mapping:
+        """Return what is mapped: by the model that is used now, and by decisions that are facts.
+
+        May be called from another thread.
+        """
+        standing = {id: one for id, one in sorted([*self.ledger.standing.items()]) if id not in self.ledger.elsewhere}
+        said = facts(standing.values(), self.ledger.several)
+        sure = {pair: one for pair, one in said.items() if self.weights.get(one.reviewer, math.inf) == math.inf}
+        accepted = {pair: standing[one.id] for pair, one in sure.items() if one.same}
+        rejected = [pair for pair, one in sure.items() if not one.same]
+        return with_decisions(self.current.mapping, accepted, rejected, self.ledger.several)
 
     def label(self, id: str | None, side: str) -> str:
         """An entity by id as people see it; the id itself if it is not there any more."""

@@ -1,4 +1,4 @@
-"""Files of decisions that leave the page and come in; each function is called in a thread, beside the page."""
+"""Files of decisions and mappings that leave the page and come in; each function is called in a thread, beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 from mixtea.errors import MixTEAError
+from mixtea.export.about import About
+from mixtea.export.mapping import write_mapping
 from mixtea.review.decision import Decision
+from mixtea.review.mapped import most_precise
 from mixtea.review.reviewers import reviewers
 from mixtea.review.session import Session
 from mixtea.review.sharing import read_decisions, write_decisions
@@ -22,6 +25,16 @@ def exported(session: Session, standing: Iterable[Decision]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / NAME
         write_decisions(session.original.task, standing, reviewers(standing, session.truth), path)
+        return path.read_bytes()
+
+
+def mapping_file(session: Session, precision: float | None) -> bytes:
+    """Return what is mapped as an SSSOM file, with the decisions; of all of it the part with an expected precision."""
+    found = most_precise(session.mapping_now(), precision)
+    about = About(description=found.promise())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mapping.sssom.tsv"
+        write_mapping(found, path, about)
         return path.read_bytes()
 
 
