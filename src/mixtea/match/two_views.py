@@ -87,7 +87,7 @@ class Evidence:
 
     @cached_property
     def _log_odds(self) -> np.ndarray:
-        """Of the possible pairs, by text and structure together, such that as many are matched as have a counterpart."""
+        """Add text and structure for possible pairs, such that as many are matched as have a counterpart."""
         source, target, text, structure = (
             part[self.possible] for part in (self.source, self.target, self.text, self.structure)
         )
@@ -99,7 +99,7 @@ class Evidence:
         return score + shift_for_total(source, target, score, self.shape, n_matched)[0]
 
     def _n_matched(self) -> float:
-        """Estimate how many have a counterpart: by the view that is sure of the most pairs, and by others of the rest."""
+        """Estimate how many have a counterpart: by the view that is sure of the most pairs, then by others."""
         alone = [np.where(self.possible, sigmoid(np.nan_to_num(view, nan=-np.inf)), 0.0) for view in self.views]
         order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE).sum())
         total, rest = 0.0, np.ones(len(self.possible), dtype=bool)

@@ -37,7 +37,7 @@ def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tupl
     best = int(np.argmax([len(pairs) for pairs in sure]))
     candidates = Candidates(source, target, columns[:, best], columns, shape, shape)
     weights = np.ones(len(voters))
-    others = np.flatnonzero(np.arange(len(voters)) != best)
+    others = [place for place in range(len(voters)) if place != best]
     features = [CONSTANT, *(Feature(voters[place].opinion, *FURTHER) for place in others)]
     shown = fitted_weights(candidates._replace(columns=columns[:, others]), sure[best], features)[1:]
     weights[others] = np.clip(shown, 0.0, 1.0)
