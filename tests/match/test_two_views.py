@@ -10,9 +10,9 @@ from conftest import SMALL_BEST, said_graph, said_task
 
 from mixtea import DataError, MixTEA, Task
 from mixtea.data.labels import Labels
-from mixtea.match.two_views import Evidence, structure_log_odds, without_links
+from mixtea.match.two_views import PairEvidence, structure_log_odds, without_links
 from mixtea.runs.stored import StoredRun
-from mixtea.vote.log_odds import Candidates
+from mixtea.vote.log_odds import CandidatePairs
 
 NONE = np.empty((0, 2), dtype=np.int64)
 
@@ -27,14 +27,14 @@ def evidence(text, structure, views=None, possible=None):
     views = [text] if views is None else views
     possible = np.ones((n, n), dtype=bool) if possible is None else possible
     parts = (np.asarray(structure, dtype=float).ravel(), [np.asarray(v, dtype=float).ravel() for v in views], (n, n))
-    return Evidence(*np.indices((n, n)).reshape(2, -1), text.ravel(), *parts, np.asarray(possible).ravel())
+    return PairEvidence(*np.indices((n, n)).reshape(2, -1), text.ravel(), *parts, np.asarray(possible).ravel())
 
 
 def test_with_nothing_sure_text_decides_alone():
     structure = np.random.default_rng(1).random((3, 3))
     flat = evidence(np.zeros((3, 3)), structure).probability()
     assert flat == pytest.approx(flat[0]) and 0 < flat[0] <= 1 / 3
-    nothing = Evidence(*np.empty((2, 0), dtype=int), np.empty(0), np.empty(0), [], (3, 3), np.empty(0, dtype=bool))
+    nothing = PairEvidence(*np.empty((2, 0), dtype=int), np.empty(0), np.empty(0), [], (3, 3), np.empty(0, dtype=bool))
     assert nothing.probability().shape == (0,)
 
 
@@ -53,7 +53,7 @@ def test_what_structure_is_worth_is_learned_from_sure_pairs():
     n = 40
     same = np.eye(n, dtype=bool).ravel()
     ends = np.indices((n, n)).reshape(2, -1)
-    candidates = Candidates(*ends, np.zeros(n * n), np.empty((n * n, 0)), (n, n), (n, n))
+    candidates = CandidatePairs(*ends, np.zeros(n * n), np.empty((n * n, 0)), (n, n), (n, n))
     score = np.where(same, 0.9, 0.2)
     learned = {k: structure_log_odds(candidates, same & (ends[0] < k), score) for k in (0, 10, n)}
     assert not learned[0].any()

@@ -17,7 +17,7 @@ from mixtea.vote.log_odds import (
     MAX_SHARE,
     MIN_TELLING,
     UNLIKE,
-    Candidates,
+    CandidatePairs,
     Feature,
     Learned,
     _n_clear,
@@ -40,7 +40,7 @@ def candidates(pairs, shape=(4, 4), n_comparable=None):
     """Pairs {(source, target): similarity} with the features similarity and equal."""
     source, target = np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T
     value = np.array(list(pairs.values()), dtype=float)
-    return Candidates(source, target, value, np.column_stack([value, value >= 1]), shape, n_comparable or shape)
+    return CandidatePairs(source, target, value, np.column_stack([value, value >= 1]), shape, n_comparable or shape)
 
 
 # links and their loss
@@ -48,7 +48,7 @@ def candidates(pairs, shape=(4, 4), n_comparable=None):
 
 @st.composite
 def linked(draw):
-    """Candidates between three sources and four targets with two features, and links, also such that are none."""
+    """CandidatePairs between three sources and four targets with two features, and links, also such that are none."""
     ends = st.tuples(st.integers(0, 2), st.integers(0, 3))
     pairs, links = sorted(draw(st.sets(ends, min_size=1))), sorted(draw(st.sets(ends)))
     numbers = st.lists(st.floats(-2, 2), min_size=2 * len(pairs) + 3, max_size=2 * len(pairs) + 3)
@@ -60,7 +60,7 @@ def linked(draw):
 def test_the_loss_of_links_equals_plain_loops_in_value_and_gradient(drawn):
     pairs, links, weights, columns = drawn
     source, target = np.array(pairs, dtype=np.int64).T
-    known = Candidates(source, target, columns[:, 0], columns, (3, 4), (3, 4))
+    known = CandidatePairs(source, target, columns[:, 0], columns, (3, 4), (3, 4))
     value, slope = link_loss(weights, choices(known, np.array(links, dtype=np.int64).reshape(-1, 2)))
     w = torch.tensor(weights, requires_grad=True)
     loss = oracle.link_loss(w, pairs, torch.tensor(columns), links)

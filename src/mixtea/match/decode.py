@@ -16,7 +16,7 @@ from mixtea.config import STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.match.decoders import decide
-from mixtea.match.two_views import Evidence, evidence_of, without_links
+from mixtea.match.two_views import PairEvidence, evidence_of, without_links
 from mixtea.vote.asking import scores_of
 from mixtea.vote.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
 from mixtea.vote.open_entities import EntityPairs, OpenEntities, open_entities
@@ -83,7 +83,9 @@ class Decoded:
     voters: list[Voter]
     config: Config
     alone: bool = False  # no links were given, so that the belief knows no counterpart as a rival
-    evidence: Evidence | None = None  # of text and structure, whatever links there are; None where no text is compared
+    evidence: PairEvidence | None = (
+        None  # of text and structure, whatever links there are; None where no text is compared
+    )
 
     def places(self, side: int, entities: Tensor) -> Tensor:
         """Where each of the entities, by their own graph's numbers, stands in the rows of its side, -1 if nowhere."""

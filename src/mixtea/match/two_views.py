@@ -19,7 +19,7 @@ from mixtea.config import Config
 from mixtea.data.names import is_no_thing
 from mixtea.data.task import Task
 from mixtea.match.calibration import sigmoid
-from mixtea.vote.log_odds import Candidates, Feature, fitted_weights
+from mixtea.vote.log_odds import CandidatePairs, Feature, fitted_weights
 from mixtea.vote.open_entities import OpenEntities
 from mixtea.vote.opinions import Opinions, giving_log_odds, said_alone, scales, total_score
 from mixtea.vote.voter import Voter, judges_alone
@@ -37,7 +37,7 @@ def without_links(task: Task) -> bool:
 
 def evidence_of(
     opinions: Opinions, entities: OpenEntities, voters: Sequence[Voter], task: Task, config: Config
-) -> Evidence:
+) -> PairEvidence:
     """Collect what text and structure say about the candidates of opinions."""
     by_odds, pairs = giving_log_odds(voters), opinions.pairs
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
@@ -54,7 +54,7 @@ def evidence_of(
         is_thing = np.array([not is_no_thing(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
         possible &= is_thing[rows]
     log_odds = np.sum([np.nan_to_num(part) for part in added], axis=0, initial=0.0) - log_m + np.zeros(len(pairs))
-    return Evidence(*ends, log_odds, _numpy(structure), views, pairs.shape, possible)
+    return PairEvidence(*ends, log_odds, _numpy(structure), views, pairs.shape, possible)
 
 
 def _numpy(values: torch.Tensor) -> np.ndarray:
@@ -62,7 +62,7 @@ def _numpy(values: torch.Tensor) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class PairEvidence:
     """Candidate pairs: log-odds by all text together, the score by structure, and log-odds by each view of text.
 
     A view is NaN where one of both has nothing to compare. Pairs that are not `possible` are matched by nobody.
@@ -93,7 +93,7 @@ class Evidence:
         )
         n_matched = self._n_matched()
         n_comparable = (len(np.unique(source)), len(np.unique(target)))
-        candidates = Candidates(source, target, text, np.empty((len(text), 0)), self.shape, n_comparable)
+        candidates = CandidatePairs(source, target, text, np.empty((len(text), 0)), self.shape, n_comparable)
         by_text = shift_for_total(source, target, text, self.shape, n_matched)[1].probability
         score = text + structure_log_odds(candidates, by_text > SURE, structure)
         return score + shift_for_total(source, target, score, self.shape, n_matched)[0]
@@ -109,7 +109,7 @@ class Evidence:
         return max(total, 1.0)
 
 
-def structure_log_odds(candidates: Candidates, sure: np.ndarray, structure: np.ndarray) -> np.ndarray:
+def structure_log_odds(candidates: CandidatePairs, sure: np.ndarray, structure: np.ndarray) -> np.ndarray:
     """Learn what the score by structure is worth from the pairs that text alone is sure of."""
     best = np.full(candidates.shape[0], -np.inf)
     np.maximum.at(best, candidates.source, structure)

@@ -11,7 +11,7 @@ import numpy as np
 from mixtea.compute.read_only import as_numpy
 from mixtea.data.checks import check_pairs
 from mixtea.data.task import Task
-from mixtea.vote.log_odds import Candidates, Feature, Judged, Learned, judge, learn
+from mixtea.vote.log_odds import BoundedLogOdds, CandidatePairs, Feature, Learned, judge, learn
 from mixtea.vote.voter import Voter, VotingState
 
 if TYPE_CHECKING:
@@ -115,10 +115,10 @@ class LikenessOpinions:
         return np.column_stack([value, value >= 1])
 
     @property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> CandidatePairs:
         n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
         source, target, value, _ = self.found
-        return Candidates(source, target, value, self.columns, self.shape, n_comparable)
+        return CandidatePairs(source, target, value, self.columns, self.shape, n_comparable)
 
     @property
     def comparable_links(self) -> np.ndarray:
@@ -131,7 +131,7 @@ class LikenessOpinions:
         return learn(self.candidates, self.FEATURES, self.comparable_links)
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> BoundedLogOdds:
         """The log-odds of a match of each pair found, among its rivals."""
         return judge(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
 

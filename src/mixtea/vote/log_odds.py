@@ -22,10 +22,10 @@ from mixtea.compute.matching import Matching, matching, shift_for_total
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
 UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
 MISLEADING = 0.03  # of the matches, typically: a comparison is wrong about them
-PSEUDO_LINKS = 40  # links that this typical share counts for
+PSEUDO_LINKS = 10  # links that this typical share counts for
 MAX_CERTAIN = 1 - 1e-9
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
-STANDARD_ERRORS = 1.0  # of the share of best pairs below some similarity, to the upper end of its interval
+STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
 CLEARLY_SIMILAR, CLEAR_MARGIN = 0.65, 0.1  # similarity of a clear match, and how far it is ahead of its rivals
 SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
 MAX_SHARE = 0.99
@@ -52,7 +52,7 @@ class Learned(NamedTuple):
         return self.constant + columns @ self.weights
 
 
-class Candidates(NamedTuple):
+class CandidatePairs(NamedTuple):
     """Candidate pairs between `n_comparable` entities of each side: their similarity, and their features [p, f]."""
 
     source: np.ndarray
@@ -67,7 +67,7 @@ class Candidates(NamedTuple):
         return self.source, self.target
 
 
-def learn(candidates: Candidates, features: Sequence[Feature], links: np.ndarray) -> Learned:
+def learn(candidates: CandidatePairs, features: Sequence[Feature], links: np.ndarray) -> Learned:
     """Learn weights from links [p, 2] whose ends can be compared; without any, typical weights remain.
 
     Links show what a match looks like, given that there is one; the estimated share of entities that have one lowers
@@ -84,7 +84,7 @@ def learn(candidates: Candidates, features: Sequence[Feature], links: np.ndarray
     return Learned(weights[1:], float(weights[0] - unmatched), n_matched)
 
 
-class Judged(NamedTuple):
+class BoundedLogOdds(NamedTuple):
     """Log-odds per candidate pair; `unmatched` [n] per side is how likely none of its candidates is an entity's match.
 
     `misleading` is the share of matches for which the comparison is wrong, by `n_links` links.
@@ -102,7 +102,7 @@ class Judged(NamedTuple):
         return np.log(((1 - self.misleading) * free + self.misleading) / m)
 
 
-def judge(candidates: Candidates, log_odds: np.ndarray, links: np.ndarray) -> Judged:
+def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -> BoundedLogOdds:
     """Turn log-odds of pairs into those among all their rivals, bounded by how often the comparison misleads.
 
     With p the marginals of the matching, u how likely both ends are unmatched by it, s the share of matches for which
@@ -127,10 +127,10 @@ def judge(candidates: Candidates, log_odds: np.ndarray, links: np.ndarray) -> Ju
     unmatched = _unmatched(candidates, probability)
     free = np.minimum(unmatched[0][source], unmatched[1][target])
     q = np.clip((1 - share) * (probability + free / m) + share / m, 0.0, MAX_CERTAIN)
-    return Judged(np.log(q / (1 - q)), unmatched, share, len(links))
+    return BoundedLogOdds(np.log(q / (1 - q)), unmatched, share, len(links))
 
 
-def _unmatched(candidates: Candidates, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How likely each entity of both sides is in none of its candidate pairs."""
     ours, theirs = (
         np.clip(1 - np.bincount(line, probability, minlength=n), 0.0, 1.0)
@@ -139,7 +139,7 @@ def _unmatched(candidates: Candidates, probability: np.ndarray) -> tuple[np.ndar
     return ours, theirs
 
 
-def _misleading(candidates: Candidates, probability: np.ndarray, links: np.ndarray) -> float:
+def _misleading(candidates: CandidatePairs, probability: np.ndarray, links: np.ndarray) -> float:
     """Find the most likely share of links for which the comparison is wrong, near MISLEADING with few of them."""
     m = max(candidates.shape[1], 1)
     is_link = among(*candidates.ends, links, m)
@@ -155,7 +155,7 @@ def _misleading(candidates: Candidates, probability: np.ndarray, links: np.ndarr
     return float(share[(found + prior).argmax(), 0])
 
 
-def counted(candidates: Candidates, score: np.ndarray) -> tuple[float, float, Matching]:
+def counted(candidates: CandidatePairs, score: np.ndarray) -> tuple[float, float, Matching]:
     """Estimate how many counterparts there are, and the constant with which `score` [p] leads to that number.
 
     `score` are log-odds but for the constant. After the first round rivals that others want more count less: the
@@ -171,7 +171,7 @@ def counted(candidates: Candidates, score: np.ndarray) -> tuple[float, float, Ma
     return n_matched, constant, found
 
 
-def _number_matched(candidates: Candidates, sides: tuple[np.ndarray, ...], most: float) -> float:
+def _number_matched(candidates: CandidatePairs, sides: tuple[np.ndarray, ...], most: float) -> float:
     """Estimate the number of counterparts: by the side that shows more of them, and at least the clear matches.
 
     More than `most` would be out of reach, however large the constant.
@@ -181,7 +181,7 @@ def _number_matched(candidates: Candidates, sides: tuple[np.ndarray, ...], most:
     return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), most))
 
 
-def _size_of_largest_matching(candidates: Candidates) -> int:
+def _size_of_largest_matching(candidates: CandidatePairs) -> int:
     pairs = csr_matrix((np.ones(len(candidates.source), dtype=np.int8), candidates.ends), shape=candidates.shape)
     return int((maximum_bipartite_matching(pairs, perm_type="column") >= 0).sum())
 
@@ -223,7 +223,7 @@ def _unreached(b: np.ndarray, s: np.ndarray) -> np.ndarray:
     return np.where(b - b * np.log(b) < s, high, b)
 
 
-def _n_clear(candidates: Candidates) -> int:
+def _n_clear(candidates: CandidatePairs) -> int:
     """Count the entities in similar pairs that are the best of both their ends, and clearly so for one of them.
 
     Where an entity has several such pairs, one at most is a match: the side with fewer entities counts.
@@ -258,7 +258,7 @@ class Choices(NamedTuple):
     n_links: np.ndarray
 
 
-def fitted_weights(candidates: Candidates, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
+def fitted_weights(candidates: CandidatePairs, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
     """Fit weights to links, that of the constant first, with a normal prior (a conditional logit model)."""
     prior, spread = (np.array([getattr(f, name) for f in features]) for name in ("weight", "spread"))
     sides = choices(candidates, links)
@@ -287,7 +287,7 @@ def link_loss(weights: np.ndarray, sides: Sequence[Choices]) -> tuple[float, np.
     return value, slope
 
 
-def choices(candidates: Candidates, links: np.ndarray) -> tuple[Choices, Choices]:
+def choices(candidates: CandidatePairs, links: np.ndarray) -> tuple[Choices, Choices]:
     """Find per side the candidates of linked entities: the link, and those whose other end has no link."""
     is_link = among(*candidates.ends, links, candidates.shape[1])
     columns = np.column_stack([np.ones(len(candidates.source)), candidates.columns])

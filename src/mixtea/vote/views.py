@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixtea.compute.matching import matching
-from mixtea.vote.log_odds import Candidates, Feature, fitted_weights
+from mixtea.vote.log_odds import CandidatePairs, Feature, fitted_weights
 
 if TYPE_CHECKING:
     from mixtea.vote.likeness import LikenessVoter
@@ -35,7 +35,7 @@ def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tupl
     columns = np.stack([np.nan_to_num(voter.opinions().log_odds(source, target)) for voter in voters], axis=1)
     sure = [_sure_pairs(source, target, column, shape) for column in columns.T]
     best = int(np.argmax([len(pairs) for pairs in sure]))
-    candidates = Candidates(source, target, columns[:, best], columns, shape, shape)
+    candidates = CandidatePairs(source, target, columns[:, best], columns, shape, shape)
     weights = np.ones(len(voters))
     others = [place for place in range(len(voters)) if place != best]
     features = [CONSTANT, *(Feature(voters[place].opinion, *FURTHER) for place in others)]
