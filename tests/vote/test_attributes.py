@@ -188,7 +188,7 @@ def test_what_is_compared_follows_from_what_was_learned_from():
     assert len(fresh.found.value)
     fresh.load_state_dict(long.state_dict())
     assert fresh.aligned == long.aligned and all(map(np.array_equal, fresh.found[:3], long.found[:3]))
-    assert np.array_equal(fresh.odds, long.odds)
+    assert np.array_equal(fresh.judged.log_odds, long.judged.log_odds)
 
 
 def voter_of(task):

@@ -55,10 +55,12 @@ def test_the_odds_of_a_pair_are_against_one_of_which_nothing_is_known(told):
     opinions.learn(NONE)
     n_open = told.target.n_entities - len(told.train)
     found = opinions.log_odds(opinions.found.source, opinions.found.target)
-    assert found == pytest.approx(opinions.odds + np.log(n_open))
+    assert found == pytest.approx(opinions.judged.log_odds + np.log(n_open))
     source, target = (ends.ravel() for ends in np.indices(opinions.shape))
     apart = ~np.isin(source * 30 + target, opinions.key)
-    assert opinions.log_odds(source[apart], target[apart]) == pytest.approx(opinions.learned.unlike + np.log(n_open))
+    others = opinions.judged.of_others(source[apart], target[apart])
+    assert opinions.log_odds(source[apart], target[apart]) == pytest.approx(others + np.log(n_open))
+    assert (others < np.log(1 / 30) + 1e-9).all()  # a target among 30
 
 
 def test_it_learns_again_where_there_is_much_more_to_learn_from(told):

@@ -16,7 +16,7 @@ from mixtea.vote.log_odds import (
     CLEARLY_SIMILAR,
     MAX_SHARE,
     MIN_TELLING,
-    UNLIKE,
+    WRONG,
     CandidatePairs,
     Feature,
     Learned,
@@ -26,6 +26,7 @@ from mixtea.vote.log_odds import (
     choices,
     counted,
     fitted_weights,
+    judge,
     learn,
     link_loss,
     share_matched,
@@ -103,7 +104,9 @@ def test_what_is_never_right_is_less_likely_than_what_is_right_however_similar_i
     found = learn(candidates(pairs, (n, 2 * n), (n, n)), FEATURES, links)
     right, equal = found.log_odds(np.array([[0.72, 0.0], [1.0, 1.0]]))
     assert right - equal > np.log(50) and right > np.log(20) and found.weights[1] < -2
-    assert found.misleading == 0 and found.n_links == n
+    pairs = candidates(pairs, (n, 2 * n), (n, n))
+    judged = judge(pairs, found.log_odds(pairs.columns), links)
+    assert judged.misleading == 0 and judged.n_links == n and judged.wrong < 0.1
 
 
 # the number of counterparts
@@ -205,14 +208,15 @@ def test_rivals_are_the_others_of_a_line():
 
 
 def test_log_odds_are_a_constant_and_weighted_features():
-    found = Learned(np.array([20.0, -1.0]), -12.0, -9.0, 3.0)
+    found = Learned(np.array([20.0, -1.0]), -12.0, 3.0)
     assert found.log_odds(np.array([[0.5, 0.0], [1.0, 2.0]])) == pytest.approx([-2.0, 6.0])
 
 
 def test_without_links_weights_are_typical_and_nothing_misleads():
     known = drawn(100, 0.9)
     found = learn(known, FEATURES, NO_LINKS)
-    assert found.weights.tolist() == [20.0, 0.0] and found.misleading == found.n_links == 0
+    judged = judge(known, found.log_odds(known.columns), NO_LINKS)
+    assert found.weights.tolist() == [20.0, 0.0] and judged.misleading == judged.n_links == 0 and judged.wrong == WRONG
     p = matching(*known.ends, found.log_odds(known.columns), known.shape).probability
     assert p.sum() == pytest.approx(found.n_matched, rel=0.02)
 
@@ -221,23 +225,37 @@ def test_the_fewer_have_a_counterpart_the_smaller_are_all_log_odds():
     links = np.stack([np.arange(30)] * 2, axis=1)
     for given_links in (NO_LINKS, links):
         many, few = (learn(drawn(150, share), FEATURES, given_links) for share in (1.0, 0.4))
-        assert few.n_matched < many.n_matched and few.unlike < many.unlike
+        assert few.n_matched < many.n_matched
         assert few.log_odds(np.array([0.6, 0.0])) < many.log_odds(np.array([0.6, 0.0])) - 1
 
 
-def test_a_pair_that_is_not_a_candidate_is_less_likely_than_nearly_all_candidates():
-    known = drawn(100, 0.9)
-    found = learn(known, FEATURES, NO_LINKS)
-    assert found.unlike <= np.log(UNLIKE / 100) and (found.log_odds(known.columns) >= found.unlike).mean() >= 0.95
-    none = learn(candidates({}), FEATURES, NO_LINKS)
-    assert np.isfinite([none.constant, none.unlike]).all() and none.unlike == pytest.approx(np.log(UNLIKE * 1e-6 / 4))
+def test_neither_similarity_nor_its_absence_is_certain():
+    """q = (1 - s) (p + u / m) + s / m, u how likely both ends are unmatched."""
+    known = candidates({(0, 0): 1.0, (1, 1): 0.1}, (3, 4))
+    log_odds = np.array([9.0, -9.0])
+    judged = judge(known, log_odds, NO_LINKS)
+    p = matching(*known.ends, log_odds, known.shape).probability
+    unmatched = 1 - p
+    q = (1 - WRONG) * (p + unmatched / 4) + WRONG / 4
+    assert judged.log_odds == pytest.approx(np.log(q / (1 - q))) and 3 < judged.log_odds[0] < 4
+    sure, free = judged.of_others(np.array([0, 2]), np.array([3, 3]))
+    assert free == pytest.approx(np.log(1 / 4)) and sure == pytest.approx(np.log(WRONG / 4), abs=0.01)
 
 
-def test_links_that_are_not_candidates_mislead():
-    pairs = {(i, i): 0.9 for i in range(20)}
+def test_links_without_a_similar_name_do_not_make_similar_names_doubtful():
+    """Half of the links have no candidate at all: names are of no use for them, and right about the others."""
+    pairs = candidates({(i, i): 0.9 for i in range(20)}, (50, 50))
     links = np.stack([np.arange(40)] * 2, axis=1)
-    found = learn(candidates(pairs, (50, 50)), FEATURES, links)
-    assert found.misleading == pytest.approx(0.5) and found.n_links == 40
+    judged = judge(pairs, np.full(20, 6.0), links)
+    assert judged.misleading == pytest.approx(0.5) and judged.n_links == 40 and judged.wrong < 0.05
+
+
+def test_links_to_others_than_the_similar_one_make_similarity_doubtful():
+    """Each linked source has a similar target that is not its own."""
+    pairs = candidates({(i, i + 25): 0.9 for i in range(25)}, (50, 50))
+    links = np.stack([np.arange(20)] * 2, axis=1)
+    judged = judge(pairs, np.full(25, 6.0), links)
+    assert judged.wrong > 0.5 and judged.misleading == 1 and judged.log_odds.max() < 0.5
 
 
 def test_links_are_found_among_pairs():
@@ -269,11 +287,11 @@ def opinions_with_shuffled(share, seed=1, n=300, n_links=150):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_names_that_were_all_shuffled_count_for_nothing(seed):
     opinions, equal = opinions_with_shuffled(1.0, seed)
-    assert len(equal) == 300 and opinions.learned.misleading > 0.9 and (np.abs(equal) < 1.5).all()
+    assert len(equal) == 300 and opinions.judged.misleading > 0.9 and (np.abs(equal) < 1.5).all()
 
 
 def test_names_of_which_half_were_shuffled_count_for_less():
     opinions, half = opinions_with_shuffled(0.5)
     whole, all_right = opinions_with_shuffled(0.0)
     assert half.min() > 2 and half.max() + 2 < all_right.min()
-    assert 0.3 < opinions.learned.misleading < 0.6 and whole.learned.misleading < 0.05
+    assert 0.3 < opinions.judged.misleading < 0.6 and whole.judged.misleading < 0.05

@@ -98,7 +98,7 @@ def test_it_votes_and_is_named_only_where_it_spoke(aligner, rings):
     named = trace["voters"].str.contains("numbers").to_numpy()
     assert named.any() and (source[named] == target[named]).all() and (source[named] < 20).all()
     assert (source >= 20).any()
-    pairs = aligner.map(abstain=False).pairs()
+    pairs = aligner.map(every=True).pairs()
     spoken = pairs["source"].str[1:].astype(int) < 20
     assert pairs["voters"].str.contains("numbers")[spoken].all()
     assert not pairs["voters"].str.contains("numbers")[~spoken].any() and (~spoken).any()

@@ -97,14 +97,14 @@ class PairProbabilities:
         counterpart = np.clip(counterpart, 0.0, 1.0)
         probability = self._consistent(probability)
         if not self.decoded.alone:
-            probability = self._consistent(self._recalibrated(probability, counterpart))
+            probability = self._consistent(self._recalibrated(probability, counterpart, several))
         return probability, counterpart
 
     def _consistent(self, probability: np.ndarray) -> np.ndarray:
         """Make those of a target add up to at most 1, where targets are given once."""
         return kept_below(self.target, probability, np.ones(self.shape[1])) if self.once else probability
 
-    def _recalibrated(self, probability: np.ndarray, counterpart: np.ndarray) -> np.ndarray:
+    def _recalibrated(self, probability: np.ndarray, counterpart: np.ndarray, several: bool) -> np.ndarray:
         """Correct what is lost by making probabilities consistent, by the validation links (Platt scaling).
 
         P(right | a counterpart) = sigmoid(a + b log-odds), with a near 0 and b near 1 where there are few.
@@ -119,7 +119,8 @@ class PairProbabilities:
         right = among(self.source[best], self.target[best], self.task.valid, self.shape[1])
         seen = np.stack([np.ones(len(best)), odds[best]], axis=1)
         weights = logistic(seen, right, *RECALIBRATION)
-        return sigmoid(weights[0] + weights[1] * odds) * of_source[self.source]
+        found = sigmoid(weights[0] + weights[1] * odds) * of_source[self.source]
+        return found if several else kept_below(self.source, found, of_source)
 
     @property
     def probability(self) -> np.ndarray:

@@ -21,7 +21,8 @@ from mixtea.compute.matching import Matching, matching, shift_for_total
 
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
 UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
-MISLEADING = 0.03  # of the matches, typically: a comparison is wrong about them
+WRONG = 0.03  # of the matches, typically: a comparison is wrong about them
+LEAST_TOLD = 1.0  # log-odds against a pair of which nothing is known, below which a comparison tells nothing
 PSEUDO_LINKS = 10  # links that this typical share counts for
 MAX_CERTAIN = 1 - 1e-9
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
@@ -87,19 +88,21 @@ def learn(candidates: CandidatePairs, features: Sequence[Feature], links: np.nda
 class BoundedLogOdds(NamedTuple):
     """Log-odds per candidate pair; `unmatched` [n] per side is how likely none of its candidates is an entity's match.
 
-    `misleading` is the share of matches for which the comparison is wrong, by `n_links` links.
+    `wrong` is the share of matches about which the comparison is wrong, `misleading` that of the `n_links` links that
+    are not more likely by it than pairs of which nothing is known.
     """
 
     log_odds: np.ndarray
     unmatched: tuple[np.ndarray, np.ndarray]
-    misleading: float
-    n_links: int
+    wrong: float
+    misleading: float = 0.0
+    n_links: int = 0
 
     def of_others(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Compute the log-odds of pairs that are not candidates."""
         free = np.minimum(self.unmatched[0][source], self.unmatched[1][target])
         m = max(len(self.unmatched[1]), 1)
-        return np.log(((1 - self.misleading) * free + self.misleading) / m)
+        return np.log(((1 - self.wrong) * free + self.wrong) / m)
 
 
 def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -> BoundedLogOdds:
@@ -116,9 +119,9 @@ def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -
     source, target = candidates.ends
     m = max(candidates.shape[1], 1)
     probability = matching(source, target, log_odds, candidates.shape).probability
-    share = MISLEADING
+    share = WRONG
     if len(links):
-        share = _misleading(candidates, probability, links)
+        share = _share_wrong(candidates, probability, links)
         linked = [np.zeros(n, dtype=bool) for n in candidates.shape]
         linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
         is_open = ~(linked[0][source] | linked[1][target])
@@ -127,7 +130,12 @@ def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -
     unmatched = _unmatched(candidates, probability)
     free = np.minimum(unmatched[0][source], unmatched[1][target])
     q = np.clip((1 - share) * (probability + free / m) + share / m, 0.0, MAX_CERTAIN)
-    return BoundedLogOdds(np.log(q / (1 - q)), unmatched, share, len(links))
+    log_odds = np.log(q / (1 - q))
+    if not len(links):
+        return BoundedLogOdds(log_odds, unmatched, share)
+    told = log_odds[among(source, target, links, m)] > -np.log(max(m - len(links), 1)) + LEAST_TOLD
+    misleading = float(np.clip(1 - told.sum() / len(links), 0.0, 1.0))
+    return BoundedLogOdds(log_odds, unmatched, share, misleading, len(links))
 
 
 def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,8 +147,8 @@ def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.
     return ours, theirs
 
 
-def _misleading(candidates: CandidatePairs, probability: np.ndarray, links: np.ndarray) -> float:
-    """Find the most likely share of links for which the comparison is wrong, near MISLEADING with few of them."""
+def _share_wrong(candidates: CandidatePairs, probability: np.ndarray, links: np.ndarray) -> float:
+    """Find the most likely share of links for which the comparison is wrong, near WRONG with few of them."""
     m = max(candidates.shape[1], 1)
     is_link = among(*candidates.ends, links, m)
     key = candidates.source[is_link] * m + candidates.target[is_link]
@@ -151,7 +159,7 @@ def _misleading(candidates: CandidatePairs, probability: np.ndarray, links: np.n
     free = _unmatched(candidates, probability)[0][links[:, 0]]
     share = np.linspace(0.005, 0.95, 190)[:, None]
     found = np.log((1 - share) * (p + free / m) + share / m).sum(axis=1)
-    prior = PSEUDO_LINKS * (MISLEADING * np.log(share) + (1 - MISLEADING) * np.log1p(-share))[:, 0]
+    prior = PSEUDO_LINKS * (WRONG * np.log(share) + (1 - WRONG) * np.log1p(-share))[:, 0]
     return float(share[(found + prior).argmax(), 0])
 
 
