@@ -184,8 +184,8 @@
     const figure = byId("picture");
     if (figure === null || figure.dataset.of === "") return;
     const answer = await fetch(`/picture/${figure.dataset.of}`).catch(() => null);
-    if (!answer?.ok || byId("picture") !== figure) return;
-    const found = await answer.json();
+    const found = answer?.ok ? await answer.json().catch(() => null) : null;
+    if (found === null || byId("picture") !== figure) return; // or another card came meanwhile, or none
     if (graph !== null) graph.destroy();
     graph = cytoscape({
       container: byId("graph"),
