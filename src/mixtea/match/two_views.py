@@ -100,7 +100,9 @@ class PairEvidence:
 
     def _n_matched(self) -> float:
         """Estimate how many have a counterpart: by the view that is sure of the most pairs, then by others."""
-        alone = [np.where(self.possible, sigmoid(np.nan_to_num(view, nan=-np.inf)), 0.0) for view in self.views]
+        by_chance = 1 / max(self.shape[1], 1)  # what a pair has of which nothing is known
+        seen = [np.maximum(sigmoid(np.nan_to_num(view, nan=-np.inf)) - by_chance, 0.0) for view in self.views]
+        alone = [np.where(self.possible, p, 0.0) for p in seen]
         order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE).sum())
         total, rest = 0.0, np.ones(len(self.possible), dtype=bool)
         for place in order:
