@@ -101,8 +101,9 @@ class PairEvidence:
     def _n_matched(self) -> float:
         """Estimate how many have a counterpart: by the view that is sure of the most pairs, then by others."""
         by_chance = 1 / max(self.shape[1], 1)  # what a pair has of which nothing is known
-        seen = [np.maximum(sigmoid(np.nan_to_num(view, nan=-np.inf)) - by_chance, 0.0) for view in self.views]
-        alone = [np.where(self.possible, p, 0.0) for p in seen]
+        seen = [sigmoid(np.nan_to_num(view, nan=-np.inf)) for view in self.views]
+        beyond = [np.maximum(p - by_chance, 0.0) / max(1 - by_chance, 1e-9) for p in seen]
+        alone = [np.where(self.possible, p, 0.0) for p in beyond]
         order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE).sum())
         total, rest = 0.0, np.ones(len(self.possible), dtype=bool)
         for place in order:
