@@ -96,23 +96,25 @@ def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:
 
 def shift_for_total(
     source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], total: float, *,
-    several: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.02,
+    counts: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.02,
 ) -> tuple[float, Matching]:  # fmt: skip
     """Find the number to add to all log-odds with which the probabilities add up to `total`, by bisection.
 
-    It is one of `bounds` where no number between them does. Returns it with the matching behind it.
+    Only pairs that `counts` [p] marks are added up, if it is given. The number is one of `bounds` where no number
+    between them does. Returns it with the matching behind it.
     """
     low, high = bounds
-    found = matching(source, target, log_odds + high, shape, several=several)
-    if found.probability.sum() <= total or not len(source):
+    added = slice(None) if counts is None else counts
+    found = matching(source, target, log_odds + high, shape)
+    if found.probability[added].sum() <= total or not len(source):
         return high, found
     messages = None
     while high - low > tolerance:
         middle = (low + high) / 2
         found = matching(
-            source, target, log_odds + middle, shape, several=several, start=messages,
+            source, target, log_odds + middle, shape, start=messages,
             rounds=MAX_ROUNDS if messages is None else WARM_ROUNDS,
         )  # fmt: skip
         messages = found.messages
-        low, high = (middle, high) if found.probability.sum() < total else (low, middle)
-    return high, matching(source, target, log_odds + high, shape, several=several, start=messages)
+        low, high = (middle, high) if found.probability[added].sum() < total else (low, middle)
+    return high, matching(source, target, log_odds + high, shape, start=messages)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mixtea.data.graph import Graph
 from mixtea.data.names import LONGEST_NAME, compared, entity_names
 from mixtea.data.phrases import Phrases
 
+ACRONYM_LETTERS = range(2, 6)  # how many an acronym has
 Groups = tuple[tuple[str, ...], ...]
 
 
@@ -57,6 +58,41 @@ class Synonyms:
         _, names = entity_names(graph)
         has_member = [self.is_in(compared(text)) for text in names.texts()]
         return sum(has_member[code] for code in names.codes.tolist()), len(names)
+
+
+def acronyms(ours: Sequence[str], theirs: Sequence[str]) -> Groups:
+    """Find the acronyms that one side has of words in a row of the other, each as (words, acronym).
+
+    Names are as they are compared. An acronym is a word of two to five letters, the initials of words in a row. It is
+    taken where a name with it and a name with the words have the same other words, one at least; where no name of the
+    side with the words has it as a word; and where no other words fit.
+
+    >>> acronyms(["program committee", "program committee chair"], ["chair pc", "author"])
+    (('program committee', 'pc'),)
+    >>> acronyms(["alkali metal", "metal"], ["am", "fe"])
+    ()
+    """
+    sides = [[text.split() for text in side] for side in (ours, theirs)]
+    known = [{word for words in side for word in words} for side in sides]
+    found: dict[str, set[str]] = {}
+    for place in (0, 1):
+        short = {word for word in known[1 - place] - known[place] if len(word) in ACRONYM_LETTERS and word.isalpha()}
+        beside = {
+            (word, frozenset(words) - {word}) for words in sides[1 - place] for word in short.intersection(words)
+        }
+        for words in sides[place]:
+            for phrase, rest in _parts(words):
+                initials = "".join(word[0] for word in phrase)
+                if rest and initials in short and (initials, rest) in beside:
+                    found.setdefault(initials, set()).add(" ".join(phrase))
+    return tuple((words.pop(), initials) for initials, words in sorted(found.items()) if len(words) == 1)
+
+
+def _parts(words: list[str]) -> Iterator[tuple[list[str], frozenset[str]]]:
+    """Yield the words in a row that may have an acronym, each with the other words."""
+    for n in ACRONYM_LETTERS:
+        for begin in range(len(words) - n + 1):
+            yield words[begin : begin + n], frozenset(words[:begin] + words[begin + n :])
 
 
 def joined(groups: Iterable[Sequence[str]]) -> Groups:

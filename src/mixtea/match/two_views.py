@@ -94,9 +94,10 @@ class PairEvidence:
         n_matched = self._n_matched()
         n_comparable = (len(np.unique(source)), len(np.unique(target)))
         candidates = CandidatePairs(source, target, text, np.empty((len(text), 0)), self.shape, n_comparable)
-        by_text = shift_for_total(source, target, text, self.shape, n_matched)[1].probability
+        above_chance = text > -np.log(max(self.shape[1], 1))  # as `_n_matched` counts; others together are many
+        by_text = shift_for_total(source, target, text, self.shape, n_matched, counts=above_chance)[1].probability
         score = text + structure_log_odds(candidates, by_text > SURE, structure)
-        return score + shift_for_total(source, target, score, self.shape, n_matched)[0]
+        return score + shift_for_total(source, target, score, self.shape, n_matched, counts=above_chance)[0]
 
     def _n_matched(self) -> float:
         """Estimate how many have a counterpart: by the view that is sure of the most pairs, then by others."""

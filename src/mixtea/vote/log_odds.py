@@ -20,6 +20,7 @@ from mixtea.compute.intervals import wilson
 from mixtea.compute.matching import Matching, matching, shift_for_total
 
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
+LINKS_HALF_TRUSTED = 100  # links whose constant counts as much as the one by the number of counterparts
 UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
 WRONG = 0.03  # of the matches, typically: a comparison is wrong about them
 LEAST_TOLD = 1.0  # log-odds against a pair of which nothing is known, below which a comparison tells nothing
@@ -82,7 +83,9 @@ def learn(candidates: CandidatePairs, features: Sequence[Feature], links: np.nda
     unmatched = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
     prior = Feature("constant", constant + unmatched, CONSTANT_SPREAD)
     weights = fitted_weights(candidates, links, (prior, *features))
-    return Learned(weights[1:], float(weights[0] - unmatched), n_matched)
+    by_number, _ = shift_for_total(*candidates.ends, candidates.columns @ weights[1:], candidates.shape, n_matched)
+    trust = len(links) / (len(links) + LINKS_HALF_TRUSTED)
+    return Learned(weights[1:], float(trust * (weights[0] - unmatched) + (1 - trust) * by_number), n_matched)
 
 
 class BoundedLogOdds(NamedTuple):

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 from mixtea.compute.ngrams import products_of_rows
 from mixtea.vote.log_odds import Feature
+from mixtea.vote.word_kinds import codes, colours, opposites, quantities, stem
 
 MAX_COUNTED = 3  # words or numbers of a name that count
 # Words of English names that carry no meaning of their own; rare elsewhere, so that they do no harm there.
@@ -32,6 +33,12 @@ WORD_FEATURES = (
     Feature("words_more", -1.0, 0.7),  # one name has more words, by how rare these are
     Feature("numbers_differ", -3.0, 1.0),  # both have numbers that the other has not: per number
     Feature("numbers_shared", 0.7, 0.5),
+    Feature("opposites", -2.0, 1.0),  # one has a word, the other its opposite: left and right
+    Feature("colours_differ", -1.0, 0.7),  # both have colours, and none in common
+    Feature("quantities_differ", -1.0, 0.7),  # both have a number of the same kind of unit, and another one
+    Feature("codes_differ", -0.5, 0.7),  # both have words of letters and digits, and none in common
+    Feature("codes_shared", 1.0, 0.7),
+    Feature("stems_shared", 0.5, 0.5),  # of the words that differ, those that have a stem in common
 )
 
 
@@ -53,10 +60,23 @@ class WordComparison:
         words, rare, numbers = (self._left(rows, a, b) for rows in (self._words, self._rare_words, self._numbers))
         shared = products_of_rows(self._numbers[0].held, self._numbers[1].held, a, b)
         heads = self._heads[0][a] != self._heads[1][b]
+        colours, codes = (clashing(rows, a, b) for rows in (self._colours, self._codes))
         columns = (
             np.minimum(*words), heads, np.abs(rare[0] - rare[1]), np.minimum(*numbers), shared,
+            shared_items(*self._opposites, a, b), colours, self._quantities_that_differ(a, b), codes,
+            shared_items(*self._codes, a, b), self._stems_shared(words, a, b),
         )  # fmt: skip
         return np.column_stack([np.minimum(column, MAX_COUNTED) for column in columns]).astype(np.float32)
+
+    def _quantities_that_differ(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Count kinds of units of which both have a number, less the numbers that are the same."""
+        kinds, numbers = (shared_items(*rows, a, b) for rows in (self._kinds_of_units, self._quantities))
+        return kinds - numbers
+
+    def _stems_shared(self, words: tuple[np.ndarray, np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Count the words that differ, in pairs, less those that still differ as stems."""
+        stems = self._left(self._stems, a, b)
+        return np.maximum(np.minimum(*words) - np.minimum(*stems), 0.0)
 
     def _left(self, rows: tuple[Rows, Rows], a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Per pair, what each of both has that the other has not."""
@@ -73,6 +93,37 @@ class WordComparison:
     @cached_property
     def _words(self) -> tuple[Rows, Rows]:
         return _sets(*self._content)
+
+    @cached_property
+    def _stems(self) -> tuple[Rows, Rows]:
+        ours, theirs = ([[stem(word) for word in words] for words in side] for side in self._content)
+        return _sets(ours, theirs)
+
+    @cached_property
+    def _opposites(self) -> tuple[Rows, Rows]:
+        """Words that have an opposite on the one side, the opposites of such words on the other."""
+        ours, theirs = ([opposites(text) for text in texts] for texts in self.texts)
+        return _sets([words for words, _ in ours], [others for _, others in theirs])
+
+    @cached_property
+    def _colours(self) -> tuple[Rows, Rows]:
+        return _sets(*([colours(text) for text in texts] for texts in self.texts))
+
+    @cached_property
+    def _codes(self) -> tuple[Rows, Rows]:
+        return _sets(*([codes(text) for text in texts] for texts in self.texts))
+
+    @cached_property
+    def _measured(self) -> tuple[list[dict[str, str]], ...]:
+        return tuple([quantities(text) for text in texts] for texts in self.texts)
+
+    @cached_property
+    def _kinds_of_units(self) -> tuple[Rows, Rows]:
+        return _sets(*([list(found) for found in side] for side in self._measured))
+
+    @cached_property
+    def _quantities(self) -> tuple[Rows, Rows]:
+        return _sets(*([list(found.values()) for found in side] for side in self._measured))
 
     @cached_property
     def _rare_words(self) -> tuple[Rows, Rows]:
@@ -100,6 +151,20 @@ class WordComparison:
             for side in self._content
         )
         return ours, theirs
+
+
+def shared_items(ours: Rows, theirs: Rows, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Count per pair what both sets have; pairs of which one is empty cost nothing."""
+    found = np.zeros(len(a), dtype=np.float32)
+    both = np.flatnonzero((ours.size[a] > 0) & (theirs.size[b] > 0))
+    found[both] = products_of_rows(ours.held, theirs.held, a[both], b[both])
+    return found
+
+
+def clashing(rows: tuple[Rows, Rows], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return per pair whether both have something, and nothing in common."""
+    ours, theirs = rows
+    return (ours.size[a] > 0) & (theirs.size[b] > 0) & (shared_items(ours, theirs, a, b) == 0)
 
 
 def content_words(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_latin, is_no_thing, plain
-from mixtea.data.synonyms import Groups, Synonyms
+from mixtea.data.synonyms import Groups, Synonyms, acronyms
 from mixtea.vote.kinds import shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
 from mixtea.vote.log_odds import Feature
@@ -21,9 +21,11 @@ SHARED = 50  # entities of a side with one name, from which on it tells nothing
 SIMILARITY = 20.0  # typical log-odds of a match per unit of similarity of names
 DETAILS = (  # of a pair of names
     Feature("similarity", SIMILARITY, 6.0), *WORD_FEATURES,
-    Feature("synonym", -0.5, 1.0),  # a word of one of both was replaced by another of its group
+    Feature("synonym", -0.5, 1.0),  # a word of one of both was replaced by another of its group, or an acronym
+    Feature("further_name", -0.7, 0.7),  # for one of both it is not the first name, but a synonym
 )  # fmt: skip
-DETAIL_WEIGHTS = np.array([feature.weight for feature in DETAILS], dtype=np.float32)
+_OF_TEXTS = DETAILS[:-1]  # those that depend on the two texts alone
+TEXT_WEIGHTS = np.array([feature.weight for feature in _OF_TEXTS], dtype=np.float32)
 MOST_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
@@ -79,12 +81,14 @@ def side_names(graph: Graph) -> SideNames:
 class NameIndex:
     """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names.
 
-    Names are compared with all members of a group of `synonyms` replaced by one of them.
+    Names are compared with all members of a group of `synonyms` replaced by one of them, and acronyms of names by these.
     """
 
     def __init__(self, source: Graph, target: Graph, synonyms: Groups = ()) -> None:
-        self.graphs, self.synonyms = (source, target), Synonyms(synonyms) if synonyms else None
+        self.graphs = (source, target)
         self.sides = (side_names(source), side_names(target))
+        groups = (*synonyms, *acronyms(*(side.texts for side in self.sides)))
+        self.synonyms = Synonyms(groups) if groups else None
         self.shape = (source.n_entities, target.n_entities)
 
     @cached_property
@@ -193,7 +197,7 @@ class NameIndex:
         words = self.compare_words(a, b)
         by_synonym = self.has_synonym[0][a] | self.has_synonym[1][b]
         details = np.column_stack([value, words, by_synonym]).astype(value.dtype)
-        lowered = np.clip(details @ DETAIL_WEIGHTS / SIMILARITY, 0.0, 0.999)
+        lowered = np.clip(details @ TEXT_WEIGHTS / SIMILARITY, 0.0, 0.999)
         equal = np.zeros((len(c), details.shape[1]), dtype=details.dtype)
         equal[:, 0] = 1.0
         return self._of_entities(
@@ -216,7 +220,17 @@ class NameIndex:
         step = np.arange(len(place)) - np.repeat(np.cumsum(size) - size, size)
         source = ours.indices[ours.indptr[a[place]] + step // np.maximum(n_theirs[place], 1)]
         target = theirs.indices[theirs.indptr[b[place]] + step % np.maximum(n_theirs[place], 1)]
-        return best_of(source.astype(np.int64), target.astype(np.int64), value[place], self.shape, details[place])
+        source, target = source.astype(np.int64), target.astype(np.int64)
+        first = self._is_first(0, source, a[place]) & self._is_first(1, target, b[place])
+        details = np.column_stack([details[place], ~first]).astype(details.dtype)
+        order = np.argsort(~first, kind="stable")  # of several names that are equally alike the first ones count
+        return best_of(source[order], target[order], value[place][order], self.shape, details[order])
+
+    def _is_first(self, side: int, entity: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Return per row of `owners` whether it is the first name of the entity, or the form of that."""
+        of, forms = self.sides[side], self.forms[side]
+        name = of.first[entity]
+        return (row == name) | (row == len(of.texts) + forms[name])
 
 
 def _before(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:
