@@ -129,8 +129,9 @@ def test_a_total_out_of_reach_ends_at_the_bounds():
     assert shift_for_total(none, none, np.empty(0), (2, 2), 1.0)[0] == 8.0
 
 
-def test_the_shift_counts_what_sources_with_several_targets_may_have():
-    source, target = np.array(STAR_OF_TARGETS).T
-    several = np.array([True, False, False, False])
-    _, after = shift_for_total(source, target, np.zeros(4), (4, 4), 3.0, several=several)
+def test_the_shift_adds_up_the_pairs_that_count():
+    """Two of four pairs that are no rivals count; those two come to the total, and all four are shifted alike."""
+    ends = np.arange(4), np.arange(4)
+    counts = np.array([True, False, True, False])
+    _, after = shift_for_total(*ends, np.zeros(4), (4, 4), 1.5, counts=counts)
     assert after.probability == pytest.approx([0.75] * 4, abs=0.01)

@@ -8,7 +8,7 @@ import pytest
 from conftest import labelled
 
 from mixtea.data.names import LONGEST_NAME, compared
-from mixtea.data.synonyms import Synonyms, first_names, joined
+from mixtea.data.synonyms import Synonyms, acronyms, first_names, joined
 
 GROUPS = [("fe", "iron"), ("iron oxide", "rust"), ("h", "hydrogen"), ("größe", "size"), ("москва", "moscow")]
 
@@ -88,3 +88,23 @@ def test_names_of_a_graph_are_counted(tiny):
     n, of = Synonyms(GROUPS).count(graph)
     assert (n, of) == (2, 5)
     assert Synonyms([]).count(graph) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        (["program committee chair"], ["pc chair"], [("program committee", "pc")]),
+        (["pc chair"], ["program committee chair"], [("program committee", "pc")]),
+        (["chair of program committee"], ["pc chair of"], [("program committee", "pc")]),
+        (["program committee chair"], ["pc member"], []),  # the other words are not the same
+        (["program committee"], ["pc"], []),  # there are no others: any two words would do
+        (["program committee chair", "pc"], ["pc chair"], []),  # the side with the words uses it for something
+        (["program committee chair", "personal computer chair"], ["pc chair"], []),  # two sequences of words fit
+        (["new york f c"], ["nyfc stadium", "new york fc"], [("f c", "fc")]),
+        (["a b c d e f match"], ["abcdef match"], []),  # six letters are a word
+        (["4 wheel drive car"], ["4wd car"], []),  # letters alone
+        ([], ["pc chair"], []),
+    ],
+)
+def test_acronyms_of_one_side_are_found_by_the_words_beside_them(ours, theirs, found):
+    assert list(acronyms(ours, theirs)) == found

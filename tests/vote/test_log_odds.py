@@ -258,6 +258,28 @@ def test_links_to_others_than_the_similar_one_make_similarity_doubtful():
     assert judged.wrong > 0.5 and judged.misleading == 1 and judged.log_odds.max() < 0.5
 
 
+def test_few_links_leave_log_odds_near_those_by_the_number_of_counterparts():
+    """Each source has one target, similar by half, and links say that it is the right one, the surer the more."""
+    pairs = candidates({(i, i): 0.5 for i in range(400)}, (400, 400))
+    without = learn(pairs, FEATURES, NO_LINKS).log_odds(pairs.columns)[0]
+    links = np.stack([np.arange(400)] * 2, axis=1)
+    after = [learn(pairs, FEATURES, links[:n]).log_odds(pairs.columns)[0] - without for n in (2, 20, 400)]
+    assert abs(after[0]) < 0.1 and after[0] < after[1] < after[2] - 1
+
+
+def test_links_that_are_not_found_lower_the_number_of_counterparts():
+    """Each of 60 sources has one similar target. That is one of chance if links say that others are right."""
+    pairs = candidates({(i, i): 0.9 for i in range(60)}, (60, 60))
+    right, wrong = (
+        learn(pairs, FEATURES, np.stack([np.arange(30), (np.arange(30) + by) % 60], axis=1)) for by in (0, 30)
+    )
+    probability = [
+        matching(*pairs.ends, learned.log_odds(pairs.columns), pairs.shape).probability.mean()
+        for learned in (right, wrong)
+    ]
+    assert probability[0] > 0.9 and probability[1] < 0.5
+
+
 def test_links_are_found_among_pairs():
     links = np.array([[0, 2], [1, 1]])
     assert among(np.array([0, 0, 1, 1]), np.array([1, 2, 1, 0]), links, 3).tolist() == [False, True, True, False]

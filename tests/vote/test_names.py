@@ -228,6 +228,30 @@ def test_synonyms_are_the_same_word_and_count_for_less_than_equal_names():
     assert synonym[told.place(np.array([0, 1]), np.array([0, 0]))[0]].tolist() == [1, 0]
 
 
+def column(opinions, name, source, target):
+    place, is_there = opinions.place(np.array(source), np.array(target))
+    assert is_there.all()
+    return opinions.columns[place, [feature.name for feature in NAME_FEATURES].index(name)].tolist()
+
+
+def test_an_acronym_is_its_words_and_counts_as_a_synonym():
+    opinions = opinions_of(["Program committee chair", "Program committee", "Author"], ["PC chair", "Author", "PC"])
+    found = likeness(opinions)
+    assert found[0, 0] > 0.9 and found[1, 2] > 0.9
+    assert column(opinions, "synonym", [0, 1, 2], [0, 2, 1]) == [1, 1, 0]
+
+
+def test_first_names_count_for_more_than_further_ones():
+    """The first two targets have the name of the first source: as their first name, and as a further one."""
+    source, target = said_graph(["Femur", "Skull"]), said_graph(["Femur", "Thigh", "Skull"], prefix="t")
+    names = Labels.of_entities(np.array([0, 1, 1, 2]), ["Femur", "Thigh", "Femur", "Skull"])
+    opinions = NameOpinions(said_task(source, replace(target, labels=names)))
+    opinions.learn(NONE)
+    assert column(opinions, "further_name", [0, 0, 1], [0, 1, 2]) == [0, 1, 0]
+    first, further = opinions.log_odds(np.array([0, 0]), np.array([0, 1]))
+    assert first > further + 0.5
+
+
 def test_where_a_side_has_no_names_there_are_no_features_and_no_opinion():
     opinions = opinions_of(["Oslo"], [""])
     assert opinions.columns.shape == (0, len(NAME_FEATURES)) and len(opinions.judged.log_odds) == 0

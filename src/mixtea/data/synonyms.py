@@ -77,9 +77,7 @@ def acronyms(ours: Sequence[str], theirs: Sequence[str]) -> Groups:
     found: dict[str, set[str]] = {}
     for place in (0, 1):
         short = {word for word in known[1 - place] - known[place] if len(word) in ACRONYM_LETTERS and word.isalpha()}
-        beside = {
-            (word, frozenset(words) - {word}) for words in sides[1 - place] for word in short.intersection(words)
-        }
+        beside = {(word, frozenset(words) - {word}) for words in sides[1 - place] for word in short.intersection(words)}
         for words in sides[place]:
             for phrase, rest in _parts(words):
                 initials = "".join(word[0] for word in phrase)

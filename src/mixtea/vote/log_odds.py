@@ -83,9 +83,24 @@ def learn(candidates: CandidatePairs, features: Sequence[Feature], links: np.nda
     unmatched = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
     prior = Feature("constant", constant + unmatched, CONSTANT_SPREAD)
     weights = fitted_weights(candidates, links, (prior, *features))
-    by_number, _ = shift_for_total(*candidates.ends, candidates.columns @ weights[1:], candidates.shape, n_matched)
+    by_number = _constant_by_number(candidates, candidates.columns @ weights[1:], links, n_matched)
     trust = len(links) / (len(links) + LINKS_HALF_TRUSTED)
     return Learned(weights[1:], float(trust * (weights[0] - unmatched) + (1 - trust) * by_number), n_matched)
+
+
+def _constant_by_number(candidates: CandidatePairs, score: np.ndarray, links: np.ndarray, n_matched: float) -> float:
+    """Find the constant with which `score` [p] leads to `n_matched` counterparts.
+
+    Links are counterparts, so they should be found at least as often as others are taken to have one. Where they are
+    not, much of what looks like a counterpart is none: their number is lowered in that proportion.
+    """
+    constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+    n_found = found.probability[among(*candidates.ends, links, candidates.shape[1])].sum()
+    n_expected = len(links) * n_matched / max(min(candidates.n_comparable), 1)
+    if n_found >= n_expected:
+        return constant
+    fewer = n_matched * (n_found + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS)
+    return shift_for_total(*candidates.ends, score, candidates.shape, fewer)[0]
 
 
 class BoundedLogOdds(NamedTuple):

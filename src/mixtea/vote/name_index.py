@@ -81,7 +81,7 @@ def side_names(graph: Graph) -> SideNames:
 class NameIndex:
     """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names.
 
-    Names are compared with all members of a group of `synonyms` replaced by one of them, and acronyms of names by these.
+    Names are compared with all members of a group of `synonyms` replaced by one of them, and acronyms by their words.
     """
 
     def __init__(self, source: Graph, target: Graph, synonyms: Groups = ()) -> None:

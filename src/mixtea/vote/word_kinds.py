@@ -13,9 +13,10 @@ OPPOSITES = (
     ("male", "female"), ("men", "women"), ("man", "woman"), ("boys", "girls"), ("young", "old"), ("new", "used"),
     ("north", "south"), ("northern", "southern"), ("east", "west"), ("eastern", "western"), ("front", "rear"),
     ("first", "last"), ("start", "end"), ("begin", "end"), ("minimum", "maximum"), ("min", "max"), ("low", "high"),
-    ("positive", "negative"), ("accepted", "rejected"), ("accept", "reject"), ("wired", "wireless"), ("indoor", "outdoor"),
-    ("input", "output"), ("import", "export"), ("parent", "child"), ("active", "passive"), ("open", "closed"),
-    ("primary", "secondary"), ("mac", "windows"), ("student", "teacher"), ("single", "double"), ("hot", "cold"),
+    ("positive", "negative"), ("accepted", "rejected"), ("accept", "reject"), ("wired", "wireless"),
+    ("indoor", "outdoor"), ("input", "output"), ("import", "export"), ("parent", "child"), ("active", "passive"),
+    ("open", "closed"), ("primary", "secondary"), ("mac", "windows"), ("student", "teacher"), ("single", "double"),
+    ("hot", "cold"),
 )  # fmt: skip
 COLOURS = frozenset((
     "beige", "black", "blue", "bronze", "brown", "chrome", "copper", "crimson", "cyan", "gold", "gray", "green", "grey",
