@@ -42,7 +42,7 @@ WALK = """async (rows) => {
         htmx.ajax("GET", `/card/${row}`, { target: "#card", swap: "outerHTML" });
         await window.nextCard;
         while (document.querySelector("#card [hx-trigger]")) await new Promise(requestAnimationFrame);
-        const card = document.getElementById("card"), all = [...card.querySelectorAll("*:not(#graph *)")];
+        const card = document.getElementById("card"), all = [...card.querySelectorAll("*:not(#graph, #graph *)")];
         const text = (selector) => card.querySelector(selector)?.textContent;
         found.push({
             row, source: text(".entity.source h2 bdi"), target: text(".entity.target h2 bdi"),
