@@ -72,6 +72,14 @@ def test_texts_become_vectors(tmp_path, model, monkeypatch, capfd):
     assert not hub.HF_HUB_OFFLINE and sys.modules["transformers.utils.logging"].is_progress_bar_enabled()
 
 
+def test_names_and_descriptions_weigh_the_same(tmp_path, model):
+    described = RDFS + ':x rdfs:label "Rome" ; rdfs:comment "Paris" . :y rdfs:label "Paris" ; :in :x .\n'
+    task = load(tmp_path, model, FILES | {"a.ttl": described})
+    x, y = (task.source.vectors[list(task.source.ids).index(f"http://a.org/{name}")] for name in "xy")
+    rome = task.target.vectors[list(task.target.ids).index("http://a.org/Q1")]
+    assert np.allclose(x, (rome + y) / 2) and np.allclose(np.linalg.norm([rome, y], axis=1), 1)
+
+
 def test_the_same_again_is_the_same(tmp_path, model):
     first, second = (load(tmp_path, model) for _ in range(2))
     assert np.array_equal(first.target.vectors, second.target.vectors, equal_nan=True)

@@ -1,4 +1,4 @@
-"""What can be read about entities, as one text each."""
+"""What can be read about entities, as two texts each."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ TURTLE = """@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01
 """
 
 
-def test_label_then_descriptions_then_other_labels_else_the_name(tmp_path):
+def test_names_and_what_describes(tmp_path):
     graph = graph_of(tmp_path, {"a.ttl": TURTLE})
     found = dict(zip(graph.ids, entity_texts(graph), strict=True))
     assert found == {
-        "http://e.org/x": "Harlem. A quarter. Haarlem",
-        "http://e.org/y": "Without a label. and defined twice",
-        "http://e.org/New_York": "New York",
-        "http://e.org/Q64": "",
+        "http://e.org/x": ("Harlem. Haarlem", "A quarter"),
+        "http://e.org/y": ("", "Without a label. and defined twice"),
+        "http://e.org/New_York": ("New York", ""),
+        "http://e.org/Q64": ("", ""),
     }
 
 
 def test_a_graph_without_texts_has_names(tiny):
-    assert entity_texts(tiny.source) == [""] * 5  # of one letter, which says nothing
+    assert entity_texts(tiny.source) == [("", "")] * 5  # of one letter, which says nothing
 
 
 def test_a_long_text_is_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "LONGEST", 12)
-    assert "Harlem. A qu" in entity_texts(graph_of(tmp_path, {"a.ttl": TURTLE}))
+    assert ("Harlem. Haar", "A quarter") in entity_texts(graph_of(tmp_path, {"a.ttl": TURTLE}))
 
 
 def test_names_of_iris():

@@ -28,18 +28,30 @@ LONGEST_REASON = 300  # characters
 def text_vectors(
     graphs: tuple[Graph, Graph], folder: Path, on_texts: OnTexts | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of both graphs float32 [n, d], NaN for an entity of which nothing can be read."""
+    """Encode the entities of both graphs, float32 [n, d]: NaN for one of which nothing can be read.
+
+    The vector of an entity is the mean of the unit vectors of its names and of its description, as far as it has them.
+    """
     check_model_folder(folder)
     texts = [entity_texts(graph) for graph in graphs]
     for side, found in zip(("source", "target"), texts, strict=True):
-        if not any(found):
+        if not any(map(any, found)):
             raise DataError(f"No entity of the {side} graph has a label, a description or a name to encode.")
-    distinct = sorted({text for found in texts for text in found} - {""})
+    distinct = sorted({text for found in texts for both in found for text in both} - {""})
     encoded = _encoded(folder, distinct, on_texts)
+    encoded /= np.maximum(np.linalg.norm(encoded, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     place = {text: i for i, text in enumerate(distinct)} | {"": len(distinct)}
-    vectors = np.append(encoded, np.full_like(encoded[:1], np.nan), axis=0)
-    source, target = (vectors[[place[text] for text in found]] for found in texts)
+    vectors = np.append(encoded, np.zeros_like(encoded[:1]), axis=0)
+    source, target = (_means(vectors, np.array([[place[text] for text in both] for both in found])) for found in texts)
     return source, target
+
+
+def _means(vectors: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Average the vectors at places [n, 2] per row, where the last of them stands for no text."""
+    n_texts = (places < len(vectors) - 1).sum(axis=1)
+    means: np.ndarray = vectors[places].sum(axis=1) / np.maximum(n_texts, 1)[:, None].astype(np.float32)
+    means[n_texts == 0] = np.nan
+    return means
 
 
 def _encoded(folder: Path, texts: list[str], on_texts: OnTexts | None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What can be read about each entity, as one text: its label, what describes it, its other labels; else its name."""
+"""What can be read about each entity, as two texts: its labels, else its name, and what describes it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,31 @@ LONGEST = 4096  # characters: more than a model of sentences reads
 WORD = re.compile(r"[^\W\d_]{2}")
 
 
-def entity_texts(graph: Graph) -> list[str]:
-    """A text an entity, "" for one of which nothing can be read."""
-    found: list[list[str]] = [[] for _ in range(graph.n_entities)]
+def entity_texts(graph: Graph) -> list[tuple[str, str]]:
+    """Names and description of each entity, "" where there is none.
+
+    They are apart because often one graph describes what the other only names.
+    """
+    names: list[list[str]] = [[] for _ in range(graph.n_entities)]
+    descriptions: list[list[str]] = [[] for _ in range(graph.n_entities)]
     labels, attributes = graph.labels, graph.attributes
-    first = np.diff(labels.entity, prepend=-1) > 0  # the table is sorted, the label to show before others
     describes = np.array([text in IRIS for text in attributes.predicate.texts()], dtype=bool)[
         attributes.predicate.codes
     ]
-    for rows, entity, text in (
-        (first, labels.entity, labels.text),
-        (describes, attributes.entity, attributes.value),
-        (~first, labels.entity, labels.text),
+    for found, entity, text in (
+        (names, labels.entity, labels.text),  # sorted, the label to show before others
+        (descriptions, attributes.entity[describes], attributes.value.take(describes)),
     ):
-        for index, said in zip(entity[rows].tolist(), text.take(rows).tolist(), strict=True):
+        for index, said in zip(entity.tolist(), text.tolist(), strict=True):
             found[index].append(said.strip()[:LONGEST])
     return [
-        ". ".join(filter(None, parts))[:LONGEST] or name_of(str(one))
-        for parts, one in zip(found, graph.ids, strict=True)
+        (_joined(ours) or name_of(str(one)), _joined(said))
+        for ours, said, one in zip(names, descriptions, graph.ids, strict=True)
     ]
+
+
+def _joined(parts: list[str]) -> str:
+    return ". ".join(filter(None, parts))[:LONGEST]
 
 
 def name_of(entity: str) -> str:
