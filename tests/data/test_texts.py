@@ -5,7 +5,7 @@ from __future__ import annotations
 from small_files import graph_of
 
 from mixtea.data import texts
-from mixtea.data.texts import entity_texts, name_of
+from mixtea.data.texts import entity_texts
 
 TURTLE = """@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix obo: <http://purl.obolibrary.org/obo/> .
@@ -20,21 +20,24 @@ def test_names_and_what_describes(tmp_path):
     found = dict(zip(graph.ids, entity_texts(graph), strict=True))
     assert found == {
         "http://e.org/x": ("Harlem. Haarlem", "A quarter"),
-        "http://e.org/y": ("", "Without a label. and defined twice"),
+        "http://e.org/y": ("y", "Without a label. and defined twice"),
         "http://e.org/New_York": ("New York", ""),
         "http://e.org/Q64": ("", ""),
     }
 
 
-def test_a_graph_without_texts_has_names(tiny):
-    assert entity_texts(tiny.source) == [("", "")] * 5  # of one letter, which says nothing
+def test_codes_are_no_names(tmp_path):
+    ids = ("1fd949e4-a62b-4361-81b7-46bcbd2c8faa", "GO_0008150", "hasAuthor")
+    graph = graph_of(
+        tmp_path, {"a.nt": "".join(f"<http://e.org/{one}> <http://e.org/p> <http://e.org/o> .\n" for one in ids)}
+    )
+    assert [entity_texts(graph)[list(graph.ids).index(f"http://e.org/{one}")][0] for one in ids] == [
+        "",
+        "",
+        "has Author",
+    ]
 
 
 def test_a_long_text_is_cut(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "LONGEST", 12)
     assert ("Harlem. Haar", "A quarter") in entity_texts(graph_of(tmp_path, {"a.ttl": TURTLE}))
-
-
-def test_names_of_iris():
-    assert name_of("http://e.org/a#Caf%C3%A9_Noir") == "Café Noir" and name_of("http://e.org/Rome/") == "Rome"
-    assert name_of("Rome") == "Rome" and name_of("_:rome") == name_of("http://e.org/12") == ""
