@@ -100,13 +100,13 @@ def shift_for_total(
 ) -> tuple[float, Matching]:  # fmt: skip
     """Find the number to add to all log-odds with which the probabilities add up to `total`, by bisection.
 
-    Only pairs that `counts` [p] marks are added up, if it is given. The number is one of `bounds` where no number
-    between them does. Returns it with the matching behind it.
+    `counts` [p] is how much each pair counts, all of them 1 if it is not given. The number is one of `bounds` where no
+    number between them does. Returns it with the matching behind it.
     """
     low, high = bounds
-    added = slice(None) if counts is None else counts
+    counts = np.ones(len(source)) if counts is None else counts
     found = matching(source, target, log_odds + high, shape)
-    if found.probability[added].sum() <= total or not len(source):
+    if float(found.probability @ counts) <= total or not len(source):
         return high, found
     messages = None
     while high - low > tolerance:
@@ -116,5 +116,5 @@ def shift_for_total(
             rounds=MAX_ROUNDS if messages is None else WARM_ROUNDS,
         )  # fmt: skip
         messages = found.messages
-        low, high = (middle, high) if found.probability[added].sum() < total else (low, middle)
+        low, high = (middle, high) if float(found.probability @ counts) < total else (low, middle)
     return high, matching(source, target, log_odds + high, shape, start=messages)

@@ -32,13 +32,13 @@ class Calibration:
 
 
 def logistic(seen: np.ndarray, right: np.ndarray, prior: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """The most likely weights [d] of sigmoid(w . seen) [e, d], with a normal prior."""
-    sign = np.where(right, 1.0, -1.0)
+    """Find the most likely weights [d] of sigmoid(w . seen) [e, d], with a normal prior; `right` [e] in [0, 1]."""
+    label = np.asarray(right, dtype=np.float64)
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
-        margin, away = sign * (seen @ w), (w - prior) / spread
-        slope = -(sign * sigmoid(-margin)) @ seen + away / spread
-        return np.logaddexp(0, -margin).sum() + away @ away / 2, slope
+        log_odds, away = seen @ w, (w - prior) / spread
+        slope = (sigmoid(log_odds) - label) @ seen + away / spread
+        return (np.logaddexp(0, log_odds) - label * log_odds).sum() + away @ away / 2, slope
 
     return minimize(loss, prior, jac=True, method="L-BFGS-B").x
 

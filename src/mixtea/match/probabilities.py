@@ -19,6 +19,7 @@ from mixtea.vote.vectors import OPINION
 
 LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any, if nothing else tells
 PSEUDO_LINKS = 10  # validation links that this weight counts for
+LOST = 0.01  # a link is lost at this probability as it is at none
 HAS_SEVERAL = 0.9  # how likely a source has more targets that has several links, or where all are said to have
 RECALIBRATION = np.array([0.0, 1.0]), np.array([0.7, 0.3])  # expected weights and their spread
 FEW_SEVERAL = 0.02  # of the linked sources: fewer that have several change nothing for the others
@@ -139,7 +140,7 @@ class PairProbabilities:
         before = n / (n + LINKS_HALF_BELIEVED)
         at = among(self.source, self.target, self.task.valid, self.shape[1])
         weight = np.linspace(0.01, 0.99, 99)[:, None]
-        found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + 1e-9).sum(axis=1)
+        found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + LOST).sum(axis=1)
         prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
         return float(weight[(found + prior).argmax(), 0])
 

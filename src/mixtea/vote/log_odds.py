@@ -25,6 +25,7 @@ UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
 WRONG = 0.03  # of the matches, typically: a comparison is wrong about them
 LEAST_TOLD = 1.0  # log-odds against a pair of which nothing is known, below which a comparison tells nothing
 PSEUDO_LINKS = 10  # links that this typical share counts for
+EM_ROUNDS = 4
 MAX_CERTAIN = 1 - 1e-9
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
 STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
@@ -80,27 +81,59 @@ def learn(candidates: CandidatePairs, features: Sequence[Feature], links: np.nda
     share = float(np.clip(n_matched / max(min(candidates.n_comparable), 1), 1e-6, 1.0))
     if not len(links):
         return Learned(typical, constant, n_matched)
-    unmatched = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
-    prior = Feature("constant", constant + unmatched, CONSTANT_SPREAD)
-    weights = fitted_weights(candidates, links, (prior, *features))
-    by_number = _constant_by_number(candidates, candidates.columns @ weights[1:], links, n_matched)
-    trust = len(links) / (len(links) + LINKS_HALF_TRUSTED)
-    return Learned(weights[1:], float(trust * (weights[0] - unmatched) + (1 - trust) * by_number), n_matched)
+    not_found = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
+    prior = Feature("constant", constant + not_found, CONSTANT_SPREAD)
+    weights = robust_weights(candidates, links, (prior, *features))[1:]
+    return Learned(weights, _constant_with_links(candidates, candidates.columns @ weights, links, n_matched), n_matched)
 
 
-def _constant_by_number(candidates: CandidatePairs, score: np.ndarray, links: np.ndarray, n_matched: float) -> float:
-    """Find the constant with which `score` [p] leads to `n_matched` counterparts.
+def _constant_with_links(candidates: CandidatePairs, score: np.ndarray, links: np.ndarray, n_matched: float) -> float:
+    """Find the constant with which links, and as many others as have a counterpart, are matched.
 
-    Links are counterparts, so they should be found at least as often as others are taken to have one. Where they are
-    not, much of what looks like a counterpart is none: their number is lowered in that proportion.
+    Links can show that more have one than are counted without links. That they are fewer, they cannot show: when its
+    link is hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph
+    may not cover at all.
     """
-    constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
-    n_found = found.probability[among(*candidates.ends, links, candidates.shape[1])].sum()
-    n_expected = len(links) * n_matched / max(min(candidates.n_comparable), 1)
-    if n_found >= n_expected:
-        return constant
-    fewer = n_matched * (n_found + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS)
-    return shift_for_total(*candidates.ends, score, candidates.shape, fewer)[0]
+    n = min(candidates.n_comparable)
+    constant, matched = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+    by_links, n_found, reliability = _share_by_links(candidates, score + constant, matched.probability, links)
+    trust = reliability * len(links) / (reliability * len(links) + LINKS_HALF_TRUSTED)
+    n_open = max(n - len(links), 1)
+    share = max(n_matched - n_found, 0.0) / n_open
+    share = min(share + trust * max(by_links - share, 0.0), MAX_SHARE)
+    return shift_for_total(*candidates.ends, score, candidates.shape, n_found + share * n_open)[0]
+
+
+def _share_by_links(
+    candidates: CandidatePairs, log_odds: np.ndarray, probability: np.ndarray, links: np.ndarray
+) -> tuple[float, float, float]:
+    """Estimate the share of open entities that have a counterpart; how many linked ones are matched; and how well
+
+    links tell the share, from 0 to 1.
+
+    With F1 the share of linked entities that are matched, F0 the same when the links are not among the candidates, M
+    the share of open entities that are matched, and s the share that has a counterpart (adjusted counts):
+
+        M = s F1 + (1 - s) F0, so s = (M - F0) / (F1 - F0), and links tell it the better, the greater F1 - F0.
+    """
+    side = int(np.argmin(candidates.n_comparable))
+    line, n = candidates.ends[side], candidates.shape[side]
+    is_link = among(*candidates.ends, links, candidates.shape[1])
+    linked = [np.zeros(size, dtype=bool) for size in candidates.shape]
+    linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
+    is_open = ~(linked[0][candidates.source] | linked[1][candidates.target])
+    other = linked[side][line] & ~linked[1 - side][candidates.ends[1 - side]]  # of linked ones, without their links
+    kept = is_open | other
+    ends = candidates.source[kept], candidates.target[kept]
+    hidden = np.zeros(len(line))
+    hidden[kept] = matching(*ends, log_odds[kept], candidates.shape).probability
+    n_linked, n_open = linked[side].sum(), max(candidates.n_comparable[side] - linked[side].sum(), 1)
+    of_linked = is_link | other
+    found = np.minimum(np.bincount(line[of_linked], probability[of_linked], minlength=n), 1).sum() / n_linked
+    by_chance = hidden[other].sum() / n_linked
+    matched = probability[is_open].sum() / n_open
+    reliability = max(float(found - by_chance), 1e-3)
+    return float((matched - by_chance) / reliability), float(found * n_linked), reliability
 
 
 class BoundedLogOdds(NamedTuple):
@@ -168,12 +201,7 @@ def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.
 def _share_wrong(candidates: CandidatePairs, probability: np.ndarray, links: np.ndarray) -> float:
     """Find the most likely share of links for which the comparison is wrong, near WRONG with few of them."""
     m = max(candidates.shape[1], 1)
-    is_link = among(*candidates.ends, links, m)
-    key = candidates.source[is_link] * m + candidates.target[is_link]
-    order, wanted = np.argsort(key), links[:, 0] * m + links[:, 1]
-    place = np.minimum(np.searchsorted(key[order], wanted), max(len(key) - 1, 0))
-    there = key[order][place] == wanted if len(key) else np.zeros(len(links), dtype=bool)
-    p = np.where(there, probability[is_link][order][place] if len(key) else 0.0, 0.0)
+    p = values_of((links[:, 0], links[:, 1]), candidates.ends, probability, m, 0.0)
     free = _unmatched(candidates, probability)[0][links[:, 0]]
     share = np.linspace(0.005, 0.95, 190)[:, None]
     found = np.log((1 - share) * (p + free / m) + share / m).sum(axis=1)
@@ -274,20 +302,68 @@ def best_rival(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
 class Choices(NamedTuple):
     """The candidates of the linked entities of one side, from which each link is chosen.
 
-    `line` [c] is the entity of each, `columns` [c, 1 + f] a one and its features, `is_link` [c] whether it is a link;
-    `n_links` [n] counts the links per entity.
+    `line` [c] is the entity of each, `columns` [c, 1 + f] a one and its features, `links` [c] how much it counts as a
+    link, 0 if it is none; `n_links` [n] adds up the links per entity, those that are not candidates too.
     """
 
     line: np.ndarray
     columns: np.ndarray
-    is_link: np.ndarray
+    links: np.ndarray
     n_links: np.ndarray
 
 
-def fitted_weights(candidates: CandidatePairs, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
-    """Fit weights to links, that of the constant first, with a normal prior (a conditional logit model)."""
+def robust_weights(candidates: CandidatePairs, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
+    """Fit weights to links for some of which the comparison is wrong, as `judge` takes them, by EM.
+
+    With P the probability of a link by the features, s the share of links for which they are wrong, and m targets, a
+    link counts by (1 - s) P / ((1 - s) P + s / m): one between a symbol and a name says nothing of spelling.
+    """
+    m, share, belief = max(candidates.shape[1], 1), WRONG, np.ones(len(links))
+    for _ in range(EM_ROUNDS):
+        weights = fitted_weights(candidates, links, features, belief)
+        told = (1 - share) * _link_probability(candidates, links, weights)
+        belief = told / (told + share / m)
+        share = float(((1 - belief).sum() + PSEUDO_LINKS * WRONG) / (len(links) + PSEUDO_LINKS))
+    return weights
+
+
+def _link_probability(candidates: CandidatePairs, links: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Compute how likely each link is chosen among the candidates of its ends, the geometric mean of both.
+
+    One that is not a candidate is any of the m that are not.
+    """
+    log_p = np.zeros(len(links))
+    log_odds = np.clip(weights[0] + candidates.columns @ weights[1:], -50, 50)
+    m = max(candidates.shape[1], 1)
+    own = values_of((links[:, 0], links[:, 1]), candidates.ends, log_odds, m, -float(np.log(m)))
+    for side, choice in enumerate(choices(candidates, links)):
+        reached = np.exp(np.clip(choice.columns @ weights, -50, 50))
+        log_p += (own - np.log1p(np.bincount(choice.line, reached, minlength=len(choice.n_links)))[links[:, side]]) / 2
+    return np.exp(log_p)
+
+
+def values_of(
+    wanted: tuple[np.ndarray, np.ndarray], ends: tuple[np.ndarray, np.ndarray], value: np.ndarray, m: int,
+    missing: float,
+) -> np.ndarray:  # fmt: skip
+    """Look up the value [p] of wanted pairs among those with these `ends` [p]; `missing` for those not among them."""
+    key, wanted_key = ends[0] * m + ends[1], wanted[0] * m + wanted[1]
+    order = np.argsort(key)
+    if not len(key):
+        return np.full(len(wanted_key), missing)
+    place = order[np.minimum(np.searchsorted(key[order], wanted_key), len(key) - 1)]
+    return np.where(key[place] == wanted_key, value[place], missing)
+
+
+def fitted_weights(
+    candidates: CandidatePairs, links: np.ndarray, features: Sequence[Feature], counts: np.ndarray | None = None
+) -> np.ndarray:
+    """Fit weights to links, that of the constant first, with a normal prior (a conditional logit model).
+
+    `counts` [l] is how much each link counts, all of them 1 if it is not given.
+    """
     prior, spread = (np.array([getattr(f, name) for f in features]) for name in ("weight", "spread"))
-    sides = choices(candidates, links)
+    sides = choices(candidates, links, counts)
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = link_loss(weights, sides)
@@ -304,24 +380,28 @@ def link_loss(weights: np.ndarray, sides: Sequence[Choices]) -> tuple[float, np.
     from its target; P(the link is not a candidate) = 1 / (1 + that sum).
     """
     value, slope = 0.0, np.zeros(len(weights))
-    for line, columns, is_link, n_links in sides:
+    for line, columns, links, n_links in sides:
         log_odds = np.clip(columns @ weights, -50, 50)
         weight = np.exp(log_odds)
         total = 1 + np.bincount(line, weight, minlength=len(n_links))
-        value += (n_links @ np.log(total) - log_odds[is_link].sum()) / 2
-        slope += ((n_links[line] * weight / total[line]) @ columns - columns[is_link].sum(axis=0)) / 2
+        value += (n_links @ np.log(total) - log_odds @ links) / 2
+        slope += ((n_links[line] * weight / total[line]) @ columns - links @ columns) / 2
     return value, slope
 
 
-def choices(candidates: CandidatePairs, links: np.ndarray) -> tuple[Choices, Choices]:
+def choices(candidates: CandidatePairs, links: np.ndarray, counts: np.ndarray | None = None) -> tuple[Choices, Choices]:
     """Find per side the candidates of linked entities: the link, and those whose other end has no link."""
-    is_link = among(*candidates.ends, links, candidates.shape[1])
+    counts = np.ones(len(links)) if counts is None else counts
+    m = max(candidates.shape[1], 1)
+    is_link = among(*candidates.ends, links, m)
+    of_pair = values_of(candidates.ends, (links[:, 0], links[:, 1]), counts, m, 0.0)
     columns = np.column_stack([np.ones(len(candidates.source)), candidates.columns])
-    n_links = [np.bincount(links[:, side], minlength=n).astype(float) for side, n in enumerate(candidates.shape)]
-    ours, theirs = (n[line] > 0 for n, line in zip(n_links, candidates.ends, strict=True))
+    is_linked = [np.isin(np.arange(n), links[:, side]) for side, n in enumerate(candidates.shape)]
+    n_links = [np.bincount(links[:, side], counts, minlength=n) for side, n in enumerate(candidates.shape)]
+    ours, theirs = (of_side[line] for of_side, line in zip(is_linked, candidates.ends, strict=True))
     kept = (is_link | (ours & ~theirs), is_link | (theirs & ~ours))
     by_source, by_target = (
-        Choices(line[at], columns[at], is_link[at], n)
+        Choices(line[at], columns[at], of_pair[at], n)
         for line, at, n in zip(candidates.ends, kept, n_links, strict=True)
     )
     return by_source, by_target
