@@ -10,9 +10,8 @@ from conftest import SMALL_BEST, said_graph, said_task
 
 from mixtea import DataError, MixTEA, Task
 from mixtea.data.labels import Labels
-from mixtea.match.two_views import PairEvidence, structure_log_odds, without_links
+from mixtea.match.two_views import PairEvidence, without_links
 from mixtea.runs.stored import StoredRun
-from mixtea.vote.log_odds import CandidatePairs
 
 NONE = np.empty((0, 2), dtype=np.int64)
 
@@ -26,7 +25,11 @@ def evidence(text, structure, views=None, possible=None):
     text, n = np.asarray(text, dtype=float), len(text)
     views = [text] if views is None else views
     possible = np.ones((n, n), dtype=bool) if possible is None else possible
-    parts = (np.asarray(structure, dtype=float).ravel(), [np.asarray(v, dtype=float).ravel() for v in views], (n, n))
+    parts = (
+        np.asarray(structure, dtype=float).reshape(-1, 1),
+        [np.asarray(v, dtype=float).ravel() for v in views],
+        (n, n),
+    )
     return PairEvidence(*np.indices((n, n)).reshape(2, -1), text.ravel(), *parts, np.asarray(possible).ravel())
 
 
@@ -34,7 +37,9 @@ def test_with_nothing_sure_text_decides_alone():
     structure = np.random.default_rng(1).random((3, 3))
     flat = evidence(np.zeros((3, 3)), structure).probability()
     assert flat == pytest.approx(flat[0]) and 0 < flat[0] <= 1 / 3
-    nothing = PairEvidence(*np.empty((2, 0), dtype=int), np.empty(0), np.empty(0), [], (3, 3), np.empty(0, dtype=bool))
+    nothing = PairEvidence(
+        *np.empty((2, 0), dtype=int), np.empty(0), np.empty((0, 1)), [], (3, 3), np.empty(0, dtype=bool)
+    )
     assert nothing.probability().shape == (0,)
 
 
@@ -47,19 +52,6 @@ def test_structure_counts_the_more_the_more_pairs_are_sure():
     assert by_structure[-1, -1] > without[-1, -1] and (by_structure[-1, :-1] < by_structure[-1, -1]).all()
     assert (by_structure.diagonal()[:-1] > 0.9).all() and by_structure[0, 1] < 0.01
     assert (by_structure.sum(axis=0) <= 1 + 1e-6).all() and (by_structure.sum(axis=1) <= 1 + 1e-6).all()
-
-
-def test_what_structure_is_worth_is_learned_from_sure_pairs():
-    n = 40
-    same = np.eye(n, dtype=bool).ravel()
-    ends = np.indices((n, n)).reshape(2, -1)
-    candidates = CandidatePairs(*ends, np.zeros(n * n), np.empty((n * n, 0)), (n, n), (n, n))
-    score = np.where(same, 0.9, 0.2)
-    learned = {k: structure_log_odds(candidates, same & (ends[0] < k), score) for k in (0, 10, n)}
-    assert not learned[0].any()
-    gain = {k: odds[same].min() - odds[~same].max() for k, odds in learned.items()}
-    assert gain[n] > gain[10] > gain[0] == 0
-    assert structure_log_odds(candidates, same, np.full(n * n, 0.5)).std() < 1e-12  # the same for all tells nothing
 
 
 def test_how_many_have_a_counterpart_by_the_view_that_is_sure_of_the_most():

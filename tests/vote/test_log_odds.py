@@ -76,7 +76,7 @@ def test_the_candidates_of_a_link_are_those_without_a_link():
     by_source, by_target = choices(known, np.array([[0, 0], [1, 1]]))
     assert by_source.line.tolist() == [0, 0, 1] and by_source.columns[:, 1].tolist() == [0.9, 0.5, 0.7]
     assert by_target.line.tolist() == [0, 1, 0] and by_target.columns[:, 1].tolist() == [0.9, 0.7, 0.4]
-    assert by_source.is_link.tolist() == [True, False, True] and by_target.is_link.tolist() == [True, True, False]
+    assert by_source.links.tolist() == [1, 0, 1] and by_target.links.tolist() == [1, 1, 0]
     assert by_source.n_links.tolist() == [1, 1, 0, 0] and (by_source.columns[:, 0] == 1).all()
 
 
@@ -263,8 +263,8 @@ def test_few_links_leave_log_odds_near_those_by_the_number_of_counterparts():
     pairs = candidates({(i, i): 0.5 for i in range(400)}, (400, 400))
     without = learn(pairs, FEATURES, NO_LINKS).log_odds(pairs.columns)[0]
     links = np.stack([np.arange(400)] * 2, axis=1)
-    after = [learn(pairs, FEATURES, links[:n]).log_odds(pairs.columns)[0] - without for n in (2, 20, 400)]
-    assert abs(after[0]) < 0.1 and after[0] < after[1] < after[2] - 1
+    after = [learn(pairs, FEATURES, links[:n]).log_odds(pairs.columns)[0] - without for n in (2, 20, 200)]
+    assert abs(after[0]) < 0.1 and after[0] < after[1] < after[2] - 0.5
 
 
 def test_links_that_are_not_found_lower_the_number_of_counterparts():

@@ -25,6 +25,7 @@ UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
 WRONG = 0.03  # of the matches, typically: a comparison is wrong about them
 LEAST_TOLD = 1.0  # log-odds against a pair of which nothing is known, below which a comparison tells nothing
 PSEUDO_LINKS = 10  # links that this typical share counts for
+TOLERATED = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
 EM_ROUNDS = 4
 MAX_CERTAIN = 1 - 1e-9
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
@@ -83,33 +84,53 @@ def learn(candidates: CandidatePairs, features: Sequence[Feature], links: np.nda
         return Learned(typical, constant, n_matched)
     not_found = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
     prior = Feature("constant", constant + not_found, CONSTANT_SPREAD)
-    weights = robust_weights(candidates, links, (prior, *features))[1:]
-    return Learned(weights, _constant_with_links(candidates, candidates.columns @ weights, links, n_matched), n_matched)
+    fitted, *weights = robust_weights(candidates, links, (prior, *features))
+    score = candidates.columns @ weights
+    constant = _constant_with_links(candidates, score, links, n_matched, fitted - not_found)
+    return Learned(np.array(weights), constant, n_matched)
 
 
-def _constant_with_links(candidates: CandidatePairs, score: np.ndarray, links: np.ndarray, n_matched: float) -> float:
+def _constant_with_links(
+    candidates: CandidatePairs, score: np.ndarray, links: np.ndarray, n_matched: float, fitted: float
+) -> float:
     """Find the constant with which links, and as many others as have a counterpart, are matched.
 
-    Links can show that more have one than are counted without links. That they are fewer, they cannot show: when its
-    link is hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph
-    may not cover at all.
+    Links can show that more have one than are counted without links. They are no measure of fewer: when its link is
+    hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph may not
+    cover at all. But linked entities should be found about as often as all are taken to have a counterpart: where they
+    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion.
+
+    What links show is looked at with the constant by `n_matched`, or the one that was `fitted` to links, whichever
+    tells linked entities better from those whose link is hidden.
     """
-    n = min(candidates.n_comparable)
-    constant, matched = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
-    by_links, n_found, reliability = _share_by_links(candidates, score + constant, matched.probability, links)
-    trust = reliability * len(links) / (reliability * len(links) + LINKS_HALF_TRUSTED)
-    n_open = max(n - len(links), 1)
-    share = max(n_matched - n_found, 0.0) / n_open
-    share = min(share + trust * max(by_links - share, 0.0), MAX_SHARE)
-    return shift_for_total(*candidates.ends, score, candidates.shape, n_found + share * n_open)[0]
+    constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+    by_links = max(
+        (_share_by_links(candidates, score + c, links) for c in (constant, fitted)), key=lambda by: by.reliability
+    )
+    n_right = found.probability[among(*candidates.ends, links, candidates.shape[1])].sum()
+    n_expected = len(links) * n_matched / max(min(candidates.n_comparable), 1)
+    n_matched *= min((n_right / TOLERATED + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS), 1.0)
+    trust = by_links.reliability * len(links) / (by_links.reliability * len(links) + LINKS_HALF_TRUSTED)
+    share = max(n_matched - by_links.n_linked, 0.0) / by_links.n_open
+    share = min(share + trust * max(by_links.share - share, 0.0), MAX_SHARE)
+    total = min(by_links.n_linked, n_matched) + share * by_links.n_open
+    return shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
 
 
-def _share_by_links(
-    candidates: CandidatePairs, log_odds: np.ndarray, probability: np.ndarray, links: np.ndarray
-) -> tuple[float, float, float]:
-    """Estimate the share of open entities that have a counterpart; how many linked ones are matched; and how well
+class ShareByLinks(NamedTuple):
+    """The share of the `n_open` entities that have a counterpart, and how well links tell it, from 0 to 1.
 
-    links tell the share, from 0 to 1.
+    `n_linked` is how many of the linked entities are matched, rightly or not.
+    """
+
+    share: float
+    reliability: float
+    n_linked: float
+    n_open: int
+
+
+def _share_by_links(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -> ShareByLinks:
+    """Estimate the share of open entities that have a counterpart, on the side with fewer entities.
 
     With F1 the share of linked entities that are matched, F0 the same when the links are not among the candidates, M
     the share of open entities that are matched, and s the share that has a counterpart (adjusted counts):
@@ -123,17 +144,18 @@ def _share_by_links(
     linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
     is_open = ~(linked[0][candidates.source] | linked[1][candidates.target])
     other = linked[side][line] & ~linked[1 - side][candidates.ends[1 - side]]  # of linked ones, without their links
+    probability = matching(*candidates.ends, log_odds, candidates.shape).probability
     kept = is_open | other
     ends = candidates.source[kept], candidates.target[kept]
     hidden = np.zeros(len(line))
     hidden[kept] = matching(*ends, log_odds[kept], candidates.shape).probability
-    n_linked, n_open = linked[side].sum(), max(candidates.n_comparable[side] - linked[side].sum(), 1)
-    of_linked = is_link | other
-    found = np.minimum(np.bincount(line[of_linked], probability[of_linked], minlength=n), 1).sum() / n_linked
-    by_chance = hidden[other].sum() / n_linked
-    matched = probability[is_open].sum() / n_open
-    reliability = max(float(found - by_chance), 1e-3)
-    return float((matched - by_chance) / reliability), float(found * n_linked), reliability
+    n_linked, of_linked = int(linked[side].sum()), is_link | other
+    n_open = max(candidates.n_comparable[side] - n_linked, 1)
+    found = float(np.minimum(np.bincount(line[of_linked], probability[of_linked], minlength=n), 1).sum())
+    by_chance = float(hidden[other].sum()) / n_linked
+    reliability = max(found / n_linked - by_chance, 1e-3)
+    share = (float(probability[is_open].sum()) / n_open - by_chance) / reliability
+    return ShareByLinks(share, reliability, found, n_open)
 
 
 class BoundedLogOdds(NamedTuple):

@@ -1,0 +1,78 @@
+"""What structure is worth, learned from pairs that text is sure of: small squares of pairs, written as matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mixtea.match.structure_evidence import StructureEvidence
+
+N = 60
+SAME = np.eye(N, dtype=bool)
+
+
+def evidence(scores, by_text, text=None):
+    """Of all pairs of n sources and n targets, by matrices [n, n]."""
+    n = len(by_text)
+    text = np.log(np.clip(by_text, 1e-6, 1 - 1e-6)) if text is None else text
+    parts = (np.asarray(part, dtype=float) for part in (text, by_text))
+    scores = np.asarray(scores, dtype=float).reshape(n * n, -1)
+    text, by_text = (part.ravel() for part in parts)
+    return StructureEvidence(*np.indices((n, n)).reshape(2, -1), scores, text, by_text, (n, n))
+
+
+def sure_of(k):
+    """Text is sure of the first k pairs, and finds a best partner for the others that it does not believe in."""
+    return np.where(SAME, np.where(np.arange(N) < k, 0.99, 0.1)[:, None], 0.001)
+
+
+def test_structure_is_worth_more_where_pairs_that_text_rules_out_lack_it():
+    half = sure_of(N // 2)
+    tells = evidence(np.where(half > 0.9, 0.8, np.where(SAME, 0.0, 0.3)), half).of_similar().reshape(N, N)
+    tells_nothing = evidence(np.where(SAME, 0.8, 0.3), half).of_similar().reshape(N, N)
+    difference = [odds[0, 0] - odds[-1, -1] for odds in (tells, tells_nothing)]
+    assert difference[0] > 0.3 and difference[1] == pytest.approx(0)
+    assert not evidence(np.where(SAME, 0.8, 0.3), sure_of(0)).of_similar().any()  # with nothing sure
+
+
+def test_structure_is_worth_the_more_the_more_pairs_are_sure():
+    def gain(k):
+        known = sure_of(k)[: 2 * k, : 2 * k]
+        same, sure = SAME[: 2 * k, : 2 * k], known > 0.9
+        return evidence(np.where(sure, 0.8, np.where(same, 0.0, 0.3)), known).of_similar().max()
+
+    assert gain(30) > gain(10) > gain(3) > 0
+
+
+def test_structure_alone_finds_matches_where_it_finds_those_that_text_is_sure_of():
+    """Of 60 sources text is sure of 40, of the others it knows nothing; 12 of these have a partner by structure."""
+    by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
+    rng = np.random.default_rng(1)
+    noise = 0.3 * rng.random((N, N))
+    place, probability = evidence(np.where(SAME & (np.arange(N) < 52), 0.9, noise), by_text).of_others()
+    source, target = place // N, place % N
+    likely = probability > 0.5
+    assert set(source[likely].tolist()) == set(range(40, 52)) and (source == target)[likely].all()
+    assert (probability[source >= 52] < 0.5).all() and ((source >= 40) & (target >= 40)).all()
+
+
+def test_structure_that_misses_what_text_is_sure_of_finds_nothing_alone():
+    by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
+    rng = np.random.default_rng(2)
+    for scores in (rng.random((N, N)), np.ones((N, N)), np.zeros((N, N)), np.empty((N, N, 0))):
+        place, probability = evidence(scores, by_text).of_others()
+        assert not len(place) or (probability < 0.5).all()
+
+
+def test_twins_are_not_told_apart_by_structure_alone():
+    """Each entity has a twin with the same scores, as siblings in a tree have."""
+    by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
+    twins = np.kron(np.eye(N // 2), np.ones((2, 2))) * 0.9
+    _, probability = evidence(twins, by_text).of_others()
+    assert not (probability > 0.5).any()
+
+
+def test_nothing_is_judged_without_pairs():
+    nobody, nothing = np.empty(0, dtype=np.int64), np.empty(0)
+    none = StructureEvidence(nobody, nobody, np.empty((0, 2)), nothing, nothing, (3, 3))
+    assert none.of_similar().shape == (0,) and not len(none.of_others()[0])
