@@ -11,27 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea.compute.matching import matching
-from mixtea.vote.log_odds import (
+from mixtea.vote.candidate_pairs import CandidatePairs, Feature, among, best_rival
+from mixtea.vote.link_weights import WRONG, choices, fitted_weights, link_loss, robust_weights
+from mixtea.vote.log_odds import Learned, judge, learn
+from mixtea.vote.name_opinions import NameOpinions
+from mixtea.vote.number_matched import (
     CLEAR_MARGIN,
     CLEARLY_SIMILAR,
     MAX_SHARE,
     MIN_TELLING,
-    WRONG,
-    CandidatePairs,
-    Feature,
-    Learned,
     _n_clear,
-    among,
-    best_rival,
-    choices,
     counted,
-    fitted_weights,
-    judge,
-    learn,
-    link_loss,
     share_matched,
 )
-from mixtea.vote.name_opinions import NameOpinions
 
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
 FEATURES = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
@@ -278,6 +270,22 @@ def test_links_that_are_not_found_lower_the_number_of_counterparts():
         for learned in (right, wrong)
     ]
     assert probability[0] > 0.9 and probability[1] < 0.5
+
+
+def test_links_that_the_comparison_is_wrong_about_teach_nothing():
+    """20 links are similar, 20 link what is not, beside a similar rival each: the weight stays what the first show."""
+    pairs = {(i, i): 0.9 for i in range(40)} | {(i, (i + 20) % 40): 0.1 for i in range(20, 40)}
+    known = candidates(pairs, (40, 40))
+    right = np.stack([np.arange(20)] * 2, axis=1)
+    mixed = np.concatenate([right, np.stack([np.arange(20, 40), np.arange(20)], axis=1)])
+    features = (Feature("constant", -13.0, 2.0), *FEATURES)
+    alone, robust, plain = (
+        fitted_weights(known, right, features)[1], robust_weights(known, mixed, features)[1],
+        fitted_weights(known, mixed, features)[1],
+    )  # fmt: skip
+    assert plain < robust and abs(robust - alone) < abs(plain - alone)
+    counts = np.r_[np.ones(20), np.zeros(20)]  # links that count for nothing are as good as none but for being rivals
+    assert choices(known, mixed, counts)[0].n_links.sum() == 20 == choices(known, mixed, counts)[0].links.sum()
 
 
 def test_links_are_found_among_pairs():

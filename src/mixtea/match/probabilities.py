@@ -13,8 +13,8 @@ from mixtea.match.counterpart import counterparts
 from mixtea.match.decode import Decoded, StoredOpinions
 from mixtea.match.examples import Examples, Judged, features, joined, rehearsed
 from mixtea.match.neighbours import MatchedNeighbours
+from mixtea.vote.candidate_pairs import among
 from mixtea.vote.kinds import own_types
-from mixtea.vote.log_odds import among
 from mixtea.vote.vectors import OPINION
 
 LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any, if nothing else tells

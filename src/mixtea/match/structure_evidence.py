@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mixtea.match.calibration import logistic, sigmoid
+from mixtea.vote.candidate_pairs import best_rival
 from mixtea.vote.likeness import rank_of
-from mixtea.vote.log_odds import best_rival
 
 SURE = 0.9  # probability by text from which on a pair shows what structure is worth
 HALF_TRUSTED = 100  # sure pairs by which structure counts half

@@ -11,7 +11,8 @@ import numpy as np
 from mixtea.compute.read_only import as_numpy
 from mixtea.data.checks import check_pairs
 from mixtea.data.task import Task
-from mixtea.vote.log_odds import BoundedLogOdds, CandidatePairs, Feature, Learned, judge, learn
+from mixtea.vote.candidate_pairs import CandidatePairs, Feature
+from mixtea.vote.log_odds import BoundedLogOdds, Learned, judge, learn
 from mixtea.vote.voter import Voter, VotingState
 
 if TYPE_CHECKING:

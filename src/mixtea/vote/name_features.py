@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from mixtea.compute.ngrams import products_of_rows
-from mixtea.vote.log_odds import Feature
+from mixtea.vote.candidate_pairs import Feature
 from mixtea.vote.word_kinds import codes, colours, opposites, quantities, stem
 
 MAX_COUNTED = 3  # words or numbers of a name that count

@@ -12,9 +12,9 @@ from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weigh
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_latin, is_no_thing, plain
 from mixtea.data.synonyms import Groups, Synonyms, acronyms
+from mixtea.vote.candidate_pairs import Feature
 from mixtea.vote.kinds import shared_types, words_in_brackets
 from mixtea.vote.likeness import NEAR, Likeness, best_of
-from mixtea.vote.log_odds import Feature
 from mixtea.vote.name_features import WORD_FEATURES, WordComparison
 
 SHARED = 50  # entities of a side with one name, from which on it tells nothing

@@ -9,9 +9,9 @@ import numpy as np
 
 from mixtea.compute.ngrams import alike_rows, products_of_rows
 from mixtea.data.task import Task
+from mixtea.vote.candidate_pairs import Feature, among
 from mixtea.vote.kinds import DIFFERENT, SHARED, are_properties, same_kind
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, rank_of
-from mixtea.vote.log_odds import Feature, among
 from mixtea.vote.name_index import DETAILS, NameIndex
 from mixtea.vote.translator import FEWEST, MOST, Translations, Translator
 

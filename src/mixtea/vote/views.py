@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixtea.compute.matching import matching
-from mixtea.vote.log_odds import CandidatePairs, Feature, fitted_weights
+from mixtea.vote.candidate_pairs import CandidatePairs, Feature
+from mixtea.vote.link_weights import fitted_weights
 
 if TYPE_CHECKING:
     from mixtea.vote.likeness import LikenessVoter
