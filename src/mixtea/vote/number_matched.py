@@ -124,7 +124,7 @@ def constant_with_links(
     n_matched *= min((n_right / TOLERATED + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS), 1.0)
     trust = by_links.reliability * len(links) / (by_links.reliability * len(links) + LINKS_HALF_TRUSTED)
     share = max(n_matched - by_links.n_linked, 0.0) / by_links.n_open
-    share = min(share + trust * max(by_links.share - share, 0.0), MAX_SHARE)
+    share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
     total = min(by_links.n_linked, n_matched) + share * by_links.n_open
     return shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
 
@@ -132,10 +132,12 @@ def constant_with_links(
 class ShareByLinks(NamedTuple):
     """The share of the `n_open` entities that have a counterpart, and how well links tell it, from 0 to 1.
 
-    `n_linked` is how many of the linked entities are matched, rightly or not.
+    `right` is the share of the links that are found, `n_linked` how many of the linked entities are matched, rightly or
+    not.
     """
 
     share: float
+    right: float
     reliability: float
     n_linked: float
     n_open: int
@@ -167,4 +169,4 @@ def _share_by_links(candidates: CandidatePairs, log_odds: np.ndarray, links: np.
     by_chance = float(hidden[other].sum()) / n_linked
     reliability = max(found / n_linked - by_chance, 1e-3)
     share = (float(probability[is_open].sum()) / n_open - by_chance) / reliability
-    return ShareByLinks(share, reliability, found, n_open)
+    return ShareByLinks(share, float(probability[is_link].sum()) / len(links), reliability, found, n_open)
