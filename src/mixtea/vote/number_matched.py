@@ -110,7 +110,8 @@ def constant_with_links(
     Links can show that more have one than are counted without links. They are no measure of fewer: when its link is
     hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph may not
     cover at all. But linked entities should be found about as often as all are taken to have a counterpart: where they
-    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion.
+    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion. A
+    constant that links by themselves put lower counts the more, the more links there are.
 
     What links show is looked at with the constant by `n_matched`, or the one that was `fitted` to links, whichever
     tells linked entities better from those whose link is hidden.
@@ -126,7 +127,8 @@ def constant_with_links(
     share = max(n_matched - by_links.n_linked, 0.0) / by_links.n_open
     share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
     total = min(by_links.n_linked, n_matched) + share * by_links.n_open
-    return shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
+    constant = shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
+    return constant + len(links) / (len(links) + LINKS_HALF_TRUSTED) * min(fitted - constant, 0.0)
 
 
 class ShareByLinks(NamedTuple):
