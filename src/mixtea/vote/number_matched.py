@@ -14,6 +14,7 @@ from mixtea.vote.candidate_pairs import CandidatePairs, among, best_rival
 from mixtea.vote.link_weights import PSEUDO_LINKS
 
 LINKS_HALF_TRUSTED = 100  # links whose share counts as much as the one that is estimated without links
+LINKS_HALF_FITTED = 1000  # links whose fitted constant counts as much as the one by the number of counterparts
 TOLERATED = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
 MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
 STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
@@ -110,8 +111,8 @@ def constant_with_links(
     Links can show that more have one than are counted without links. They are no measure of fewer: when its link is
     hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph may not
     cover at all. But linked entities should be found about as often as all are taken to have a counterpart: where they
-    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion. A
-    constant that links by themselves put lower counts the more, the more links there are.
+    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion. The
+    constant that was `fitted` to links counts as well, the more, the more links there are.
 
     What links show is looked at with the constant by `n_matched`, or the one that was `fitted` to links, whichever
     tells linked entities better from those whose link is hidden.
@@ -128,7 +129,7 @@ def constant_with_links(
     share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
     total = min(by_links.n_linked, n_matched) + share * by_links.n_open
     constant = shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
-    return constant + len(links) / (len(links) + LINKS_HALF_TRUSTED) * min(fitted - constant, 0.0)
+    return constant + len(links) / (len(links) + LINKS_HALF_FITTED) * (fitted - constant)
 
 
 class ShareByLinks(NamedTuple):
