@@ -28,6 +28,7 @@ from mixtea.data.links import (
     LinkFile,
     check_links,
     find_links,
+    read_given_links,
     read_link_table,
     read_links,
     several_links,
@@ -40,7 +41,6 @@ from mixtea.data.naming import NameColumns
 from mixtea.data.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
-from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
 from mixtea.data.synonym_files import read_synonyms
 from mixtea.data.synonyms import Groups, joined
@@ -379,12 +379,8 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
 
 def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:
     """The links of a file, or of an object, which may name entities by labels that no other has."""
-    if isinstance(one, Path):
-        return read_link_table(one, problems)
-    table = LinkTable(one.path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
-    with collected(problems):
-        table = one.links(problems)
-    return without_labels(table, source, target, problems)
+    table = read_given_links(one, problems)
+    return table if isinstance(one, Path) else without_labels(table, source, target, problems)
 
 
 def _task(
