@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from mixtea.data.task import Task, load_task
     from mixtea.errors import ConfigError, DataError, MixTEAError, NotFittedError, RunError
     from mixtea.example import load_example
+    from mixtea.export.splits import split_links
     from mixtea.match.candidates import Candidates
     from mixtea.match.mapping import Mapping
+    from mixtea.measure.evaluation import Evaluation, evaluate
     from mixtea.train import train
 
 try:
@@ -38,6 +40,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "DataError",
+    "Evaluation",
     "Limits",
     "Mapping",
     "MixTEA",
@@ -46,8 +49,10 @@ __all__ = [
     "Reading",
     "RunError",
     "Task",
+    "evaluate",
     "load_example",
     "load_task",
+    "split_links",
     "train",
 ]
 
@@ -59,8 +64,10 @@ _ROOMS = {
     "mixtea.data.task": ["Task", "load_task"],
     "mixtea.errors": ["ConfigError", "DataError", "MixTEAError", "NotFittedError", "RunError"],
     "mixtea.example": ["load_example"],
+    "mixtea.export.splits": ["split_links"],
     "mixtea.match.candidates": ["Candidates"],
     "mixtea.match.mapping": ["Mapping"],
+    "mixtea.measure.evaluation": ["Evaluation", "evaluate"],
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 FROM_NAMES = "No links were given: learning began from names"
+FROM_IDS = "Links were taken from ids that both graphs have"
 LONGEST_LABEL = 160  # characters of a label that people are shown
 
 # What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape
@@ -25,6 +26,15 @@ _UNSEEN = re.compile(
 )
 HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its other half
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def origin_of(links_from: str) -> str:
+    """Return in a sentence where the links come from; empty where they were given.
+
+    >>> origin_of("names"), origin_of("given")
+    ('No links were given: learning began from names', '')
+    """
+    return {"names": FROM_NAMES, "ids": FROM_IDS}.get(links_from, "")
 
 
 def decoded_by(voters: Sequence[str]) -> str:

@@ -108,7 +108,7 @@ def test_fit_keeps_names_and_the_voters_that_are_named(tmp_path, mixtea):
     [
         (("--voters", "forward", "--set", "voters=backward"), "Voters are named twice, by --voters and by --set"),
         (("--voters", ""), "voters"),
-        (("--links-from", "elsewhere"), "links_from is 'elsewhere'. Choose one of given, names."),
+        (("--links-from", "elsewhere"), "links_from is 'elsewhere'. Choose one of given, names, ids."),
         (("--names-source", "no such"), "no such: 1 problem"),
     ],
 )
@@ -163,6 +163,24 @@ def test_a_run_without_links_says_so_wherever_it_goes(files, tmp_path, mixtea, u
         assert mixtea(*words)[0] == 0
         frame = pd.read_csv(tmp_path / name, sep="," if name == "c.csv" else "\t")
         assert len(frame) and frame.columns[-1] == "links_from" and set(frame["links_from"]) == {"names"}, name
+
+
+def test_a_run_by_ids_says_so_wherever_it_goes(tmp_path, mixtea, undrawn):
+    shared = [f"x:{i}\tr\tx:{i + 1}\n" for i in range(8)]
+    write(tmp_path, {"s.tsv": "".join([*shared, "x:3\tr\told\n"]), "t.tsv": "".join([*shared, "x:3\tr\tnew\n"])})
+    graphs = ("--source", tmp_path / "s.tsv", "--target", tmp_path / "t.tsv", "--links-from", "ids")
+    code, out, err = mixtea("inspect", *graphs, "--json", "--device", "cpu")
+    assert code == 0 and json.loads(out)["links_from"] == "ids", err
+    assert json.loads(out)["links"] == {"train": 7, "valid": 2, "test": 0}
+    settings = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
+    run = tmp_path / "run"
+    code, out, err = mixtea("fit", *graphs, *settings, "--out", run)
+    assert code == 0 and "No links were given" not in out, err
+    task = MixTEA.load(run).task_
+    assert (task.links_from, len(task.train), len(task.valid)) == ("ids", 7, 2)
+    assert mixtea("export", run, "--out", tmp_path / "m.sssom.tsv", "--every")[0] == 0
+    text = (tmp_path / "m.sssom.tsv").read_text()
+    assert "Links were taken from ids that both graphs have." in text
 
 
 def test_names_that_mislead_are_told_of(tmp_path, mixtea, undrawn):

@@ -85,6 +85,16 @@ def test_a_copy(run, decided, mixtea, tmp_path):
         assert base.execute("SELECT count(*) FROM decision").fetchone()[0] == 2
 
 
+@pytest.mark.parametrize("what", ["--export", "--copy"])
+def test_no_file_is_replaced_unless_that_is_asked_for(run, decided, mixtea, tmp_path, what):
+    write(tmp_path, {"mine": "of hours"})
+    code, out, err = mixtea("review", run, what, tmp_path / "mine")
+    assert (code, out) == (2, "") and "mine: a file is already there. Name another, or say --overwrite." in err
+    assert (tmp_path / "mine").read_text() == "of hours"
+    assert mixtea("review", run, what, tmp_path / "mine", "--overwrite")[0] == 0
+    assert (tmp_path / "mine").read_bytes() != b"of hours"
+
+
 def test_one_thing_at_a_time(run, mixtea, tmp_path):
     code, out, err = mixtea("review", run, "--export", tmp_path / "a", "--copy", tmp_path / "b")
     assert code == 2 and out == "" and "Name one of --export, --import, --copy and --simulate." in err

@@ -189,7 +189,7 @@ def test_own_graphs_without_links(own, tmp_path):
     [
         (dict(links="l", links_from="names"), "Links are given, or found by names"),
         (dict(valid_links="l", links_from="names"), "Links are given, or found by names"),
-        (dict(links_from="nowhere"), "links_from is 'nowhere'. Choose one of given, names."),
+        (dict(links_from="nowhere"), "links_from is 'nowhere'. Choose one of given, names, ids."),
         (dict(), r"Missing: links\. Without known links: --links-from names\. If a graph"),
         (dict(source=None, links_from="names"), r"Missing: source\.$"),
     ],

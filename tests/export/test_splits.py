@@ -10,6 +10,7 @@ import pytest
 from conftest import write
 from small_files import parquet
 
+from mixtea import load_task, split_links
 from mixtea.data.formats.sssom import read_sssom
 from mixtea.data.links import read_link_table
 from mixtea.data.splits import deal
@@ -125,3 +126,78 @@ def test_names_of_ones_own_and_files_that_are_there(tmp_path):
     for names, said in ((["a"], "1 names for 2 files"), (["a", "a"], "no name"), (["a", "../b"], "no name")):
         with pytest.raises(ConfigError, match=said):
             split_file(tmp_path / "l.tsv", out, halves, names=names)
+
+
+@pytest.mark.parametrize(
+    "name, header",
+    [
+        ("l.csv", "fodors_id,zagats_id"),
+        ("l.csv", "D1|D2"),
+        ("l.csv", "source,target"),
+        ("l.tsv", "mine\tyours"),
+        ("l.tsv", "source\ttarget"),
+        ("l.tsv", "target\tnote\tsource"),
+    ],
+)
+def test_a_header_stays_in_every_file_and_is_no_link(tmp_path, name, header):
+    """Whether its words are known or not, with all columns of the rows."""
+    separator = next(one for one in ",|\t" if one in header)
+    rows = [separator.join([str(i), *["x"] * (header.count(separator) - 1), str(100 + i)]) for i in range(10)]
+    write(tmp_path, {name: "\n".join([header, *rows]) + "\n"})
+    parts, warnings = split_file(tmp_path / name, tmp_path / "out", THIRDS)
+    assert sum(part.n_links for part in parts.values()) == 10
+    found = [part.path.read_text().splitlines() for part in parts.values()]
+    assert {lines[0] for lines in found} == {header} and sorted(row for lines in found for row in lines[1:]) == rows
+    unknown = "source" not in header
+    assert [warning.endswith("is read as a header, not as a link") for warning in warnings] == [True] * unknown
+    again, _ = split_file(parts["train"].path, tmp_path / "again", {"train": 1.0})
+    assert again["train"].n_links == parts["train"].n_links
+
+
+def test_a_first_link_stays_a_link(tmp_path):
+    write(tmp_path, {"l.tsv": "Rome\tRoma\nParis\tParigi\n"})
+    parts, warnings = split_file(tmp_path / "l.tsv", tmp_path / "out", {"train": 1.0})
+    assert parts["train"].n_links == 2 and warnings == ()
+
+
+FRAME = pd.DataFrame({"note": range(10), "target": [t for _, t in LINKS], "source": [s for s, _ in LINKS]})
+
+
+@pytest.mark.parametrize("given", [LINKS, FRAME, dict(LINKS), np.array(LINKS, dtype=object)])
+def test_links_in_memory_are_dealt_out_as_those_of_a_file(tmp_path, given):
+    write(tmp_path, {"l.tsv": "".join(f"{s}\t{t}\n" for s, t in LINKS)})
+    of_file, found = split_links(tmp_path / "l.tsv", THIRDS), split_links(given, THIRDS)
+    pairs = [
+        {name: part[["source", "target"]].to_numpy().tolist() for name, part in one.items()} for one in (of_file, found)
+    ]
+    assert pairs[0] == pairs[1] and [*found] == ["train", "valid", "test"]
+    assert [one for part in pairs[0].values() for one in part] != [*map(list, LINKS)]
+    assert split_links(given, {"train": 0.5, "valid": 0.0, "test": 0.5}).keys() == {"train", "test"}
+
+
+def test_a_data_frame_keeps_its_columns_and_its_parts_are_links(tmp_path):
+    parts = split_links(FRAME, THIRDS, out=tmp_path / "out")
+    assert all([*part.columns] == [*FRAME.columns] for part in parts.values())
+    assert pd.concat(parts.values()).sort_index().equals(FRAME)
+    written = (tmp_path / "out" / "test_links.csv").read_text().splitlines()
+    assert written[0] == "source,target" and len(written) == 5
+    source, target = ([(one[side], "r", LINKS[0][side]) for one in LINKS[1:]] for side in range(2))
+    task = load_task(source=source, target=target, links=parts["train"], test_links=parts["test"])
+    assert (len(task.train) + len(task.valid), len(task.test)) == (4, 4)
+
+
+def test_rejected_pairs_of_a_file_are_no_links_in_memory(tmp_path, caplog):
+    write(tmp_path, {"l.sssom.tsv": SSSOM})
+    assert sum(len(part) for part in split_links(tmp_path / "l.sssom.tsv", THIRDS).values()) == 10
+    write(tmp_path, {"h.csv": "D1|D2\n1|2\n3|4\n"})
+    with caplog.at_level("WARNING"):
+        split_links(tmp_path / "h.csv", {"train": 1.0})
+    assert "read as a header" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "given, said", [([], "not 0"), (["a.tsv", "b.tsv"], "not 2"), (5, "links: an object of type int")]
+)
+def test_what_is_no_links_is_named(given, said):
+    with pytest.raises(DataError, match=said):
+        split_links(given)

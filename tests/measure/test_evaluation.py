@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from conftest import write
 from small_files import parquet
 
+from mixtea import Mapping, evaluate, load_task
 from mixtea.errors import ConfigError, DataError
-from mixtea.measure.evaluation import evaluate
 
 LINKS = "a\tA\nb\tB\nc\tC\nd\tD\n"
 MAPPING = "a\tA\nb\tB\nc\tD\nx\tX\n"  # two right, one wrong, one of entities that the links do not have
@@ -70,7 +72,7 @@ def test_an_alignment_against_sameas_the_other_way_round(tmp_path):
     found = judged(tmp_path, {"m.rdf": cells, "l.nt": same})
     assert shares(found) == pytest.approx((2 / 3, 2 / 3, 2 / 3))
     assert [row["threshold"] for row in found.thresholds] == [0.75]
-    assert [line.partition(": ")[2][:27] for line in found.said] == ["3 of 3 pairs turned round, "]  # not of measures
+    assert [line.partition(": ")[2][:28] for line in found.said] == ["goes from target to source, "]  # not of measures
 
 
 def test_types_come_from_a_graph_and_ends_outside_are_counted(tmp_path):
@@ -93,7 +95,7 @@ def test_a_type_may_be_a_value(tmp_path):
 def test_several_references_are_one_and_repeated_pairs_count_once(tmp_path):
     files = {"m.tsv": MAPPING + "a\tA\n", "one.tsv": "a\tA\nb\tB\n", "two.tsv": "D\td\nC\tc\nA\ta\n"}
     found = judged(tmp_path, files)
-    assert shares(found) == (0.5, 0.5, 0.5) and "two.tsv: 3 of 3" in " ".join(found.said)
+    assert shares(found) == (0.5, 0.5, 0.5) and "two.tsv: goes from target to source, so all 3" in " ".join(found.said)
 
 
 def test_graphs_say_which_way_both_files_go(tmp_path):
@@ -132,3 +134,138 @@ def test_graphs_say_what_ids_with_prefixes_and_labels_stand_for(tmp_path):
     write(tmp_path, {"s.ttl": "@prefix x: <http://s/> . x:a x:p x:b .", "t.tsv": "A\trdfs:label\theart\nA\tr\tB\n"})
     graphs = dict(source=tmp_path / "s.ttl", target=tmp_path / "t.tsv")
     assert shares(judged(tmp_path, {"m.tsv": "http://s/a\tA\n", "l.tsv": "x:a\theart\n"}, **graphs)) == (1, 1, 1)
+
+
+def test_a_file_is_turned_as_a_whole_or_not_at_all(tmp_path):
+    """With numbers on both sides the pair 6-5 is not 5-6, and one pair that fits the other way turns nothing."""
+    found = judged(tmp_path, {"m.csv": "source,target\n1,2\n6,5\n", "l.csv": "source,target\n1,2\n5,6\n"})
+    assert shares(found) == (0.5, 0.5, 0.5) and found.said == ()
+    with pytest.raises(DataError, match=r"1 pairs .*If it goes from target to source, exchange its columns"):
+        evaluate([(6, 5)], [(1, 2), (5, 6)])
+    found = judged(tmp_path, {"m.tsv": "a\tA\nb\tB\nC\tc\n", "l.tsv": LINKS})
+    assert shares(found)[1] == 0.5 and found.said == ()
+    found = judged(tmp_path, {"m.tsv": "A\ta\nB\tb\nc\tC\n", "l.tsv": LINKS})
+    assert shares(found)[1] == 0.5 and found.said[0].endswith("so all 3 pairs are turned round")
+
+
+def test_numbers_of_one_range_each_say_which_way_a_file_goes():
+    reference = [(one, 1000 + one) for one in range(5)]
+    assert shares(evaluate([(target, source) for source, target in reference], reference)) == (1, 1, 1)
+
+
+def test_rejected_pairs_turn_with_the_file(tmp_path):
+    head = "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\n"
+    rows = "A\tskos:exactMatch\t\ta\nB\tskos:exactMatch\t\tb\nX\tskos:exactMatch\tNot\ta\n"
+    found = judged(
+        tmp_path, {"m.tsv": "a\tX\nb\tB\n", "l.tsv": "a\tA\nb\tB\n", "no.sssom.tsv": head + rows}, partial=True
+    )
+    assert (found.scores["judged"], found.scores["right"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "name, header, rows",
+    [
+        ("l.csv", "fodors_id,zagats_id", "534,219\n535,220\n"),
+        ("l.csv", "fodors_id,zagats_id", "arnie morton's,arnie mortons\nart's deli,arts delicatessen\n"),
+        ("l.csv", "D1|D2", "0|0\n1|2\n"),
+        ("l.csv", "D1;D2", "ab;xy\ncd;zw\n"),
+        ("l.csv", "idDBLP,idACM", "journals/x,304586\nconf/y,304587\n"),
+        ("l.tsv", "mine\tyours", "http://a/1\thttp://b/1\nhttp://a/2\thttp://b/2\n"),
+    ],
+)
+def test_a_header_whose_words_are_not_known_is_no_pair(tmp_path, name, header, rows):
+    files = {f"{one}_{name}": f"{header}\n{rows}" for one in "ml"}
+    found = judged(tmp_path, files)
+    assert (found.scores["mapped"], found.scores["links"], found.scores["right"]) == (2, 2, 2)
+    assert len(found.said) == 2 and "line 1, " in found.said[0]
+    assert found.said[0].endswith("is read as a header, not as a link")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "Rome,Roma\nParis,Parigi\n",
+        "customer_id,cust_id\nname,full_name\n",
+        "x1,x2\nx3,x5\n",
+        "1,2\n3,4\n",
+        "Q64,5\nBerlin,7\n",
+        "http://a/x,y\nhttp://a/z,w\n",
+        "a,b\nb,c\n",
+    ],
+)
+def test_a_first_pair_is_no_header(tmp_path, rows):
+    found = judged(tmp_path, {"m.csv": rows, "l.csv": rows})
+    assert found.scores["mapped"] == 2 and found.said == ()
+
+
+def test_with_graphs_a_first_line_that_alone_is_outside_is_a_header(tmp_path):
+    write(tmp_path, {"s.tsv": "a\tr\tb\n", "t.tsv": "A\tr\tB\n"})
+    graphs = dict(source=tmp_path / "s.tsv", target=tmp_path / "t.tsv")
+    found = judged(tmp_path, {"m.tsv": "mine\tyours\na\tA\nb\tB\n", "l.tsv": "a\tA\nb\tB\n"}, **graphs)
+    assert found.scores["mapped"] == 2 and "'mine, yours', is read as a header" in found.said[0]
+
+
+FRAME = pd.DataFrame({"target": list("ABDX"), "probability": [0.9, 0.6, 0.8, 0.6], "source": list("abcx")})
+ROWS = [("a", "A"), ("b", "B"), ("c", "D"), ("x", "X")]
+KNOWN = [(one, one.upper()) for one in "abcd"]
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [FRAME, FRAME.rename(columns={"probability": "Confidence"}), ROWS, [(*row, 0.5) for row in ROWS], dict(ROWS),
+     np.array(ROWS, dtype=object)],
+    ids=["frame", "confidence", "rows", "rows with confidences", "dictionary", "array"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "reference",
+    [KNOWN, pd.DataFrame(KNOWN, columns=["source", "target"]), dict(KNOWN), [pd.DataFrame(KNOWN[:2]), KNOWN[2:]]],
+    ids=["rows", "frame", "dictionary", "several"],
+)
+def test_objects_in_place_of_files(mapping, reference):
+    found = evaluate(mapping, reference)
+    assert shares(found) == (0.5, 0.5, 0.5) and found.said == ()
+
+
+def test_confidences_of_objects_make_thresholds(tmp_path):
+    found = evaluate(FRAME, KNOWN)
+    assert [(row["threshold"], row["mapped"]) for row in found.thresholds] == [(0.6, 4), (0.7, 2), (0.9, 1)]
+    write(tmp_path, {"l.tsv": LINKS})
+    assert evaluate(FRAME, tmp_path / "l.tsv", threshold=0.7).scores["mapped"] == 2
+    assert evaluate([(*row, p) for row, p in zip(ROWS, (0.9, 0.2, 0.2, 1), strict=True)], KNOWN, threshold=0.5).scores[
+        "mapped"
+    ] == 2  # fmt: skip
+    with pytest.raises(ConfigError, match=r"mapping \(rows\): no confidence is in it"):
+        evaluate(ROWS, KNOWN, threshold=0.5)
+
+
+def test_a_mapping_is_judged_without_its_given_links_and_its_frame_as_it_is():
+    rows = [("a", "A", 0.9, False), ("b", "B", 1.0, True), ("c", None, 0.7, False), ("x", "X", 0.8, False)]
+    frame = pd.DataFrame(rows, columns=["source", "target", "probability", "given"])
+    mapping = Mapping(None, None, frame)
+    assert evaluate(mapping, KNOWN).scores["mapped"] == 2 and evaluate(mapping, KNOWN).said == ()
+    found = evaluate(mapping.to_frame(), KNOWN)
+    assert found.scores["mapped"] == 3 and found.said == (
+        "mapping (data frame): 1 of 4 rows without a source or a target are left out",
+    )
+
+
+def test_graphs_may_be_those_of_a_task():
+    task = load_task(source=[("a", "r", "b")], target=[("A", "r", "B")], links=[("a", "A"), ("b", "B")])
+    found = evaluate([("A", "a")], [("a", "A"), ("b", "B")], source=task.source, target=task.target)
+    assert shares(found)[:2] == (1, 0.5) and found.unknown["mapping_sources_not_in_graph"] == 0
+
+
+@pytest.mark.parametrize(
+    "mapping, message",
+    [
+        (5, "mapping: an object of type int is not read"),
+        ([], "not 0"),
+        (["a.tsv", "b.tsv"], "A mapping is one file or object .*, not 2"),
+        (FRAME[["source"]], "1 column 'source'"),
+        ([(0.5, "A")], "row 1: source is no id but float"),
+        ([("a", "A", "r")], "3 fields"),
+    ],
+)
+def test_objects_that_are_no_mapping_are_named(mapping, message):
+    with pytest.raises(DataError, match=message):
+        evaluate(mapping, KNOWN)

@@ -52,7 +52,7 @@ def evaluate(
 
     Both may be in any format that links are read in: SSSOM, the Alignment format, RDF (owl:sameAs ...), .tsv, .csv,
     .json, .parquet. Every pair that is not in the reference is wrong, unless --partial. A file that goes the other way
-    round is turned. Where the mapping says how sure it is, a table shows what thresholds would give.
+    round is turned as a whole. Where the mapping says how sure it is, a table shows what thresholds would give.
 
     Examples:
 

@@ -69,7 +69,11 @@ NoAttributes = Annotated[
 ]
 LinksFrom = Annotated[
     str,
-    typer.Option(metavar="given|names", help="names: read no links to learn from; names and values find the first."),
+    typer.Option(
+        metavar="given|names|ids",
+        help="names: read no links to learn from; names and values find the first. ids: entities with the same id on "
+        "both sides are links.",
+    ),
 ]
 Fold = Annotated[int | None, typer.Option(help="Which fold of the benchmark folder (1 if it has folds).")]
 Strict = Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mixtea.cli import options
 from mixtea.errors import ConfigError, RunError
 from mixtea.review.decisions import Decisions, beside
 from mixtea.text import visible
@@ -36,6 +37,7 @@ def review(
         Path | None, typer.Option(metavar="GOLD", help="Let a simulated reviewer decide by these links, and end.")
     ] = None,
     error: Annotated[float, typer.Option(min=0, max=1, help=HELP["error"])] = 0.0,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Decide about the mappings of a run on a page in your browser, with all the evidence; it learns from you.
 
@@ -57,7 +59,7 @@ def review(
     if simulate is not None:
         _simulate(run, simulate, error)
     elif export is not None or take is not None or copy is not None:
-        _move(run, file, export, take, copy, reviewer or _user())
+        _move(run, file, export, take, copy, reviewer or _user(), overwrite=overwrite)
     else:
         from mixtea.review.security import is_everywhere, is_local
         from mixtea.review.server import serve
@@ -82,16 +84,22 @@ def _user() -> str:
         return "reviewer"
 
 
-def _move(run: Path, file: Path, export: Path | None, take: Path | None, copy: Path | None, reviewer: str) -> None:
+def _move(
+    run: Path, file: Path, export: Path | None, take: Path | None, copy: Path | None, reviewer: str, *, overwrite: bool
+) -> None:  # fmt: skip
     """Decisions out of their file, or into it."""
     from mixtea.review.learning import truth_of
     from mixtea.review.reviewers import reviewers
     from mixtea.review.sharing import read_decisions, write_decisions
+    from mixtea.runs.atomic import check_new_file
     from mixtea.runs.stored import StoredRun
 
     if copy is not None and not file.exists():
         raise RunError(f"{file}: no decisions are there to copy.")
     task = None if copy is not None else StoredRun(run).task_  # before a file is made beside a run that is not there
+    for written in (export, copy):
+        if written is not None:
+            check_new_file(written, overwrite=overwrite)
     store = Decisions(file)
     try:
         if copy is not None:

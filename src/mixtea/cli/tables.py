@@ -16,7 +16,7 @@ from mixtea.data.task import Task
 from mixtea.fields import assignments
 from mixtea.match.answers import Answers
 from mixtea.measure.by_evidence import HITS, LINKS, NOTE, PARTS, deciders
-from mixtea.text import FROM_NAMES, LONGEST_LABEL, METRICS, decoded_by, visible
+from mixtea.text import LONGEST_LABEL, METRICS, decoded_by, origin_of, visible
 
 SIDES = ("source", "target")
 LONGEST_TEXT = 4096  # characters, of titles and of paths
@@ -45,7 +45,7 @@ def score_table(
         title += f", approximate ({approximate_label(config)})"
     decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
     caption = f"{title} ({behind['hits@1']:,} links, ranked among {pool}, ties in expectation; {decoder})"
-    said = "; ".join([*_trust(scores, behind), *([] if answers.task.links_from == "given" else [FROM_NAMES])])
+    said = "; ".join([*_trust(scores, behind), *filter(None, [origin_of(answers.task.links_from)])])
     table = Table(title=text(caption), title_justify="left", caption=said or None, caption_justify="left")
     table.add_column("direction")
     for name in METRICS.values():

@@ -12,7 +12,7 @@ from mixtea.data.naming import NameColumns
 from mixtea.data.vocabulary import only_types
 from mixtea.errors import DataError, Problems
 
-LINKS_FROM = ("given", "names")
+LINKS_FROM = ("given", "names", "ids")
 
 
 @dataclass(frozen=True)

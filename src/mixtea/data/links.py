@@ -17,6 +17,7 @@ from mixtea.data.formats.content import kind_of, remark
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.registry import FORMATS
 from mixtea.data.graph import Graph
+from mixtea.data.in_memory.given import Given
 from mixtea.data.link_ends import UNKNOWN, find_ends
 from mixtea.data.link_messages import count, left_outside, less_sure, of_unwanted, report_each, with_ids
 from mixtea.data.safe.problems import collected
@@ -53,6 +54,19 @@ def read_link_table(path: Path, problems: Problems) -> LinkTable:
         table = FORMATS[kind].read_links(path, kind, problems)
         warnings, measures = (*remark(path, kind), *table.warnings), confidence_of(table, kind)
         return replace(table, warnings=warnings, measures=measures)
+    return _no_table(path)
+
+
+def read_given_links(one: Given, problems: Problems) -> LinkTable:
+    """Return the links of a file or of an object in memory, as ids or labels; none where it cannot be read."""
+    if isinstance(one, Path):
+        return read_link_table(one, problems)
+    with collected(problems):
+        return one.links(problems)
+    return _no_table(one.path)
+
+
+def _no_table(path: Path) -> LinkTable:
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 

@@ -53,12 +53,12 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
     would take the place of all that names say.
     """
     fact = ~(reliability < RELIABLE)
-    if task.links_from != "given":
+    if task.links_from == "names":
         fact &= ~same
     accepted, rejected = pairs[fact & same], pairs[fact & ~same]
     train, valid = _less(task.train, rejected), _less(task.valid, rejected)
     train = np.concatenate([train, _unlinked(task, accepted, np.concatenate([train, valid]))])
-    if task.links_from == "given" and not len(train):
+    if task.links_from != "names" and not len(train):
         raise DataError("The decisions reject all training links: there is nothing left to learn from.")
     asked = ~(np.isin(task.test[:, 0], accepted[:, 0]) | np.isin(task.test[:, 1], accepted[:, 1]))
     never = np.concatenate([_less(_less(task.rejected, accepted), rejected), rejected])

@@ -14,6 +14,7 @@ import numpy as np
 from mixtea.data import prefixes
 from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
+from mixtea.data.equal_ids import links_by_ids
 from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.link_tables import LinkTable
@@ -28,6 +29,7 @@ from mixtea.data.links import (
     LinkFile,
     check_links,
     find_links,
+    read_given_links,
     read_link_table,
     read_links,
     several_links,
@@ -40,7 +42,6 @@ from mixtea.data.naming import NameColumns
 from mixtea.data.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.data.reading import Reading
 from mixtea.data.safe.limits import Limits, applied, in_force
-from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
 from mixtea.data.synonym_files import read_synonyms
 from mixtea.data.synonyms import Groups, joined
@@ -70,10 +71,10 @@ class Task:
 
     `rejected` are pairs of which somebody has said that they are not the same; none of them is a link. A name that is
     no whole text, as of a file whose name is not UTF-8, has escapes for what is not. `links_from` says where the links
-    to learn from come from: they are "given", or found by "names", and then train and valid are empty. `slots` is what
-    SSSOM files say of the links to learn from, by their ids: how they were found, by whom, how sure. `reviewed` are
-    opinions of people who are not reliable enough for their word to be a fact. `synonyms` are groups of plain names
-    that mean the same on either side, sorted within and among each other.
+    to learn from come from: they are "given"; or found by "names", and then train and valid are empty; or they are the
+    entities with the same "ids". `slots` is what SSSOM files say of the links to learn from, by their ids: how they
+    were found, by whom, how sure. `reviewed` are opinions of people who are not reliable enough for their word to be a
+    fact. `synonyms` are groups of plain names that mean the same on either side, sorted within and among each other.
     """
 
     name: str
@@ -245,7 +246,8 @@ def load_task(
     attributes
         Without it literal values are not kept, though labels among them are.
     links_from
-        With "names" no links are read but those that are only scored.
+        With "names" and "ids" no links are read but those that are only scored. "names": names and values find the
+        first; "ids": entities with the same id on both sides are links, as if they were given by `links`.
     vectors_source, vectors_target, text_model
         Files of vectors of your own for the entities; or a model that makes such of their texts: its folder, or an
         installed package that has one.
@@ -300,10 +302,11 @@ def load_task(
         with applied(limits):
             return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
-        raise DataError("Links are given, or found by names: leave the links out, or links_from (--links-from).")
+        raise DataError("Links are given, or found by names or ids: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
     if missing:
         way_out = " Without known links: --links-from names. If a graph's file holds them, name it as links too."
+        way_out += " If both graphs share ids: --links-from ids."
         way_out = way_out if missing == ["links"] else ""
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.{way_out}")
     if fold is not None:
@@ -379,12 +382,8 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
 
 def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:
     """The links of a file, or of an object, which may name entities by labels that no other has."""
-    if isinstance(one, Path):
-        return read_link_table(one, problems)
-    table = LinkTable(one.path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
-    with collected(problems):
-        table = one.links(problems)
-    return without_labels(table, source, target, problems)
+    table = read_given_links(one, problems)
+    return table if isinstance(one, Path) else without_labels(table, source, target, problems)
 
 
 def _task(
@@ -423,6 +422,10 @@ def _checked(
     """The links of each split, and warnings; without validation links, a share of those to train takes their place."""
     splits, warnings = check_links(files, source, target, problems)
     problems.raise_if_any()
+    if asked.links_from == "ids":
+        known = [splits.get(split, _no_links()) for split in ("test", REJECTED)]
+        splits["train"], of_ids = links_by_ids(source, target, *known)
+        warnings += of_ids
     if "train" in splits and "valid" not in splits:
         splits["train"], splits["valid"] = split_off(splits["train"], valid_share, asked.seed)
     return splits, warnings

@@ -15,7 +15,7 @@ from pyoxigraph import NamedNode
 from mixtea.data.graph import Graph
 from mixtea.data.id_iris import MARK
 from mixtea.errors import ConfigError
-from mixtea.text import FROM_NAMES
+from mixtea.text import origin_of
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # what SSSOM writes where no licence is named
 PREDICATES = {
@@ -89,10 +89,10 @@ class About:
         return replace(self, set_id=f"https://w3id.org/sssom/mappings/{made}")
 
     def described(self, links_from: str) -> About:
-        """The same, saying also that no links were given, where learning began without."""
+        """The same, with where the links come from if they were not given."""
         if links_from == "given":
             return self
-        return replace(self, description=" ".join(filter(None, (self.description, f"{FROM_NAMES}."))))
+        return replace(self, description=" ".join(filter(None, (self.description, f"{origin_of(links_from)}."))))
 
     def naming(self, source: Graph, target: Graph) -> About:
         """The same, with the IRIs of graphs that are ontologies in place of names that nobody has given."""
@@ -125,7 +125,7 @@ class About:
 
 
 def marked(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
-    """A table with a header, which has no other place to say it: a column more where no links were given."""
+    """Add a column with the origin of links that were not given: a table has no other place for it."""
     return frame if links_from == "given" else frame.assign(links_from=links_from)
 
 

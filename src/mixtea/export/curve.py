@@ -8,7 +8,7 @@ import pandas as pd
 
 from mixtea.export.about import marked
 from mixtea.runs.atomic import atomic_file
-from mixtea.text import FROM_NAMES
+from mixtea.text import origin_of
 
 
 def write_curve(curve: pd.DataFrame, path: Path, links_from: str = "given") -> None:
@@ -17,7 +17,7 @@ def write_curve(curve: pd.DataFrame, path: Path, links_from: str = "given") -> N
         if path.suffix.lower() == ".csv":
             marked(curve, links_from).to_csv(temporary, index=False)
         else:
-            _draw(curve, temporary, "" if links_from == "given" else FROM_NAMES)
+            _draw(curve, temporary, origin_of(links_from))
 
 
 def _draw(curve: pd.DataFrame, path: Path, title: str) -> None:

@@ -1,15 +1,18 @@
-"""A file of links as several: to train, to validate, to test; each in the format of the file where that can be."""
+"""Deal links out: to train, to validate, to test; files in the format of the file where that can be."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from mixtea.data.formats.content import kind_of
+from mixtea.data.formats.first_rows import can_have_header, is_header, without_first
 from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import LINK_HEADERS
 from mixtea.data.formats.layout import layout_of
@@ -17,16 +20,21 @@ from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.sssom import delimiter_of
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
-from mixtea.data.links import read_link_table
-from mixtea.data.paths import PathOrStr
+from mixtea.data.in_memory.given import Given, given
+from mixtea.data.links import read_given_links
+from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.safe.open import COMPRESSED
 from mixtea.data.splits import SHARES, check_shares, deal
-from mixtea.errors import ConfigError, Problems
+from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.quoting import csv_text, tsv_text
 from mixtea.runs.atomic import atomic_file, check_new_file
+from mixtea.text import visible
 
-QUOTED = ("CSV", "JSON", "JSON lines")
+logger = logging.getLogger(__name__)
+IN_MEMORY = "in memory"  # in place of a format
+QUOTED = ("CSV", "JSON", "JSON lines", IN_MEMORY)
+ENDS = ("source", "target")
 ENDINGS = dict.fromkeys(QUOTED, ".csv") | {"SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # others: tab-separated text
 
 
@@ -35,6 +43,68 @@ class Part(NamedTuple):
 
     path: Path
     n_links: int
+
+
+def split_links(
+    links: Any,
+    shares: Mapping[str, float] = SHARES,
+    *,
+    seed: int = 1,
+    out: PathOrStr | None = None,
+    names: Sequence[str] = (),
+    overwrite: bool = False,
+    limits: Limits | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Deal links out at random into parts to train, to validate and to test, as `mixtea split` does.
+
+    Every link is in one part, links that share an entity are in the same one, and the same seed gives the same parts.
+
+    Parameters
+    ----------
+    links
+        A file in any format that links are read in; or a data frame with the columns source and target, rows, an array
+        or a dictionary.
+    shares
+        The share of each part, together 1; the first part also takes what rounding leaves. A share of 0 has no part.
+    seed
+        Of the choice.
+    out, names, overwrite
+        A folder for files of the parts: `train_links` and so on, with the ending of the format, or called by `names`.
+        Objects become CSV of source and target. Files that are there already are replaced if `overwrite`.
+    limits
+        What an input file may ask for, `Limits`.
+
+    Returns
+    -------
+    dict
+        By name of the part its links, a data frame with source and target, and with all columns of a data frame that
+        was given. Pairs that a file rejects are no links: they are in the files alone, with the links to train.
+
+    Raises
+    ------
+    DataError
+        The links cannot be read, or are too few.
+    ConfigError
+        The shares do not come to 1, or the names do not fit.
+    RunError
+        A file is there already, or cannot be written.
+
+    Examples
+    --------
+    >>> from mixtea import split_links
+    >>> parts = split_links([(f"a{i}", f"b{i}") for i in range(10)], {"train": 0.3, "test": 0.7})
+    >>> {name: len(part) for name, part in parts.items()}
+    {'train': 3, 'test': 7}
+    """
+    found = given(links, "links")
+    if len(found) != 1:
+        raise DataError(f"Links are one file or object with pairs of source and target, not {len(found):,}.")
+    dealt = _deal(found[0], shares, seed, limits)
+    for warning in dealt.rows.warnings:
+        logger.warning("%s", visible(warning))
+    if out is not None:
+        dealt.write(as_path(out, "out"), names, overwrite=overwrite)
+    return {name: dealt.rows.frame(dealt.places(name)) for name in dealt.wanted}
 
 
 def split_file(
@@ -53,25 +123,43 @@ def split_file(
     files. They are called `train_links`, `valid_links` and `test_links`, with the ending of the format, or by `names`;
     a share of 0 has none. Pairs that the file rejects go with the links to train.
     """
+    dealt = _deal(Path(links), shares, seed, limits)
+    return dealt.write(Path(out), names, overwrite=overwrite), dealt.rows.warnings
+
+
+class _Dealt(NamedTuple):
+    """The rows of links, the part [p] that each goes to, and which parts are wanted."""
+
+    rows: _Rows
+    part: np.ndarray
+    wanted: list[str]
+
+    def places(self, name: str) -> np.ndarray:
+        """Return which rows are links of a part."""
+        return np.flatnonzero((self.part == name) & ~self.rows.rejected)
+
+    def write(self, out: Path, names: Sequence[str], *, overwrite: bool) -> dict[str, Part]:
+        """Write a file for each part."""
+        paths = dict(zip(self.wanted, _places(out, self.wanted, names, self.rows.ending), strict=True))
+        for path in paths.values():
+            check_new_file(path, overwrite=overwrite)
+        for name, path in paths.items():
+            self.rows.write(np.flatnonzero(self.part == name), path)
+        return {name: Part(path, len(self.places(name))) for name, path in paths.items()}
+
+
+def _deal(one: Given, shares: Mapping[str, float], seed: int, limits: Limits | None) -> _Dealt:
     check_shares(shares)
-    path, wanted = Path(links), [name for name, share in shares.items() if share]
+    wanted = [name for name, share in shares.items() if share]
     with applied(limits):
         problems = Problems(in_force().max_problems)
-        table = read_link_table(path, problems)
+        table = read_given_links(one, problems)
         problems.raise_if_any()
-        kind = kind_of(path)
-        rows = _Rows(table, kind)
-    rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
-    part = np.full(len(table), wanted[0], dtype=object)
-    whole = rows.columns
-    part[~rejected] = deal(whole[0][~rejected], whole[1][~rejected], {name: shares[name] for name in wanted}, seed)
-    places = dict(zip(wanted, _places(Path(out), wanted, names, rows.ending), strict=True))
-    for place in places.values():
-        check_new_file(place, overwrite=overwrite)
-    for name, place in places.items():
-        rows.write(np.flatnonzero(part == name), place)
-    counts = {name: int((part[~rejected] == name).sum()) for name in wanted}
-    return {name: Part(place, counts[name]) for name, place in places.items()}, table.warnings
+        rows = _Rows(table, kind_of(one)) if isinstance(one, Path) else _Rows(table, IN_MEMORY, one.thing)
+    part = np.full(len(rows.rejected), wanted[0], dtype=object)
+    source, target = (ids[~rows.rejected] for ids in rows.columns)
+    part[~rows.rejected] = deal(source, target, {name: shares[name] for name in wanted}, seed)
+    return _Dealt(rows, part, wanted)
 
 
 def _places(out: Path, wanted: Sequence[str], names: Sequence[str], ending: str) -> list[Path]:
@@ -87,15 +175,38 @@ def _places(out: Path, wanted: Sequence[str], names: Sequence[str], ending: str)
 class _Rows:
     """The rows of a file of links as they stand there; of formats that are no tables, the ids in two columns."""
 
-    def __init__(self, table: LinkTable, kind: str) -> None:
-        self.kind, self.head, self.header = kind, "", list[str]()
+    def __init__(self, table: LinkTable, kind: str, thing: Any = None) -> None:
+        self.kind, self.head, self.header, self.header_line = kind, "", list[str](), 0
+        if can_have_header(table, kind) and is_header(table.columns):
+            self.header_line, table = int(table.lines[0]), without_first(table)
         self.columns = table.columns if table.in_full is None else table.in_full
+        self.rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
+        self.warnings, self.lines = table.warnings, table.lines
+        self.given = thing if isinstance(thing, pd.DataFrame) else None
         self.rows: list[Any] = list(zip(*self.columns, strict=True))
         self.delimiter, self.ending = "\t", ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
         if kind in QUOTED:
-            self.delimiter, self.header = ",", ["source", "target"]
+            self.delimiter, self.header = ",", [*ENDS]
         if kind in ("CSV", "SSSOM"):
             self._as_written(table)
+        elif kind == "TSV":
+            self._as_lines(table)
+
+    def frame(self, which: np.ndarray) -> pd.DataFrame:
+        """Return some of the rows as a data frame, with all columns of one that was given."""
+        if self.given is not None:
+            return self.given.iloc[self.lines[which] - 1]
+        return pd.DataFrame(
+            {name: pd.Series(ids[which], dtype=object) for name, ids in zip(ENDS, self.columns, strict=True)}
+        )
+
+    def _as_lines(self, table: LinkTable) -> None:
+        """Keep the lines of text without quotes, and the header."""
+        lines = [line.rstrip("\r") for line in "".join(text_lines(table.path, Problems())).split("\n")]
+        layout = layout_of(table.path, head_of(table.path), "TSV", LINK_HEADERS, links=True)
+        header_line = layout.header_line or self.header_line
+        self.header = [lines[header_line - 1]] if header_line else []
+        self.rows = [[lines[line - 1]] for line in table.lines.tolist()]
 
     def _as_written(self, table: LinkTable) -> None:
         """All columns of the rows, and what stands before them."""
@@ -103,7 +214,7 @@ class _Rows:
         comments, rest = _comments(lines) if self.kind == "SSSOM" else ([], lines)
         if self.kind == "CSV":
             layout = layout_of(table.path, head_of(table.path), "CSV", LINK_HEADERS, links=True)
-            self.delimiter, header_line = layout.separator, layout.header_line
+            self.delimiter, header_line = layout.separator, layout.header_line or self.header_line
         else:
             header_line = len(comments) + 1
             first = next(rest, "")
@@ -130,7 +241,7 @@ class _Rows:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns = dict(zip(("source", "target"), self.columns, strict=True))
+        columns = dict(zip(ENDS, self.columns, strict=True))
         with atomic_file(path) as temporary:
             pq.write_table(
                 pa.table({name: pa.array(ids[which], pa.string()) for name, ids in columns.items()}), temporary

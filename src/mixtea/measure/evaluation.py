@@ -1,22 +1,22 @@
-"""Precision, recall and F1 of a mapping file, from anyone, against files of links. No torch."""
+"""Judge a mapping, from anyone, by links: precision, recall and F1. No torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from mixtea.compute.intervals import interval
+from mixtea.data.formats.headers import LINK_HEADERS, header_places
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
-from mixtea.data.paths import PathOrStr, Paths
+from mixtea.data.in_memory.given import FRAME, Given, InMemory, given
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.errors import ConfigError, DataError, Problems, shorten
 from mixtea.measure.by_type import by_type
-from mixtea.measure.mapping_files import PairFile, joined, read_pairs
+from mixtea.measure.mapping_files import OTHER, PairFile, joined, read_pairs
 from mixtea.measure.mapping_scores import ENDS, is_right, judged_of, shares
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -47,25 +47,64 @@ class Evaluation:
 
 
 def evaluate(
-    mapping: PathOrStr,
-    reference: Paths,
+    mapping: Any,
+    reference: Any,
     *,
     partial: bool = False,
     threshold: float = 0.0,
-    source: Paths | None = None,
-    target: Paths | None = None,
+    source: Any = None,
+    target: Any = None,
     limits: Limits | None = None,
 ) -> Evaluation:
-    """Judge a mapping file by one or several files of links, each in any format that links are read in.
+    """Judge a mapping by links that are known: precision, recall and F1, as `mixtea evaluate` does.
 
-    The links are all there are, and every other pair is wrong; or, if `partial`, only pairs are judged that have an end
-    in the reference, or that it rejects. Pairs less sure than `threshold` are left out. `source` and `target` are the
-    graphs, for scores by the type of the entities. A file that goes from target to source is turned round.
+    Parameters
+    ----------
+    mapping
+        What `MixTEA.map()` returns, whose given links are left out; a file in any format that links are read in; or
+        a data frame with the columns source and target, rows, an array or a dictionary. A column `probability`,
+        `confidence`, `measure`, `similarity` or `score`, or a third field of a row, is the confidence of a pair.
+    reference
+        The links: a file or an object likewise, or a list of such.
+    partial
+        The links are not all there are: only pairs are judged that have an end in them, or that they reject. Else
+        every other pair is wrong.
+    threshold
+        Pairs of less confidence are left out.
+    source, target
+        The graphs, as in `load_task`, or those of a task: for scores by the type of the entities, for ids with
+        prefixes, and for labels in place of ids.
+    limits
+        What an input file may ask for, `Limits`.
+
+    Returns
+    -------
+    Evaluation
+        The scores, by type and by threshold, and what there is to know about the files. A mapping or a reference that
+        goes from target to source is turned round as a whole, and that is among `said`.
+
+    Raises
+    ------
+    DataError
+        Something cannot be read as it is, no reference is given, or the mapping has no end in common with it.
+    ConfigError
+        There is a threshold, and the mapping has no confidences.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mixtea import evaluate
+    >>> mapping = pd.DataFrame({"source": ["a", "b"], "target": ["A", "C"], "probability": [0.9, 0.6]})
+    >>> found = evaluate(mapping, [("a", "A"), ("b", "B")])
+    >>> found.scores["precision"], found.scores["recall"], found.scores["f1"]
+    (0.5, 0.5, 0.5)
     """
+    one, said = _mapping_of(mapping)
+    references = given(list(reference.items()) if isinstance(reference, Mapping) else reference, "reference")
     with applied(limits):
         problems = Problems(in_force().max_problems)
-        graphs = [read_graph(paths, problems) if paths else None for paths in map(_paths, (source, target))]
-        found, *truths = (read_pairs(path, problems, graphs) for path in (Path(mapping), *_paths(reference)))
+        graphs = [_graph_of(value, name, problems) for value, name in ((source, "source"), (target, "target"))]
+        found, *truths = (read_pairs(part, problems, graphs) for part in (one, *references))
     problems.raise_if_any()
     if not truths:
         raise DataError("A mapping is judged by links that are known: name a file of them (--reference).")
@@ -77,9 +116,34 @@ def evaluate(
     _check_overlap(found, links)
     kept, sure = _above(found, threshold)
     judge = _Judge(links, rejected, complete=not partial)
-    said = (*_sentences([found, *truths]), *sure)
+    said = (*said, *_sentences([found, *truths]), *sure)
     typed, levels = by_type(judge, kept, links, graphs), _thresholds(judge, kept)
     return Evaluation(judge(kept), not partial, threshold, typed, levels, _unknown(kept, links, graphs), said)
+
+
+def _mapping_of(mapping: Any) -> tuple[Given, tuple[str, ...]]:
+    """Return the file or object with the pairs, and what to say of rows without a target, which are none."""
+    if hasattr(mapping, "predicted") and hasattr(mapping, "pairs"):
+        mapping = mapping.predicted().pairs()
+    found = given(list(mapping.items()) if isinstance(mapping, Mapping) else mapping, "mapping")
+    if len(found) != 1:
+        raise DataError(f"A mapping is one file or object with pairs of source and target, not {len(found):,}.")
+    one = found[0]
+    if not isinstance(one, InMemory) or one.kind != FRAME or one.thing.shape[1] < len(ENDS):
+        return one, ()
+    places = header_places([str(name) for name in one.thing.columns], LINK_HEADERS) or [0, 1]
+    there = one.thing.iloc[:, places].notna().all(axis=1).to_numpy()
+    n = int((~there).sum())
+    said = (f"{one.path}: {n:,} of {len(there):,} rows without a source or a target are left out",) if n else ()
+    return replace(one, thing=one.thing[there]), said
+
+
+def _graph_of(value: Any, name: str, problems: Problems) -> Graph | None:
+    """Return the graph that was given as the argument `name`; None if none was."""
+    if value is None or isinstance(value, Graph):
+        return value
+    found = given(value, name)
+    return read_graph(found, problems) if found else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +173,7 @@ def _facing(found: PairFile, truths: list[PairFile], graphs: list[Graph | None])
     source, target = graphs
     if source is not None and target is not None:
         known = tuple(pd.Index(graph.ids, dtype=object) for graph in (source, target))
-        return found.facing(*known), [truth.facing(*known) for truth in truths]
+        return found.facing(*known, all_known=True), [truth.facing(*known, all_known=True) for truth in truths]
     found = found.facing(*(truths[0].frame[end] for end in ENDS))
     return found, [truths[0], *(truth.facing(*(found.frame[end] for end in ENDS)) for truth in truths[1:])]
 
@@ -124,10 +188,12 @@ def _check_overlap(found: PairFile, links: pd.DataFrame) -> None:
     if any(found.frame[end].isin(links[end]).any() for end in ENDS):
         return
     here, there = (f"{shorten(str(one['source'].iloc[0]))}" if len(one) else "nothing" for one in (found.frame, links))
+    swapped = any(found.frame[end].isin(links[OTHER[end]]).any() for end in ENDS)
+    todo = "If it goes from target to source, exchange its columns. " if swapped else ""
     raise DataError(
         f"{found.path}: none of its {len(found.frame):,} pairs has an end in the reference. It begins with {here}, the "
-        f"reference with {there}. Name links of the same two graphs, and what prefixes mean by --source and --target. "
-        "A mapping is without the links that were learned from: judge it by others, or export it --with-given."
+        f"reference with {there}. {todo}Name links of the same two graphs, and what prefixes mean by --source and "
+        "--target. A mapping is without the links that were learned from: judge it by others, or export --with-given."
     )
 
 
@@ -170,13 +236,7 @@ def _unknown(kept: pd.DataFrame, links: pd.DataFrame, graphs: list[Graph | None]
 def _sentences(files: list[PairFile]) -> list[str]:
     said = [*dict.fromkeys(warning for file in files for warning in file.warnings)]
     return said + [
-        f"{file.path}: {file.turned:,} of {len(file.frame):,} pairs turned round, to go from source to target"
+        f"{file.path}: goes from target to source, so all {len(file.frame):,} pairs are turned round"
         for file in files
         if file.turned
     ]
-
-
-def _paths(given: Paths | None) -> list[Path]:
-    if given is None:
-        return []
-    return [Path(given)] if isinstance(given, str | PathLike) else [Path(path) for path in given]

@@ -1,4 +1,4 @@
-"""Files of mappings or of links, from anyone, as pairs of ids that go the same way."""
+"""Read mappings and links, from files or memory, as pairs of ids that go the same way."""
 
 from __future__ import annotations
 
@@ -9,52 +9,80 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from mixtea.data.formats.content import kind_of
+from mixtea.data.formats.first_rows import can_have_header, is_header, without_first
+from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.graph import Graph
-from mixtea.data.link_ends import ids_in
-from mixtea.data.links import read_link_table
+from mixtea.data.in_memory.given import Given
+from mixtea.data.link_ends import UNKNOWN, find_ends, ids_in
+from mixtea.data.links import read_given_links
 from mixtea.data.lookup import by_labels
 from mixtea.data.prefixes import BUILT_IN, expand, obo_iri
 from mixtea.errors import Problems
 from mixtea.measure.mapping_scores import ENDS
+
+OTHER = dict(zip(ENDS, reversed(ENDS), strict=True))
+LONGEST_NUMBER = 30  # digits
 
 
 @dataclass(frozen=True, eq=False)
 class PairFile:
     """`frame` has source, target and probability (NaN where none is said), a row a pair.
 
-    `rejected` are the pairs of which the file says that they are not the same; `turned` counts the rows that stood the
-    other way round.
+    `rejected` are the pairs of which the file says that they are not the same; `turned` if it went from target to
+    source.
     """
 
     path: Path
     frame: pd.DataFrame
     rejected: pd.DataFrame
     warnings: tuple[str, ...] = ()
-    turned: int = 0
+    turned: bool = False
 
-    def facing(self, sources: pd.Index, targets: pd.Index) -> PairFile:
-        """The same with each pair the way in which more of its ends are known; who cannot tell goes with most."""
-        frame, turned = _facing(self.frame, sources, targets)
-        rejected, _ = _facing(self.rejected, sources, targets)
-        return replace(self, frame=_once(frame), rejected=_once(rejected), turned=turned)
+    def facing(self, sources: pd.Index, targets: pd.Index, *, all_known: bool = False) -> PairFile:
+        """Return the same from source to target: with all pairs turned round, or none.
+
+        It is turned if more of its ends fit so, among ids that one side alone has. `all_known` if there are no more
+        than these sources and targets; else numbers are no evidence where both sides count alike.
+        """
+        first, second = (set(self.frame[end]) | set(self.rejected[end]) for end in ENDS)
+        own, others = set(sources) - set(targets), set(targets) - set(sources)
+        turned = len(first & others) + len(second & own) > len(first & own) + len(second & others)
+        if not turned or (not all_known and _count_alike(set(sources), set(targets))):
+            return self
+        frame, rejected = (_once(frame.rename(columns=OTHER)[[*frame]]) for frame in (self.frame, self.rejected))
+        return replace(self, frame=frame, rejected=rejected, turned=True)
 
     def in_full(self) -> PairFile:
         """The same with IRIs in place of ids with common prefixes, and of OBO's."""
         return replace(self, **{name: _in_full(getattr(self, name)) for name in ("frame", "rejected")})
 
 
-def read_pairs(path: Path, problems: Problems, graphs: Sequence[Graph | None] = ()) -> PairFile:
-    """The pairs of a file in any format that links are read in, with how sure it is of each.
+def read_pairs(one: Given, problems: Problems, graphs: Sequence[Graph | None] = ()) -> PairFile:
+    """Return the pairs of a file in any format that links are read in, or of an object, with how sure it is of each.
 
-    Their ends are written as the graphs write them, where these are known.
+    Their ends are written as the graphs write them, where these are known. A header whose words are not known is no
+    pair.
     """
-    table = read_link_table(path, problems)
+    table = read_given_links(one, problems)
     known = [graph for graph in graphs if graph is not None]
-    whole = ids_in(by_labels(table, *known)[0] if len(known) == len(ENDS) else table, known)
+    both = known if len(known) == len(ENDS) else []
+    table = by_labels(table, *both)[0] if both else table
+    if isinstance(one, Path) and len(table) and can_have_header(table, kind_of(one)):
+        table = without_first(table) if is_header(table.columns) or _alone_outside(table, both) else table
+    whole = ids_in(table, known)
     frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(ENDS, whole, strict=True)})
     frame["probability"] = np.nan if table.measures is None else table.measures
     rejected = np.zeros(len(frame), dtype=bool) if table.rejected is None else table.rejected
-    return PairFile(path, _once(frame[~rejected]), _once(frame[rejected]), table.warnings)
+    return PairFile(table.path, _once(frame[~rejected]), _once(frame[rejected]), table.warnings)
+
+
+def _alone_outside(table: LinkTable, graphs: Sequence[Graph]) -> bool:
+    """Whether the first row has no end in the graphs, and all others have both."""
+    if not graphs:
+        return False
+    outside = find_ends(table, *graphs).indices == UNKNOWN
+    return bool(outside[:, 0].all() and not outside[:, 1:].any())
 
 
 def _in_full(frame: pd.DataFrame) -> pd.DataFrame:
@@ -67,13 +95,12 @@ def joined(files: Sequence[PairFile]) -> tuple[pd.DataFrame, pd.DataFrame]:
     return _once(links.reset_index(drop=True)), _once(rejected.reset_index(drop=True))
 
 
-def _facing(frame: pd.DataFrame, sources: pd.Index, targets: pd.Index) -> tuple[pd.DataFrame, int]:
-    first, second = (frame[end] for end in ENDS)
-    straight = first.isin(sources).to_numpy(int) + second.isin(targets).to_numpy(int)
-    back = first.isin(targets).to_numpy(int) + second.isin(sources).to_numpy(int)
-    turned = np.where(back == straight, back.sum() > straight.sum(), back > straight)
-    source, target = np.where(turned, second, first), np.where(turned, first, second)
-    return frame.assign(source=source, target=target), int(turned.sum())
+def _count_alike(sources: set[str], targets: set[str]) -> bool:
+    """Whether the ids of both sides are numbers from one range: the same number means another entity on each side."""
+    if not all(id.isdecimal() and len(id) <= LONGEST_NUMBER for id in sources | targets):
+        return False
+    ranges = [(min(ids), max(ids)) for ids in ({*map(int, sources)}, {*map(int, targets)}) if ids]
+    return len(ranges) == len(ENDS) and max(low for low, _ in ranges) <= min(high for _, high in ranges)
 
 
 def _once(frame: pd.DataFrame) -> pd.DataFrame:

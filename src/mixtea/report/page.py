@@ -23,7 +23,7 @@ from mixtea.match.candidates import Candidates
 from mixtea.measure.by_evidence import NOTE
 from mixtea.report import figures, findings
 from mixtea.report.why import Why
-from mixtea.text import FROM_NAMES, METRICS, decoded_by
+from mixtea.text import METRICS, decoded_by, origin_of
 from mixtea.vote.speaking import misleading_lines
 
 
@@ -33,7 +33,7 @@ def make_report(aligner: MixTEA) -> str:
     candidates, mapping = aligner.predict(k=2), aligner.map()
     split, links = findings.truth_of(task)
     rows, right = findings.check(candidates, links)
-    unlinked = [] if task.links_from == "given" else [f"{FROM_NAMES}."]
+    origin = [f"{said}." for said in [origin_of(task.links_from)] if said]
     page = {
         "task": task,
         "aligner": aligner,
@@ -42,7 +42,7 @@ def make_report(aligner: MixTEA) -> str:
         "graphs": findings.graph_counts(task),
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
         "notes": [
-            *unlinked,
+            *origin,
             *task.warnings,
             *doubts(task),
             *misleading_lines(aligner.misleading_, aligner.misleading_links_),

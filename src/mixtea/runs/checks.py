@@ -181,7 +181,7 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
     links_from = about.get("links_from", "given")
     if links_from not in LINKS_FROM:
         raise ValueError("where its links come from")
-    if not len(arrays["train"]) and links_from == "given":
+    if not len(arrays["train"]) and links_from != "names":
         raise ValueError("there is no training link")
     train, valid, test, rejected = (arrays[name] for name in PAIRS)
     slots = {(one, other): said for one, other, said in vocabulary.get("slots", [])}

@@ -54,7 +54,7 @@ def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = M
 def check_begins(task: Task, voters: Sequence[Voter]) -> None:
     """Refuse to learn from nothing: without training links, somebody has to find entities alike."""
     able = [voter for voter in voters if judges_alone(voter)]
-    if task.links_from == "given":
+    if task.links_from != "names":
         raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
     if not able:
         raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote and decode.")

@@ -77,6 +77,19 @@ def test_links_are_tables_too(kind):
     assert [(task.source.ids[s], task.target.ids[t]) for s, t in task.train] == PAIRS and len(task.valid) == 1
 
 
+@pytest.mark.parametrize(
+    "links",
+    [
+        [("a", "A", 0.9), ("b", "B", 1)],
+        pd.DataFrame({"score": [0.9, np.nan], "source": ["a", "b"], "target": ["A", "B"]}),
+    ],
+)
+def test_links_may_have_confidences_which_a_warning_counts(links):
+    task = load_task(source=ROWS, target=OTHERS, links=links)
+    assert len(task.train) + len(task.valid) == 2
+    assert any("1 of 2 links has a confidence below 1, the least 0.9" in warning for warning in task.warnings)
+
+
 def test_numbers_are_ids_as_they_are_read():
     numbers = pd.DataFrame({"head": [1, 2], "relation": ["r", "r"], "tail": [2.0, 3.0]})
     one = UUID(int=1)

@@ -8,10 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
-from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS, squeezed
+from mixtea.data.formats.link_tables import LinkTable, as_measures
+from mixtea.data.formats.parquet import NUMBERS
 from mixtea.data.in_memory.tables import as_table
 from mixtea.data.part import Part, triple_part
 from mixtea.errors import DataError, Problems
@@ -59,8 +61,9 @@ class InMemory:
             return rdflib_links(self.thing, self.path, problems)
         if self.kind == NETWORKX:
             raise DataError(f"{self.path}: links are pairs of ids, not a graph. Give list(graph.edges()).")
-        table = as_table(self.thing, self.path, LINK_HEADERS, problems)
-        return LinkTable(table.path, table.columns, table.lines)
+        thing = _with_confidences(self.thing) if self.kind == ROWS else self.thing
+        table = as_table(thing, self.path, LINK_HEADERS, problems)
+        return LinkTable(table.path, table.columns, table.lines, measures=_measures(thing, table.lines))
 
 
 Given = Path | InMemory
@@ -102,6 +105,26 @@ def _one(value: Any, name: str) -> Given | None:
     if isinstance(value, list) and value and all(isinstance(record, dict) for record in value):
         return InMemory(_frame_of(value), name, FRAME)
     return None
+
+
+def _with_confidences(rows: Any) -> Any:
+    """Return rows of source, target and a number as a data frame with confidences; others as they are."""
+    if not all(isinstance(row, list | tuple) and len(row) == 3 and _is_measure(row[2]) for row in rows):
+        return rows
+    return pd.DataFrame(rows, columns=["source", "target", "confidence"], dtype=object)
+
+
+def _is_measure(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _measures(thing: Any, lines: np.ndarray) -> np.ndarray | None:
+    """The confidences of the rows `lines` (from 1) of a data frame with a column of such; None of others."""
+    if not isinstance(thing, pd.DataFrame):
+        return None
+    names = [squeezed(str(name)) for name in thing.columns]
+    place = next((names.index(name) for name in NUMBERS if name in names), None)
+    return None if place is None else as_measures([str(value) for value in thing.iloc[lines - 1, place]])
 
 
 def _frame_of(records: list[dict[Any, Any]]) -> pd.DataFrame:
