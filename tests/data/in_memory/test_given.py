@@ -272,3 +272,10 @@ def test_a_damaged_table_of_arrow_is_refused():
 
     with pytest.raises(DataError, match=r"links: .*Broken is no table that Arrow can hand over \(nothing left\)"):
         load_task(source=ROWS, target=OTHERS, links=Broken())
+
+
+def test_numbers_of_32_bits_are_as_they_are_written():
+    columns = {"id": ["a", "b", "c"], "x": np.array([0.1, 2, np.nan], dtype=np.float32)}
+    for source in (pd.DataFrame(columns), pa.table(columns)):
+        graph = load_task(source=source, target=OTHERS, links=PAIRS).source
+        assert [graph.attributes_of(i)[0][1] for i in range(2)] == ["0.1", "2.0"] and not graph.attributes_of(2)

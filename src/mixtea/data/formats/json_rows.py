@@ -34,15 +34,15 @@ def json_rows_part(path: Path, kind: str, problems: Problems) -> Part:
     cells, texts = defaultdict[str, list[Any]](list), dict[str, str]()
     limit, before = in_force().max_columns, len(problems.found)
     for line, found in _objects(path, problems):
+        if name := next((name for name in found if name.startswith("@")), ""):
+            todo = "Write it as one list, [{...}, {...}], in a file that ends in .jsonld."
+            raise UnreadableError(path, line, name, "JSON-LD with an object in each line:", todo)
         for name, value in found.items():
             rows[name].append(len(lines))
             cells[name].append(texts.setdefault(value, value) if type(value) is str else value)
         if len(rows) > limit:
             raise beyond(path, line, f"{len(rows):,} names of members", "max_columns")
         lines.append(line)
-    if name := next((name for name in rows if name.startswith("@")), ""):
-        todo = "Write it as one list, [{...}, {...}], in a file that ends in .jsonld."
-        raise UnreadableError(path, None, name, "JSON-LD with an object in each line:", todo)
     numbers, columns = np.array(lines, dtype=np.int64), []
     for name, values in cells.items():
         places = np.array(rows[name], dtype=np.int64)

@@ -170,7 +170,8 @@ def entity_rows(path: Path, columns: Sequence[Column], lines: np.ndarray) -> Par
     else:
         ids = columns[place]
         if not ids.is_single:
-            raise UnreadableError(path, None, ids.name, "several ids of an entity, in", "Write one id in each row.")
+            line = int(lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
+            raise UnreadableError(path, line, ids.name, "several ids of an entity, in", "Write one id in each row.")
         first, entities, known = ids.name, ids.cells(n), set(ids.texts)
     others = [column for at, column in enumerate(columns) if at != place]
     leading = {column.name for column in others if _leads(column.texts, known)}

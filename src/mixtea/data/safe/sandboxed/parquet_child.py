@@ -114,7 +114,8 @@ def check_type(name: str, kind: Any, numbers: Sequence[str], *, values: bool = F
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if values and (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
+    known = ("boolean", "floating", "decimal", "date", "time", "timestamp", "null")
+    if values and any(getattr(pa.types, f"is_{name}")(kind) for name in known):
         return
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     is_number = pa.types.is_floating(kind) and name.strip().lower() in numbers
