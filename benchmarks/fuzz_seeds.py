@@ -6,9 +6,11 @@ import io
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz_compare import compare, compare_task
@@ -32,6 +34,10 @@ from mixtea.example import FOLDER
 LIMIT = 20_000  # bytes of a good file: longer ones take longer, and break in the same ways
 E = "http://e.org/"
 SAME = "http://www.w3.org/2002/07/owl#sameAs"
+PLACES: list[dict[str, object]] = [
+    {"id": "a", "name": "arnie mortons", "stars": 4.5, "open": True, "since": datetime(2020, 1, 31), "of": None},
+    {"id": "b", "name": "東京站", "stars": None, "open": None, "since": None, "of": "a"},
+]
 TRIPLES = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d"), ("a", "s", "d"), ("d", "r", "é x")]
 LINKS = [("a", "A"), ("b", "B"), ("c", "C")]
 NAMES = [("a", "Ang Lee (director)"), ("b", "東京站 é\u0301"), ("c", E + "resource/A_b%20c"), ("d", "")]
@@ -230,6 +236,10 @@ def delimited(rows: Iterable[Iterable[str]], sign: str) -> bytes:
     return "".join(sign.join(row) + "\n" for row in rows).encode()
 
 
+def as_lines(rows: Iterable[dict[str, object]]) -> bytes:
+    return "".join(json.dumps(row, default=str) + "\n" for row in rows).encode()
+
+
 def formats(w3c: Path | None = None) -> dict[str, Format]:
     """All but run folders, which run_fuzz.py has; with W3C's files among the good ones if their folder is there."""
     big = (FOLDER / "rel_triples_1").read_bytes()[:LIMIT]
@@ -280,6 +290,11 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
         Format("SSSOM, gzip", [SSSOM.encode()], "l.sssom.tsv.gz", links, 3, packed=".gz"),
         Format("settings, TOML", [toml.encode(), b"seed = 3\nkeep = 'best'\n"], "s.toml", read_settings, 6),
         Format("settings, JSON", [settings], "s.json", read_settings, 6),
+        Format("JSON lines", [as_lines(PLACES), as_lines(dict(zip(names, row, strict=True)) for row in TRIPLES)],
+               "g.jsonl", graph, 4),
+        Format("CSV of entities", [pd.DataFrame(PLACES).to_csv(index=False).encode()], "g.csv", graph, 3),
+        Format("Parquet of entities", [parquet(PLACES[0], (tuple(row.values()) for row in PLACES))], "g.parquet", graph,
+               1),
     ]  # fmt: skip
     return {one.name: one for one in found}
 

@@ -6,6 +6,7 @@ To add one, add it to `MISTAKES`: the files that differ from `GOOD`, and what me
 from __future__ import annotations
 
 import gzip
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,9 @@ JSON_LD = f'''{{"@context": "https://schema.org/", "@graph": [
 {{"@id": "{B}Évian_città", "containedInPlace": {{"@id": "{B}Francia"}}}}
 ]}}
 '''
+JSON_ROWS = "".join(
+    json.dumps({"id": B + b, "sta_in": {"id": B + "Italia"} if b == "Roma" else None}) + "\n" for _, b in TOWNS
+)
 LINES = "".join(
     f"<{B}{a}> <{B}sta_in> <{B}{b}> .\n"
     for a, b in (("Roma", "Italia"), ("Évian_città", "Francia"), ("Nizza", "Francia"))
@@ -151,7 +155,8 @@ MISTAKES = [
     Mistake("The result of a query, saved as TSV.", {"b.tsv": f"?s\t?p\t?o\n<{B}Roma>\t<{B}sta_in>\t<{B}Italia>\n"},
             CALL.replace("b.ttl", "b.tsv"), {"b.csv": f"s,p,o\n{B}Roma,{B}sta_in,{B}Italia\n"},
             CALL.replace("b.ttl", "b.csv")),
-    Mistake("A graph as JSON lines.", {"b.jsonl": '{"head": "Roma", "relation": "sta_in", "tail": "Italia"}\n' * 2},
+    Mistake("JSON lines with objects inside objects.", {"b.jsonl": JSON_ROWS}, CALL.replace("b.ttl", "b.jsonl"),
+            {"b.jsonl": JSON_ROWS.replace('{"id": "http://b.org/Italia"}', '"http://b.org/Italia"')},
             CALL.replace("b.ttl", "b.jsonl")),
     Mistake("A graph of a format that is not read.", {"b.graphml": '<?xml version="1.0"?>\n<graphml></graphml>\n'},
             CALL.replace("b.ttl", "b.graphml")),

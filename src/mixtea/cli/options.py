@@ -16,8 +16,8 @@ TaskFolder = Annotated[
 Source = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Your source graph; repeat it for several files: .tsv .csv .parquet .nt .ttl .rdf .owl .nq .trig .jsonld "
-        ".obo, plain or with .gz or .zst; with another ending by its content."
+        help="Your source graph; repeat it for several files: .tsv .csv .parquet .jsonl .nt .ttl .rdf .owl .nq .trig "
+        ".jsonld .obo, plain or with .gz or .zst; with another ending by its content."
     ),
 ]
 Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]

@@ -16,7 +16,10 @@ from mixtea.data.labels import Labels
 from mixtea.data.text_column import TextColumn
 from mixtea.errors import KEPT
 
-HEADER = "If it is one, remove it, or name the columns head, relation and tail."
+HEADER = (
+    "If it is one, remove it, or name the columns head, relation and tail; if each row is an entity, name the column "
+    "of its ids id."
+)
 
 
 @dataclass(frozen=True)

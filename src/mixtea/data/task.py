@@ -219,8 +219,9 @@ def load_task(
         or in one folder `split*`; without validation links there, a seeded third of the training links is in their
         place.
     source, target
-        A user's own graphs: each a file in one of the formats of docs/formats.md, a data frame (head, relation, tail),
-        rows, a NumPy array, an rdflib or a NetworkX graph, or several of these, which are read as one graph.
+        A user's own graphs: each a file in one of the formats of docs/formats.md, a data frame or an Arrow table
+        (head, relation, tail; or an entity in each row), a list of dictionaries, rows, a NumPy array, an rdflib or a
+        NetworkX graph, or several of these, which are read as one graph.
     links, valid_links, test_links
         Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
         entities by labels that no other entity has. `links` are for learning: all of them train if `valid_links` are

@@ -81,9 +81,9 @@ def test_columns_of_csv_and_parquet_are_found_by_name(tmp_path):
             assert triples_of(graph_of(tmp_path, {name: content})) == [("a", "r", "b")]
 
 
-def test_parquet_without_known_names_numbers_and_dictionaries(tmp_path):
-    columns = {"x": [1, 2], "y": ["r", "r"], "z": ["7", "8"], "w": [[1], [2]]}
-    content = parquet(columns, y=pa.dictionary(pa.int8(), pa.string()))
+def test_parquet_with_numbers_dictionaries_and_columns_of_no_use(tmp_path):
+    columns = {"z": ["7", "8"], "w": [[1], [2]], "head": [1, 2], "relation": ["r", "r"], "tail": ["7", "8"]}
+    content = parquet(columns, relation=pa.dictionary(pa.int8(), pa.string()))
     assert triples_of(graph_of(tmp_path, {"g.parquet": content})) == [("1", "r", "7"), ("2", "r", "8")]
 
 

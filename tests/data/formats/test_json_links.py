@@ -7,11 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from mixtea.data.formats.content import kind_of
-from mixtea.data.formats.registry import read_part
 from mixtea.data.links import read_link_table
 from mixtea.data.safe.limits import Limits, applied
-from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems
 
 ROWS = [
@@ -47,14 +44,6 @@ def test_json_lines(tmp_path, name, rows):
     assert table.lines[:2].tolist() == ([1, 2] if len(rows) == 2 else [1, 3])
     (tmp_path / "one.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
     assert len(read_link_table(tmp_path / "one.jsonl", problems)) == 1 and not problems.found
-
-
-@pytest.mark.parametrize("row", [{"head": "a", "tail": "b"}, {"@id": "http://e.org/a", "http://e.org/p": "b"}])
-def test_json_lines_are_no_graph(tmp_path, row):
-    path = tmp_path / "g.json"
-    path.write_text((json.dumps(row) + "\n") * 2, encoding="utf-8")
-    with pytest.raises(UnreadableError, match="JSON lines, an object a line, of which links are read and no graph"):
-        read_part(path, kind_of(path), Problems())
 
 
 def test_rows_of_sssom_that_say_something_else_are_left_out(tmp_path):

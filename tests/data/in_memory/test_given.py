@@ -8,6 +8,7 @@ from uuid import UUID
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import rdflib
 from conftest import LINKS, SOURCE, TARGET
@@ -138,12 +139,33 @@ WRONG = {
     "a truth": (dict(source=[("a", "r", True)]), "tail is no id but bool 'True'"),
     "bytes": (dict(source=[(b"a", "r", "b")]), "head is no id but bytes"),
     "two columns": (
-        dict(source=frame("h", "r", "t")[["h", "r"]]),
-        "2 columns 'h, r'. It needs 3: head, relation, tail",
+        dict(source=frame("source", "r", "target")[["source", "target"]]),
+        "2 columns 'source, target'. It needs 3: head, relation, tail",
     ),
     "one column": (dict(links=pd.DataFrame({"x": ["a"]})), "1 column 'x'. It needs 2: source, target"),
     "a row too wide": (dict(links=[("a", "A", "?")]), r"row 1: 3 fields:.*A row is \(source, target\)"),
     "a path among rows": (dict(source=[ROWS[0], "b.tsv"]), r"row 2: str: 'b\.tsv'\. A row is \(head, relation, tail\)"),
+    "five columns without names": (
+        dict(source=pd.DataFrame([["a", "r", "b", 1, 2]])),
+        "5 columns without names. Name them: head, relation, tail or",
+    ),
+    "edges without a relation": (
+        dict(source=pd.DataFrame([["a", "b", 1]], columns=["source", "target", "weight"])),
+        "no column says by which relation: 'source, target, weight'. Name that column relation",
+    ),
+    "ids alone": (dict(source=[{"id": "a"}]), "1 column 'id'. It needs 3"),
+    "a column twice": (dict(source=pd.DataFrame([["a", 1, 2]], columns=["id", "x", "X"])), "two columns named x:"),
+    "half a name": (dict(source=[{"id": "a", HALF: "b"}]), r"half a character in the name of a column, 'x\\ud800'"),
+    "half a value": (dict(source=[{"id": "a", "b": HALF}]), r"row 1: half a character in column 'b', 'x\\ud800'\. No"),
+    "an object inside an object": (dict(source=[{"id": "a", "b": {"c": 1}}]), "row 1: an object inside .* in 'b'"),
+    "a list inside a list": (dict(source=[{"id": "a", "b": [["c"]]}]), "row 1: a list inside a list, in 'b'"),
+    "a value of another type": (dict(source=[{"id": "a", "b": b"c"}]), "row 1: 'b' is no value but bytes"),
+    "several ids": (dict(source=[{"id": ["a", "b"], "c": 1}]), "several ids of an entity, in 'id'. Write one id"),
+    "rows without any": (dict(source=pd.DataFrame({"id": [], "name": []})), r"\n  empty\. It needs rows"),
+    "a column of Arrow": (
+        dict(source=pa.chunked_array([["a"]])),
+        r"source: an object of type pyarrow\.ChunkedArray is no table that Arrow can hand over \(",
+    ),
     "a flat array": (
         dict(links=np.array(["a", "A"])),
         r"an array of shape \[2\]. It needs \[rows, 2\]: source, target",
@@ -223,3 +245,50 @@ def test_links_may_name_entities_by_a_label_that_no_other_has():
     message = "row 1: 2 entities of the source graph are called 'Italy': 'http://a/2', 'http://a/3'. Name it by its id."
     with pytest.raises(DataError, match=message):
         load_task(source=source, target=target, links=[("Italy", "I"), ("Rome", "R")])
+
+
+def test_ids_of_an_index_are_a_column():
+    rows = pd.DataFrame({"name": ["Rome", "Oslo"]}, index=pd.Index(["r", "o"], name="id"))
+    graph = load_task(source=rows, target=OTHERS, links=[("r", "A"), ("o", "B")]).source
+    assert graph.ids.tolist() == ["r", "o"] and graph.label(1) == "Oslo"
+
+
+class Stream:
+    """A table of a library that hands over Arrow's streams and nothing else."""
+
+    def __init__(self, columns):
+        self.table = pa.table(columns)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_tables_of_arrow_are_data_frames(monkeypatch):
+    source = Stream({"head": ["a", "b"], "relation": ["r", "r"], "tail": ["b", "7"]})
+    links = pa.RecordBatchReader.from_batches(pa.schema([("source", "string"), ("target", "string")]), iter(
+        pa.table({"source": ["a", "b"], "target": ["A", "B"]}).to_batches()
+    ))  # fmt: skip
+    task = load_task(source=source, target=[Stream({"id": ["A", "B", "C"], "in": ["B", None, "A"]})], links=links)
+    assert task.source.ids.tolist() == ["a", "b", "7"] and len(task.train) == 2
+    assert task.target.relations.tolist() == ["in"] and task.target.files[0].format == "data frame"
+    with pytest.raises(DataError, match=r"0 columns ''|0 columns"):
+        load_task(source=Stream({}), target=OTHERS, links=PAIRS)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"source: an object of type \S*Stream is read by pyarrow, which is not inst"):
+        load_task(source=source, target=OTHERS, links=PAIRS)
+
+
+def test_a_damaged_table_of_arrow_is_refused():
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise ValueError("nothing left")
+
+    with pytest.raises(DataError, match=r"links: .*Broken is no table that Arrow can hand over \(nothing left\)"):
+        load_task(source=ROWS, target=OTHERS, links=Broken())
+
+
+def test_numbers_of_32_bits_are_as_they_are_written():
+    columns = {"id": ["a", "b", "c"], "x": np.array([0.1, 2, np.nan], dtype=np.float32)}
+    for source in (pd.DataFrame(columns), pa.table(columns)):
+        graph = load_task(source=source, target=OTHERS, links=PAIRS).source
+        assert [graph.attributes_of(i)[0][1] for i in range(2)] == ["0.1", "2.0"] and not graph.attributes_of(2)

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime
+from decimal import Decimal
 from threading import Thread
 
 import pyarrow as pa
@@ -345,6 +347,29 @@ def test_parquet_in_the_child(tmp_path, monkeypatch):
     monkeypatch.setattr(pq, "ParquetFile", lambda _: (_ for _ in ()).throw(pa.ArrowMemoryError))
     with pytest.raises(MemoryError):
         found(parquet(PAIRS))
+
+
+def test_all_columns_of_parquet_in_the_child(tmp_path, monkeypatch):
+    """Where no header fits: with their names and kinds, and with values that are no labels."""
+
+    def found(columns, **types):
+        return parquet_work(tmp_path, monkeypatch, parquet(columns, **types), or_all=True)
+
+    values = {"a": [True, None], "b": [0.5, 5], "c": [datetime(2020, 1, 31), None], "d": [None, None]}
+    assert found(values) == [
+        {"a": "true", "b": "0.5", "c": "2020-01-31 00:00:00.000000", "d": ""}, {"a": "", "b": "5", "c": "", "d": ""},
+    ]  # fmt: skip
+    schema = pa.ipc.open_stream((tmp_path / "out").read_bytes()).schema
+    assert [field.metadata[b"kind"] for field in schema] == [b"truth", b"float", b"moment", b"other"]
+    assert found({"a": [0.5]}, a=pa.dictionary(pa.int8(), pa.float64())) == [{"a": "0.5"}]
+    assert found({"a": [Decimal("0.50")]}) == [{"a": "0.50"}]
+    assert found(PAIRS) == [{"source": "a", "target": "1"}, {"source": "", "target": "2"}]
+    assert found({"a": [[1]]})["what"] == found({"a": [1]}, a=pa.duration("s"))["what"] == "type"
+    assert found({}) == {"what": "columns", "names": []}
+    table = pa.Table.from_arrays([pa.array(["x"])] * 2, ["a", "a"])
+    pq.write_table(table, tmp_path / "twice")
+    twice = parquet_work(tmp_path, monkeypatch, (tmp_path / "twice").read_bytes(), or_all=True)
+    assert twice == {"what": "two columns named a", "todo": "Name each column once."}
 
 
 def test_a_large_file_gets_more_memory(tmp_path, monkeypatch):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+
+from mixtea.data.safe.problems import UnreadableError
 
 Headers = Sequence[tuple[str, ...]]
 TRIPLE_HEADERS: Headers = (
@@ -65,4 +69,12 @@ def header_places(names: Sequence[str], headers: Headers) -> list[int] | None:
 def repeated_name(names: Sequence[str], places: Sequence[int]) -> str:
     """The first of the columns that are meant whose name another column has too; empty if there is none."""
     found = [squeezed(name) for name in names]
-    return next((names[place].strip() for place in places if found.count(found[place]) > 1), "")
+    counts = Counter(found)
+    return next((names[place].strip() for place in places if counts[found[place]] > 1), "")
+
+
+def too_few(path: Path, names: Sequence[str], headers: Headers) -> UnreadableError:
+    """The error of a table that has fewer columns than a header of these."""
+    shown = f"{len(names)} column{'s' * (len(names) != 1)}"
+    todo = f"It needs {len(headers[0])}: {' or '.join(', '.join(header) for header in headers[:2])}."
+    return UnreadableError(path, None, ", ".join(names), shown, todo)

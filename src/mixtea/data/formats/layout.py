@@ -62,11 +62,15 @@ def _check_edges(path: Path, head: Head, separators: list[str]) -> None:
         for separator in separators:
             names = cells(line.removeprefix("#"), separator)
             if len(names) > 2 and header_places(names, EDGE_HEADERS):
-                todo = "Name that column relation, or add one with the same word in each row."
-                raise UnreadableError(path, number, line, "no column says by which relation:", todo)
+                raise no_relation(path, number, line)
 
 
-def check_names(path: Path, line: int, names: list[str], places: Sequence[int], separator: str) -> None:
+def no_relation(path: Path, line: int | None, header: str) -> UnreadableError:
+    todo = "Name that column relation, or add one with the same word in each row."
+    return UnreadableError(path, line, header, "no column says by which relation:", todo)
+
+
+def check_names(path: Path, line: int | None, names: Sequence[str], places: Sequence[int], separator: str) -> None:
     """Of the columns that are meant each has a name of its own."""
     if name := repeated_name(names, places):
         raise UnreadableError(path, line, separator.join(names), f"two columns named {name}:", "Name each column once.")

@@ -11,7 +11,8 @@ from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from mixtea.data.formats.headers import Headers
+from mixtea.data.formats.cell_values import Column, column_of_texts, typed_texts
+from mixtea.data.formats.headers import TRIPLE_HEADERS, Headers, too_few
 from mixtea.data.formats.tsv import as_array
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.open import BLOCK, COMPRESSED, opened
@@ -36,14 +37,21 @@ def parquet_columns(path: Path, headers: Headers) -> tuple[np.ndarray, ...]:
     return parquet_parsed(path, "parquet_child", headers, lambda process: _columns(process, len(headers[0])))
 
 
-def parquet_parsed(path: Path, script: str, headers: Headers, take: Callable[[Process], T]) -> T:
-    """What `take` makes of the stream of the process that parses the file."""
+def parquet_table(path: Path) -> tuple[list[Column], int]:
+    """The columns that a header of triples names, else all of them, by their names; and how many rows there are."""
+    return parquet_parsed(path, "parquet_child", TRIPLE_HEADERS, _named_columns, or_all=True)
+
+
+def parquet_parsed(
+    path: Path, script: str, headers: Headers, take: Callable[[Process], T], *, or_all: bool = False
+) -> T:
+    """What `take` makes of the stream of the process that parses the file; `or_all` columns, if no header fits."""
     import pyarrow as pa
 
     libraries = [Path(module.__file__ or "").parent.parent for module in (pa, np)]
     with (
         unpacked(path) as file,
-        Process(path, script, "Parquet", wanted(file, headers), libraries).start(file, feed=False) as process,
+        Process(path, script, "Parquet", wanted(file, headers, or_all), libraries).start(file, feed=False) as process,
     ):
         try:
             taken = take(process)
@@ -54,11 +62,9 @@ def parquet_parsed(path: Path, script: str, headers: Headers, take: Callable[[Pr
     if "todo" in found:
         raise UnreadableError(path, found.get("line"), "", visible(what), found["todo"])
     if what == "columns":
-        n, names = len(headers[0]), found["names"]
-        todo = f"It needs {n}: {' or '.join(', '.join(header) for header in headers[:2])}."
-        raise UnreadableError(path, None, ", ".join(names), f"{len(names)} column{'s' * (len(names) != 1)}", todo)
+        raise too_few(path, found["names"], headers)
     if what == "type":
-        todo = "Labels are text; whole numbers become text."
+        todo = "Write it as text, or leave it out." if or_all else "Labels are text; whole numbers become text."
         raise UnreadableError(
             path, None, found["name"], f"a column of type {visible(found['type'], LONGEST_TYPE)}:", todo
         )
@@ -105,7 +111,7 @@ def _told_as_ours(path: Path) -> Iterator[None]:
         raise UnreadableError(path, None, "", what, todo) from None
 
 
-def wanted(file: IO[bytes], headers: Headers) -> dict[str, object]:
+def wanted(file: IO[bytes], headers: Headers, or_all: bool = False) -> dict[str, object]:
     """What the other process is to read, and how much of it."""
     import pyarrow as pa
 
@@ -115,20 +121,37 @@ def wanted(file: IO[bytes], headers: Headers) -> dict[str, object]:
         "mib": limits.max_parser_mib + TIMES_ITS_SIZE * size // MIB,
         "n": len(headers[0]), "headers": list(headers), "max_token": limits.max_token_mib * MIB, "max_bytes": most,
         "max_columns": limits.max_columns, "max_rows": limits.max_rows,
-        "numbers": NUMBERS,
+        "numbers": NUMBERS, "or_all": or_all,
         "without_numpy": int(pa.__version__.partition(".")[0]) >= NEEDS_NO_NUMPY,
         "bytes_limit": "max_gib" if most >= limits.max_gib * 1024 * MIB else "max_expansion",
     }  # fmt: skip
 
 
 def _columns(process: Process, n: int) -> tuple[np.ndarray, ...]:
-    """Equal labels become one object."""
     import pyarrow as pa
 
+    return _texts(pa.ipc.open_stream(process.out), n)
+
+
+def _named_columns(process: Process) -> tuple[list[Column], int]:
+    import pyarrow as pa
+
+    stream = pa.ipc.open_stream(process.out)
+    fields = list(stream.schema)
+    columns = _texts(stream, len(fields))
+    named = [
+        column_of_texts(field.name, typed_texts(field.metadata[b"kind"].decode(), column))
+        for field, column in zip(fields, columns, strict=True)
+    ]
+    return named, len(columns[0])
+
+
+def _texts(stream: Any, n: int) -> tuple[np.ndarray, ...]:
+    """Equal labels become one object."""
     parts: list[list[np.ndarray]] = [[np.empty(0, dtype=object)] for _ in range(n)]
     labels: dict[str, str] = {}
     shared = labels.setdefault
-    for batch in pa.ipc.open_stream(process.out):
+    for batch in stream:
         for column, found in zip(batch.columns, parts, strict=True):
             texts = column.dictionary.to_pylist()
             found.append(as_array(list(map(shared, texts, texts)))[column.indices.to_numpy()])

@@ -7,18 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from mixtea.data.formats.alignment import read_alignment
 from mixtea.data.formats.endings import RDF_FORMATS
 from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
 from mixtea.data.formats.json_links import read_json_links
+from mixtea.data.formats.json_rows import json_rows_part
 from mixtea.data.formats.link_tables import LinkTable, equal_only
 from mixtea.data.formats.obo import obo_part, read_obo_links
+from mixtea.data.formats.parquet import parquet_table
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
 from mixtea.data.formats.tables import read_columns
-from mixtea.data.formats.wide_tables import wide_header, wide_part
+from mixtea.data.formats.wide_tables import named_part, wide_header, wide_part
 from mixtea.data.part import Part, header_note, triple_part
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems
@@ -47,7 +51,10 @@ def _rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
 
 
 def _table_graph(path: Path, kind: str, problems: Problems) -> Part:
-    if kind != "Parquet" and (found := wide_header(head_of(path), kind)):
+    if kind == "Parquet":
+        columns, n = parquet_table(path)
+        return named_part(path, columns, np.arange(1, n + 1), problems)
+    if found := wide_header(head_of(path), kind):
         return wide_part(path, kind, *found, problems)
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
     return replace(triple_part(table), notes=header_note(table))
@@ -61,18 +68,12 @@ def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     return read_sssom(path, problems)
 
 
-def _no_graph(path: Path, kind: str, problems: Problems) -> Part:
-    what = "JSON lines, an object a line, of which links are read and no graph"
-    todo = "Save it as CSV with the columns head, relation and tail; JSON-LD as one list: [{...}, {...}]."
-    raise UnreadableError(path, None, "", what, todo)
-
-
 FORMATS = {
     **{name: Format(_rdf_graph, read_rdf_links) for name in RDF_FORMATS},
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
     "JSON": Format(lambda path, kind, problems: _rdf_graph(path, "JSON-LD", problems), read_json_links),
-    "JSON lines": Format(_no_graph, read_json_links),
+    "JSON lines": Format(json_rows_part, read_json_links),
     "Alignment": Format(None, read_alignment),
     "OBO": Format(obo_part, read_obo_links),
 }

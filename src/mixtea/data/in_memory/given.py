@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.headers import LINK_HEADERS, TRIPLE_HEADERS, squeezed
+from mixtea.data.formats.headers import LINK_HEADERS, squeezed
 from mixtea.data.formats.link_tables import LinkTable, as_measures
 from mixtea.data.formats.parquet import NUMBERS
-from mixtea.data.in_memory.tables import as_table
-from mixtea.data.part import Part, triple_part
+from mixtea.data.in_memory.arrow import ARROW, frame_of_arrow
+from mixtea.data.in_memory.tables import as_table, table_part
+from mixtea.data.part import Part
 from mixtea.errors import DataError, Problems
 
 FRAME, ARRAY, ROWS = "data frame", "array", "rows"
@@ -23,7 +24,10 @@ RDFLIB, NETWORKX = "rdflib graph", "NetworkX graph"
 KINDS = {("pandas", "DataFrame"): FRAME, ("numpy", "ndarray"): ARRAY} | {
     ("rdflib", "Graph"): RDFLIB, ("networkx", "Graph"): NETWORKX,
 }  # fmt: skip
-TAKEN = "a path, a data frame, rows of text, a NumPy array, an rdflib or a NetworkX graph, or a list of such"
+TAKEN = (
+    "a path, a data frame, an Arrow table, rows of text, a NumPy array, an rdflib or a NetworkX graph, "
+    "or a list of such"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,7 @@ class InMemory:
             from mixtea.data.in_memory.networkx_graph import networkx_part
 
             return networkx_part(self.thing, self.path, problems)
-        return triple_part(as_table(self.thing, self.path, TRIPLE_HEADERS, problems))
+        return table_part(self.thing, self.path, problems)
 
     def links(self, problems: Problems) -> LinkTable:
         """The links that it holds, as ids or labels."""
@@ -96,6 +100,8 @@ def _one(value: Any, name: str) -> Given | None:
     for (package, kind), word in KINDS.items():
         if _is(value, package, kind):
             return InMemory(value, name, word)
+    if hasattr(value, ARROW) and not _is(value, "pandas", "Series"):
+        return InMemory(frame_of_arrow(value, f"{name}: {_called(value)}"), name, FRAME)
     if isinstance(value, Iterable) and not isinstance(value, Collection | bytes | Mapping):
         value = list(value)  # what can be gone through once only
     if isinstance(value, set | frozenset) and any(map(_is_row, value)):

@@ -10,13 +10,15 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.headers import Headers, header_places
+from mixtea.data.formats.cell_values import WHOLE, column_of_values
+from mixtea.data.formats.headers import TRIPLE_HEADERS, Headers, header_places, too_few
 from mixtea.data.formats.tsv import Table, as_array, without_empty_labels
+from mixtea.data.formats.wide_tables import has_entities, is_id_name, named_part
+from mixtea.data.part import Part, triple_part
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, told
 from mixtea.errors import Problems, shorten
 from mixtea.text import is_whole
 
-WHOLE = 2.0**53  # beyond it, not every whole number can be told from the next
 NO_ID = "Write an id there, or leave the row out"
 
 
@@ -26,6 +28,39 @@ class Columns(NamedTuple):
     names: list[str]
     values: list[Any]
     rows: np.ndarray
+
+
+def table_part(thing: Any, path: Path, problems: Problems) -> Part:
+    """What a table says of a graph: triples, or an entity in each row if its columns are called so."""
+    if isinstance(thing, np.ndarray):
+        thing = _frame_of(thing, path, TRIPLE_HEADERS)
+    if isinstance(thing, pd.DataFrame):
+        thing = _with_ids_of_index(thing)
+        if any(isinstance(name, str) for name in thing.columns):
+            names, lines = [str(name) for name in thing.columns], np.arange(1, len(thing) + 1)
+            if has_entities(path, names):
+                cells = [_cells(thing.iloc[:, place]) for place in range(len(names))]
+                columns = [column_of_values(*named, path, lines, problems) for named in zip(names, cells, strict=True)]
+                return named_part(path, columns, lines, problems)
+        elif len(thing.columns) > len(TRIPLE_HEADERS[0]):
+            todo = f"Name them: {_needed(TRIPLE_HEADERS)}; or id and what the others hold, for an entity in each row."
+            raise UnreadableError(path, None, "", f"{len(thing.columns)} columns without names", todo)
+    return triple_part(as_table(thing, path, TRIPLE_HEADERS, problems))
+
+
+def _with_ids_of_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its index as first column if this has ids by its name, as a CSV file would have it."""
+    name = frame.index.name
+    is_first = isinstance(name, str) and is_id_name(name) and name not in frame.columns
+    return frame.reset_index() if is_first else frame
+
+
+def _cells(column: pd.Series) -> list[Any]:
+    """The values of a column; numbers of 32 bits as they are written, 0.1 and not 0.10000000149."""
+    values = column.to_numpy()
+    if values.dtype in (np.float16, np.float32):
+        return [float(str(value)) for value in values]
+    return column.to_numpy(dtype=object).tolist()
 
 
 def as_table(thing: Any, path: Path, headers: Headers, problems: Problems) -> Table:
@@ -51,8 +86,7 @@ def as_table(thing: Any, path: Path, headers: Headers, problems: Problems) -> Ta
 def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
     n, names = len(headers[0]), [str(name) for name in frame.columns]
     if len(names) < n:
-        shown = f"{len(names)} column{'s' * (len(names) != 1)}"
-        raise UnreadableError(path, None, ", ".join(names), shown, f"It needs {n}: {_needed(headers)}.")
+        raise too_few(path, names, headers)
     places = header_places(names, headers) or list(range(n))
     values = [frame.iloc[:, place].to_numpy(dtype=object).tolist() for place in places]
     return Columns([names[place] for place in places], values, np.arange(1, len(frame) + 1))

@@ -63,11 +63,12 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
     names = schema.names
     if about.num_columns > wanted["max_columns"]:
         raise WrongError(f"{about.num_columns:,} columns", limit="max_columns")
-    if len(names) < wanted["n"]:
+    or_all = wanted.get("or_all", False) and not header_places(names, wanted)
+    if len(names) < (1 if or_all else wanted["n"]):
         raise WrongError("columns", names=[name[:LONGEST] for name in names[: wanted["n"]]])
-    places: list[int] = wanted_places(names, wanted)
+    places = check_once(names) if or_all else wanted_places(names, wanted)
     for place in places:
-        check_type(names[place], schema.field(place).type, wanted.get("numbers", ()))
+        check_type(names[place], schema.field(place).type, wanted.get("numbers", ()), values=or_all)
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
     rows = max(about.num_rows, sum(group.num_rows for group in groups))
     if rows > wanted["max_rows"]:
@@ -84,19 +85,38 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
 
 def wanted_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
     """Where the columns of the first fitting header are, else the first ones."""
+    return header_places(names, wanted) or list(range(wanted["n"]))
+
+
+def check_once(names: list[str]) -> list[int]:
+    """The places of all columns, if each has a name of its own."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise WrongError(f"two columns named {name[:LONGEST]}", todo="Name each column once.")
+        seen.add(name)
+    return list(range(len(names)))
+
+
+def header_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
+    """Where the columns of the first fitting header are; empty if no header fits."""
     found = ["".join(sign for sign in name.lower() if not (sign.isspace() or sign in "_-")) for name in names]
     for header in wanted["headers"]:
         if set(header) <= set(found):
             if twice := [name for name in header if found.count(name) > 1]:
                 raise WrongError(f"two columns named {twice[0]}", todo="Name each column once.")
             return [found.index(name) for name in header]
-    return list(range(wanted["n"]))
+    return []
 
 
-def check_type(name: str, kind: Any, numbers: Sequence[str]) -> None:
+def check_type(name: str, kind: Any, numbers: Sequence[str], *, values: bool = False) -> None:
+    """Labels are text or whole numbers; `values` are also other numbers, truth values, dates and times."""
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    known = ("boolean", "floating", "decimal", "date", "time", "timestamp", "null")
+    if values and any(getattr(pa.types, f"is_{name}")(kind) for name in known):
+        return
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     is_number = pa.types.is_floating(kind) and name.strip().lower() in numbers
     if not (is_text or is_number or pa.types.is_integer(kind)):
@@ -107,7 +127,11 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
     import pyarrow as pa
 
     kind = pa.dictionary(pa.int32(), pa.large_string())
-    schema = pa.schema([(f"c{i}", kind) for i in range(len(names))])
+    fields = [pa.field(f"c{i}", kind) for i in range(len(names))]
+    if wanted.get("or_all", False):
+        types = [file.schema_arrow.field(name).type for name in names]
+        fields = [pa.field(name, kind, metadata={"kind": kind_of(of)}) for name, of in zip(names, types, strict=True)]
+    schema = pa.schema(fields)
     seen = 0
     with pa.ipc.new_stream(sink, schema) as stream:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(dict.fromkeys(names)), use_threads=False):
@@ -117,6 +141,15 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
             columns = [compact(batch.column(name), wanted["max_token"]) for name in names]
             go_on(sum(column.nbytes for column in columns))
             stream.write_batch(pa.record_batch(columns, schema=schema))
+
+
+def kind_of(of: Any) -> str:
+    """Which values a column holds, where what Arrow writes of them is not what a CSV file would hold."""
+    import pyarrow as pa
+
+    of = of.value_type if pa.types.is_dictionary(of) else of
+    looks = {"float": pa.types.is_floating, "moment": pa.types.is_timestamp, "truth": pa.types.is_boolean}
+    return next((kind for kind, look in looks.items() if look(of)), "other")
 
 
 def compact(column: Any, longest: int) -> Any:
