@@ -34,6 +34,17 @@ def test_a_vote_is_one_line_as_long_as_it_stays_the_same():
     ]  # fmt: skip
 
 
+def test_votes_of_an_epoch_that_did_not_end_are_left_out():
+    """An error in epoch 6, after its votes were cast: the first pair's vote had stayed, the second's was new."""
+    trace = Trace(2)
+    add(trace, 5, (0, 0, {0}))
+    add(trace, 6, (0, 0, {0}), (1, 1, {1}))
+    frame = trace_frame(trace.to_arrays(5), ("a", "b"))
+    assert [tuple(row) for row in frame.itertuples(index=False)] == [(10, 20, "a", 5, 5)]
+    check_trace(trace.to_arrays(5), (30, 30), 2, 5)
+    assert len(trace.to_arrays(6)["source"]) == 2 == len(trace.to_arrays()["source"])
+
+
 def test_no_votes_leave_an_empty_trace():
     trace = Trace(2)
     assert all(len(column) == 0 for column in trace.to_arrays().values())

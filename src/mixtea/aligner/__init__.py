@@ -181,7 +181,7 @@ class MixTEA(Scoring):
             with met, shown, kept_in(checkpoints, task, self.config, began_with) as kept:
                 trained = trained_with(task, self.config, device, start, kept, *told)
         self.task_, self._student, self._vectors = task, trained.student, None
-        self._trace, self._last = trained.trace.to_arrays(), None
+        self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
         self._answers_by = self._fitted = self.config
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest

@@ -43,9 +43,15 @@ class Trace:
     def load_state_dict(self, state: Mapping[str, Arrays]) -> None:
         self._closed, self._open = [dict(state["closed"])], dict(state["open"])
 
-    def to_arrays(self) -> dict[str, np.ndarray]:
-        """An array a column, by first epoch, then source, then target; `voters` is uint8 [rows, bytes]."""
+    def to_arrays(self, n_epochs: int | None = None) -> dict[str, np.ndarray]:
+        """Return an array per column, by first epoch, then source, then target; `voters` is uint8 [rows, bytes].
+
+        Only the first `n_epochs` count, if given: votes are cast early in an epoch, which may have ended in an error.
+        """
         table = _joined([*self._closed, self._open])
+        if n_epochs is not None:
+            table = _of_rows(table, np.flatnonzero(table["first_epoch"] <= n_epochs))
+            table["last_epoch"] = np.minimum(table["last_epoch"], n_epochs).astype(np.int32)
         return _of_rows(table, np.lexsort((table["target"], table["source"], table["first_epoch"])))
 
 
