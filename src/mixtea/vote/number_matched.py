@@ -129,7 +129,7 @@ def constant_with_links(
     share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
     total = min(by_links.n_linked, n_matched) + share * by_links.n_open
     constant = shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
-    return constant + len(links) / (len(links) + LINKS_HALF_FITTED) * (fitted - constant)
+    return constant + len(links) ** 2 / (len(links) ** 2 + LINKS_HALF_FITTED**2) * (fitted - constant)
 
 
 class ShareByLinks(NamedTuple):
