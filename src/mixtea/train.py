@@ -297,6 +297,7 @@ class _Training:
     def _introduce(self, aligner: MixTEA) -> None:
         """Say what is trained on what, and what may be wrong with it."""
         from mixtea.compute.device import choose_device, describe_device
+        from mixtea.measure.column_summary import columns_by_voters
         from mixtea.vote.council import voters_of
         from mixtea.vote.speaking import who_speaks
 
@@ -311,7 +312,10 @@ class _Training:
             self.watch.says(f"names: {'; '.join(named)}")
         if synonyms := synonyms_line(synonym_counts(self.start.task)):
             self.watch.says(synonyms)
-        self.watch.says(who_speaks(voters_of(self.start.task, config, config.voters)))
+        voters = voters_of(self.start.task, config, config.voters)
+        for line in columns_by_voters(self.start.task, voters):
+            self.watch.says(line)
+        self.watch.says(who_speaks(voters))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)
 

@@ -215,7 +215,7 @@ def test_the_vocabulary_s_labels_of_few_entities_stay_labels(tmp_path):
 
 def test_a_sample_decides_about_many(tmp_path, monkeypatch):
     looked_at = []
-    monkeypatch.setattr("mixtea.data.name_looks._readable", lambda texts: looked_at.append(len(texts)) or 1.0)
+    monkeypatch.setattr("mixtea.data.name_looks.share_readable", lambda texts: looked_at.append(len(texts)) or 1.0)
     n = 3 * MAX_SAMPLE
     task = task_of(tmp_path, table("id,title,n", [f"Lamp {k}" for k in range(n)], ["1.5"] * n))
     assert taken(task.source) == ["title"] and 0 < max(looked_at) <= MAX_SAMPLE
@@ -291,7 +291,7 @@ def test_a_run_remembers_which_values_are_names(tmp_path):
     again = check_task(about, check_vocabulary(vocabulary(task)), graph_arrays(task))
     assert again.source.name_predicates == ("title",) and checksum(again) == checksum(task)
     assert checksum(task) != checksum(task_of(tmp_path, FILMS, name_column="director"))
-    with pytest.raises(TypeError, match="predicates of names of the source"):
+    with pytest.raises(TypeError, match="name_predicates of the source"):
         words = vocabulary(task)
         check_vocabulary(words | {"source": words["source"] | {"name_predicates": [1]}})
 

@@ -32,7 +32,7 @@ from mixtea.review.card import (
     steps,
 )
 from mixtea.review.reviewers import Share
-from mixtea.vote.values import form_of
+from mixtea.data.values import form_of
 
 VOTERS = ("forward", "backward", "names", "agreement")
 SAID = [("names", "“Rome” ~ “Roma”", 0.8), ("names", "“Roma”", 0.4), ("forward", "a cosine", 0.2)]

@@ -14,6 +14,7 @@ from mixtea.config import PRESETS, Config
 from mixtea.data.naming import names_line
 from mixtea.data.summary import doubts, summary, synonyms_line
 from mixtea.data.task import Task
+from mixtea.measure.column_summary import column_lines
 from mixtea.measure.text_summary import text_lines, text_summary
 from mixtea.text import json_text, visible
 
@@ -42,6 +43,8 @@ def inspect(
     console = Console()
     for table in (file_table(found), count_table(task), relation_table(found)):
         console.print(table)
+    for line in column_lines(found["texts"]["columns"]):
+        typer.echo(visible(line))
     if line := kinds_line(found):
         typer.echo(line)
     rejected = f"; rejected pairs: {found['rejected']:,}" if found["rejected"] else ""

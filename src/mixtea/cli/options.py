@@ -64,6 +64,13 @@ NameColumn = Annotated[
 ]
 SourceNameColumn = Annotated[list[str] | None, typer.Option(metavar="NAME", help="The same, of the source alone.")]
 TargetNameColumn = Annotated[list[str] | None, typer.Option(metavar="NAME", help="The same, of the target alone.")]
+Columns = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help='A TOML file of what columns are: price = "ignore", sku = {key = true}, [source] title = "name".',
+    ),
+]
 NoAttributes = Annotated[
     bool, typer.Option("--no-attributes", help="Leave literal values out; labels among them stay.")
 ]

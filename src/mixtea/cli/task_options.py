@@ -33,6 +33,7 @@ class TaskOptions:
     name_column: options.NameColumn = None
     source_name_column: options.SourceNameColumn = None
     target_name_column: options.TargetNameColumn = None
+    columns: options.Columns = None
     no_attributes: options.NoAttributes = False
     strict: options.Strict = False
     entities: options.Entities = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 
+from mixtea.data.columns.hints import ColumnHints
 from mixtea.data.graph import Graph
 from mixtea.data.labels import LANGUAGES
 from mixtea.data.name_files import NameFiles
@@ -25,6 +26,7 @@ class Asked:
     attributes: bool
     links_from: str
     name_columns: NameColumns
+    columns: ColumnHints = field(default_factory=ColumnHints)
 
     def __post_init__(self) -> None:
         if self.links_from not in LINKS_FROM:
@@ -45,8 +47,16 @@ class Asked:
         Names are looked for among the values, if `finds_names`, of a side that no file of names is given for.
         """
         if not problems.found:  # else a graph may be empty, and what is wrong with its file is to be told
+            self.columns.check_known(_columns(source), _columns(target))
             find = [finds_names and not files for files in (self.names.source, self.names.target)]
-            source, target = self.name_columns.applied(source, target, find, languages)
+            wanted = self.name_columns.with_hints(self.columns, source, target)
+            source, target = wanted.applied(source, target, find, languages)
         if not self.attributes:
             source, target = (replace(graph, attributes=only_types(graph.attributes)) for graph in (source, target))
         return self.names.added(source, target, problems, languages)
+
+
+def _columns(graph: Graph) -> list[str]:
+    """Return the columns of the tables that a graph was read from, and the predicates of its values."""
+    columns = [column.name for file in graph.files for column in file.columns]
+    return [*columns, *graph.attributes.predicate.texts()]

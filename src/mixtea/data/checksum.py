@@ -19,7 +19,8 @@ def checksum(task: Task) -> str:
 def checksums(task: Task) -> dict[str, str]:
     """Return one per part that training sees: graphs with texts and vectors, links to learn from, what people said.
 
-    Synonyms are "" where there are none, so that the checksum of the whole is what it is without this part.
+    Columns to compare and synonyms are "" where there are none, so that the checksum of the whole is what it is without
+    these parts.
     """
     return {
         "source graph": _of_graph(task.source),
@@ -28,6 +29,7 @@ def checksums(task: Task) -> dict[str, str]:
         "validation links": _of([task.valid]),
         "rejected pairs": _of([task.rejected]),
         "opinions of people": _of([*task.reviewed]),
+        "columns to compare": _of([], _words(map(str, task.compared))) if task.compared else "",
         "synonyms": _of([], _words(map("\t".join, task.synonyms))) if task.synonyms else "",
     }
 

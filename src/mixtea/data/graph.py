@@ -26,7 +26,8 @@ class Graph:
     own, float32 [n_entities, d], NaN for an entity without one; there are none, [0, 0], unless they were given. `iri`
     is that of the ontology that the graph is, if it says so. `kinds` (uint8 [n_entities], or none) are numbers of
     vocabulary.KINDS: who is a class, a property or an individual, as the files say. `name_predicates` are those whose
-    values are labels, where these are others than the vocabulary's (labels.RANKS).
+    values are labels, where these are others than the vocabulary's (labels.RANKS). `kept_apart` are the tables whose
+    rows have ids that rows of other tables have too: their name stands before the id, as in `films/12`.
     """
 
     ids: np.ndarray
@@ -42,6 +43,7 @@ class Graph:
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8), repr=False)
     obsolete: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
     name_predicates: tuple[str, ...] = ()
+    kept_apart: tuple[str, ...] = ()
 
     @property
     def n_entities(self) -> int:

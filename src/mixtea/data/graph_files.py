@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data import prefixes
+from mixtea.data.columns.hints import Hints
+from mixtea.data.columns.rows import RowTable, parts_of_tables
 from mixtea.data.formats.content import kind_of
 from mixtea.data.formats.registry import read_part
 from mixtea.data.formats.tsv import read_table
@@ -32,22 +34,30 @@ def read_graph(
     labels: Path | None = None,
     also: np.ndarray | None = None,
     selection: Selection | None = None,
+    hints: Hints | None = None,
 ) -> Graph:
     """Read a graph: entities in the order of the files, then of the attribute triples, then `also`, sorted.
 
-    `labels` is a table of ids and labels. `also` are the entities that a benchmark names in its links alone. Their
-    order must not tell which link they come from, hence the sorting. A file that cannot be read is a problem, and then
-    the graph is empty.
+    `labels` is a table of ids and labels, `hints` are what the user says of columns of tables. `also` are the entities
+    that a benchmark names in its links alone. Their order must not tell which link they come from, hence the sorting. A
+    file that cannot be read is a problem, and then the graph is empty.
     """
     paths = [triples] if isinstance(triples, Path) else list(triples)
     selection = selection or Selection(Reading(keep_obsolete=True))
-    parts, files = [], []
+    read = []
     for given in paths:
         with collected(problems):
-            part, path, kind = _read(given, problems)
+            read.append(_read(given, problems))
+    parts, files = [], []
+    with collected(problems):
+        of_tables = iter(
+            parts_of_tables([one for one, _, _ in read if isinstance(one, RowTable)], hints or {}, problems)
+        )
+        for one, path, kind in read:
+            part, columns, notes = next(of_tables) if isinstance(one, RowTable) else (one, (), ())
             parts.append(part)
             n, n_values = len(part.triples), len(part.attributes)
-            files.append(FileRead(path, kind, n, n_values, part.ontology, part.notes, part.base))
+            files.append(FileRead(path, kind, n, n_values, part.ontology, (*part.notes, *notes), part.base, columns))
     if attributes is not None:
         with collected(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
@@ -62,8 +72,8 @@ def read_graph(
     return _graph(_labelled(part, labels, problems), files, selection, problems)
 
 
-def _read(given: Given, problems: Problems) -> tuple[Part, Path, str]:
-    """What a file or an object says, what it is called, and its format."""
+def _read(given: Given, problems: Problems) -> tuple[Part | RowTable, Path, str]:
+    """Read a file or an object; return what it holds, what it is called, and its format."""
     if isinstance(given, InMemory):
         return given.part(problems), given.path, given.kind
     kind = kind_of(given)
@@ -86,7 +96,7 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
     attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
     parts = (kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
     iri = next((file.ontology for file in files if file.ontology), "")
-    return Graph(*parts, iri=iri, kinds=kept.kinds, obsolete=obsolete)
+    return Graph(*parts, iri=iri, kinds=kept.kinds, obsolete=obsolete, kept_apart=kept.kept_apart)
 
 
 def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:

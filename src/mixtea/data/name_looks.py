@@ -59,7 +59,7 @@ class Look:
 
     @cached_property
     def readable(self) -> float:
-        return _readable(self.sample)
+        return share_readable(self.sample)
 
     @property
     def median_length(self) -> float:
@@ -191,7 +191,7 @@ def _spread(numbers: np.ndarray) -> np.ndarray:
     return numbers[:: len(numbers) // MAX_SAMPLE + 1]
 
 
-def _readable(texts: list[str]) -> float:
+def share_readable(texts: list[str]) -> float:
     """Return the share of texts that can be names; 0 where they are codes of one length, such as `FRA`."""
     lengths = [
         len(text) for text in texts if len(text) <= CODE_LENGTH and " " not in text and text.lower() != text.upper()

@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from mixtea.data.columns.hints import ColumnHints
+from mixtea.data.columns.kinds import NAME
 from mixtea.data.graph import Graph
 from mixtea.data.labels import LANGUAGES, NO_LABEL, PLAIN, TAKEN, Labels, label_rank
 from mixtea.data.name_looks import looks_of, names_among, rows_by_predicate
@@ -22,11 +24,25 @@ MAX_SHOWN = 20  # columns that an error lists
 
 @dataclass(frozen=True)
 class NameColumns:
-    """Predicates, or columns of a table, that the user wants as names: of whichever side has them, or of one side."""
+    """Predicates, or columns of a table, that the user wants as names: of whichever side has them, or of one side.
+
+    `never` are those of the source and of the target that are no names, whatever they look like.
+    """
 
     both: Sequence[str] = ()
     source: Sequence[str] = ()
     target: Sequence[str] = ()
+    never: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+
+    def with_hints(self, hints: ColumnHints, source: Graph, target: Graph) -> NameColumns:
+        """Return the same with the columns that hints call names, and those that they call something else."""
+        found, never = [], []
+        for side, graph, own in (("source", source, self.source), ("target", target, self.target)):
+            of_side = hints.of_side(side).items()
+            called = [name for name, hint in of_side if hint.kind == NAME and _predicate(graph, name)]
+            found.append((*own, *called))
+            never.append(frozenset(name for name, hint in of_side if hint.kind not in ("", NAME)))
+        return replace(self, source=found[0], target=found[1], never=(never[0], never[1]))
 
     def applied(
         self, source: Graph, target: Graph, find: Sequence[bool], languages: Sequence[str] = LANGUAGES
@@ -41,7 +57,8 @@ class NameColumns:
             for side, predicate in enumerate(found):
                 wanted[side] += [predicate] if predicate else []
         looks = [
-            looks_of(graph) if here and not own else [] for graph, here, own in zip(graphs, find, wanted, strict=True)
+            [look for look in looks_of(graph) if look.predicate not in no_names] if here and not own else []
+            for graph, here, own, no_names in zip(graphs, find, wanted, self.never, strict=True)
         ]
         taken = []
         for side, graph in enumerate(graphs):

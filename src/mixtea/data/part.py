@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,11 +23,27 @@ HEADER = (
 )
 
 
+class ColumnRead(NamedTuple):
+    """A column of a table with an entity per row, and what it was taken as, by a hint of the user where `is_hint`.
+
+    `refers_to` is the table whose ids it holds, "" of a column of values; `filled` is the share of the rows that have a
+    cell, `distinct` the share of these that are different.
+    """
+
+    name: str
+    kind: str
+    refers_to: str
+    filled: float
+    distinct: float
+    is_hint: bool
+
+
 @dataclass(frozen=True)
 class FileRead:
     """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said.
 
-    `base` is what its relative IRIs were taken as relative to, where it has such without a base of its own.
+    `base` is what its relative IRIs were taken as relative to, where it has such without a base of its own. `columns`
+    are those of a table with an entity per row.
     """
 
     path: Path
@@ -36,6 +53,7 @@ class FileRead:
     ontology: str = ""
     notes: tuple[str, ...] = ()
     base: str = ""
+    columns: tuple[ColumnRead, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +63,8 @@ class Part:
     `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
     included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
     side are joined, and then `kinds` (uint8 [n], numbers of vocabulary.KINDS) are. `ontology` is the IRI that the file
-    says it has, and `notes` are what a user should know of it; `base` is that of `FileRead`.
+    says it has, and `notes` are what a user should know of it; `base` is that of `FileRead`. `kept_apart` are tables
+    whose name stands before the ids of their rows, as other tables have some of these too.
     """
 
     ids: np.ndarray
@@ -58,6 +77,7 @@ class Part:
     notes: tuple[str, ...] = ()
     base: str = ""
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    kept_apart: tuple[str, ...] = ()
 
     def kept(self, stays: np.ndarray) -> Part:
         """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
@@ -130,7 +150,8 @@ def joined(parts: Sequence[Part]) -> Part:
         prefixes = part.prefixes | prefixes
     both = zip(parts, entity_places, strict=True)
     attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
-    return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes)
+    apart = tuple(dict.fromkeys(name for part in parts for name in part.kept_apart))
+    return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes, kept_apart=apart)
 
 
 def each_once(triples: np.ndarray) -> np.ndarray:

@@ -14,6 +14,8 @@ import numpy as np
 from mixtea.data import prefixes
 from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
+from mixtea.data.columns.compared import ComparedColumns, compared_columns
+from mixtea.data.columns.hints import column_hints
 from mixtea.data.equal_ids import links_by_ids
 from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
@@ -75,6 +77,7 @@ class Task:
     entities with the same "ids". `slots` is what SSSOM files say of the links to learn from, by their ids: how they
     were found, by whom, how sure. `reviewed` are opinions of people who are not reliable enough for their word to be a
     fact. `synonyms` are groups of plain names that mean the same on either side, sorted within and among each other.
+    `compared` are columns that the user has connected, weighed or called keys.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Task:
     slots: Mapping[tuple[str, str], Slots] = field(default_factory=dict)
     reviewed: Reviewed = field(default_factory=lambda: Reviewed(_no_links(), np.empty(0)))
     synonyms: Groups = ()
+    compared: tuple[ComparedColumns, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
@@ -203,6 +207,7 @@ def load_task(
     name_column: Words = None,
     source_name_column: Words = None,
     target_name_column: Words = None,
+    columns: Mapping[str, Any] | PathOrStr | None = None,
     attributes: bool = True,
     links_from: str = "given",
     vectors_source: PathOrStr | None = None,
@@ -244,6 +249,11 @@ def load_task(
     name_column, source_name_column, target_name_column
         The columns of tables, or predicates, that hold the names of entities, one or several: of whichever graph has
         them, or of one. Other labels of that graph are values then. Without them names are found, see docs/names.md.
+    columns
+        What columns of tables are, as a dictionary or a TOML file of such: {"price": "ignore", "sku": {"key": True},
+        "source": {"title": {"kind": "name", "same_as": "product"}}}. `kind` is one of id, name, text, number, date,
+        category, reference, list and ignore; a `key` decides alone; `weight` multiplies what a column counts for;
+        `same_as`, `refers_to` and `separator` say which column and table belong to it, and what separates items.
     attributes
         Without it literal values are not kept, though labels among them are.
     links_from
@@ -292,14 +302,17 @@ def load_task(
         "source_name_column": source_name_column,
         "target_name_column": target_name_column,
     }
-    columns = NameColumns(*(_as_words(value, name) for name, value in chosen.items()))
-    asked = Asked(strict, seed, names, attributes, links_from, columns)
+    of_both, of_source, of_target = (_as_words(value, name) for name, value in chosen.items())
+    name_columns = NameColumns(of_both, of_source, of_target)
+    asked = Asked(strict, seed, names, attributes, links_from, name_columns, column_hints(columns))
     on_texts = on_texts or shown_texts()
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
+        if asked.columns:
+            raise DataError("A benchmark folder has no columns of tables: leave columns (--columns) out.")
         with applied(limits):
             return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
@@ -349,7 +362,10 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
 
 def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
     problems = Problems(in_force().max_problems, strict=asked.strict)
-    source, target = (read_graph(paths, problems, selection=selection) for paths in sides.values())
+    source, target = (
+        read_graph(paths, problems, selection=selection, hints=asked.columns.of_side(side))
+        for side, paths in sides.items()
+    )
     languages = selection.reading.languages
     source, target, of_names = asked.completed(source, target, problems, languages, finds_names=True)
     synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
@@ -378,7 +394,8 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
     name = "-".join(map(_name, sides.values()))
     said = _logged([*notes, *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
-    return replace(_task(name, source, target, splits, said, asked), slots=slots, synonyms=synonyms)
+    compared = compared_columns(asked.columns, source, target)
+    return replace(_task(name, source, target, splits, said, asked), slots=slots, synonyms=synonyms, compared=compared)
 
 
 def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:

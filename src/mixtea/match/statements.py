@@ -11,9 +11,9 @@ import pandas as pd
 
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names
+from mixtea.data.values import form_of
 from mixtea.data.vocabulary import TYPE
 from mixtea.vote.meetings import Pairs
-from mixtea.vote.values import form_of
 
 MANY = 200  # statements between the same two ends, or classes of one entity, from which on a single one says nothing
 

@@ -12,7 +12,10 @@ from mixtea.data.graph import Graph
 from mixtea.data.labels import TRANSLATED
 from mixtea.data.names import entity_names
 from mixtea.data.task import Task
+from mixtea.measure.column_summary import candidate_lines, candidate_summary, column_summary, has_tables
 from mixtea.vote.attribute_opinions import AttributeOpinions
+from mixtea.vote.likeness import LikenessOpinions
+from mixtea.vote.name_opinions import NameOpinions
 
 
 def text_summary(task: Task) -> dict[str, Any]:
@@ -26,7 +29,10 @@ def text_summary(task: Task) -> dict[str, Any]:
     n_equal, pairs = equal_among(source, target)
     right = len(set(map(tuple, pairs.tolist())) & set(map(tuple, task.train.tolist())))
     judged = np.isin(pairs[:, 0], task.train[:, 0]) | np.isin(pairs[:, 1], task.train[:, 1])
-    sides, equal_values = _values(task)
+    values = AttributeOpinions(task) if _has_values(task) else None
+    sides, equal_values = _values(values)
+    views: dict[str, LikenessOpinions] = {"names": NameOpinions(task)} if len(source[0]) and len(target[0]) else {}
+    views |= {"values": values} if values is not None and values.speaks else {}
     return {
         "source": _side(task.source, source[0]) | sides[0],
         "target": _side(task.target, target[0]) | sides[1],
@@ -37,14 +43,20 @@ def text_summary(task: Task) -> dict[str, Any]:
         "share_right": right / int(judged.sum()) if judged.any() else None,
         "train_links": len(task.train),
         "equal_values": equal_values,
+        "columns": column_summary(task, values),
+        "candidates": candidate_summary(task, views) if has_tables(task) else [],
     }
 
 
-def _values(task: Task) -> tuple[list[dict[str, int]], int]:
+def _has_values(task: Task) -> bool:
+    return any(graph.n_attribute_triples for graph in (task.source, task.target))
+
+
+def _values(opinions: AttributeOpinions | None) -> tuple[list[dict[str, int]], int]:
     """Of each side what it has of values; and how many both have, as a literal on one side at least."""
-    if not any(graph.n_attribute_triples for graph in (task.source, task.target)):
+    if opinions is None:
         return [dict.fromkeys(("values", "with_values", "compared"), 0)] * 2, 0
-    opinions, found, stated, literals = AttributeOpinions(task), [], [], []
+    found, stated, literals = [], [], []
     for of, has in zip(opinions.sides, opinions.has, strict=True):
         whole = opinions.wholes[of.value]
         literal = (of.predicate < of.n_literal) & (whole >= 0)
@@ -83,6 +95,8 @@ def text_lines(found: Mapping[str, Any]) -> Iterator[str]:
             f"of {found['judged']:,} such pairs the training links know an end; {found['right']:,} "
             f"({found['share_right']:.1%}) are links, of {found['train_links']:,}"
         )
+    n_pairs = found["source"]["entities"] * found["target"]["entities"]
+    yield from candidate_lines(found["candidates"], n_pairs)
     source, target = found["source"], found["target"]
     unnamed = " and in the ".join(side for side in ("source", "target") if not found[side]["named"])
     why = f"there is none in the {unnamed} graph"

@@ -14,12 +14,12 @@ import numpy as np
 from mixtea.config import VECTORS
 from mixtea.data.display import name_of
 from mixtea.data.graph import Graph
+from mixtea.data.values import form_of
 from mixtea.data.vocabulary import TYPE
 from mixtea.review.belief import Belief, Effect
 from mixtea.review.model import Model
 from mixtea.review.reviewers import Share
 from mixtea.text import visible
-from mixtea.vote.values import form_of
 from mixtea.vote.vectors import OPINION
 
 SHOWN_VALUES, SHOWN_NEIGHBOURS, SHOWN_REASONS = 24, 30, 4

@@ -16,6 +16,8 @@ import numpy as np
 from mixtea.config import PRESETS, Config
 from mixtea.data.asked import LINKS_FROM
 from mixtea.data.checks import Arrays, check_finite, check_history, check_lengths, check_within, is_number, is_numbers
+from mixtea.data.columns.compared import ComparedColumns
+from mixtea.data.columns.hints import MAX_WEIGHT
 from mixtea.data.formats.sssom_slots import SLOTS
 from mixtea.data.graph import Graph
 from mixtea.data.synonyms import joined
@@ -118,6 +120,9 @@ def is_said(row: Any) -> bool:
     )  # fmt: skip
 
 
+WORD_LISTS = ("name_predicates", "kept_apart")  # of a graph, where it has some
+
+
 def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
     """vocabulary.json: of both sides ids and relations, each once, and prefixes; what is said of links; synonyms."""
     for side in SIDES:
@@ -132,13 +137,26 @@ def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
             raise TypeError(f"the prefixes of the {side} are no words")
         if type(words.get("iri", "")) is not str:
             raise TypeError(f"the IRI of the {side} is no word")
-        named = words.get("name_predicates", [])
-        if not isinstance(named, list) or not all(type(word) is str for word in named):
-            raise TypeError(f"the predicates of names of the {side} are no list of words")
+        for name in WORD_LISTS:
+            listed = words.get(name, [])
+            if not isinstance(listed, list) or not all(type(word) is str for word in listed):
+                raise TypeError(f"the {name} of the {side} are no list of words")
     if not all(map(is_said, vocabulary.get("slots", []))):
         raise TypeError("what is said of a link is no words")
     check_synonyms(vocabulary.get("synonyms", []))
+    check_compared(vocabulary.get("compared", []))
     return vocabulary
+
+
+def check_compared(pairs: Any) -> None:
+    """Check that these are pairs of columns with a weight and whether they are a key."""
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 4 for pair in pairs):
+        raise TypeError("the compared columns are no list of four")
+    for source, target, weight, key in pairs:
+        if (type(source), type(target), type(weight), type(key)) != (str, str, float, bool):
+            raise TypeError("compared columns are two words, a number and a truth value")
+        if not 0 <= weight <= MAX_WEIGHT:
+            raise ValueError("the weight of compared columns is out of range")
 
 
 def check_synonyms(groups: Any) -> None:
@@ -186,7 +204,9 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
     train, valid, test, rejected = (arrays[name] for name in PAIRS)
     slots = {(one, other): said for one, other, said in vocabulary.get("slots", [])}
     links = (train, valid, test, about["fold"], (), rejected, links_from, slots, said)
-    return Task(about["task"], source, target, *links, tuple(map(tuple, vocabulary.get("synonyms", []))))
+    synonyms = tuple(map(tuple, vocabulary.get("synonyms", [])))
+    compared = tuple(ComparedColumns(*pair) for pair in vocabulary.get("compared", []))
+    return Task(about["task"], source, target, *links, synonyms, compared)
 
 
 def _reviewed(arrays: Arrays) -> Reviewed:
@@ -208,7 +228,7 @@ def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
     attributes, labels = check_texts(arrays, side, len(ids))
     graph = Graph(
         ids, relations, triples, attributes, labels, words.get("prefixes", {}), iri=words.get("iri", ""),
-        name_predicates=tuple(words.get("name_predicates", ())),
+        name_predicates=tuple(words.get("name_predicates", ())), kept_apart=tuple(words.get("kept_apart", ())),
     )  # fmt: skip
     vectors = arrays.get(f"{side}_vectors")
     return graph if vectors is None else replace(graph, vectors=_check_vectors(vectors, len(ids), side))

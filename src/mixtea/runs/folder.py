@@ -276,14 +276,15 @@ def about_task(task: Task) -> dict[str, Any]:
 
 
 def vocabulary(task: Task) -> dict[str, Any]:
-    """Return the words of a task: of both graphs, and slots of links and synonyms where it has some."""
+    """Return the words of a task: of both graphs; slots of links, synonyms and compared columns where it has some."""
     slots = [[*pair, dict(said)] for pair, said in task.slots.items()]
-    synonyms = [[*group] for group in task.synonyms]
-    more = {name: rows for name, rows in (("slots", slots), ("synonyms", synonyms)) if rows}
+    synonyms, compared = [[*group] for group in task.synonyms], [[*pair] for pair in task.compared]
+    parts = (("slots", slots), ("synonyms", synonyms), ("compared", compared))
+    more = {name: rows for name, rows in parts if rows}
     return more | {
         side: {"ids": graph.ids.tolist(), "relations": graph.relations.tolist(), "prefixes": graph.prefixes}
         | ({"iri": graph.iri} if graph.iri else {})
-        | ({"name_predicates": [*graph.name_predicates]} if graph.name_predicates else {})
+        | {name: [*words] for name in checks.WORD_LISTS if (words := getattr(graph, name))}
         for side, graph in (("source", task.source), ("target", task.target))
     }
 

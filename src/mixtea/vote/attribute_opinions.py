@@ -6,6 +6,7 @@ other. No torch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,13 +14,14 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, unit_rows, weighted
+from mixtea.data.columns.compared import ComparedColumns
 from mixtea.data.entity_table import Attributes
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names
 from mixtea.data.task import Task
+from mixtea.data.values import Form, form_of
 from mixtea.data.vocabulary import TYPE
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_of
-from mixtea.vote.values import Form, form_of
 
 PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
 LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
@@ -78,6 +80,10 @@ class AttributeOpinions(LikenessOpinions):
     def aligned(self) -> list[Aligned]:
         """Weighed by how far the pairs that were learned from agree, where these are enough."""
         return self._aligned(self.learned_from) if all(len(side.entity) for side in self.sides) else []
+
+    def aligned_names(self) -> list[tuple[str, str]]:
+        """Return the predicates that are compared, those that tell the most first."""
+        return [(self.sides[0].names[p], self.sides[1].names[q]) for (p, q), _ in self.aligned]
 
     @cached_property
     def has(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
@@ -196,6 +202,7 @@ class AttributeOpinions(LikenessOpinions):
             weight = max(0.0, agree - chance) * np.log(1 / (chance + 1 / max(min(map(len, has)), 2)))
             if weight > 1e-3:
                 found.append(Aligned((p, q), float(weight)))
+        found = weighed(found, self.task.compared, *(side.names for side in self.sides))
         return sorted(found, key=lambda pair: -pair.weight)[:MOST]
 
     def _overlapping(self) -> list[tuple[int, int, float]]:
@@ -217,6 +224,28 @@ class AttributeOpinions(LikenessOpinions):
         good = (_rank(p, share) < PARTNERS) | (_rank(q, share) < PARTNERS)
         order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
         return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
+
+
+def weighed(
+    found: list[Aligned], wanted: Sequence[ComparedColumns], source: list[str], target: list[str]
+) -> list[Aligned]:
+    """Return pairs of predicates with the weights that a user wants; those that are said to belong together alone.
+
+    A pair that was not found counts for as much as those that were in the mean.
+    """
+    usual = float(np.mean([pair.weight for pair in found])) if found else 1.0
+    for one in wanted:
+        ends = [names.index(end) if end in names else -1 for names, end in zip((source, target), one[:2], strict=True)]
+        if min(ends) >= 0:
+            weight = next((pair.weight for pair in found if pair.ends == tuple(ends)), usual)
+            found = [pair for pair in found if pair.ends[0] != ends[0] and pair.ends[1] != ends[1]]
+            found.append(Aligned((ends[0], ends[1]), weight * one.weight))
+        else:
+            found = [
+                pair._replace(weight=pair.weight * one.weight) if pair.ends[0] == ends[0] or pair.ends[1] == ends[1]
+                else pair for pair in found
+            ]  # fmt: skip
+    return [pair for pair in found if pair.weight > 0]
 
 
 def _statements(graph: Graph, values: dict[str, int]) -> Statements:

@@ -22,6 +22,7 @@ BUILT_IN = {
     "attributes": "mixtea.vote.attributes:Attributes",
     "descriptions": "mixtea.vote.descriptions:Descriptions",
     "domain_range": "mixtea.vote.domain_range:DomainRange",
+    "keys": "mixtea.vote.keys:Keys",
     "reviewer": "mixtea.vote.reviewer:Reviewer",
 }
 LONGEST_REASON = 300  # characters of another package's error that are shown

@@ -30,9 +30,8 @@ def test_each_line_is_an_entity(tmp_path, name):
     assert [found[:2] for found in graph.attributes_of(0)] == [
         ("rdfs:label", "Rome"), ("also", "Roma"), ("also", "Urbs"), ("people", "2.5"),
     ]  # fmt: skip
-    assert graph.files[0].format == "JSON lines" and graph.files[0].notes == (
-        "read as a table with an entity in each row: 'in' leads to entities, 'name', 'also', 'people', 'x' hold values",
-    )
+    assert graph.files[0].format == "JSON lines" and graph.files[0].notes == ()
+    assert {column.name: column.kind for column in graph.files[0].columns}["in"] == "reference"
 
 
 def test_a_list_may_lead_to_several_entities(tmp_path):

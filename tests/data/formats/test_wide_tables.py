@@ -39,10 +39,10 @@ def test_the_result_of_a_query(tmp_path, separator, name):
 def test_it_is_told_what_the_columns_are_taken_for(tmp_path):
     write(tmp_path, {"terms.csv": TERMS, "l.csv": "100,a\n"})
     task = load_task(source=tmp_path / "terms.csv", target=[("a", "r", "b")], links=tmp_path / "l.csv")
-    assert task.warnings == (
-        f"{tmp_path / 'terms.csv'}: read as a table with an entity in each row: 'parent' leads to entities, 'Name' "
-        "holds values",
-    )
+    assert task.warnings == (f"{tmp_path / 'terms.csv'}: 1 row has no id in the column id and is left out",)
+    assert [column[:3] for column in task.source.files[0].columns] == [
+        ("id", "id", ""), ("Name", "name", ""), ("parent", "reference", "terms"),
+    ]  # fmt: skip
 
 
 def test_numbers_lead_to_entities_only_if_all_are_ids(tmp_path):
@@ -167,11 +167,16 @@ def test_a_row_is_an_entity_whatever_holds_it(tmp_path, how):
          ("p3", "since", "2021-01-31", "", "")],
         ["arnie mortons", "arts deli", None],
     )  # fmt: skip
-    (warning,) = task.warnings
-    assert warning.endswith(
-        ": read as a table with an entity in each row: 'of' leads to entities, 'name', 'stars', 'open', 'since' hold "
-        "values"
-    )
+    assert task.warnings == ()
+    kinds = {column.name: column.kind for column in task.source.files[0].columns}
+    assert kinds == {
+        "id": "id",
+        "name": "name",
+        "stars": "number",
+        "open": "category",
+        "since": "date",
+        "of": "reference",
+    }
 
 
 @pytest.mark.parametrize(
@@ -188,11 +193,7 @@ def test_without_a_column_of_ids_rows_are_numbered(tmp_path, how, names):
     assert [task.source.label(i) for i in range(3)] == ["arnie mortons", "arts deli", None]
     assert ("3", "stars", "4", "", "") in said(task.source)[2]
     (warning,) = task.warnings
-    shown = ", ".join(map(repr, names))
-    assert warning.endswith(
-        "read as a table with an entity in each row, whose id is the number of the row, as no column is called id: "
-        f"{shown} hold values"
-    )
+    assert warning.endswith("each row is an entity, whose id is the number of the row, as no column is called id")
 
 
 @pytest.mark.parametrize("how", HOLDERS)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -40,6 +41,11 @@ class Column:
     name: str
     rows: np.ndarray
     texts: np.ndarray
+
+    @cached_property
+    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        """The place [k] of each text among the different ones, and these, as they come first."""
+        return pd.factorize(self.texts)
 
     @property
     def is_single(self) -> bool:

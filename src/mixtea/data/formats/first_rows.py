@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from mixtea.data.formats.headers import AN_ID
 from mixtea.data.formats.link_tables import LinkTable
-from mixtea.data.formats.wide_tables import AN_ID
 from mixtea.errors import shorten
 
 TABLES = ("TSV", "CSV")  # formats whose first row may be a header

@@ -47,6 +47,13 @@ NAME_HEADERS: Headers = (
 )
 WORD_HEADERS: Headers = (("word", "translation"), ("source", "target"), ("from", "to"))
 
+IDS = ("item", "entity", "subject", "node", "concept", "term", "code", "identifier", "key", "resource", "url")
+AN_ID = re.compile(
+    r":?(?:[\w -]*[a-z_ -])?(?:ID|URI|IRI|Id|Uri|Iri)|(?:[\w -]*[_ -])?(?:id|uri|iri)|geonameid"
+)  # not Madrid
+IDS_ANYWHERE = ("id", "uri", "iri", "identifier")  # in a column that is not the first one
+RELATIONS = ("relation", "predicate", "property", "relationship", "edge", "type", "rel", "p", "r")
+
 
 def squeezed(name: str) -> str:
     """The name of a column in small letters, without spaces, hyphens and underscores: `Source URI` is `source_uri`.
@@ -78,3 +85,29 @@ def too_few(path: Path, names: Sequence[str], headers: Headers) -> UnreadableErr
     shown = f"{len(names)} column{'s' * (len(names) != 1)}"
     todo = f"It needs {len(headers[0])}: {' or '.join(', '.join(header) for header in headers[:2])}."
     return UnreadableError(path, None, ", ".join(names), shown, todo)
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column so called has ids, if it is the first."""
+    return squeezed(name) in IDS or AN_ID.fullmatch(name) is not None
+
+
+def id_place(names: Sequence[str], *, certain: bool = True) -> int | None:
+    """The place of the column of ids; None if no column is one, or the columns are those of triples.
+
+    A first column without a name holds them unless another is called so: pandas writes the labels of rows there. Where
+    it is not certain that these are names, a first line of three words may be a triple.
+    """
+    if of_triples(names) or len(names) < 2 or not all(names[1:]):
+        return None
+    if is_id_name(names[0]):
+        return 0
+    if header_places(names, EDGE_HEADERS) or not (certain or len(names) > 3):
+        return None
+    place = next((place for place, name in enumerate(names) if squeezed(name) in IDS_ANYWHERE), None)
+    return 0 if place is None and not names[0] else place
+
+
+def of_triples(names: Sequence[str]) -> bool:
+    """Return whether columns so called hold triples."""
+    return header_places(names, TRIPLE_HEADERS) is not None or (len(names) == 3 and squeezed(names[1]) in RELATIONS)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mixtea.data.columns.rows import RowTable
 from mixtea.data.formats.cell_values import Column, column_of_values
 from mixtea.data.formats.tsv import text_blocks
 from mixtea.data.formats.wide_tables import named_part
@@ -27,7 +28,7 @@ class TwiceError(ValueError):
     """Two members of an object have the same name."""
 
 
-def json_rows_part(path: Path, kind: str, problems: Problems) -> Part:
+def json_rows_part(path: Path, kind: str, problems: Problems) -> Part | RowTable:
     """What the lines say of a graph: triples or entities, by the names of the members, as in every table."""
     lines: array[int] = array("q")
     rows: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))

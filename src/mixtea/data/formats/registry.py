@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mixtea.data.columns.rows import RowTable
 from mixtea.data.formats.alignment import read_alignment
 from mixtea.data.formats.endings import RDF_FORMATS
 from mixtea.data.formats.head import head_of
@@ -22,7 +23,7 @@ from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
 from mixtea.data.formats.tables import read_columns
-from mixtea.data.formats.wide_tables import named_part, wide_header, wide_part
+from mixtea.data.formats.wide_tables import named_part, wide_header, wide_table
 from mixtea.data.part import Part, header_note, triple_part
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems
@@ -31,11 +32,12 @@ from mixtea.errors import Problems
 class Format(NamedTuple):
     """How a file of a format is read; None for what it cannot hold. Readers get the path and the format's name."""
 
-    read_graph: Callable[[Path, str, Problems], Part] | None
+    read_graph: Callable[[Path, str, Problems], Part | RowTable] | None
     read_links: Callable[[Path, str, Problems], LinkTable]
 
 
-def _rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
+def rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
+    """Read a graph in one of RDF's formats; an UnreadableError if it states nothing."""
     part = rdf_part(path, kind, problems)
     if not len(part.ids) and not any(problem.file == path for problem in problems.found):
         if part.notes:
@@ -50,12 +52,12 @@ def _rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
     return part
 
 
-def _table_graph(path: Path, kind: str, problems: Problems) -> Part:
+def _table_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
     if kind == "Parquet":
         columns, n = parquet_table(path)
         return named_part(path, columns, np.arange(1, n + 1), problems)
     if found := wide_header(head_of(path), kind):
-        return wide_part(path, kind, *found, problems)
+        return wide_table(path, kind, *found, problems)
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
     return replace(triple_part(table), notes=header_note(table))
 
@@ -69,18 +71,18 @@ def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
 
 
 FORMATS = {
-    **{name: Format(_rdf_graph, read_rdf_links) for name in RDF_FORMATS},
+    **{name: Format(rdf_graph, read_rdf_links) for name in RDF_FORMATS},
     **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
     "SSSOM": Format(None, _sssom_links),
-    "JSON": Format(lambda path, kind, problems: _rdf_graph(path, "JSON-LD", problems), read_json_links),
+    "JSON": Format(lambda path, kind, problems: rdf_graph(path, "JSON-LD", problems), read_json_links),
     "JSON lines": Format(json_rows_part, read_json_links),
     "Alignment": Format(None, read_alignment),
     "OBO": Format(obo_part, read_obo_links),
 }
 
 
-def read_part(path: Path, kind: str, problems: Problems) -> Part:
-    """What a file of the format `kind` says of a graph."""
+def read_part(path: Path, kind: str, problems: Problems) -> Part | RowTable:
+    """Read a graph from a file of the format `kind`, or a table with an entity per row."""
     reader = FORMATS[kind].read_graph
     if reader is None:
         raise UnreadableError(path, None, "", f"links ({kind}), where a graph is needed", "Name a file of triples.")

@@ -8,60 +8,40 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from mixtea.data.columns.rows import RowTable
 from mixtea.data.formats.cell_values import Column, column_of_texts
 from mixtea.data.formats.head import MOST_LINES, Head
-from mixtea.data.formats.headers import EDGE_HEADERS, LINK_HEADERS, TRIPLE_HEADERS, header_places, squeezed, too_few
+from mixtea.data.formats.headers import (
+    EDGE_HEADERS,
+    LINK_HEADERS,
+    TRIPLE_HEADERS,
+    header_places,
+    id_place,
+    is_id_name,
+    of_triples,
+    too_few,
+)  # fmt: skip
 from mixtea.data.formats.layout import Layout, cells, check_names, first_lines, no_relation, separators_of
 from mixtea.data.formats.tables import read_laid_out
-from mixtea.data.formats.tsv import Table, as_array, without_empty_labels
-from mixtea.data.labels import PLAIN
+from mixtea.data.formats.tsv import Table, without_empty_labels
 from mixtea.data.literals import form
-from mixtea.data.part import Part, attribute_part, entity_part, joined, triple_part
+from mixtea.data.part import Part, triple_part
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
-from mixtea.errors import Problems, shorten
+from mixtea.errors import Problems
 from mixtea.text import is_whole
 
-IDS = ("item", "entity", "subject", "node", "concept", "term", "code", "identifier", "key", "resource", "url")
-AN_ID = re.compile(
-    r":?(?:[\w -]*[a-z_ -])?(?:ID|URI|IRI|Id|Uri|Iri)|(?:[\w -]*[_ -])?(?:id|uri|iri)|geonameid"
-)  # not Madrid
-IDS_ANYWHERE = ("id", "uri", "iri", "identifier")  # in a column that is not the first one
 OF_PANDAS = re.compile(r"__index_level_\d+__")  # a column of Parquet with the numbers of the rows
-RELATIONS = ("relation", "predicate", "property", "relationship", "edge", "type", "rel", "p", "r")
-LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
-ENOUGH = 0.5  # the share of a column's cells that must name entities
-SHOWN = 5
 ROWS_OF_ENTITIES, ROWS_OF_THREE = 2, 3  # the least below a first line that is a header by what is not below it
-
-
-def is_id_name(name: str) -> bool:
-    """Whether a column so called has ids, if it is the first."""
-    return squeezed(name) in IDS or AN_ID.fullmatch(name) is not None
-
-
-def id_place(names: Sequence[str], *, certain: bool = True) -> int | None:
-    """The place of the column of ids; None if no column is one, or the columns are those of triples.
-
-    Where it is not certain that these are names, a first line of three words may be a triple.
-    """
-    if _of_triples(names) or len(names) < 2 or not all(names[1:]):
-        return None
-    if is_id_name(names[0]):
-        return 0
-    if header_places(names, EDGE_HEADERS) or not (certain or len(names) > 3):
-        return None
-    return next((place for place, name in enumerate(names) if squeezed(name) in IDS_ANYWHERE), None)
 
 
 def has_entities(path: Path, names: Sequence[str]) -> bool:
     """Whether columns that have names hold an entity in each row; if not, each row is a triple."""
-    if _of_triples(names):
+    if of_triples(names):
         return False
     if id_place(names) is None:
         if len(names) > 2 and header_places(names, EDGE_HEADERS):
@@ -74,10 +54,6 @@ def has_entities(path: Path, names: Sequence[str]) -> bool:
     if half := next((name for name in names if not is_whole(name)), ""):
         raise UnreadableError(path, None, half, f"{HALF_A_CHARACTER} the name of a column,", MEND)
     return True
-
-
-def _of_triples(names: Sequence[str]) -> bool:
-    return header_places(names, TRIPLE_HEADERS) is not None or (len(names) == 3 and squeezed(names[1]) in RELATIONS)
 
 
 def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
@@ -130,23 +106,23 @@ def _is_header(names: list[str], rows: list[list[str]]) -> bool:
     return len(rows) >= ROWS_OF_THREE and len(alike) == len(rows) and none_twice
 
 
-def wide_part(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> Part:
+def wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> RowTable:
     """Read a table of text with an entity in each row."""
     check_names(path, layout.header_line, names, layout.places, layout.separator)
     table = read_laid_out(path, kind, layout, problems)
     columns = [column_of_texts(*named) for named in zip(names, table.columns, strict=True)]
-    return entity_rows(path, columns, table.lines)
+    return RowTable(path, tuple(columns), table.lines)
 
 
-def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> Part:
-    """What columns say that have names: triples or entities; `lines` [n] are where the rows stand."""
+def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> Part | RowTable:
+    """Return what columns hold that have names: triples or entities; `lines` [n] are where the rows stand."""
     columns = [column for column in columns if not OF_PANDAS.fullmatch(column.name)]
     if not len(lines):
         what = "empty" if path in problems.by_row else "the file is empty"
         problems.add(path, None, "", what, "It needs rows: triples, or an entity in each.")
     names = [column.name for column in columns]
     if has_entities(path, names):
-        return entity_rows(path, columns, lines)
+        return RowTable(path, tuple(columns), lines)
     places = header_places(names, TRIPLE_HEADERS) or range(3)
     check_names(path, None, names, places, ", ")
     for place in places:
@@ -157,60 +133,3 @@ def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problem
             problems.add(path, line, names[place], "several values in a triple, in", todo)
     table = Table(path, tuple(columns[place].cells(len(lines)) for place in places), lines)
     return triple_part(without_empty_labels(table, problems))
-
-
-def entity_rows(path: Path, columns: Sequence[Column], lines: np.ndarray) -> Part:
-    """Each row is an entity, by its column of ids, else by its number from 1; `lines` [n] are where the rows stand.
-
-    Columns of IRIs or of ids of other rows lead to entities, others hold values, unless empty.
-    """
-    n, place = len(lines), id_place([column.name for column in columns])
-    if place is None:
-        first, entities, known = "", as_array([str(row) for row in range(1, n + 1)]), set[str]()
-    else:
-        ids = columns[place]
-        if not ids.is_single:
-            line = int(lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
-            raise UnreadableError(path, line, ids.name, "several ids of an entity, in", "Write one id in each row.")
-        first, entities, known = ids.name, ids.cells(n), set(ids.texts)
-    others = [column for at, column in enumerate(columns) if at != place]
-    leading = {column.name for column in others if _leads(column.texts, known)}
-    whose = {first: entities}
-    whose |= {column.name: column.cells(n) for column in others if column.name in leading and column.is_single}
-    parts = [entity_part(entities[entities != ""])]
-    for column in others:
-        about, word = _said_of(column.name, first, whose)
-        subjects = whose[about][column.rows]
-        rows = subjects != ""
-        words = np.full(int(rows.sum()), column.name if column.name in leading else word, dtype=object)
-        stated = Table(path, (subjects[rows], words, column.texts[rows]), lines[column.rows[rows]])
-        parts.append((triple_part if column.name in leading else attribute_part)(stated))
-    return replace(joined(parts), notes=(_note([column.name for column in others], leading, numbered=place is None),))
-
-
-def _leads(texts: np.ndarray, known: set[str]) -> bool:
-    """Whether the cells name entities: IRIs or ids of other rows; numbers must all be such."""
-    n = sum(text in known or "://" in text for text in texts)
-    numbers = any(form(text) == "number" for text in texts)
-    return n > 0 and n >= len(texts) * (1 if numbers else ENOUGH)
-
-
-def _said_of(name: str, first: str, entities: dict[str, np.ndarray]) -> tuple[str, str]:
-    """The column with the entities that a column of values is about, and the predicate."""
-    about = name.removesuffix(LABEL)
-    if about != name and about in entities:
-        return about, PLAIN["label"]
-    return first, PLAIN.get(name.casefold(), name)
-
-
-def _note(names: Sequence[str], leading: set[str], *, numbered: bool) -> str:
-    """What was made of the columns, but for that of the ids."""
-    kinds = ([name for name in names if name in leading], [name for name in names if name not in leading])
-    made = zip(("{} lead{} to entities", "{} hold{} values"), kinds, strict=True)
-    said = [what.format(_shown(found), "s" if len(found) == 1 else "") for what, found in made if found]
-    ids = ", whose id is the number of the row, as no column is called id" if numbered else ""
-    return f"read as a table with an entity in each row{ids}: {', '.join(said)}"
-
-
-def _shown(names: list[str]) -> str:
-    return ", ".join(map(shorten, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")

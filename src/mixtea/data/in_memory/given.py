@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mixtea.data.columns.rows import RowTable
 from mixtea.data.formats.headers import LINK_HEADERS, squeezed
 from mixtea.data.formats.link_tables import LinkTable, as_measures
 from mixtea.data.formats.parquet import NUMBERS
@@ -43,7 +44,7 @@ class InMemory:
         """Stands where the path of a file would, in messages."""
         return Path(f"{self.name} ({self.kind})")
 
-    def part(self, problems: Problems) -> Part:
+    def part(self, problems: Problems) -> Part | RowTable:
         """What it says of a graph."""
         problems.by_row.add(self.path)
         if self.kind == RDFLIB:

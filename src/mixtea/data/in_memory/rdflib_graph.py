@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mixtea.data.formats.link_tables import LinkTable
-from mixtea.data.formats.registry import FORMATS, read_part
+from mixtea.data.formats.registry import FORMATS, rdf_graph
 from mixtea.data.part import Part
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.errors import Problem, Problems
@@ -27,7 +27,7 @@ def rdflib_part(graph: Any, path: Path, problems: Problems) -> Part:
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs triples.")
     with _written(graph, path, problems) as (file, found):
-        part = read_part(file, KIND, found)
+        part = rdf_graph(file, KIND, found)
     prefixes = {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
     for prefix, namespace in prefixes.items():
         if not is_whole(prefix + namespace):

@@ -10,10 +10,11 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
+from mixtea.data.columns.rows import RowTable
 from mixtea.data.formats.cell_values import WHOLE, column_of_values
-from mixtea.data.formats.headers import TRIPLE_HEADERS, Headers, header_places, too_few
+from mixtea.data.formats.headers import TRIPLE_HEADERS, Headers, header_places, is_id_name, too_few
 from mixtea.data.formats.tsv import Table, as_array, without_empty_labels
-from mixtea.data.formats.wide_tables import has_entities, is_id_name, named_part
+from mixtea.data.formats.wide_tables import has_entities, named_part
 from mixtea.data.part import Part, triple_part
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, told
 from mixtea.errors import Problems, shorten
@@ -30,7 +31,7 @@ class Columns(NamedTuple):
     rows: np.ndarray
 
 
-def table_part(thing: Any, path: Path, problems: Problems) -> Part:
+def table_part(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
     """What a table says of a graph: triples, or an entity in each row if its columns are called so."""
     if isinstance(thing, np.ndarray):
         thing = _frame_of(thing, path, TRIPLE_HEADERS)

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from mixtea.data.dates import date_of
 from mixtea.data.names import in_latin, plain, readable
-from mixtea.vote.dates import date_of
 
 LONGEST = 400  # characters of a value that are compared
 GRAMMED = 60  # of a text whose n-grams are compared too

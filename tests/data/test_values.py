@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea.vote.values import GRAMMED, form_of
+from mixtea.data.values import GRAMMED, form_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

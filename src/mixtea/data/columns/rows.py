@@ -1,0 +1,275 @@
+"""Tables with an entity per row become triples and values, all tables of a side together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.data.columns.cells import items_of
+from mixtea.data.columns.hints import IGNORE, ColumnHint, Hints
+from mixtea.data.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
+from mixtea.data.columns.references import RowKey, key_referred_to
+from mixtea.data.columns.words import words_of
+from mixtea.data.formats.cell_values import Column
+from mixtea.data.formats.endings import plain_name
+from mixtea.data.formats.headers import id_place
+from mixtea.data.formats.tsv import Table, as_array
+from mixtea.data.labels import PLAIN
+from mixtea.data.part import ColumnRead, Part, attribute_part, entity_part, joined, triple_part
+from mixtea.data.safe.problems import UnreadableError
+from mixtea.errors import DataError, Problems, shorten
+
+LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
+TYPE = "rdf:type"  # states which of several tables an entity is a row of
+BETWEEN = "/"  # the name of a table and an id that another table has too
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """A table as it was read; `lines` [n] are where its rows stand."""
+
+    path: Path
+    columns: tuple[Column, ...]
+    lines: np.ndarray
+
+    @property
+    def name(self) -> str:
+        return plain_name(self.path)
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A table with what each column is; `entities` [n] are the ids of its rows, empty where a row has none."""
+
+    table: RowTable
+    hints: Hints
+    columns: tuple[Column, ...]
+    place: int | None
+    name: str = ""
+    prefix: str = ""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    led: Mapping[str, RowKey] = field(default_factory=dict)  # by column: what it refers to
+
+    @cached_property
+    def own_ids(self) -> np.ndarray:
+        if self.place is None:
+            return as_array([str(row) for row in range(1, len(self.table.lines) + 1)])
+        ids = self.columns[self.place]
+        if not ids.is_single:
+            line = int(self.table.lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
+            raise UnreadableError(
+                self.table.path, line, ids.name, "several ids of an entity, in", "Write one id in each row."
+            )
+        return ids.cells(len(self.table.lines))
+
+    def row_keys(self) -> Iterator[RowKey]:
+        """Yield the columns by whose values others may refer to rows: ids, then codes; not numbers of rows."""
+        ids = self.own_ids
+        if self.place is not None:
+            there = ids[ids != ""].tolist()
+            yield RowKey(self.name, self.id_name, dict(zip(there, there, strict=True)))
+        for column in self.columns:
+            if self.kinds.get(column.name) == ID and column.name != self.id_name and column.is_single:
+                pairs = zip(column.texts.tolist(), ids[column.rows].tolist(), strict=True)
+                yield RowKey(self.name, column.name, {text: id for text, id in pairs if id})
+
+    @cached_property
+    def entities(self) -> np.ndarray:
+        return _prefixed(self.own_ids, self.prefix)
+
+    @property
+    def id_name(self) -> str:
+        return "" if self.place is None else self.columns[self.place].name
+
+    def hint(self, column: Column) -> ColumnHint:
+        return self.hints.get(column.name, ColumnHint())
+
+
+def parts_of_tables(
+    tables: Sequence[RowTable], hints: Hints, problems: Problems
+) -> list[tuple[Part, tuple[ColumnRead, ...], tuple[str, ...]]]:
+    """Return of each table what it says, what its columns are, and what a user should know of it.
+
+    Each row is an entity, by its column of ids, else by its number from 1. Columns that refer to rows, of this table
+    or another, and of IRIs lead to entities; others hold values, unless empty. Ids that tables of different things have
+    in common are kept apart by the names of the tables.
+    """
+    read = _named(_without_foreign_ids([_beginning(table, hints) for table in tables]))
+    read = [_with_kinds(one) for one in _kept_apart(read)]
+    read = [_with_references(one, read) for one in read]
+    prefixes = {one.name: one.prefix for one in read}
+    several = len({one.name for one in read}) > 1
+    return [(_part(one, prefixes, several=several), _summary(one), (*_notes(one, problems),)) for one in read]
+
+
+def _beginning(table: RowTable, hints: Hints) -> _Read:
+    columns = tuple(column for column in table.columns if hints.get(column.name, ColumnHint()).kind != IGNORE)
+    if id_place([column.name for column in columns]) != 0:
+        columns = tuple(column for column in columns if column.name)  # labels of rows that pandas has written
+    said = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
+    place = said[0] if said else id_place([column.name for column in columns])
+    if place is not None and not said and hints.get(columns[place].name, ColumnHint()).kind:
+        place = None  # it is said to be something else
+    return _Read(table, hints, columns, place)
+
+
+def _without_foreign_ids(read: list[_Read]) -> list[_Read]:
+    """Number the rows of tables whose column of ids repeats those of another table, where each comes once."""
+    unique = {one.id_name for one in read if one.place is not None and _is_unique(one.own_ids)}
+    return [
+        replace(one, place=None)
+        if one.id_name in unique and one.hint(one.columns[one.place or 0]).kind != ID and not _is_unique(one.own_ids)
+        else one
+        for one in read
+    ]
+
+
+def _is_unique(ids: np.ndarray) -> bool:
+    return len(set(ids.tolist())) >= MIN_DISTINCT_ID * len(ids)
+
+
+def _named(read: list[_Read]) -> list[_Read]:
+    """Give each table a name of its own; parts of one table, and tables of one kind of ids, share it."""
+    names: dict[tuple[str, ...], str] = {}
+    found = []
+    for one in read:
+        of_ids = () if len(words_of(one.id_name)) < 2 else (one.id_name,)
+        same = of_ids or tuple(column.name for column in one.table.columns)
+        name, taken = one.table.name, {*names.values()}
+        if same not in names:
+            names[same] = name if name not in taken else f"{name} {1 + sum(n.startswith(name) for n in taken)}"
+        found.append(replace(one, name=names[same]))
+    return found
+
+
+def _kept_apart(read: list[_Read]) -> list[_Read]:
+    """Put the name of the table before ids of tables that have some in common with another."""
+    owners: dict[str, str] = {}
+    clashing: set[str] = set()
+    for one in read:
+        for id in {*one.own_ids.tolist()} - {""}:
+            if owners.setdefault(id, one.name) != one.name:
+                clashing |= {one.name, owners[id]}
+    if bad := next((name for name in clashing if BETWEEN in name), ""):
+        raise DataError(f"{shorten(bad)}: a table whose ids others have too must not have {BETWEEN} in its name.")
+    return [replace(one, prefix=f"{one.name}{BETWEEN}") if one.name in clashing else one for one in read]
+
+
+def _with_kinds(one: _Read) -> _Read:
+    found = kinds_of_columns(one.columns, len(one.table.lines), one.place)
+    columns = zip(one.columns, found, strict=True)
+    return replace(one, kinds={column.name: one.hint(column).kind or kind for column, kind in columns})
+
+
+def _with_references(one: _Read, every: Sequence[_Read]) -> _Read:
+    """Find what columns refer to: rows by their ids, and rows of other tables by other codes of theirs too."""
+    keys = [key for table in every for key in table.row_keys() if table is not one or key.column == one.id_name]
+    keys = keys or [RowKey(one.name, "", {})]
+    led: dict[str, RowKey] = {}
+    for place, column in enumerate(one.columns):
+        hint = one.hint(column)
+        if hint.kind == REFERENCE:
+            led[column.name] = _key_said(hint, keys, one)
+        elif not hint.kind and place != one.place and (
+            key := key_referred_to(column, one.kinds[column.name], keys, one.own_ids)
+        ):  # fmt: skip
+            led[column.name] = key
+    return replace(one, led=led, kinds={**one.kinds, **dict.fromkeys(led, REFERENCE)})
+
+
+def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
+    name = hint.refers_to or one.name
+    found = next((key for key in keys if key.table == name), None)
+    if found is None and hint.refers_to:
+        there = ", ".join(dict.fromkeys(key.table for key in keys))
+        raise DataError(f"columns: there is no table {shorten(name)} with ids. There are: {there}.")
+    return found or RowKey(name, "", {})
+
+
+def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
+    path, lines, n = one.table.path, one.table.lines, len(one.table.lines)
+    others = [column for place, column in enumerate(one.columns) if place != one.place]
+    whose = {one.id_name: one.entities}
+    for column in others:
+        if column.name in one.led and column.is_single:
+            whose[column.name] = _referred(column.cells(n), one.led[column.name], prefixes)
+    there = one.entities != ""
+    parts = [entity_part(one.entities[there])]
+    if several:
+        about = one.entities[there]
+        types = (about, np.full(len(about), TYPE, dtype=object), np.full(len(about), one.name, dtype=object))
+        parts.append(attribute_part(Table(path, types, lines[there])))
+    for column in others:
+        about_name, word = _said_of(column.name, one, whose)
+        leads, hint = column.name in one.led, one.hint(column)
+        if hint.kind == LIST:
+            column = items_of(column, hint.separator)
+        subjects = whose[about_name][column.rows]
+        rows = subjects != ""
+        objects = _referred(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
+        words = np.full(int(rows.sum()), column.name if leads else word, dtype=object)
+        stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
+        parts.append((triple_part if leads else attribute_part)(stated))
+    return replace(joined(parts), kept_apart=(one.name,) if one.prefix else ())
+
+
+def _said_of(name: str, one: _Read, entities: Mapping[str, np.ndarray]) -> tuple[str, str]:
+    """Return the column with the entities that a column of values is about, and the predicate."""
+    about = name.removesuffix(LABEL)
+    if about != name and about in entities:
+        return about, PLAIN["label"]
+    is_label = one.hints.get(name, ColumnHint()).kind in ("", NAME)
+    return one.id_name, PLAIN.get(name.casefold(), name) if is_label else name
+
+
+def _referred(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
+    """Return the entities that cells refer to; what is no id of a row stays as it is."""
+    found = as_array([key.ids.get(text, text) for text in texts.tolist()])
+    return _prefixed(found, prefixes.get(key.table, ""))
+
+
+def _prefixed(ids: np.ndarray, prefix: str) -> np.ndarray:
+    return as_array([f"{prefix}{id}" if id else "" for id in ids.tolist()]) if prefix else ids
+
+
+def _summary(one: _Read) -> tuple[ColumnRead, ...]:
+    looks = {column.name: Looks(column, len(one.table.lines)) for column in one.columns}
+    found = []
+    for name in (column.name for column in one.table.columns):
+        table = one.led[name].table if name in one.led else ""
+        found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *_shares(looks.get(name)), name in one.hints))
+    return tuple(found)
+
+
+def _shares(look: Looks | None) -> tuple[float, float]:
+    return (0.0, 0.0) if look is None else (look.filled, look.distinct)
+
+
+def _notes(one: _Read, problems: Problems) -> list[str]:
+    """Return what a user should know of the ids of a table."""
+    found = []
+    if one.place is None:
+        found.append("each row is an entity, whose id is the number of the row, as no column is called id")
+    counts = Counter(one.own_ids.tolist())
+    if without := counts.pop("", 0):
+        found.append(
+            f"{_rows(without)} no id in the column {one.id_name} and {'is' if without == 1 else 'are'} left out"
+        )
+    if again := counts.total() - len(counts):
+        id, n = counts.most_common(1)[0]
+        found.append(f"{_rows(again)} an id that an earlier one has, such as {shorten(id)}: each id is one entity")
+        if problems.strict:
+            line = int(one.table.lines[np.flatnonzero(one.own_ids == id)[1]])
+            problems.add(one.table.path, line, id, f"an id that {n} rows have:", "Write each id once.")
+    if one.prefix:
+        found.append(f"another table has some of its ids: they are written {one.prefix}ID")
+    return found
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' * (n != 1)} {'has' if n == 1 else 'have'}"
