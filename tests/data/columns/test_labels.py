@@ -7,10 +7,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from data.columns.package_tables import LOADERS, MAX_ROWS, data_file, table
+from data.columns import blind_tables, package_tables
+from data.columns.package_tables import MAX_ROWS, data_file
 
 HERE = Path(__file__).parent
-FILES = [HERE / "labels.tsv", HERE.parents[2] / "benchmarks" / "column_labels.tsv"]
+TABLES = {HERE / "labels.tsv": package_tables, HERE / "labels_blind.tsv": blind_tables}
+PARTS = {"labels": ({"build"}, {"held_out"}), "labels_blind": ({"blind"},), "column_labels": ({"build"}, {"held_out"})}
+FILES = [*TABLES, HERE.parents[2] / "benchmarks" / "column_labels.tsv"]
 KINDS = {"id", "name", "text", "number", "date", "category", "reference", "list"}
 
 
@@ -26,15 +29,21 @@ def parts(path: Path) -> dict[str, set[str]]:
     return found
 
 
-def test_there_is_a_label_for_every_table():
-    assert parts(FILES[0]).keys() == LOADERS.keys()
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_there_is_a_label_for_every_table(path):
+    assert parts(path).keys() == TABLES[path].LOADERS.keys()
 
 
-@pytest.mark.parametrize("name", LOADERS)
-def test_every_column_has_one_label(name):
-    assert [row["column"] for row in read(FILES[0]) if row["table"] == name] == list(table(name))
-    assert 0 < len(table(name)) <= MAX_ROWS
-    assert table(name).notna().any().all()
+@pytest.mark.parametrize(("path", "name"), [(path, name) for path, tables in TABLES.items() for name in tables.LOADERS])
+def test_every_column_has_one_label(path, name):
+    table = TABLES[path].table(name)
+    assert [row["column"] for row in read(path) if row["table"] == name] == list(table)
+    assert 0 < len(table) <= MAX_ROWS
+    assert table.notna().any().all()
+
+
+def test_no_table_is_in_two_files():
+    assert package_tables.LOADERS.keys().isdisjoint(blind_tables.LOADERS)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -45,19 +54,25 @@ def test_kinds_and_parts_are_known_and_few_columns_have_two_kinds(path):
     assert max(len(several) for several in kinds) == 2
     assert sum(len(several) == 2 for several in kinds) <= len(kinds) / 10
     assert max(Counter((row["table"], row["column"]) for row in rows).values()) == 1
-    assert all(found in ({"build"}, {"held_out"}) for found in parts(path).values())
+    assert all(found in PARTS[path.stem] for found in parts(path).values())
 
 
-def test_references_lead_to_rows_of_the_same_part():
-    part = parts(FILES[0])
-    for name, column, to, ids in [
-        ("cities", "countrycode", "geonames_countries", "iso"),
-        ("subdivisions", "parent", "subdivisions", "code"),
-        ("subdivisions", "country_code", "countries", "alpha_2"),
-        ("hall_of_fame", "playerID", "people", "playerID"),
-    ]:
-        assert table(name)[column].dropna().isin(table(to)[ids]).all()
-        assert part[name] == part[to]
+@pytest.mark.parametrize(
+    ("path", "name", "column", "to", "ids"),
+    [
+        (FILES[0], "cities", "countrycode", "geonames_countries", "iso"),
+        (FILES[0], "subdivisions", "parent", "subdivisions", "code"),
+        (FILES[0], "subdivisions", "country_code", "countries", "alpha_2"),
+        (FILES[0], "hall_of_fame", "playerID", "people", "playerID"),
+        (FILES[1], "franchises", "NAassoc", "franchises", "franchID"),
+        (FILES[1], "teams", "franchID", "franchises", "franchID"),
+        (FILES[1], "us_counties", "state", "us_states", "code"),
+    ],
+)
+def test_references_lead_to_rows_of_the_same_part(path, name, column, to, ids):
+    table = TABLES[path].table
+    assert table(name)[column].dropna().isin(table(to)[ids]).all()
+    assert parts(path)[name] == parts(path)[to]
 
 
 def test_a_package_that_is_missing_is_named():
