@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reviewing import model_of
 
 from mixtea.data.labels import Labels
+from mixtea.data.values import form_of
 from mixtea.review import card as card_module
 from mixtea.review.belief import Belief, Effect
 from mixtea.review.card import (
@@ -32,7 +33,6 @@ from mixtea.review.card import (
     steps,
 )
 from mixtea.review.reviewers import Share
-from mixtea.data.values import form_of
 
 VOTERS = ("forward", "backward", "names", "agreement")
 SAID = [("names", "“Rome” ~ “Roma”", 0.8), ("names", "“Roma”", 0.4), ("forward", "a cosine", 0.2)]

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from mixtea.data.columns.rows import BETWEEN
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.rdf_mending import NO_BASE, SCHEME, resolved
 from mixtea.data.graph import Graph
@@ -74,8 +75,8 @@ def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
             found[short] = _places(graph, np.array([meant(written[i]) for i in short], dtype=object))
     bases = sorted({file.base for file in graph.files if file.base})
     relative = [partial(_by_base, base=base, sign=sign) for base in bases for sign in ("", "#")]
-    ways: list[Callable[[Graph, np.ndarray], np.ndarray]] = [*relative, _by_end]
-    for entities in ways if bases else []:
+    ways: list[Callable[[Graph, np.ndarray], np.ndarray]] = [*relative, _by_end] if bases else []
+    for entities in [*ways, _by_tables] if graph.kept_apart else ways:
         if len(rows := np.flatnonzero(found == UNKNOWN)):
             found[rows] = entities(graph, written[rows])
     return found
@@ -94,6 +95,12 @@ def _by_end(graph: Graph, ids: np.ndarray) -> np.ndarray:
     found = _places(graph, np.array([NO_BASE + end for end in ends], dtype=object))
     starts = {id.removesuffix(end) for id, end, place in zip(ids, ends, found, strict=True) if place != UNKNOWN}
     return found if len(starts) == 1 else np.full(len(ids), UNKNOWN)
+
+
+def _by_tables(graph: Graph, ids: np.ndarray) -> np.ndarray:
+    """Return the entities by ids without the name of their table, where only one table has such a row."""
+    found = np.stack([_places(graph, name + BETWEEN + ids) for name in graph.kept_apart])
+    return np.where((found >= 0).sum(axis=0) == 1, found.max(axis=0), UNKNOWN)
 
 
 def _places(graph: Graph, ids: np.ndarray) -> np.ndarray:

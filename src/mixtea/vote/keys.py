@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mixtea.data.graph import Graph
-from mixtea.data.values import form_of
+from mixtea.data.names import plain
 from mixtea.vote.voter import Evidence, Voter, VotingState
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _key(graphs: tuple[Graph, Graph], columns: tuple[str, str]) -> Key:
         texts, predicates = of.value.texts(), of.predicate.texts()
         rows = np.flatnonzero(of.predicate.codes == predicates.index(column)) if column in predicates else ()
         for entity, code in zip(of.entity[rows].tolist(), of.value.codes[rows].tolist(), strict=True):
-            if value := form_of(texts[code]).whole:
+            if value := plain(texts[code]).replace(" ", ""):
                 entities[side][value].add(entity)
                 values[side][entity].add(value)
     return Key(columns, tuple(map(dict, entities)), tuple(map(dict, values)))  # type: ignore[arg-type]

@@ -29,6 +29,7 @@ _HEX = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _MIXED = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])[\w./:+-]{2,40}")  # letters and digits in one word
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9._-]{0,7}")
 FLAGS = frozenset(["0", "1", "true", "false", "yes", "no", "y", "n", "t", "f"])
+EARLIEST_YEAR = "1700"  # of a column that is not called so
 SEPARATORS = ("|", ";", ",")
 MAX_ITEM_WORDS = 4.0  # mean words of the items of a list
 SHORT_ITEM = 4.0  # mean characters of items that are codes
@@ -61,6 +62,18 @@ def is_flag(text: str) -> bool:
 
 def is_year(text: str) -> bool:
     return _YEAR.fullmatch(text) is not None
+
+
+def is_recent_year(text: str) -> bool:
+    return is_year(text) and text >= EARLIEST_YEAR
+
+
+def is_decimal(text: str) -> bool:
+    return is_number(text) and "." in text
+
+
+def is_iri(text: str) -> bool:
+    return "://" in text and " " not in text
 
 
 def is_packed_date(text: str) -> bool:

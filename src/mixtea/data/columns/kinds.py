@@ -14,11 +14,14 @@ import numpy as np
 from mixtea.data.columns.cells import (
     is_code,
     is_date,
+    is_decimal,
     is_duration,
     is_flag,
+    is_iri,
     is_list,
     is_number,
     is_packed_date,
+    is_recent_year,
     is_year,
     list_separator,
     unit_of,
@@ -147,17 +150,19 @@ def _is_date(look: Looks) -> bool:
         return True
     called_so = is_date_word(look.name)
     if look.share(is_year) >= MOST:
-        return called_so or not measures(look.name)
+        return called_so or (look.share(is_recent_year) == 1 and not measures(look.name))
     forms = (is_packed_date, lambda text: is_date(text) or is_year(text), is_number)
     return called_so and any(look.share(form) >= MOST for form in forms)
 
 
 def _is_id(look: Looks) -> bool:
-    """Return whether cells are distinct, and are codes or called ids."""
+    """Return whether cells are distinct, and are IRIs, codes, or called ids."""
     if look.distinct < MIN_DISTINCT_ID:
         return False
+    if look.share(is_iri) >= MOST:
+        return True
     if is_id_word(look.name):
-        return look.median_words <= 1
+        return look.median_words <= 1 and not look.share(is_decimal)
     return (look.share(is_code) >= MOST or _are_equally_long(look)) and not measures(look.name)
 
 

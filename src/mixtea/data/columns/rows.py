@@ -240,7 +240,8 @@ def _prefixed(ids: np.ndarray, prefix: str) -> np.ndarray:
 def _summary(one: _Read) -> tuple[ColumnRead, ...]:
     looks = {column.name: Looks(column, len(one.table.lines)) for column in one.columns}
     found = []
-    for name in (column.name for column in one.table.columns):
+    there = {one.id_name, *(column.name for column in one.table.columns if column.name)}
+    for name in (column.name for column in one.table.columns if column.name in there):
         table = one.led[name].table if name in one.led else ""
         found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *_shares(looks.get(name)), name in one.hints))
     return tuple(found)

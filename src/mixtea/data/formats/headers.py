@@ -102,7 +102,7 @@ def id_place(names: Sequence[str], *, certain: bool = True) -> int | None:
         return None
     if is_id_name(names[0]):
         return 0
-    if header_places(names, EDGE_HEADERS) or not (certain or len(names) > 3):
+    if header_places(names, EDGE_HEADERS) or not (certain or len(names) > 3 or not names[0]):
         return None
     place = next((place for place, name in enumerate(names) if squeezed(name) in IDS_ANYWHERE), None)
     return 0 if place is None and not names[0] else place
