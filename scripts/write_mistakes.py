@@ -19,18 +19,19 @@ What people get wrong with their files, and what mixtea says about it. Where it 
 """
 
 
-def messages(call: str, files: dict[str, str | bytes]) -> list[str]:
-    """What the command says about the files: errors and warnings."""
+def messages(call: str, files: dict[str, str | bytes], before: str) -> list[str]:
+    """What the command says about the files: errors and warnings; another may go before it."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (GOOD | files).items():
             (Path(folder) / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-        command = [sys.executable, "-m", "mixtea", *call.split()[1:]]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        for one in filter(None, (before, call)):
+            command = [sys.executable, "-m", "mixtea", *one.split()[1:]]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return [*done.stderr.splitlines(), *(line for line in done.stdout.splitlines() if told(line))]
 
 
 def main() -> None:
-    sections = [one.section("\n".join(messages(one.call, one.files))) for one in MISTAKES]
+    sections = [one.section("\n".join(messages(one.call, one.files, one.before))) for one in MISTAKES]
     (ROOT / "docs" / "mistakes.md").write_text(INTRODUCTION + "\n".join(sections), encoding="utf-8")
 
 

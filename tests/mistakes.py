@@ -9,6 +9,7 @@ import gzip
 import json
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 A, B = "http://a.org/", "http://b.org/"
 TOWNS = (("Rome", "Roma"), ("Italy", "Italia"), ("Évian", "Évian_città"), ("France", "Francia"))
@@ -83,17 +84,31 @@ GOOD: dict[str, str | bytes] = {
 OLD = str(GOOD["a.ttl"]) + f"<{A}Lutetia> <{A}in> <{A}France> ; <http://www.w3.org/2002/07/owl#deprecated> true .\n"
 OLD_LINKS = table([*PAIRS, (A + "Lutetia", B + "Francia")])
 CALL = "mixtea inspect --source a.ttl --target b.ttl --links links.tsv"
+FIT = "mixtea fit --source a.ttl --target b.csv --links links.tsv --out runs/mine --quick"
+EXPORT = "mixtea export runs/mine --out m.sssom.tsv"
+PLAIN_PAIRS = [(A + a, b.partition("_")[0]) for a, b in TOWNS]
+PLAIN = {
+    "b.csv": "head,relation,tail\nRoma,sta_in,Italia\nÉvian,sta_in,Francia\n",
+    "links.tsv": "".join(f"{a}\t{b}\n" for a, b in PLAIN_PAIRS),
+}
+NOTED = f"#curie_map:\n#  b: {B}\n#ext_target_ids: {B}\nsubject_id\tpredicate_id\tobject_id\n" + "".join(
+    f"{a}\tskos:exactMatch\tb:{quote(b)}\n" for a, b in PLAIN_PAIRS
+)
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """`files` beside or in place of the good ones, the command, and what mends it: other files, another command."""
+    """`files` beside or in place of the good ones, the command, and what mends it: other files, another command.
+
+    `before` is a command that goes before both.
+    """
 
     title: str
     files: dict[str, str | bytes] = field(default_factory=dict)
     call: str = CALL
     mended: dict[str, str | bytes] = field(default_factory=dict)
     mended_call: str = CALL
+    before: str = ""
 
     def section(self, printed: str) -> str:
         """As the page has it."""
@@ -184,6 +199,14 @@ MISTAKES = [
     Mistake("Obsolete entities among the links.", {"a.ttl": OLD, "links.tsv": OLD_LINKS},
             mended={"a.ttl": OLD, "links.tsv": OLD_LINKS}, mended_call=CALL + " --keep-obsolete"),
     Mistake("The same graph twice.", {"links.tsv": table([(a, a) for a, _ in PAIRS])}, CALL.replace("b.ttl", "a.ttl")),
+    Mistake("IRIs in the links, and plain ids in the graph.",
+            PLAIN | {"links.tsv": table([(a, B + b) for a, b in PLAIN_PAIRS])}, CALL.replace("b.ttl", "b.csv"),
+            PLAIN | {"l.sssom.tsv": NOTED}, CALL.replace("b.ttl", "b.csv").replace("links.tsv", "l.sssom.tsv")),
+    Mistake("A namespace for such ids that ends in a letter.", PLAIN, EXPORT + f" --target-namespace {B}id", PLAIN,
+            EXPORT + f" --target-namespace {B}id/", FIT),
+    Mistake("An export beside a mapping of other graphs.", PLAIN | {"old.tsv": "http://c.org/Q1\thttp://d.org/P1\n"},
+            EXPORT + " --with-given --compare-with old.tsv", PLAIN | {"old.tsv": table(PLAIN_PAIRS)},
+            EXPORT + " --with-given --compare-with old.tsv", FIT),
     Mistake("Links that stand in the graph as triples.",
             {"a.ttl": f"{GOOD['a.ttl']}<{A}Rome> {SAME} <{B}Roma> .\n"},
             mended={"a.ttl": f"{GOOD['a.ttl']}<{A}Rome> {SAME} <{B}Roma> .\n"},

@@ -16,14 +16,15 @@ PAGE = (Path(__file__).parent.parent / "docs" / "mistakes.md").read_text(encodin
 
 
 @pytest.fixture
-def printed(tmp_path, monkeypatch, mixtea, caplog):
+def printed(tmp_path, monkeypatch, mixtea, caplog, undrawn):
     """The exit code of a command on some files, and its messages."""
     monkeypatch.chdir(tmp_path)
     for name, instead in (("estimates", lambda task, device: {}), ("estimate_table", lambda found: "")):
         monkeypatch.setattr(sys.modules["mixtea.cli.inspect"], name, instead)  # which take long
 
-    def run(call, files):
+    def run(call, files, before):
         write(tmp_path, GOOD | files)
+        assert not before or mixtea(*before.split()[1:], "--overwrite")[0] == 0
         caplog.clear()
         code, out, err = mixtea(*call.split()[1:])
         logged = [f"{record.levelname}: {record.getMessage()}" for record in caplog.records]  # on standard error
@@ -34,11 +35,11 @@ def printed(tmp_path, monkeypatch, mixtea, caplog):
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one.title)
 def test_a_mistake_is_explained_as_the_page_says(mistake, printed):
-    code, lines = printed(mistake.call, mistake.files)
+    code, lines = printed(mistake.call, mistake.files, mistake.before)
     assert 1 <= len(lines) <= 3 and code == (2 if lines[0].startswith("error: ") else 0)
     assert all(line == visible(line) for line in lines) and "Traceback" not in lines[0]
     assert mistake.section("\n".join(lines)) in PAGE
-    mended, said = printed(mistake.mended_call, mistake.mended)
+    mended, said = printed(mistake.mended_call, mistake.mended, mistake.before)
     assert mended == 0 and not set(lines) & set(said)
 
 

@@ -397,17 +397,19 @@ class _Training:
     def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
         """What became of the earlier run's mappings, as a page of the run; said in short."""
         try:
-            from mixtea.export.tsv import changes_text
+            from mixtea.export.changes import changes_text
             from mixtea.report.changes import WHY, changes
+            from mixtea.report.compare import summary, without_unchanged
 
-            changed = changes(old, new)
+            found = changes(old, new)
+            changed = without_unchanged(found)
             page = _whole(changes_text(changed))
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a comparison
             self.watch.warns(f"the earlier mappings could not be compared: {error!r}")
             return {}
-        self.watch.says(f"{len(changed):,} earlier mappings changed")
+        self.watch.says(f"{summary(found)}, compared with the earlier run")
         for reason, n in changed["why"].value_counts().items():
             self.watch.says(f"  {n:,}: {WHY[reason]}")
         return {"changes.tsv": page}

@@ -20,6 +20,9 @@ from typer.main import get_command
 
 from mixtea import MixTEA, load_task
 from mixtea.cli import app
+from mixtea.export.changes import WRITERS as CHANGES
+from mixtea.export.mapping import WRITERS as MAPPINGS
+from mixtea.export.relations import WRITERS as RELATIONS
 from mixtea.progress import TrainingProgress
 from mixtea.report.page import make_report
 from mixtea.runs.stored import StoredRun
@@ -174,6 +177,9 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         (("export", "TINY", "--out", "m.xlsx"), "no format goes with the ending '.xlsx'"),
         (("export", "TINY", "--relations", "r.rdf"), "no format goes with the ending '.rdf'"),
         (("export", "TINY"), "Give a file"),
+        (("export", "TINY", "--changes", "x.tsv"), "--changes needs"),
+        (("export", "TINY", "--compare-with", "x", "--changes", "x.nt"), "no format goes with the ending '.nt'"),
+        (("export", "TINY", "--out", "x.nt", "--source-namespace", "shop"), "source_namespace: 'shop' is no namespace"),
         (("export", "TINY", "--out", "x.tsv", "--relations", "x.tsv"), "the same file"),
         (("predict", "TINY", "--out", "x", "--k", "0"), "k"),
         (("predict", "TINY", "--out", "x.parquet"), "Name a file that ends in .tsv, .csv or .json"),
@@ -215,11 +221,12 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
     assert mixtea("export", run, "--out", tmp_path / "m.tsv")[0] == 0
     mapping = pd.read_csv(tmp_path / "m.tsv", sep="\t", header=None)
     about = json.loads((run / "run.json").read_text())
+    assert mapping[2].between(0, 1).all()
     assert len(mapping) == 5 - 3 and about["versions"]["torch"] and about["seed"] == 1
     assert mixtea("export", run, "--with-given", "--out", tmp_path / "all.tsv")[0] == 0
     everything = pd.read_csv(tmp_path / "all.tsv", sep="\t", header=None)
     assert sorted(everything[0]) == list("abcde") and {("a", "A"), ("b", "B")} <= set(
-        everything.itertuples(index=False)
+        everything[[0, 1]].itertuples(index=False)
     )
     assert (
         mixtea("fit", *own[:4], "--links", tmp_path / "m.tsv", "--strict", "--out", tmp_path / "again", *SHORT)[0] == 0
@@ -248,6 +255,51 @@ def test_relations_go_into_a_file_of_their_own_or_beside_the_mapping(run, tmp_pa
     anew = ("--voters", "forward,backward", "--shared-targets", "--device", "cpu", "--every", "--min-score", "0")
     code, _, err = mixtea("export", run, "--relations", tmp_path / "again.tsv", *anew)
     assert code == 0 and "computed anew" in err and ("relation", "r", "r") in relations_in(tmp_path / "again.tsv")
+
+
+ALREADY = [
+    *(("--out", f"m{ending}") for ending in MAPPINGS),
+    *(("--relations", f"m{ending}") for ending in RELATIONS),
+    *(("--compare-with", "RUN", "--changes", f"m{ending}") for ending in CHANGES),
+]
+
+
+@pytest.mark.parametrize("args", ALREADY, ids=" ".join)
+def test_no_file_is_replaced_unless_that_is_asked_for(args, run, tmp_path, mixtea):
+    path = tmp_path / args[-1]
+    path.write_text("as before")
+    call = ("export", run, *(run if one == "RUN" else one for one in args[:-1]), path, "--every")
+    code, out, err = mixtea(*call)
+    assert (code, out) == (2, "") and path.read_text() == "as before"
+    assert err == f"error: {path}: a file is already there. Name another, or say --overwrite.\n"
+    assert mixtea(*call, "--overwrite")[0] == 0 and b"as before" not in path.read_bytes()
+
+
+def test_a_run_beside_another_and_beside_a_file(run, tmp_path, mixtea):
+    code, out, err = mixtea("export", run, "--compare-with", run)
+    assert code == 0 and out == "" and re.search(r"^0 new, 0 gone, 0 changed, \d unchanged, compared with ", err)
+    write(tmp_path, {"theirs.csv": "source,target,probability\na,B,.9\nd,D,.9\n"})
+    call = ("export", run, "--compare-with", tmp_path / "theirs.csv", "--changes", tmp_path / "c.csv", "--every")
+    code, _, err = mixtea(*call)
+    assert code == 0 and f"1 changed, 1 unchanged, compared with {tmp_path / 'theirs.csv'}\n" in err
+    found = pd.read_csv(tmp_path / "c.csv").set_index("source")
+    assert found.loc["a"].tolist()[:3] == ["changed", "B", "A"] and "d" not in found.index
+    assert found.loc["a", "probability_before"] == 0.9 and found["change"].value_counts()["new"] == len(found) - 1
+    assert mixtea(*call, "--with-unchanged", "--overwrite")[0] == 0
+    assert pd.read_csv(tmp_path / "c.csv").set_index("source").loc["d", "change"] == "unchanged"
+
+
+def test_the_namespace_of_plain_ids_is_told_once_or_given(run, tmp_path, mixtea):
+    code, _, err = mixtea("export", run, "--out", tmp_path / "m.sssom.tsv", "--every")
+    assert code == 0 and err.count("is made up for this file: give yours with --source-namespace URL and --target") == 1
+    given = ("--source-namespace", "here=https://a.org/", "--target-namespace", "https://b.org/")
+    code, _, err = mixtea("export", run, "--out", tmp_path / "n.sssom.tsv", "--every", *given)
+    assert code == 0 and "made up" not in err
+    assert re.search(r"^here:d\t.*\ttarget:D\t", (tmp_path / "n.sssom.tsv").read_text(), re.MULTILINE)
+    for name in ("m.csv", "all.csv"):
+        code, _, err = mixtea("export", run, "--out", tmp_path / name, *(["--all-columns"] * (name == "all.csv")))
+        assert code == 0 and "made up" not in err
+    assert [len(pd.read_csv(tmp_path / name).columns) for name in ("m.csv", "all.csv")] == [4, 11]
 
 
 @pytest.mark.parametrize("verb", ["export", "predict"])
@@ -467,8 +519,12 @@ def test_version(mixtea):
 def test_a_warm_start_says_what_changed(run, folder, mixtea, tmp_path, undrawn):
     out = tmp_path / "grown"
     code, _, err = mixtea("fit", folder, "--warm-start", run, "--out", out, *SHORT)
-    assert code == 0 and "earlier mappings changed" in err
-    assert (out / "changes.tsv").read_text().startswith("source\told_target\tnew_target\twhy\n")
+    assert code == 0 and re.search(r"\d+ new, \d+ gone, \d+ changed, \d+ unchanged, compared with the earlier run", err)
+    assert (
+        (out / "changes.tsv")
+        .read_text()
+        .startswith("change\tsource\ttarget_before\ttarget\tprobability_before\tprobability\twhy\n")
+    )
     assert mixtea("score", out)[0] == 0
     config = json.loads((out / "config.json").read_text())
     assert config["max_epochs"] == 2 and config["ramp_up_epochs"] == 0

@@ -47,7 +47,7 @@ def _graph(ids: list[str]) -> Graph:
 
 def as_links(path: Path) -> Pairs:
     frame = pd.read_csv(path, sep="\t", header=None, dtype=str, keep_default_na=False, quoting=csv.QUOTE_NONE)
-    return list(frame.itertuples(index=False, name=None))
+    return list(frame[[0, 1]].itertuples(index=False, name=None))
 
 
 def as_sssom(path: Path) -> Pairs:

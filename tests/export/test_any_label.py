@@ -18,9 +18,9 @@ from pyoxigraph import NamedNode
 from mixtea.data.id_iris import decode_id, encode_id
 from mixtea.errors import RunError, shorten
 from mixtea.export.about import About
+from mixtea.export.changes import changes_text
 from mixtea.export.mapping import write_mapping
 from mixtea.export.quoting import plain_line
-from mixtea.export.tsv import changes_text
 
 ABOUT = About(set_id="https://example.org/set", licence="https://example.org/licence")
 PIECES = [

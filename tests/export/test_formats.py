@@ -16,12 +16,13 @@ import pytest
 import rdflib
 import sssom_pydantic
 
-from mixtea.errors import ConfigError, RunError
+from mixtea.errors import ConfigError, Problems, RunError
 from mixtea.export.about import UNSPECIFIED, About
 from mixtea.export.justification import justifications, shared_justification
 from mixtea.export.mapping import WRITERS, write_mapping
 from mixtea.match.answers import DECISIONS
-from mixtea.match.mapping import COLUMNS
+from mixtea.measure.evaluation import evaluate
+from mixtea.measure.mapping_files import read_pairs
 
 DB, YAGO = "http://dbpedia.org/resource/", "http://yago/"
 ABOUT = About(
@@ -177,7 +178,7 @@ def test_files_say_that_no_links_were_given(make_mapping, tmp_path, readers):
     for ending in WRITERS:
         for links_from in ("names", "given"):
             path = tmp_path / f"{links_from}{ending}"
-            write_mapping(replace(mapping, links_from=links_from), path, About(title="Two"))
+            write_mapping(replace(mapping, links_from=links_from), path, About(title="Two", all_columns=True))
             assert readers[ending](path) == [("http://a/x", "http://b/y")]
             if ending == ".csv":
                 assert ("links_from" in path.read_text(), ",names\n" in path.read_text()) == (
@@ -243,20 +244,32 @@ def test_parquet_holds_all_columns_and_the_description(mapping, write):
     assert about["license"] == ABOUT.licence and about["predicate_id"] == "skos:exactMatch"
 
 
-def test_links_are_two_columns(make_mapping, write, readers):
-    rows = [("a", 'say "b"'), ("=1+1", " c "), ("d", None)]
+def test_links_have_their_probability_and_no_header(make_mapping, write, readers):
+    rows = [("a", 'say "b"', 0.9), ("=1+1", " c ", 0.4), ("d", None)]
     n, path = write(make_mapping(rows), "m.tsv")
-    assert n == 2 and path.read_bytes() == b'a\tsay "b"\n=1+1\t c \n' and readers[".tsv"](path) == rows[:2]
+    assert n == 2 and path.read_bytes() == b'a\tsay "b"\t0.900000\n=1+1\t c \t0.400000\n'
+    assert readers[".tsv"](path) == [row[:2] for row in rows[:2]]
 
 
-def test_links_cannot_say_how_likely_they_are_so_the_unlikely_ones_are_counted(make_mapping, write, caplog):
-    rows = [("a", "b", 0.5), ("c", "d", 0.49), ("e", "f", 0.2), ("g", None, 0.1), ("h", "i", 1.0, None, None, "", True)]
-    _, path = write(make_mapping(rows), "m.tsv")
-    assert caplog.messages == [f"{path}: 2 of the 4 mappings have a probability below 0.5"]
-    caplog.clear()
-    path.unlink()
-    write(make_mapping([rows[0], rows[-1]]), "m.tsv")
-    assert caplog.messages == []
+def test_csv_has_four_columns_unless_all_are_asked_for(mapping, write, caplog):
+    n, path = write(mapping, "m.csv", unmapped(about=replace(ABOUT, source_name="x")))
+    assert n == 3 and path.read_bytes().decode() == (
+        f"source,target,probability,decision\n{DB}France,France,0.912346,mapped\n"
+        f'{DB}Spain,"Es""pa\tña\n",1.000000,mapped\n{DB}Atlantis,,0.750000,mapped\n_:b0,Gaul,0.500000,mapped\n'
+    )
+    assert caplog.messages == []  # labels that look like formulas are not written
+
+
+@pytest.mark.parametrize("name", ["m.tsv", "m.csv"])
+def test_tables_of_mappings_are_read_back_with_their_probabilities(name, make_mapping, write):
+    rows = [("007", "NA", 0.9), ("1e5", 'say "b", =x', 0.4), (" a", "b ", 1.0)]
+    _, path = write(make_mapping(rows), name)
+    for kept in (rows, rows[:1]):
+        path.unlink()
+        write(make_mapping(kept), name)
+        found = read_pairs(path, Problems()).frame
+        assert list(found.itertuples(index=False, name=None)) == kept
+        assert evaluate(path, [row[:2] for row in kept]).scores["f1"] == 1
 
 
 DECIDED = [
@@ -309,7 +322,7 @@ def test_iris_stay_as_they_are_in_graphs_of_iris(make_mapping, write, readers):
 
 def test_csv_and_json_hold_every_column(mapping, write, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
-        n, path = write(mapping, "m.csv", unmapped())
+        n, path = write(mapping, "m.csv", unmapped(all_columns=True))
     assert n == 3 and "1 texts begin like a formula ('=1+1')" in caplog.text
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -359,7 +372,7 @@ def test_an_empty_mapping(ending, make_mapping, write):
     elif ending == ".rdf":
         assert len(list(pyoxigraph.parse(path=path, format=pyoxigraph.RdfFormat.RDF_XML))) > 5
     elif ending == ".csv":
-        assert path.read_text() == "source,source_label,target,target_label," + ",".join(COLUMNS[2:]) + "\n"
+        assert path.read_text() == "source,target,probability,decision\n"
     elif ending == ".json":
         assert json.loads(path.read_text())["mappings"] == []
     else:

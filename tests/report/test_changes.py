@@ -12,6 +12,7 @@ from mixtea import Task
 from mixtea.data.graph import Graph
 from mixtea.match.mapping import Mapping
 from mixtea.report.changes import WHY, changes
+from mixtea.report.compare import COLUMNS, UNCHANGED, without_unchanged
 
 EDGES = [(i, 0, i + 1) for i in range(8)]
 
@@ -31,7 +32,8 @@ class Told:
     def map(self, with_given=False):
         rows = dict(self.mapping) | (self.given if with_given else {})
         frame = pd.DataFrame({"source": list(rows), "target": pd.Series(list(rows.values()), dtype=object)})
-        return Mapping(self.task_.source, self.task_.target, frame.assign(given=[s in self.given for s in rows]))
+        frame = frame.assign(given=[s in self.given for s in rows], probability=0.9)
+        return Mapping(self.task_.source, self.task_.target, frame)
 
 
 def test_every_reason_is_found():
@@ -46,28 +48,41 @@ def test_every_reason_is_found():
         {"c": "I", "i": "D"},
     )
     found = changes(old, new).set_index("source")
-    assert "f" not in found.index and "g" not in found.index  # as before
-    assert found.loc["a", "why"] == "source gone" and found.loc["a", "new_target"] is None
-    assert found.loc["b", "why"] == "target gone" and found.loc["b", "new_target"] == "X"
-    assert found.loc["c", "why"] == "given" and found.loc["c", "new_target"] == "I"
+    assert found.columns.tolist() == [*(name for name in COLUMNS if name != "source"), "why"]
+    as_before = found[found["change"] == UNCHANGED]
+    assert as_before.index.tolist() == ["f", "g"] and as_before["why"].isna().all()
+    texts = found[["change", "target_before", "target", "why"]]
+    assert texts.loc["a"].tolist() == ["gone", "A", None, "source gone"]
+    assert texts.loc["b"].tolist() == ["changed", "B", "X", "target gone"]
+    assert texts.loc["c"].tolist() == ["changed", "C", "I", "given"]
+    assert texts.loc["i"].tolist() == ["new", None, "D", "given"]
     assert found.loc["d", "why"] == "given to another"
     assert found.loc["h", "why"] == "own triples"
-    assert set(found["why"]) <= set(WHY)
+    assert set(found["why"].dropna()) <= set(WHY)
+
+
+def test_a_source_that_was_not_there():
+    source, target = named(make_graph(EDGES, 9), "abcdefghi"), named(make_graph(EDGES, 9), "ABCDEFGHI")
+    old = Told(source, target, {"a": "A"})
+    new = Told(named(make_graph(EDGES, 9), "abcdefghj"), target, {"a": "A", "j": "I"})
+    found = without_unchanged(changes(old, new))
+    assert found.drop(columns="probability_before").values.tolist() == [["new", "j", None, "I", 0.9, "new source"]]
 
 
 def test_neighbours_and_what_is_left():
     source, target = named(make_graph(EDGES, 9), "abcdefghi"), named(make_graph(EDGES, 9), "ABCDEFGHI")
     old = Told(source, target, dict(zip("abcdefghi", "ABCDEFGHI", strict=True)))
     new = Told(source, target, dict(zip("abcdefghi", "BACDEFGHA", strict=True)))
-    found = changes(old, new).set_index("source")["why"]
+    found = without_unchanged(changes(old, new)).set_index("source")["why"]
     assert found.to_dict() == {"a": "neighbours", "b": "neighbours", "i": "learning"}
 
 
 def test_nothing_changed():
     source = named(make_graph(EDGES, 9), "abcdefghi")
     told = Told(source, source, {"a": "a", "b": None})
-    assert changes(told, told).empty
+    assert changes(told, told)[["change", "source", "why"]].values.tolist() == [["unchanged", "a", None]]
 
 
 def test_a_run_differs_from_itself_in_nothing(fitted):
-    assert changes(fitted, fitted).empty
+    found = changes(fitted, fitted)
+    assert len(found) > 100 and set(found["change"]) == {UNCHANGED}

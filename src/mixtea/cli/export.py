@@ -60,7 +60,26 @@ def export(
         ),
     ] = "",
     title: Annotated[str, typer.Option(help="Of the mapping set.")] = "",
+    source_namespace: options.SourceNamespace = "",
+    target_namespace: options.TargetNamespace = "",
+    all_columns: Annotated[
+        bool,
+        typer.Option("--all-columns", help="Write all columns to a .csv, with labels, runners-up and evidence."),
+    ] = False,
     date: Annotated[datetime.datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Of the mapping set.")] = None,
+    compare_with: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN|FILE",
+            help="Say what is new, gone or changed beside an earlier run, or a mapping file in any format.",
+        ),
+    ] = None,
+    changes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .tsv or .csv for these changes, a row each.")
+    ] = None,
+    with_unchanged: Annotated[
+        bool, typer.Option("--with-unchanged", help="List there what stayed as it was, too.")
+    ] = False,
     voters: options.Voters = None,
     overwrite: options.Overwrite = False,
     device: options.Device = None,
@@ -68,8 +87,9 @@ def export(
     """Write the mapping in a standard format: one decision for every source entity without a given link.
 
     Every target is given once, to the likeliest source. Pairs with a probability of at least .5 are mapped, or as one
-    of --best-f1, --precision and --every asks. A .tsv has two columns, source and target, and no header, like a file of
-    links.
+    of --best-f1, --precision and --every asks. A .tsv has source, target and probability, and no header, like a file of
+    links; a .csv has source, target, probability and decision. RDF, SSSOM and alignments name entities by IRIs: ids
+    that are none get some in the namespaces that you give.
 
     With --relations, instead or besides: which relations, attribute predicates and classes are equal, narrower,
     broader or inverse, by that mapping and the given links.
@@ -80,31 +100,47 @@ def export(
 
     mixtea export runs/mine --out mapping.sssom.tsv --licence https://creativecommons.org/publicdomain/zero/1.0/
 
+    mixtea export runs/shop --out mapping.sssom.tsv --source-namespace shop=https://shop.example/items/
+
     mixtea export runs/mine --relations relations.tsv --min-score 0.5
+
+    mixtea export runs/new --compare-with runs/old --changes changes.tsv
     """
+    from mixtea.export import changes as differences
     from mixtea.export import mapping as mappings
     from mixtea.export import relations as alike
     from mixtea.export.about import UNSPECIFIED, About
+    from mixtea.export.identifiers import BY_IRIS, made_up, made_up_note
+    from mixtea.report.compare import compared, summary, without_unchanged
 
-    if out is None and relations is None:
+    if changes is not None and compare_with is None:
+        raise typer.BadParameter("--changes needs an earlier run or a mapping file: --compare-with RUN|FILE.")
+    if out is None and relations is None and compare_with is None:
         raise typer.BadParameter("Give a file: --out for the mapping, --relations for relations and classes.")
-    if out == relations:
-        raise typer.BadParameter("--out and --relations name the same file. Give each its own.")
-    for path, writers in ((out, mappings.WRITERS), (relations, alike.WRITERS)):
+    named = [path for path in (out, relations, changes) if path is not None]
+    if len(set(named)) < len(named):
+        raise typer.BadParameter("--out, --relations and --changes name the same file. Give each its own.")
+    for path, writers in ((out, mappings.WRITERS), (relations, alike.WRITERS), (changes, differences.WRITERS)):
         if path is not None:
             mappings.writer_for(path, writers)
             check_new_file(path, overwrite=overwrite)
     about = About(
         set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
-        with_unmapped=with_unmapped,
+        with_unmapped=with_unmapped, source_namespace=source_namespace, target_namespace=target_namespace,
+        all_columns=all_columns,
     )  # fmt: skip
     asked = {"voters": voters, "shared-targets": shared_targets, SEVERAL: several_targets}
-    how = {
-        "best_f1": best_f1, "precision": precision, "every": every, "with_given": with_given or relations is not None,
-    }  # fmt: skip
+    chosen: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
+    how = chosen | {"with_given": with_given or relations is not None or compare_with is not None}
     aligner = answering(run, asked, device)
     decided = _mapping(aligner, how, asked)
     mapping = decided.above(min_probability)
+    if compare_with is not None:
+        different = compared(compare_with, mapping, min_probability=min_probability, **chosen)
+        typer.echo(f"{summary(different)}, compared with {visible(compare_with)}", err=True)
+        if changes is not None:
+            n = differences.write_changes(different if with_unchanged else without_unchanged(different), changes)
+            typer.echo(f"{visible(changes)}: {n:,} rows", err=True)
     if relations is not None:
         found = relations_of(mapping, min_score)
         n = alike.write_relations(found, relations, _beside(about) if out is not None else about)
@@ -121,6 +157,8 @@ def export(
             typer.echo(f"without the {given:,} given links: --with-given adds them", err=True)
         for doubt in decided.doubts():
             typer.echo(f"warning: {doubt}", err=True)
+        if out.name.lower().endswith(BY_IRIS) and (plain := made_up(mapping, about)):
+            typer.echo(visible(made_up_note(plain)), err=True)
 
 
 def _mapping(aligner: StoredRun | MixTEA, how: dict[str, Any], asked: dict[str, Any]) -> Mapping:

@@ -161,6 +161,13 @@ SeveralTargets = Annotated[
         "to learn from are so.",
     ),
 ]
+SourceNamespace = Annotated[
+    str,
+    typer.Option(
+        metavar="[PREFIX=]URL", help="Where source ids that are no IRIs get some: URL and the id (SSSOM, RDF)."
+    ),
+]
+TargetNamespace = Annotated[str, typer.Option(metavar="[PREFIX=]URL", help="The same for target ids.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 import pandas as pd
-from pyoxigraph import NamedNode
 
 from mixtea.data.graph import Graph
-from mixtea.data.id_iris import MARK
+from mixtea.data.id_iris import MARK, SIDES, id_namespace
 from mixtea.errors import ConfigError
+from mixtea.export.iris import Namespace, is_iri, parse_namespace
 from mixtea.text import origin_of
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # what SSSOM writes where no licence is named
@@ -28,7 +28,9 @@ JUSTIFICATIONS = (
     "semapv:ManualMappingCuration", "semapv:MappingChaining", "semapv:MappingInversion", "semapv:MappingReview",
     "semapv:SemanticSimilarityThresholdMatching", "semapv:StructuralMatching", "semapv:UnspecifiedMatching",
 )  # fmt: skip
-_TEXTS = ("set_id", "title", "licence", "version", "tool_version", "description")
+_TEXTS = (
+    "set_id", "title", "licence", "version", "tool_version", "description", "source_namespace", "target_namespace",
+)  # fmt: skip
 _NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
@@ -44,8 +46,10 @@ class About:
 
     `set_id` is an absolute IRI without `#`; where it is empty, one is made from the mappings, the same for the same
     mappings. `justification` is that of the predicted mappings, one of SSSOM's: by structure unless said otherwise, or
-    by what else spoke for them. `with_unmapped` adds a row for each source entity without a counterpart (.sssom.tsv and
-    .parquet only).
+    by what else spoke for them. `with_unmapped` adds a row for each source entity without a counterpart (.sssom.tsv,
+    .parquet, .csv and .json only), `all_columns` the columns of .csv beside the four that it has else.
+    `source_namespace` and `target_namespace`, `URL` or `PREFIX=URL`, are where ids that are no IRIs get some; else a
+    namespace is made up from `set_id`.
     """
 
     set_id: str = ""
@@ -60,6 +64,9 @@ class About:
     justification: str = "semapv:StructuralMatching"
     with_unmapped: bool = False
     description: str = ""
+    source_namespace: str = ""
+    target_namespace: str = ""
+    all_columns: bool = False
 
     def __post_init__(self) -> None:
         for name in (*_TEXTS, "source_name", "target_name"):
@@ -77,6 +84,11 @@ class About:
         for name, allowed in (("predicate", tuple(PREDICATES)), ("justification", JUSTIFICATIONS)):
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{name}: {getattr(self, name)!r} is unknown. Choose one of {', '.join(allowed)}.")
+        source, target = map(self.namespace, SIDES)
+        if source.prefix == target.prefix and source.iri != target.iri:
+            raise ConfigError(
+                f"source_namespace, target_namespace: the prefix {source.prefix!r} stands for both. Give each its own."
+            )
 
     def identified(self, frame: pd.DataFrame) -> About:
         """The same, with an identifier made from the mappings where none was given."""
@@ -99,6 +111,19 @@ class About:
         own = ((self.source_name, "source", source.iri), (self.target_name, "target", target.iri))
         first, second = (iri if name == unnamed and is_iri(iri) else name for name, unnamed, iri in own)
         return replace(self, source_name=first, target_name=second)
+
+    def namespace(self, side: str) -> Namespace:
+        """Where the ids of a side that are no IRIs get some."""
+        given = self.given_namespace(side)
+        return parse_namespace(given, side) if given else Namespace(side, id_namespace(self.set_id, side))
+
+    def given_namespace(self, side: str) -> str:
+        """The namespace of a side as the user has given it; "" if not."""
+        return str(getattr(self, f"{side}_namespace"))
+
+    def id_notes(self) -> dict[str, str]:
+        """What a file says of given namespaces, so that its reader finds the ids again: `source_ids`, `target_ids`."""
+        return {f"{side}_ids": self.namespace(side).iri for side in SIDES if self.given_namespace(side)}
 
     def graph_iri(self, name: str) -> str:
         """The IRI of a graph: its name where that is one, else one of this mapping set."""
@@ -127,11 +152,3 @@ class About:
 def marked(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
     """Add a column with the origin of links that were not given: a table has no other place for it."""
     return frame if links_from == "given" else frame.assign(links_from=links_from)
-
-
-def is_iri(text: str) -> bool:
-    """Whether the text is a valid absolute IRI."""
-    try:
-        return bool(NamedNode(text))
-    except ValueError:
-        return False

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pandas as pd
 
+from mixtea.data.id_iris import MARK
 from mixtea.export.about import About
 from mixtea.export.identifiers import only_pairs, with_iris
 from mixtea.match.mapping import Mapping
@@ -52,6 +53,10 @@ def _head(about: About, kind: str) -> str:
             f"<Alignment rdf:about={quoteattr(about.set_id)}>\n",
             f"  <xml>yes</xml>\n  <level>0</level>\n  <type>{kind}</type>\n",
             *(f"  <dcterms:{name}>{escape(text)}</dcterms:{name}>\n" for name, text in texts.items() if text),
+            *(
+                f"  <ids:{name} xmlns:ids={quoteattr(about.set_id + MARK)}>{escape(iri)}</ids:{name}>\n"
+                for name, iri in about.id_notes().items()
+            ),
             f"  <dcterms:license rdf:resource={quoteattr(about.licence)}/>\n",
             *(
                 f"  <{name}>\n    <Ontology rdf:about={quoteattr(iri)}>\n"

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import count
+from typing import TYPE_CHECKING
 
-from mixtea.data.id_iris import MARK, SIDES, id_namespace
+from mixtea.data.id_iris import MARK, SIDES
 from mixtea.data.prefixes import BUILT_IN as COMMON
 from mixtea.match.mapping import Mapping
 from mixtea.match.relations import Relations
+
+if TYPE_CHECKING:
+    from mixtea.export.about import About
 
 BUILT_IN = {
     "linkml": "https://w3id.org/linkml/",
@@ -23,17 +27,17 @@ BUILT_IN = {
 }
 SCHEMES = ("http", "https", "urn", "file", "mailto")  # which begin IRIs, so they are no prefixes
 _FILE = re.compile(r"\.(owl|rdf|ttl|obo|xml|nt)$")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
-def known_prefixes(mapping: Mapping | Relations, set_id: str) -> dict[str, str]:
-    """Prefix to namespace: SSSOM's own, those of the mapping set, then those of the graphs that do not contradict."""
-    own = {side: id_namespace(set_id, side) for side in SIDES} | {"mixtea": set_id + MARK}
+def known_prefixes(mapping: Mapping | Relations, about: About) -> dict[str, str]:
+    """Prefix to namespace: SSSOM's own, those of plain ids, then those of the graphs that do not contradict."""
+    own = dict(map(about.namespace, SIDES)) | {"mixtea": about.set_id + MARK}
     known: dict[str, str] = {}
     taken: set[str] = set()
     for prefixes in (BUILT_IN, own, *(getattr(graph, "prefixes", {}) for graph in (mapping.source, mapping.target))):
         for name, namespace in prefixes.items():
-            if namespace and name not in known and namespace not in taken and _NAME.fullmatch(name):
+            if namespace and name not in known and namespace not in taken and NAME.fullmatch(name):
                 known[name] = namespace
                 taken.add(namespace)
     return known
@@ -94,7 +98,7 @@ def words_of(namespace: str) -> Iterator[str]:
     if namespace in ("http://", "https://"):  # all that http://cmt has of one
         yield "web"
     last = _FILE.sub("", path[-1] if path else host)
-    yield from (word for word in dict.fromkeys((last, labels[0])) if _NAME.fullmatch(word))
+    yield from (word for word in dict.fromkeys((last, labels[0])) if NAME.fullmatch(word))
 
 
 def split(iri: str) -> str:

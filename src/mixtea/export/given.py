@@ -6,8 +6,8 @@ import pandas as pd
 
 from mixtea.data.formats.link_tables import as_measures
 from mixtea.data.formats.sssom_slots import REFERENCES, SLOTS, Slots
-from mixtea.export.about import is_iri
 from mixtea.export.curies import Curies
+from mixtea.export.iris import is_iri
 from mixtea.export.quoting import plain_line
 from mixtea.match.mapping import Mapping
 

@@ -12,16 +12,18 @@ import pandas as pd
 from pyoxigraph import NamedNode
 
 from mixtea.data.graph import Graph
-from mixtea.data.id_iris import SIDES, decode_id, encode_id
+from mixtea.data.id_iris import SIDES, decode_id, encode_in
 from mixtea.errors import ConfigError
-from mixtea.export.about import About, is_iri
+from mixtea.export.about import About
+from mixtea.export.iris import MEANT_AS_IRI, is_iri
 from mixtea.export.refusal import half_character, holds, refuse
 from mixtea.match.mapping import Mapping
 from mixtea.text import HALF, visible
 
 logger = logging.getLogger(__name__)
 
-_MEANT_AS_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:.")
+BY_IRIS = (".sssom.tsv", ".nt", ".ttl", ".rdf")  # formats that name entities by IRIs
+MAX_SHOWN = 60  # characters of an id
 _NOT_IN_IRI = re.compile('[\x00-\x20<>"{}|\\\\^`\x7f-\x9f\ufff0-\uffff]')
 
 
@@ -38,11 +40,12 @@ class Naming:
     """The IRIs of one side's entities, relations or predicates; `problems` gathers the ids that have none.
 
     An id with `scheme://` or `urn:` in front is meant as an IRI. Where all ids are absolute IRIs, as in any RDF graph,
-    all of them are. The others are plain text.
+    all of them are. The others are plain text, and get IRIs in the namespace that the user gave for the side, else in
+    one of the mapping set.
     """
 
-    def __init__(self, ids: Iterable[str], side: str, set_id: str) -> None:
-        self.side, self.set_id = side, set_id
+    def __init__(self, ids: Iterable[str], side: str, about: About) -> None:
+        self.namespace, self.is_given = about.namespace(side).iri, bool(about.given_namespace(side))
         self.only_iris = all(is_blank(name) or _is_absolute(name) for name in ids)
         self.problems: dict[str, str] = {}
 
@@ -54,9 +57,9 @@ class Naming:
         if what:
             self.problems[name] = what
             return None
-        if decode_id(name) is None and (_MEANT_AS_IRI.match(name) or (self.only_iris and _is_absolute(name))):
+        if decode_id(name) is None and (MEANT_AS_IRI.match(name) or (self.only_iris and _is_absolute(name))):
             return name
-        return encode_id(name, self.set_id, self.side)
+        return encode_in(name, self.namespace)
 
     def _problem(self, name: str) -> str:
         half = HALF.search(name)
@@ -64,7 +67,7 @@ class Naming:
             return half_character(half[0])
         if not name:
             return "has an empty id, which no IRI can hold. .parquet can take it, or give it another id."
-        if not _MEANT_AS_IRI.match(name):
+        if not MEANT_AS_IRI.match(name):
             return ""
         bad = _NOT_IN_IRI.search(name)
         if bad:
@@ -73,6 +76,8 @@ class Naming:
             NamedNode(name)
         except ValueError as error:
             return f"is not a valid IRI ({error}). .parquet can take it, or mend the id."
+        if self.is_given and not self.only_iris and name.startswith(self.namespace):
+            return f"is an IRI in {self.namespace:.200}, the namespace for ids that are none. Give them another."
         return ""
 
 
@@ -104,7 +109,7 @@ def only_pairs(mapping: Mapping, path: Path, about: About) -> pd.DataFrame:
 
 def with_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, about: About) -> pd.DataFrame:
     """The rows with the columns source_iri, target_iri and runner_up_iri, without those of blank nodes."""
-    source, target = (Naming(getattr(mapping, side).ids, side, about.set_id) for side in SIDES)
+    source, target = (Naming(getattr(mapping, side).ids, side, about) for side in SIDES)
     ids = {name: text_of(rows[name]) for name in ("source", "target", "runner_up")}
     iris = {
         f"{name}_iri": pd.Series([naming(one) for one in ids[name]], index=rows.index, dtype=object)
@@ -112,6 +117,27 @@ def with_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, about: About) ->
     }
     refuse(path, source.problems | target.problems)
     return without_blank(rows.assign(**iris), path)
+
+
+def made_up(mapping: Mapping, about: About) -> dict[str, str]:
+    """By the sides for which no namespace was given, an id that is written and needs one."""
+    sides = [side for side in SIDES if not about.given_namespace(side)]
+    rows, found = rows_of(mapping, about), {}
+    for side in sides:
+        naming = Naming(getattr(mapping, side).ids, side, about)
+        found[side] = next((id for id in text_of(rows[side]) if naming(id) not in (None, id)), None)
+    return {side: id for side, id in found.items() if id is not None}
+
+
+def made_up_note(plain: dict[str, str]) -> str:
+    """A sentence about ids that are in a namespace nobody gave, and what to do.
+
+    >>> made_up_note({"source": "534"})
+    'the namespace of source:534 is made up for this file: give yours with --source-namespace URL'
+    """
+    such = " and ".join(f"{side}:{encode_in(id, '')[:MAX_SHOWN]}" for side, id in plain.items())
+    options = " and ".join(f"--{side}-namespace URL" for side in plain)
+    return f"the namespace of {such} is made up for this file: give yours with {options}"
 
 
 def without_blank(rows: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from collections.abc import Mapping as Table
 from pathlib import Path
 
-from mixtea.export.about import PREDICATES, About, is_iri
+from mixtea.data.id_iris import MARK
+from mixtea.export.about import PREDICATES, About
 from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.identifiers import only_pairs, with_iris
+from mixtea.export.iris import is_iri
 from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
 
@@ -19,13 +21,13 @@ _SPACE = re.compile(r"\s")
 
 def write_ntriples(mapping: Mapping, path: Path, about: About) -> int:
     """One line a mapping, all IRIs in full."""
-    return write_triples(_triples(mapping, path, about), path, {}, about.description)
+    return write_triples(_triples(mapping, path, about), path, {}, about)
 
 
 def write_turtle(mapping: Mapping, path: Path, about: About) -> int:
     """The same with prefixes, those of the graphs included."""
-    prefixes = known_prefixes(mapping, about.set_id)
-    return write_triples(_triples(mapping, path, about), path, prefixes, about.description)
+    prefixes = known_prefixes(mapping, about)
+    return write_triples(_triples(mapping, path, about), path, prefixes, about)
 
 
 def _triples(mapping: Mapping, path: Path, about: About) -> Iterable[tuple[str, str, str]]:
@@ -34,17 +36,18 @@ def _triples(mapping: Mapping, path: Path, about: About) -> Iterable[tuple[str, 
     return zip(rows["source_iri"].tolist(), predicate, rows["target_iri"].tolist(), strict=True)
 
 
-def write_triples(
-    triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str], comment: str = ""
-) -> int:
+def write_triples(triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str], about: About) -> int:
     """A line a triple of IRIs, after the prefixes that it needs; without any it is N-Triples. Returns how many.
 
-    Names that Turtle would have to escape stay in full. A comment, of one line, comes first.
+    Names that Turtle would have to escape stay in full. The description, of one line, is a comment that comes first;
+    namespaces that were given for plain ids are noted in triples before the others.
     """
     curies = Curies({name: namespace for name, namespace in prefixes.items() if is_iri(namespace)})
     lines = [" ".join(_term(iri, curies) for iri in triple) + " ." for triple in triples]
     head = [f"@prefix {name}: {_full(namespace)} ." for name, namespace in sorted(curies.used.items())]
-    whole = [*([f"# {comment}"] if comment else []), *([*head, ""] if head else []), *lines]
+    notes = [f'{_full(about.set_id)} <{about.set_id}{MARK}{name}> "{iri}" .' for name, iri in about.id_notes().items()]
+    comment = [f"# {about.description}"] if about.description else []
+    whole = [*comment, *([*head, ""] if head else []), *notes, *lines]
     with atomic_file(path) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8", newline="")
     return len(lines)

@@ -76,12 +76,12 @@ def _refuse_halves(relations: Relations, path: Path) -> None:
 
 
 def _write_ntriples(relations: Relations, path: Path, about: About) -> int:
-    return write_triples(_triples(relations, path, about), path, {}, about.description)
+    return write_triples(_triples(relations, path, about), path, {}, about)
 
 
 def _write_turtle(relations: Relations, path: Path, about: About) -> int:
-    prefixes = known_prefixes(relations, about.set_id)
-    return write_triples(_triples(relations, path, about), path, prefixes, about.description)
+    prefixes = known_prefixes(relations, about)
+    return write_triples(_triples(relations, path, about), path, prefixes, about)
 
 
 def _triples(relations: Relations, path: Path, about: About) -> Iterator[tuple[str, str, str]]:
@@ -98,7 +98,7 @@ def _write_sssom(relations: Relations, path: Path, about: About) -> int:
     """One row a pair, the score as its confidence."""
     rows = _with_iris(relations, path, about)
     check_rows(rows, relations, path, "id")
-    curies = Curies(known_prefixes(relations, about.set_id))
+    curies = Curies(known_prefixes(relations, about))
     predicates = [_predicate(row) for row in rows.itertuples(index=False)]
     types = [TYPES[kind] for kind in rows["kind"]]
     columns = {
@@ -132,7 +132,7 @@ def _with_iris(relations: Relations, path: Path, about: About) -> pd.DataFrame:
     for side in SIDES:
         graph = getattr(relations, side)
         ids = {"relation": graph.relations, "attribute": graph.attributes.predicate.texts(), "class": graph.ids}
-        namings = {kind: Naming(ids[kind], side, about.set_id) for kind in rows["kind"].unique()}
+        namings = {kind: Naming(ids[kind], side, about) for kind in rows["kind"].unique()}
         both = zip(rows["kind"], rows[side], strict=True)
         rows[f"{side}_iri"] = pd.Series([namings[kind](one) for kind, one in both], index=rows.index, dtype=object)
         problems |= {one: what for naming in namings.values() for one, what in naming.problems.items()}

@@ -18,7 +18,8 @@ from mixtea.match.mapping import Mapping
 from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
-NUMBERS = ("probability", "runner_up_probability", "score")
+NUMBERS = ("probability", "probability_before", "runner_up_probability", "score")
+SIX_PLACES = "{:.6f}".format
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
@@ -40,6 +41,13 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
     rounded = {name: frame[name].astype(float).round(6) for name in NUMBERS if name in frame}
     found = frame.assign(**rounded).astype(object)
     return found.where(found.notna(), None)
+
+
+def as_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same with numbers in six places, and "" for whatever there is not."""
+    numbers = {name: frame[name].map(SIX_PLACES, na_action="ignore") for name in frame if name in NUMBERS}
+    shown = frame.assign(**numbers).astype(object)
+    return shown.where(shown.notna(), "")
 
 
 def warn_of_formulas(texts: Iterable[str | None], path: Path) -> None:

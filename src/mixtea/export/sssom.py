@@ -13,7 +13,6 @@ from pathlib import Path
 import pandas as pd
 
 from mixtea.data.graph import Graph
-from mixtea.data.id_iris import decode_id
 from mixtea.export.about import About
 from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.given import with_own_slots
@@ -45,7 +44,7 @@ def write_sssom(mapping: Mapping, path: Path, about: About) -> int:
     """
     rows = with_iris(rows_of(mapping, about), mapping, path, about)
     check_rows(rows, mapping, path)
-    curies = Curies(known_prefixes(mapping, about.set_id))
+    curies = Curies(known_prefixes(mapping, about))
     shared = about.tool() if not rows["given"].any() else {}
     columns = with_own_slots(_columns(rows, mapping, about, curies), rows, mapping, curies)
     columns = {name: values for name, values in columns.items() if name not in shared}
@@ -60,6 +59,7 @@ def write_slots(
     """Columns of text by the names of SSSOM's slots, in its order; slots that all rows share; kinds of extensions."""
     columns = {name: values for name, values in columns.items() if name in _NEEDED or any(values)}
     used = {name: kind for name, kind in extensions.items() if name in columns}
+    used |= dict.fromkeys((f"ext_{name}" for name in about.id_notes()), "xsd:anyURI")
     head = "".join(f"#{line}\n" for line in _head(used, about, shared, curies))
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(head + "\t".join(columns) + "\n")
@@ -119,8 +119,8 @@ def _decisions(rows: pd.DataFrame) -> list[str]:
 
 def shown_labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
     """What people read, in one line: the entity's label if it has one, else its id if that is no IRI."""
-    both = zip(labels_of(ids, graph), iris, strict=True)
-    return [plain_line(label or decode_id(iri or "") or "") for label, iri in both]
+    found = zip(labels_of(ids, graph), ids, iris, strict=True)
+    return [plain_line(label or (id or "") * (iri not in (None, id))) for label, id, iri in found]
 
 
 def numbers(column: pd.Series) -> list[str]:
@@ -132,7 +132,7 @@ def _head(extensions: dict[str, str], about: About, shared: dict[str, str], curi
     curies.need([*extensions.values(), *(["mixtea:"] if extensions else [])])
     graphs = {"subject_source": about.source_name, "object_source": about.target_name}
     sources = {slot: curies.contract(about.graph_iri(name)) for slot, name in graphs.items()}
-    slots = about.slots() | sources | shared
+    slots = about.slots() | sources | shared | {f"ext_{name}": iri for name, iri in about.id_notes().items()}
     yield "curie_map:"
     for name, namespace in sorted(curies.used.items()):
         yield f"  {yaml_text(name)}: {yaml_text(namespace)}"

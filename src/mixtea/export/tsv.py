@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import logging
 import re
 from pathlib import Path
 
@@ -11,14 +10,12 @@ import pandas as pd
 
 from mixtea.export.about import About
 from mixtea.export.identifiers import only_pairs
-from mixtea.export.quoting import tsv_text
 from mixtea.export.refusal import INSTEAD, half_character, holds, refuse
+from mixtea.export.rows import SIX_PLACES
 from mixtea.match.mapping import Mapping
 from mixtea.runs.atomic import atomic_file
-from mixtea.text import HALF, visible
+from mixtea.text import HALF
 
-logger = logging.getLogger(__name__)
-UNLIKELY = 0.5  # a mapping of less probability is rather wrong than right
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 _SEPARATORS = re.compile("[\t\n\r]")
 
@@ -34,22 +31,9 @@ def write_table(
 
 
 def write_links(mapping: Mapping, path: Path, about: About) -> int:
-    """A mapping in the layout of link files: source and target, no header. Returns the number of lines.
-
-    The file has no place for probabilities, so a warning counts the pairs that are rather wrong than right.
-    """
-    pairs = only_pairs(mapping, path, about)
-    n = write_table(pairs[["source", "target"]], path, header=False)
-    if n_unlikely := int((pairs["probability"] < UNLIKELY).sum()):
-        said = "%s: %s of the %s mappings have a probability below %s"
-        logger.warning(said, visible(path), f"{n_unlikely:,}", f"{n:,}", UNLIKELY)
-    return n
-
-
-def changes_text(changes: pd.DataFrame) -> str:
-    """What changed after a warm start as tab-separated text with a header; fields in quotes where they need them."""
-    rows = [list(changes.columns), *changes.astype(object).where(changes.notna(), "").to_numpy().tolist()]
-    return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
+    """A mapping in the layout of link files: source, target and probability, no header. Returns the number of lines."""
+    pairs = only_pairs(mapping, path, about)[["source", "target", "probability"]]
+    return write_table(pairs.assign(probability=pairs["probability"].map(SIX_PLACES)), path, header=False)
 
 
 def _check(frame: pd.DataFrame, path: Path, instead: str, kind: str) -> None:

@@ -140,12 +140,13 @@ class Mapping:
         Parameters
         ----------
         path
-            The file: .tsv for links, .sssom.tsv, .nt or .ttl for RDF, .rdf for the OAEI's Alignment format, .parquet.
+            The file: .tsv for links, .sssom.tsv, .nt or .ttl for RDF, .rdf for the OAEI's Alignment format, .parquet,
+            .csv or .json.
         overwrite
             Replace a file that is there already.
         about
             What the file says about itself, fields of `mixtea.export.about.About`: `title`, `licence`, `set_id`,
-            `date`, `predicate`, `with_unmapped` and others.
+            `date`, `predicate`, `with_unmapped`, `source_namespace` and others.
 
         Returns
         -------

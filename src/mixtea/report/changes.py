@@ -1,4 +1,4 @@
-"""What became of the mappings of an earlier run after its graphs or links have changed, and why."""
+"""Why the mappings of a run differ from those of an earlier one, after its graphs or links have changed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.graph import Graph
+from mixtea.report.compare import UNCHANGED, among, compare
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -17,6 +18,7 @@ WHY = {
     "target gone": "the target entity is no longer in its graph",
     "given": "a link for the source is given now",
     "given to another": "a given link gives the target to another source now",
+    "new source": "the source entity was not there before",
     "new target": "the target it has now was not there before",
     "own triples": "triples of the source, or of one of the two targets, have changed",
     "neighbours": "a neighbour is mapped differently",
@@ -25,41 +27,38 @@ WHY = {
 
 
 def changes(old: MixTEA, new: MixTEA) -> pd.DataFrame:
-    """A row for each mapping of the old run that the new one does not have: source, old_target, new_target, why.
+    """Compare the mappings of two runs, given links among them: `compare`, and `why` for what did not stay as it was.
 
-    `why` is the first reason of WHY that holds; new_target is None where there is no counterpart now.
+    `why` is the first reason of WHY that holds, None where nothing changed.
     """
-    before = _decided(old).rename(columns={"target": "old_target", "given": "was_given"}).dropna(subset=["old_target"])
-    now = _decided(new).rename(columns={"target": "new_target"})
-    same = pd.MultiIndex.from_frame(before[["source", "old_target"]]).isin(
-        pd.MultiIndex.from_frame(now[["source", "new_target"]])
-    )
-    changed = before[~same].merge(now.drop_duplicates("source"), on="source", how="left").reset_index(drop=True)
-    changed["new_target"] = changed["new_target"].astype(object).where(changed["new_target"].notna(), None)
-    reasons = _reasons(changed, old, new, now)
-    why = np.full(len(changed), "learning", dtype=object)
+    before, now = (aligner.map(with_given=True).to_frame() for aligner in (old, new))
+    found = compare(before, now)
+    reasons = _reasons(found, before, now, old, new)
+    why = np.full(len(found), "learning", dtype=object)
     for name in reversed(list(reasons)):
         why[reasons[name]] = name
-    return changed.assign(why=why)[["source", "old_target", "new_target", "why"]]
+    why[found["change"] == UNCHANGED] = None
+    return found.assign(why=why)
 
 
-def _decided(aligner: MixTEA) -> pd.DataFrame:
-    return aligner.map(with_given=True).to_frame()[["source", "target", "given"]]
-
-
-def _reasons(changed: pd.DataFrame, old: MixTEA, new: MixTEA, now: pd.DataFrame) -> dict[str, np.ndarray]:
-    """For every reason, which of the changed mappings it holds for."""
-    task, source, before, after = new.task_, changed["source"], changed["old_target"], changed["new_target"]
-    given = now.loc[now["given"].astype(bool), "new_target"]
+def _reasons(
+    found: pd.DataFrame, before: pd.DataFrame, now: pd.DataFrame, old: MixTEA, new: MixTEA
+) -> dict[str, np.ndarray]:
+    """For every reason, which of the rows it holds for."""
+    task, source, was, target = new.task_, found["source"], found["target_before"], found["target"]
     touched = [_touched(a, b) for a, b in ((old.task_.source, task.source), (old.task_.target, task.target))]
+    given, given_before = (frame[frame["given"].astype(bool)] for frame in (now, before))
+    earlier = found[["source", "target_before"]].rename(columns={"target_before": "target"})
+    moved = source[found["change"] != UNCHANGED]
     return {
         "source gone": ~source.isin(task.source.ids).to_numpy(),
-        "target gone": ~before.isin(task.target.ids).to_numpy(),
-        "given": (changed["given"].eq(True) & ~changed["was_given"].astype(bool)).to_numpy(),
-        "given to another": before.isin(given).to_numpy(),
-        "new target": (after.notna() & ~after.isin(old.task_.target.ids)).to_numpy(),
-        "own triples": (source.isin(touched[0]) | before.isin(touched[1]) | after.isin(touched[1])).to_numpy(),
-        "neighbours": source.isin(_neighbours(task.source, source)).to_numpy(),
+        "target gone": (was.notna() & ~was.isin(task.target.ids)).to_numpy(),
+        "given": among(found, given) & ~among(earlier, given_before),
+        "given to another": was.isin(given["target"]).to_numpy(),
+        "new source": ~source.isin(old.task_.source.ids).to_numpy(),
+        "new target": (target.notna() & ~target.isin(old.task_.target.ids)).to_numpy(),
+        "own triples": (source.isin(touched[0]) | was.isin(touched[1]) | target.isin(touched[1])).to_numpy(),
+        "neighbours": source.isin(_neighbours(task.source, moved)).to_numpy(),
     }
 
 

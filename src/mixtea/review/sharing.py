@@ -47,7 +47,7 @@ def write_decisions(
     about = About(title=title or "Decisions of reviewers").identified(frame).naming(task.source, task.target)
     rows = with_iris(mapping.frame, mapping, path, about)
     check_rows(rows, mapping, path)
-    curies = Curies(known_prefixes(mapping, about.set_id))
+    curies = Curies(known_prefixes(mapping, about))
     subject, object_ = (text_of(rows[f"{side}_iri"]) for side in ("source", "target"))
     decided = [said[pair] for pair in zip(rows["source"], rows["target"], strict=True)]
     reliability = [measured[one.reviewer].reliability if one.reviewer in measured else np.nan for one in decided]

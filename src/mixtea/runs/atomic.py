@@ -34,7 +34,7 @@ RUN_FILES = {
     "metrics.json": "scores, where there were links to score",
     "curves.png": "losses and validation scores",
     "report.html": "a page about the run, where one was asked for",
-    "changes.tsv": "after a warm start, which earlier mappings changed and why",
+    "changes.tsv": "after a warm start, which mappings are new, gone or changed, and why",
 }
 HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV)  # no fault of the call
 TEMPORARY = re.compile(r"\.(.+)\.tmp-\d+", re.DOTALL)  # its name: of what is written in it, and of its process

@@ -108,9 +108,10 @@ def test_an_alignment_is_no_graph(tmp_path):
 
 
 def child(content, **xml):
-    """The cells that the process finds, here in this one."""
+    """The cells that the process finds, here in this one, in a file without notes."""
     out = io.BytesIO()
-    assert alignment_child.parse({"xml": XML | xml}, io.BytesIO(content.encode()), out, lambda n: None) == {}
+    found = alignment_child.parse({"xml": XML | xml}, io.BytesIO(content.encode()), out, lambda n: None)
+    assert found == {"notes": {}}
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 

@@ -34,7 +34,8 @@ class Cell(NamedTuple):
 
 def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:
     """The cells with the relation `=`; others are left out with a warning."""
-    cells = list(_cells(path))
+    notes = dict[str, str]()
+    cells = list(_cells(path, notes))
     same = [cell for cell in cells if is_equal(cell.relation)]
     others = Counter(_why_not(cell.relation) for cell in cells if not is_equal(cell.relation))
     if not same:
@@ -43,11 +44,11 @@ def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:
     columns, lines = columns_of([(cell.entity1, cell.entity2) for cell in same]), np.array([cell.line for cell in same])
     measures = np.array([_number(cell.measure) for cell in same])
     warnings = left_out_warning(path, "cell", others)
-    return LinkTable(path, columns, lines, in_full(columns, {}), True, warnings, measures=measures)
+    return LinkTable(path, columns, lines, in_full(columns, {}, notes), True, warnings, measures=measures)
 
 
-def _cells(path: Path) -> Iterator[Cell]:
-    """From a process of its own, in the order of the file."""
+def _cells(path: Path, notes: dict[str, str]) -> Iterator[Cell]:
+    """From a process of its own, in the order of the file; `notes` gets those on namespaces of plain ids."""
     limits = in_force()
     xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
     wanted: dict[str, Any] = {"xml": xml | {"max_token": limits.max_token_mib * MIB}}
@@ -63,6 +64,7 @@ def _cells(path: Path) -> Iterator[Cell]:
     if "what" in found:
         what, todo = f"not XML: {visible(found['what'], LONGEST)}", "Correct it, or write the alignment again."
         raise UnreadableError(path, found.get("line"), "", what, todo)
+    notes |= found["notes"]
 
 
 def _why_not(relation: str) -> str:

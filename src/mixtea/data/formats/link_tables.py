@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.data.formats.tsv import Table
-from mixtea.data.id_iris import decode_id
+from mixtea.data.id_iris import NOTES, decode_id
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.safe.problems import UnreadableError
 
@@ -24,6 +24,7 @@ EQUAL = frozenset(
 )
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 CLOSE = expand("skos:closeMatch", BUILT_IN)
+NO_NOTES: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +77,14 @@ def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
     return tuple(np.array(rows, dtype=object).reshape(-1, 2).T)
 
 
-def in_full(columns: Sequence[np.ndarray], prefixes: Mapping[str, str]) -> tuple[np.ndarray, ...]:
-    """The ids that IRIs and CURIEs stand for."""
+def in_full(
+    columns: Sequence[np.ndarray], prefixes: Mapping[str, str], notes: Mapping[str, str] = NO_NOTES
+) -> tuple[np.ndarray, ...]:
+    """The ids that IRIs and CURIEs stand for; `notes` are the file's on the namespaces of plain ids, by side."""
     found = []
-    for column in columns:
-        full = np.empty(len(column), dtype=object)
-        full[:] = [decode_id(iri) or iri for iri in (expand(text, prefixes) for text in column)]
+    for column, note in zip(columns, NOTES, strict=True):
+        full, namespace = np.empty(len(column), dtype=object), notes.get(note, "")
+        full[:] = [decode_id(iri, namespace) or iri for iri in (expand(text, prefixes) for text in column)]
         found.append(full)
     return tuple(found)
 

@@ -20,6 +20,7 @@ from mixtea.data.formats.link_tables import (
     left_out_warning,
 )
 from mixtea.data.formats.rdf import Statements, read_mending
+from mixtea.data.id_iris import MARK, NOTES
 from mixtea.data.prefixes import joined, shorten
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import KEPT, Problems
@@ -32,12 +33,15 @@ def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
 
 
 def _links(problems: Problems, statements: Statements) -> LinkTable:
-    from pyoxigraph import BlankNode, NamedNode
+    from pyoxigraph import BlankNode, Literal, NamedNode
 
     path, no_links = statements.path, list[tuple[int, str]]()
-    rows, lines, others, n_close = [], [], Counter[str](), 0
+    rows, lines, others, n_close, notes = [], [], Counter[str](), 0, dict[str, str]()
     for subject, predicate, value, _ in statements:
-        if predicate.value not in IDENTITY:
+        note = predicate.value.partition(MARK)[2]
+        if note in NOTES and isinstance(value, Literal):
+            notes[note] = value.value
+        elif predicate.value not in IDENTITY:
             others[predicate.value] += 1
         elif isinstance(subject, NamedNode) and isinstance(value, NamedNode):
             rows.append((subject.value, value.value))
@@ -57,4 +61,4 @@ def _links(problems: Problems, statements: Statements) -> LinkTable:
     warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
     warnings += close_warning(path, n_close)
     columns = columns_of(rows)
-    return LinkTable(path, columns, np.array(lines), in_full(columns, {}), True, warnings, statements.prefixes)
+    return LinkTable(path, columns, np.array(lines), in_full(columns, {}, notes), True, warnings, statements.prefixes)

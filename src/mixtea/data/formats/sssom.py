@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from mixtea.data.formats.link_tables import (
 )
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
+from mixtea.data.id_iris import NOTES
 from mixtea.data.prefixes import expand, joined
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems
@@ -36,6 +37,7 @@ ENTRY = re.compile(
 INLINE_ENTRY = re.compile(
     r"""\s*+(?P<key>"[^"]*+"|'[^']*+'|[^\s:,{]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|[^\s,}]++)\s*+,?"""
 )
+NOTE = re.compile(rf"""#\s?ext_(?P<name>{"|".join(NOTES)}):\s+(?P<value>"[^"]*+"|\S++)\s*$""")
 MAP = re.compile(r"""["']?curie_map["']?\s*+:""")
 
 
@@ -85,7 +87,7 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         what = f"no links among its {reasons.total():,} other rows" if reasons else "no row after its header"
         raise UnreadableError(path, None, "", what, todo)
     columns, warnings = columns_of(links), (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
-    full = in_full(columns, prefixes)
+    full = in_full(columns, prefixes, id_notes(comments))
     negated, measures = np.array(rejected, dtype=bool), as_measures(sure)
     return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, measures)
 
@@ -118,6 +120,15 @@ def curie_map(comments: Sequence[str]) -> dict[str, str]:
     if inline and (inline[0] != "{" or inline[max(place, 1) :].strip() != "}"):
         raise NoMapError(start + 1, inline)
     return found
+
+
+def id_notes(comments: Iterable[str]) -> dict[str, str]:
+    """What the metadata say of namespaces that hold plain ids, by side.
+
+    >>> id_notes(["#license: x", "#ext_source_ids: https://example.org/items/"])
+    {'source_ids': 'https://example.org/items/'}
+    """
+    return {found["name"]: _bare(found["value"]) for found in map(NOTE.match, comments) if found}
 
 
 def _bare(text: str) -> str:

@@ -8,10 +8,10 @@ from itertools import chain
 from pathlib import Path
 
 from mixtea.data.formats.content import kind_of
-from mixtea.data.formats.sssom import curie_map, delimiter_of
+from mixtea.data.formats.sssom import curie_map, delimiter_of, id_notes
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
-from mixtea.data.id_iris import decode_id
+from mixtea.data.id_iris import NOTES, decode_id
 from mixtea.data.prefixes import expand, joined
 from mixtea.errors import Problems
 
@@ -45,15 +45,17 @@ def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
         comments.append(first.rstrip("\r\n"))
     prefixes, entries = joined([curie_map(comments)]), map(_ENTRY.match, comments)
     shared = {found["key"]: found["value"].strip("\"'") for found in entries if found and found["key"] in SHARED}
-    found = chain([first], lines)
+    found, notes = chain([first], lines), id_notes(comments)
+    namespaces = [notes.get(note, "") for note in NOTES]
     rows = csv_rows(path, found, Problems(), delimiter=delimiter_of(first), lines_before=len(comments))
     _, header = next(rows, (0, []))
     for _, row in rows:
         said = dict(zip(header, row, strict=False))
-        subject, object_ = (expand(said.get(end, ""), prefixes) for end in ("subject_id", "object_id"))
+        iris = (expand(said.get(end, ""), prefixes) for end in ("subject_id", "object_id"))
+        subject, object_ = (decode_id(iri, where) or iri for iri, where in zip(iris, namespaces, strict=True))
         own = {name: said.get(name) or shared.get(name, "") for name in SLOTS}
         slots = {name: _in_full(name, text, prefixes) for name, text in own.items() if text}
-        yield (decode_id(subject) or subject, decode_id(object_) or object_), slots
+        yield (subject, object_), slots
 
 
 def _in_full(name: str, text: str, prefixes: Mapping[str, str]) -> str:

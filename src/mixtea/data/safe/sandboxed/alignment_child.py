@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 ENDS = ("entity1", "entity2")
 TEXTS = ("relation", "measure")
+NOTES = ("source_ids", "target_ids")  # elements with the namespaces of plain ids
 NAMES = ("resource", "about")  # attributes that name an entity
 EXPRESSIONS = ("and", "or", "not", "compose", "inverse")  # elements that say more than a name (EDOAL)
 LONGEST = 1000  # characters of a relation or a measure
@@ -31,6 +32,7 @@ class Cells:
 
     def __init__(self, found: Callable[[list[Any]], object]) -> None:
         self.found, self.cell, self.inside = found, dict[str, str](), ""
+        self.notes = dict[str, str]()
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = self.parser.ordered_attributes = True
         self.parser.StartElementHandler = self.start
@@ -44,7 +46,7 @@ class Cells:
             self.cell = {}
         if name in ENDS:
             self.cell["line"] = str(self.parser.CurrentLineNumber)
-        if name in ENDS or name in TEXTS:
+        if name in ENDS or name in TEXTS or name in NOTES:
             self.inside = name
         if self.inside in ENDS and (name in EXPRESSIONS or name.endswith("Restriction")):
             self.cell["expression"] = "expression"
@@ -56,6 +58,8 @@ class Cells:
     def text(self, data: str) -> None:
         if self.inside in TEXTS and len(self.cell.get(self.inside, "")) < LONGEST:
             self.cell[self.inside] = self.cell.get(self.inside, "") + data
+        if self.inside in NOTES and len(self.notes.get(self.inside, "")) < LONGEST:
+            self.notes[self.inside] = self.notes.get(self.inside, "") + data
 
     def end(self, name: str) -> None:
         name = name.rpartition(":")[2]
@@ -75,7 +79,7 @@ class Cells:
 
 
 def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callable[[int], None]) -> dict[str, Any]:
-    """Write the cells; the file is looked at for what hurts a parser before it is parsed."""
+    """Write the cells, return the notes; the file is looked at for what hurts a parser before it is parsed."""
     scan = XmlScan(**wanted["xml"])
     cells = Cells(lambda cell: out.write(json.dumps(cell).encode() + b"\n"))
     while block := file.read(BLOCK):
@@ -85,7 +89,7 @@ def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callab
             raise scan.failed
         cells.parser.Parse(checked, False)
     scan.end_of_file()
-    return {}
+    return {"notes": {name: text.strip() for name, text in cells.notes.items()}}
 
 
 def work(wanted: dict[str, Any]) -> dict[str, Any]:
