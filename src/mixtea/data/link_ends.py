@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from mixtea.data.columns.rows import BETWEEN
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.rdf_mending import NO_BASE, SCHEME, resolved
+from mixtea.data.formats.table_columns import BETWEEN
 from mixtea.data.graph import Graph
 from mixtea.data.prefixes import expand
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from mixtea.data.formats.table_columns import BETWEEN, TABLES
 from mixtea.export.about import About, marked
+from mixtea.export.identifiers import text_of
 from mixtea.export.quoting import csv_text
 from mixtea.export.refusal import refuse
 from mixtea.export.rows import as_texts, labelled_rows, warn_of_formulas
@@ -19,10 +22,23 @@ _TEXTS = {*ENDS, "source_label", "target_label", "runner_up"}  # what others hav
 
 
 def write_csv(mapping: Mapping, path: Path, about: About) -> int:
-    """Source, target, probability and decision, or every column, with labels; no target is an empty field."""
+    """Source, target, probability and decision, or every column, with labels; no target is an empty field.
+
+    Ids that several tables of a side have stand as they came, beside the names of their tables.
+    """
     rows = labelled_rows(mapping, path, about)
-    write_csv_table(marked(rows, mapping.links_from) if about.all_columns else rows[list(COLUMNS)], path)
+    shown = marked(rows, mapping.links_from) if about.all_columns else rows[list(COLUMNS)]
+    for end, table, graph in zip(ENDS, TABLES, (mapping.source, mapping.target), strict=True):
+        if graph.kept_apart:
+            parts = [_table_and_id(id, graph.kept_apart) for id in text_of(shown[end])]
+            shown = shown.assign(**{end: [id for _, id in parts], table: [name for name, _ in parts]})
+    write_csv_table(shown, path)
     return int(rows["target"].notna().sum())
+
+
+def _table_and_id(id: str | None, tables: Sequence[str]) -> tuple[str, str | None]:
+    table = next((name for name in tables if id is not None and id.startswith(name + BETWEEN)), "")
+    return table, id.removeprefix(table + BETWEEN) if id is not None and table else id
 
 
 def write_csv_table(frame: pd.DataFrame, path: Path) -> int:

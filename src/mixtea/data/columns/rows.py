@@ -18,6 +18,7 @@ from mixtea.data.columns.words import words_of
 from mixtea.data.formats.cell_values import Column
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.headers import id_place
+from mixtea.data.formats.table_columns import BETWEEN
 from mixtea.data.formats.tsv import Table, as_array
 from mixtea.data.labels import PLAIN
 from mixtea.data.part import ColumnRead, Part, attribute_part, entity_part, joined, triple_part
@@ -26,7 +27,6 @@ from mixtea.errors import DataError, Problems, shorten
 
 LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
 TYPE = "rdf:type"  # states which of several tables an entity is a row of
-BETWEEN = "/"  # the name of a table and an id that another table has too
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from mixtea.data.formats.parquet import parquet_table
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
+from mixtea.data.formats.table_columns import with_tables
 from mixtea.data.formats.tables import read_columns
 from mixtea.data.formats.wide_tables import named_part, wide_header, wide_table
 from mixtea.data.part import Part, header_note, triple_part
@@ -63,7 +64,8 @@ def _table_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
 
 
 def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    return equal_only(read_columns(path, kind, LINK_HEADERS, problems, links=True))
+    links = equal_only(read_columns(path, kind, LINK_HEADERS, problems, links=True))
+    return links if kind == "Parquet" else with_tables(links, path, kind, problems)
 
 
 def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
