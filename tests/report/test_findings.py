@@ -85,7 +85,7 @@ def test_an_example_in_words(candidates):
 def test_counts_settings_and_scores():
     graph = make_graph([(0, 0, 1), (1, 1, 0)], 3)
     task = Task("t", graph, make_graph([], 2), NOTHING, NOTHING, NOTHING)
-    assert findings.graph_counts(task) == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
+    assert findings.graph_counts(task)["rows"] == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
     (changed,) = findings.changed_settings(Config.preset("best", max_epochs=6), "best")
     assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", "60", "6") and changed["why"]
     (row,) = findings.score_rows({"valid_hits@1": 0.5, "valid_mrr": 0.6}, "validation", "valid_")

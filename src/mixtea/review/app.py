@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
+from mixtea.match.value_lines import SIGNS, WORDS
 from mixtea.review.answers import (
     SIGNED,
     decision_in_words,
@@ -26,7 +27,7 @@ from mixtea.review.answers import (
     static,
     wrong,
 )
-from mixtea.review.card import SIGNS, WORDS, Card
+from mixtea.review.card import NEIGHBOUR_WORDS, Card
 from mixtea.review.decision import REPEAT, Decision
 from mixtea.review.decisions import ROWS_PER_WRITE
 from mixtea.review.forms import (
@@ -75,7 +76,8 @@ class Page:
         )  # fmt: skip
         self.templates.filters |= {"visible": lambda text: visible(text, 300), "percent": percent}
         self.templates.globals |= {
-            "signs": SIGNS, "words": WORDS, "orders": ORDERS, "states": STATES, "signed": SIGNED,
+            "signs": SIGNS, "words": NEIGHBOUR_WORDS, "value_words": WORDS, "orders": ORDERS,
+            "states": STATES, "signed": SIGNED,
         }  # fmt: skip
 
     def app(self) -> FastAPI:
@@ -207,6 +209,7 @@ class Page:
         await self.training.catch_up()
         place = self.session.place(reviewer)
         about = {"reviewer": reviewer, "status": self._status(), "filter": place.filter}
+        about["has_triples"] = any(len(degrees.nonzero()[0]) for degrees in self.session.original.degrees)
         about |= {"voters": self.session.original.voters, "run": visible(self.session.run.name, 100)}
         return self.show("page.html.j2", **await self._card(reviewer), **about)
 
@@ -297,11 +300,13 @@ class Page:
         maker, own = self.session.maker_of(row)
         try:
             await asyncio.wait_for(self.voices(maker.voices, own, place), EVIDENCE_SECONDS)
+            why = ""
         except TimeoutError:
-            return self.show("no_evidence.html.j2", why=f"it took more than {EVIDENCE_SECONDS:.0f} s", of=of)
+            why = f"it took more than {EVIDENCE_SECONDS:.0f} s"
         except MixTEAError as error:
-            return self.show("no_evidence.html.j2", why=str(error), of=of)
-        return self.show("voters.html.j2", card=self.session.card(row, place, with_voices=False), shown=False, of=of)
+            why = str(error)
+        card = self.session.card(row, place, with_voices=False)
+        return self.show("evidence.html.j2", card=card, shown=False, of=of, why=why)
 
     # Several alike
 
