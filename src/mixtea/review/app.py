@@ -84,7 +84,8 @@ class Page:
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         reads: dict[str, Callable[..., Any]] = {
             "/": self.whole, "/card": self.current, "/card/{row}": self.at, "/picture/{of}": self.picture,
-            "/evidence/{of}": self.evidence, "/alike/{of}": self.alike, "/status": self.status, "/team": self.team,
+            "/evidence/{of}": self.evidence, "/values/{of}": self.values, "/alike/{of}": self.alike,
+            "/status": self.status, "/team": self.team,
             "/pictures": self.pictures, "/changes": self.changes, "/log": self.log, "/static/{name}": static,
             "/decisions.sssom.tsv": self.exported, "/decisions.sqlite": self.copied,
             "/mapping.sssom.tsv": self.mapped,
@@ -300,13 +301,20 @@ class Page:
         maker, own = self.session.maker_of(row)
         try:
             await asyncio.wait_for(self.voices(maker.voices, own, place), EVIDENCE_SECONDS)
-            why = ""
         except TimeoutError:
-            why = f"it took more than {EVIDENCE_SECONDS:.0f} s"
+            return self.show("no_evidence.html.j2", why=f"it took more than {EVIDENCE_SECONDS:.0f} s", of=of)
         except MixTEAError as error:
-            why = str(error)
-        card = self.session.card(row, place, with_voices=False)
-        return self.show("evidence.html.j2", card=card, shown=False, of=of, why=why)
+            return self.show("no_evidence.html.j2", why=str(error), of=of)
+        return self.show("voters.html.j2", card=self.session.card(row, place, with_voices=False), shown=False, of=of)
+
+    async def values(self, of: str) -> Response:
+        """The values of a pair, compared if that does not take too long."""
+        row, place = self.session.referred(of)
+        maker, own = self.session.maker_of(row)
+        with suppress(TimeoutError, MixTEAError):
+            await asyncio.wait_for(self.voices(maker.compare, own, place), EVIDENCE_SECONDS)
+        await self._prepare_texts(row, place)
+        return self.show("values.html.j2", card=self.session.card(row, place, with_voices=False), of=of, waits=False)
 
     # Several alike
 

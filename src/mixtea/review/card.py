@@ -15,7 +15,7 @@ from mixtea.data.display import name_of
 from mixtea.data.graph import Graph
 from mixtea.data.vocabulary import TYPE
 from mixtea.match.marking import Marked, marked
-from mixtea.match.side_by_side import DIFFERS, LEFT, RIGHT, SAME, SideBySide
+from mixtea.match.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
 from mixtea.match.value_lines import Line, value_lines
 from mixtea.review.belief import Belief, Effect
 from mixtea.review.model import Model
@@ -125,6 +125,11 @@ class Card:
         return any(line.state not in (LEFT, RIGHT) for line in self.values)
 
     @property
+    def waits(self) -> bool:
+        """Whether values are still to be compared, as the evidence is to be gathered."""
+        return self.voices is None and any(line.state == PENDING for line in self.values)
+
+    @property
     def verdict(self) -> str:
         return "the same" if self.probability >= 0.5 else "not the same"
 
@@ -197,7 +202,7 @@ class Cards:
         """
         model = self.model
         source, target = int(model.sources[row]), int(model.target[row, place])
-        self.values(source, target)
+        self.compare(row, place)
         said = model.run.explain(source, target)
         reasons: dict[str, list[tuple[str, float]]] = {}
         for voter, what, weight in said.itertuples(index=False):
@@ -235,6 +240,10 @@ class Cards:
     @cached_property
     def _at_once(self) -> SideBySide:
         return SideBySide(self.model.task)
+
+    def compare(self, row: int, place: int = 0) -> None:
+        """Compare the values of a card; may be called from another thread."""
+        self.values(int(self.model.sources[row]), int(self.model.target[row, place]))
 
     def _values(self, source: int, target: int) -> tuple[list[Line], int]:
         """Values as the voter of attributes compares them, which may take long for the first pair."""
