@@ -79,7 +79,9 @@ def test_a_card_does_not_wait_for_the_index_and_its_values_are_compared_afterwar
 
     async def walk():
         page = (await reviewing.get("/card/3")).text
-        address = re.search(r'hx-get="(/values/[^"]+)"', page)[1]
+        asks = re.search(r'<div class="compared" hx-get="(/values/[^"]+)"([^>]+)>', page)
+        address, own = asks.groups()  # not the target and the queue of the form around it
+        assert 'hx-target="this"' in own and 'hx-sync="this:drop"' in own
         assert page.index("<caption>Values") < page.index("<caption>Neighbours")
         assert "not compared" in page and not re.search("similar|different", page)
         with monkeypatch.context() as patch:
