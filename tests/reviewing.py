@@ -12,8 +12,10 @@ import pandas as pd
 
 from mixtea import Task
 from mixtea.config import Config
+from mixtea.match.side_by_side import SideBySide
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
+from mixtea.vote.attributes import Attributes
 from mixtea.vote.known import KnownPairs
 
 Evidence = tuple[str, str, float]  # voter, what, weight
@@ -64,5 +66,9 @@ def model_of(
     model.known = KnownPairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
     answers = SimpleNamespace(parts={}, scores={}, ranked=SimpleNamespace(target=model.target))
     frame = pd.DataFrame(list(said), columns=["voter", "what", "weight"])
-    model.run = SimpleNamespace(config=Config.preset("best"), answers_=answers, explain=lambda source, target: frame)
+    voter = Attributes().bind(task, Config.preset("best"))
+    model.run = SimpleNamespace(
+        config=voter.config, answers_=answers, explain=lambda source, target: frame,
+        side_by_side=SideBySide(task, voter.opinions_by_links),
+    )  # fmt: skip
     return model

@@ -22,6 +22,7 @@ from processes import MIXTEA, start_shared, wait_for_line
 
 from mixtea import MixTEA, Task
 
+AXE = (Path(__file__).parent / "review" / "axe.min.js").read_text(encoding="utf-8")
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 # Says what the policy has stopped and what hostile texts have done, and lets a test wait for the next card
 WATCH = """
@@ -211,6 +212,18 @@ async def asked(guard, method, path, headers=(), body=b"", query=""):
     for name, value in sent[0]["headers"]:
         found.setdefault(name.decode().lower(), []).append(value.decode())
     return Answer(status=sent[0]["status"], headers=found, body=b"".join(one.get("body", b"") for one in sent[1:]))
+
+
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    """What axe finds wrong with a page that keeps people out."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert len(found["passes"]) > 10
+    return [
+        (one["id"], [node["html"] for node in one["nodes"]])
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 def texts(page: Page, selector: str) -> list[str]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_graph
+from conftest import make_graph, said_graph, said_task
 
 from mixtea.config import STRUCTURE, Config
 from mixtea.data.display import Name, name_of
 from mixtea.data.task import Task
 from mixtea.match.calibration import reliability
 from mixtea.match.candidates import Candidates
-from mixtea.report import findings, plots
+from mixtea.match.mapping import Mapping
+from mixtea.match.side_by_side import SideBySide
+from mixtea.measure.by_evidence import evidence_table
+from mixtea.report import figures, findings, plots
+from mixtea.report.columns import MAX_COLUMNS, MAX_VALUES, columns
 
 NOTHING = np.empty((0, 2), dtype=np.int64)
 
@@ -85,7 +89,7 @@ def test_an_example_in_words(candidates):
 def test_counts_settings_and_scores():
     graph = make_graph([(0, 0, 1), (1, 1, 0)], 3)
     task = Task("t", graph, make_graph([], 2), NOTHING, NOTHING, NOTHING)
-    assert findings.graph_counts(task) == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
+    assert findings.graph_counts(task)["rows"] == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
     (changed,) = findings.changed_settings(Config.preset("best", max_epochs=6), "best")
     assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", "60", "6") and changed["why"]
     (row,) = findings.score_rows({"valid_hits@1": 0.5, "valid_mrr": 0.6}, "validation", "valid_")
@@ -141,3 +145,38 @@ def test_figures_are_the_same_bits_every_time_and_hold_no_link_to_elsewhere():
     own = plots.with_own_ids(first, "mine")
     assert 'id="mine-figure_1"' in own and own.count('id="') == own.count('id="mine-')
     assert own.count('href="#') == own.count('href="#mine-') > 0
+
+
+def test_tables_have_columns_and_no_structure():
+    values = [(0, "price", "1"), (1, "price", "2"), (1, "colour", "red")]
+    sides = [said_graph(["a", "b"], values, prefix) for prefix in "st"]
+    task, links_of = said_task(*sides), links((0, 0), (1, 1))
+    assert findings.graph_counts(task) == {
+        "headings": ("entities", "columns", "values"), "rows": {"source": (2, 2, 3), "target": (2, 2, 3)},
+    }  # fmt: skip
+    table = evidence_table(dict.fromkeys(("all", "structure", "names"), np.ones(2)), np.array([True, False]))
+    assert [*findings.by_evidence(table, task)["rows"]] == ["all voters", "names alone"]
+    found = np.array([[0], [1]])
+    likely = np.array([[0.9], [0.8]])
+    named = np.zeros((2, 1, 1), dtype=bool)
+    candidates = Candidates(*sides, np.arange(2), found, likely, likely, named, np.ones(2), ("names",))
+    drawn = figures.probability_figures(task, candidates, *findings.check(candidates, links_of))
+    assert [one.title for one in drawn] == ["All mappings", "Calibration"] and "triples" not in drawn[0].caption
+    history = pd.DataFrame({"epoch": [1, 2], "loss_alignment": [2.0, 1.0], "concat_layer": [0.5, 0.5]})
+    assert [one.title for one in figures.training_figures(history, task)] == ["Losses"]
+
+
+def test_a_report_shows_so_many_columns_and_values_of_tables_alone():
+    rows = [(i, f"c{k:02}", f"{i} and {k}") for i in range(3) for k in range(MAX_COLUMNS + 2)]
+    sides = [said_graph(["a", "b", "c"], rows, prefix) for prefix in "st"]
+    frame = pd.DataFrame({"source": ["s0", "s1"], "target": ["t0", "t2"], "probability": [0.9, 0.6], "given": False})
+    mapping = Mapping(*sides, frame)
+    found = columns(SideBySide(said_task(*sides)), mapping, 1)
+    assert (len(found["pairs"]), found["more"], found["n_mapped"]) == (MAX_COLUMNS, 2, 2)
+    first = found["pairs"][0]
+    assert (first["names"], first["n_both"], first["n_equal"], first["filled"]["source"]) == (["c00"], 2, 1, 1.0)
+    assert [(one["source"].text, one["target"].text, one["more"]) for one in found["examples"]] == [
+        ("a", "a", MAX_COLUMNS + 2 - MAX_VALUES), ("b", "c", MAX_COLUMNS + 2 - MAX_VALUES),
+    ]  # fmt: skip
+    linked = said_graph(["a"], [(0, "price", "1")], triples=[(0, 0, 0)])
+    assert columns(SideBySide(said_task(linked, linked)), mapping, 1) == {}

@@ -8,30 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import said_graph, said_task
-from hypothesis import given
-from hypothesis import strategies as st
 from reviewing import model_of
 
 from mixtea.data.labels import Labels
-from mixtea.data.values import form_of
-from mixtea.review import card as card_module
+from mixtea.match.side_by_side import ALIKE, DIFFERS, LEFT, PENDING, RIGHT, SAME
 from mixtea.review.belief import Belief, Effect
-from mixtea.review.card import (
-    ALIKE,
-    DIFFERS,
-    LEFT,
-    LONGEST,
-    RIGHT,
-    SAME,
-    SHOWN_NEIGHBOURS,
-    SHOWN_VALUES,
-    Cards,
-    Voice,
-    entity,
-    marked,
-    side_by_side,
-    steps,
-)
+from mixtea.review.card import SHOWN_NEIGHBOURS, SHOWN_VALUES, Cards, Voice, entity, steps
 from mixtea.review.reviewers import Share
 
 VOTERS = ("forward", "backward", "names", "agreement")
@@ -40,9 +22,9 @@ SAID = [("names", "“Rome” ~ “Roma”", 0.8), ("names", "“Roma”", 0.4),
 
 def rome(**more):
     """Rome beside Italy, Lazio, which is matched to something elsewhere, and the Tiber, which is not matched."""
-    values = [(0, "born", "753-04-21"), (0, "height", "21 m"), (0, "mayor", "Anna"), (0, "type", "city")]
+    values = [(0, "born", "753-04-21"), (0, "height", "21 m"), (0, "mayor", "Anna Rossi"), (0, "type", "city")]
     source = said_graph(["Rome", "Italy", "Lazio", "Tiber"], values, "s", triples=[(0, 0, 1), (0, 1, 2), (3, 1, 0)])
-    values = [(0, "geboren", "753-04-21"), (0, "hoehe", "21.0 m"), (0, "x#Mayor", "Bruno"), (0, "area", "1285")]
+    values = [(0, "geboren", "753-04-21"), (0, "hoehe", "21.0 m"), (0, "x#Mayor", "Anna Bianchi"), (0, "area", "1285")]
     triples = [(0, 0, 1), (0, 1, 4), (3, 1, 2)]
     target = said_graph(["Roma", "Italia", "Latium", "Arno", "Tevere"], values, "t", triples=triples)
     task = replace(said_task(source, target, [(1, 1)]), valid=np.array([[2, 2]]))
@@ -58,94 +40,6 @@ def rome(**more):
 
 def texts(line):
     return line.state, "".join(t for t, _ in line.left), "".join(t for t, _ in line.right)
-
-
-# Texts
-
-
-def test_what_the_other_side_does_not_have_is_marked():
-    assert marked("Rome", "Rome") == ([("Rome", False)], [("Rome", False)])
-    left, right = marked("St. Peter", "Sankt Peter")
-    assert "".join(text for text, _ in left) == "St. Peter" and (" Peter", False) in left and (" Peter", False) in right
-    assert [text for text, differs in left if differs] == ["."]
-
-
-def test_unlike_texts_are_marked_as_wholes():
-    assert marked("abc", "xyz") == ([("abc", True)], [("xyz", True)])
-    assert marked("", "xyz") == ([], [("xyz", True)]) and marked("abc", "") == ([("abc", True)], [])
-    long = "a" * (LONGEST + 2)
-    assert marked(long, long + "b") == ([(long, True)], [(long + "b", True)])
-
-
-def test_values_side_by_side():
-    left = [("born", "1990-05-03"), ("colour", "red"), ("size", "3"), ("note", "hello")]
-    right = [("http://x/Colour", "blue"), ("size", "3"), ("geboren", "3 May 1990"), ("other", "world")]
-    lines = side_by_side(left, right)
-    assert [texts(line) for line in lines] == [
-        (ALIKE, "1990-05-03", "3 May 1990"), (SAME, "3", "3"), (DIFFERS, "red", "blue"), (LEFT, "hello", ""),
-        (RIGHT, "", "world"),
-    ]  # fmt: skip
-    assert (lines[0].left_by, lines[0].right_by) == ("born", "geboren")
-    assert (lines[3].left_by, lines[3].right_by, lines[4].left_by) == ("note", "", "")
-
-
-def test_each_value_is_shown_once():
-    lines = side_by_side([("a", "1"), ("b", "1"), ("b", "1")], [("a", "1"), ("c", "1")])
-    assert [line.state for line in lines] == [SAME, SAME, LEFT]
-    assert side_by_side([], []) == []
-
-
-def test_many_values_are_each_looked_at_once(monkeypatch):
-    """Whatever their number: each is brought into its form once, and only those that are shown are marked."""
-    forms, marks = [], []
-    monkeypatch.setattr(card_module, "form_of", lambda value: forms.append(value) or form_of(value))
-    monkeypatch.setattr(card_module, "marked", lambda left, right: marks.append(left) or ([], []))
-    left = [(f"p{n % 7}", f"value {n} of the left") for n in range(300)]
-    right = [(f"p{n % 7}", f"value {n} of the {'left' if n % 3 else 'right'}") for n in range(300)]
-    found = card_module.paired(left, right)
-    assert len(forms) == 600 and len(found) == 300 and marks == []
-    assert [one[0] for one in found].count("same") == 200 and {one[0] for one in found} == {"same", "differs"}
-
-
-LEFT_VALUES = st.tuples(st.sampled_from("ab"), st.sampled_from(("1", "1.0", "x", "X", "—", "?")))
-RIGHT_VALUES = st.tuples(st.sampled_from(("a", "c", "x:b")), st.sampled_from(("1", "1.0", "x", "—", "y")))
-
-
-@given(st.lists(LEFT_VALUES), st.lists(RIGHT_VALUES))
-def test_values_are_paired_as_by_looking_at_each_other_one(left, right):
-    assert [(line.state, line.left_by, line.right_by) for line in side_by_side(left, right)] == [
-        (state, *(one[0] if one else "" for one in pair)) for state, *pair in slowly_paired(left, right)
-    ]
-
-
-def slowly_paired(left, right):
-    """The first that fits of all others, for each value: the same values, then predicates of the same name."""
-    left, right, found = list(left), list(right), []
-    for fits in (_same_value, lambda a, b: a[0].rpartition(":")[2] == b[0].rpartition(":")[2]):
-        for one in list(left):
-            other = next((other for other in right if fits(one, other)), None)
-            if other is not None:
-                state = "differs" if fits is not _same_value else "same" if one[1] == other[1] else "alike"
-                found.append((state, one, other))
-                left.remove(one)
-                right.remove(other)
-    return found + [("left", one, None) for one in left] + [("right", None, one) for one in right]
-
-
-def _same_value(a, b):
-    return a[1] == b[1] or (any(form_of(a[1])) and form_of(a[1]) == form_of(b[1]))
-
-
-def test_signs_without_a_word_are_alike_only_if_equal():
-    assert [line.state for line in side_by_side([("a", "—"), ("b", "?")], [("c", "!"), ("d", "?")])] == [
-        SAME, LEFT, RIGHT,
-    ]  # fmt: skip
-
-
-def test_whatever_a_value_holds_it_is_one_line():
-    (line,) = side_by_side([("by\nme", "a\x1b[31m\n" + "b" * 1000)], [])
-    ((text, _),) = line.left
-    assert line.left_by == r"by\nme" and text.startswith(r"a\x1b[31m\nbbb") and len(text) < LONGEST + 20
 
 
 # Entities
@@ -184,10 +78,20 @@ def test_the_verdict_turns_at_a_half():
 
 
 def test_its_values_are_side_by_side():
-    assert [texts(line) for line in rome()(0).values] == [
-        (SAME, "753-04-21", "753-04-21"), (ALIKE, "21 m", "21.0 m"), (DIFFERS, "Anna", "Bruno"), (LEFT, "city", ""),
-        (RIGHT, "", "1285"),
+    card = rome()(0)
+    assert [texts(line) for line in card.values] == [
+        (SAME, "753-04-21", "753-04-21"), (SAME, "21 m", "21.0 m"), (ALIKE, "Anna Rossi", "Anna Bianchi"),
+        (LEFT, "city", ""), (RIGHT, "", "1285"),
     ]  # fmt: skip
+    assert card.values[2].left == [("Anna ", False), ("Rossi", True)] and 0 < card.values[2].percent < 100
+    assert card.compares_values and not rome()(1).compares_values
+
+
+def test_values_wait_for_the_index_until_the_evidence_is_there():
+    cards = rome()
+    assert [line.state for line in cards(0, with_voices=False).values] == [SAME, SAME, PENDING, LEFT, RIGHT]
+    cards.voices(0, 0)
+    assert [line.state for line in cards(0, with_voices=False).values] == [SAME, SAME, ALIKE, LEFT, RIGHT]
 
 
 def test_its_neighbours_are_in_both_elsewhere_only_left_or_only_right():
@@ -199,7 +103,7 @@ def test_its_neighbours_are_in_both_elsewhere_only_left_or_only_right():
         (LEFT, "Tiber", "", "inverse of r1", ""),
         (RIGHT, "", "Tevere", "", "r1"),
     ]
-    assert card.counts == {SAME: 1, ALIKE: 0, DIFFERS: 1, LEFT: 1, RIGHT: 1}
+    assert card.counts == {SAME: 1, DIFFERS: 1, LEFT: 1, RIGHT: 1}
 
 
 def test_neighbours_follow_what_was_decided():

@@ -57,8 +57,8 @@ WALK = """async (rows) => {
 }"""
 TAGS = re.findall(
     r"\w+",
-    "a bdi button caption div dl fieldset figcaption figure form h2 h3 input kbd legend li mark ol p progress section "
-    "span strong table tbody td th thead tr ul",
+    "a bdi button caption details div dl fieldset figcaption figure form h2 h3 input kbd legend li mark ol p progress "
+    "section span strong summary table tbody td th thead tr ul",
 )
 ATTRIBUTES = re.findall(
     r"\S+",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import sys
 import threading
@@ -66,6 +67,33 @@ def test_a_voter_that_hangs_holds_nobody_up(reviewing, monkeypatch):
         asyncio.run(walk())
     finally:
         ends.set()
+
+
+def test_a_card_does_not_wait_for_the_index_and_its_values_are_compared_afterwards(reviewing, monkeypatch):
+    monkeypatch.setattr(app_module, "VOICES_SECONDS", 0.0)
+    compare, ends = reviewing.session.maker_of(0)[0].values, threading.Event()
+
+    def hanging(*_):
+        ends.wait(30)
+        raise VoterError("it is too late")
+
+    async def walk():
+        page = (await reviewing.get("/card/3")).text
+        asks = re.search(r'<div class="compared" hx-get="(/values/[^"]+)"([^>]+)>', page)
+        address, own = asks.groups()  # not the target and the queue of the form around it
+        assert 'hx-target="this"' in own and 'hx-sync="this:drop"' in own
+        assert page.index("<caption>Values") < page.index("<caption>Neighbours")
+        assert "not compared" in page and not re.search("similar|different", page)
+        with monkeypatch.context() as patch:
+            patch.setattr(app_module, "EVIDENCE_SECONDS", 0.05)
+            patch.setattr(compare, "function", hanging)
+            late = await reviewing.get(address)
+            assert late.status == 200 and "not compared" in late.text and "hx-get" not in late.text
+            ends.set()
+        found = (await reviewing.get(address)).text
+        assert re.search("similar|different", found) and "not compared" not in found and "hx-get" not in found
+
+    asyncio.run(walk())
 
 
 def test_evidence_that_fails_is_said(reviewing, monkeypatch):

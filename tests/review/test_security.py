@@ -316,6 +316,7 @@ def test_numbers_in_filters_that_are_none_are_as_if_not_there(served):
         "/evidence/{run}-0",
         "/picture/{run}-²-1",
         "/evidence/other-0-1",
+        "/values/{run}-99999-1",
     ],
 )
 def test_rows_that_are_not_there(served, path):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import pandas as pd
 
 from mixtea.config import Config
 from mixtea.errors import MissingVoterError
 from mixtea.match.answers import Answers
+from mixtea.match.side_by_side import SideBySide
+from mixtea.vote.attributes import Attributes
 from mixtea.vote.plugin import voter_of
 from mixtea.vote.voter import Evidence, Voter
 
@@ -22,7 +25,7 @@ class Explainer:
     """
 
     def __init__(self, answers: Answers, config: Config, packages: Mapping[str, str]) -> None:
-        known = answers.known()
+        self.task, self.config, known = answers.task, config, answers.known()
         self.voters: dict[str, Voter | MissingVoterError] = {}
         for name in config.voters:
             try:
@@ -41,3 +44,10 @@ class Explainer:
             else:
                 rows += [(name, *Evidence(*row)) for row in voter.explain(source, target)]
         return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    @cached_property
+    def side_by_side(self) -> SideBySide:
+        """The values of pairs, as the voter of attributes compares them, whether it votes here or not."""
+        voter = self.voters.get(Attributes.name) or Attributes().bind(self.task, self.config)
+        assert isinstance(voter, Attributes), "it is one of our own"
+        return SideBySide(self.task, voter.opinions_by_links)

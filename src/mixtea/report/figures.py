@@ -29,11 +29,15 @@ class Shown:
     caption: str
 
 
-def training_figures(history: pd.DataFrame) -> list[Shown]:
-    """Losses, validation, votes and weights by epoch; those of which the history says something."""
+def training_figures(history: pd.DataFrame, task: Task) -> list[Shown]:
+    """Losses, validation, votes and weights by epoch; those of which the history says something.
+
+    Without triples all vectors are made of nothing, whatever their weights.
+    """
     found = []
-    for title, draw, names, more, caption in _by_epoch(history):
-        rows = findings.thinned(history, names)
+    kept = history if findings.has_triples(task) else history.loc[:, ~history.columns.str.startswith("concat_")]
+    for title, draw, names, more, caption in _by_epoch(kept):
+        rows = findings.thinned(kept, names)
         if len(rows):
             found.append(_shown(title, draw(rows, names, *more), caption))
     return found
@@ -71,21 +75,26 @@ def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, ri
     """All probabilities; for the mappings `rows` also whether they can be trusted, and how often which are right."""
     if not len(candidates):
         return []
-    probability = candidates.probability[:, 0]
+    probability, has_triples = candidates.probability[:, 0], findings.has_triples(task)
     found = [
         _shown("All mappings", plots.histogram(findings.bin_counts(probability, HISTOGRAM_BINS), "mappings (number)"),
-               "How many of all predicted mappings have which probability: the farther right, the surer; entities "
-               "without triples stand at 0."),
+               "How many of all predicted mappings have which probability: the farther right, the surer"
+               + ("; entities without triples stand at 0." if has_triples else ".")),
     ]  # fmt: skip
     if not len(rows):
         return found
     points, counts = reliability(probability[rows], right), findings.bin_counts(probability[rows])
+    calibration = _shown(
+        "Calibration", plots.reliability_diagram(points, counts),
+        "Where the line is below the diagonal, mappings are right less often than promised, above it more often; the "
+        "bars count the links in each range, and where there are few, chance decides.",
+    )  # fmt: skip
+    if not has_triples:
+        return [*found, calibration]
     degrees = findings.by_degree(task.source.triple_counts()[candidates.source_index[rows]], right)
     return [
         *found,
-        _shown("Calibration", plots.reliability_diagram(points, counts),
-               "Where the line is below the diagonal, mappings are right less often than promised, above it more "
-               "often; the bars count the links in each range, and where there are few, chance decides."),
+        calibration,
         _shown("Right by number of triples", plots.shares(degrees, "triples", "triples of the source entity (number)"),
                "How often the mapping of an entity with so many triples is right; above each bar the number of links."),
     ]  # fmt: skip

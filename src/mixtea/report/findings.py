@@ -16,7 +16,7 @@ from mixtea.fields import written
 from mixtea.match.answers import Answers
 from mixtea.match.calibration import BINS
 from mixtea.match.candidates import Candidates
-from mixtea.measure.by_evidence import HITS, LINKS, PARTS, deciders
+from mixtea.measure.by_evidence import HITS, LINKS, PARTS, STRUCTURE, deciders
 from mixtea.text import LONGEST_LABEL, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
@@ -30,12 +30,21 @@ def shown(label: object) -> str:
     return visible(label, LONGEST_LABEL)
 
 
-def graph_counts(task: Task) -> dict[str, tuple[int, int, int, int]]:
-    """Of each graph its entities, relations, triples, and the entities without any."""
-    return {
-        side: (graph.n_entities, graph.n_relations, graph.n_triples, int(graph.isolated().sum()))
-        for side, graph in (("source", task.source), ("target", task.target))
-    }
+def graph_counts(task: Task) -> dict[str, Any]:
+    """Headings and, of each graph, numbers: of relations and triples, or of columns and values where none has any."""
+    sides = {"source": task.source, "target": task.target}
+    if not has_triples(task):
+        rows = {side: (g.n_entities, g.attributes.predicate.n_texts, len(g.attributes)) for side, g in sides.items()}
+        return {"headings": ("entities", "columns", "values"), "rows": rows}
+    counts = {
+        side: (g.n_entities, g.n_relations, g.n_triples, int(g.isolated().sum())) for side, g in sides.items()
+    }  # fmt: skip
+    return {"headings": ("entities", "relations", "triples", "without triples"), "rows": counts}
+
+
+def has_triples(task: Task) -> bool:
+    """Whether a graph has relations, so that there is structure to speak of."""
+    return bool(task.source.n_triples or task.target.n_triples)
 
 
 def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:
@@ -63,8 +72,12 @@ def score_rows(scores: Mapping[str, float], links: str, prefix: str = "", *, n_l
     return [row for row in rows if any(row[name] is not None for name in METRICS)]
 
 
-def by_evidence(table: pd.DataFrame) -> dict[str, Any]:
-    """Headings and rows (who decides, Hit@1 by part of the links, None where there is no link) of that table."""
+def by_evidence(table: pd.DataFrame, task: Task) -> dict[str, Any]:
+    """Headings and rows (who decides, Hit@1 by part of the links, None where there is no link) of that table.
+
+    Structure has a row where there is any.
+    """
+    table = table if has_triples(task) else table.drop(index=STRUCTURE, errors="ignore")
     if table.empty:
         return {}
     headings = [f"{words} ({int(table[part + LINKS].iloc[0]):,})" for part, words in PARTS.items()]

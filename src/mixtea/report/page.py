@@ -20,8 +20,10 @@ from mixtea.data.task import SPLITS
 from mixtea.match.answers import Answers
 from mixtea.match.calibration import trust
 from mixtea.match.candidates import Candidates
+from mixtea.match.value_lines import SIGNS, WORDS
 from mixtea.measure.by_evidence import NOTE
 from mixtea.report import figures, findings
+from mixtea.report.columns import columns
 from mixtea.report.why import Why
 from mixtea.text import METRICS, decoded_by, origin_of
 from mixtea.vote.speaking import misleading_lines
@@ -33,6 +35,7 @@ def make_report(aligner: MixTEA) -> str:
     candidates, mapping = aligner.predict(k=2), aligner.map()
     split, links = findings.truth_of(task)
     rows, right = findings.check(candidates, links)
+    why = Why(aligner)
     origin = [f"{said}." for said in [origin_of(task.links_from)] if said]
     page = {
         "task": task,
@@ -40,6 +43,9 @@ def make_report(aligner: MixTEA) -> str:
         "device": describe_device(aligner.vectors_.device),
         "versions": versions(),
         "graphs": findings.graph_counts(task),
+        "columns": columns(why.explain.side_by_side, mapping, aligner.config.seed),
+        "signs": SIGNS,
+        "words": WORDS,
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
         "notes": [
             *origin,
@@ -54,15 +60,15 @@ def make_report(aligner: MixTEA) -> str:
         "metrics": METRICS,
         "scores": _scores(aligner, history),
         "ranked": _ranked(aligner.config, aligner.answers_) if aligner.metrics_ and len(task.test) else "",
-        "by_evidence": findings.by_evidence(aligner.by_evidence_),
+        "by_evidence": findings.by_evidence(aligner.by_evidence_, task),
         "evidence_note": NOTE,
         "voters": findings.who_spoke(aligner.answers_),
         "trust": _trust(candidates, rows, right),
         "truth": findings.SPLIT_NAMES[split] if len(rows) else "",
         "n_mappings": len(candidates),
-        "training": figures.training_figures(history),
+        "training": figures.training_figures(history, task),
         "probabilities": figures.probability_figures(task, candidates, rows, right),
-        "examples": _examples(aligner, candidates, rows, right),
+        "examples": _examples(aligner, candidates, rows, right, why),
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = findings.shown
@@ -99,7 +105,7 @@ def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[
     return found | {"accepted": round(found["accepted@95"] * len(rows))}
 
 
-def _examples(aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[str, Any]:
+def _examples(aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: np.ndarray, why: Why) -> dict[str, Any]:
     task, seed = aligner.task_, aligner.config.seed
     known, probability = np.concatenate([task.valid, task.test]), candidates.probability[:, 0]
     chosen = {
@@ -107,7 +113,6 @@ def _examples(aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: 
         "wrong": findings.drawn(rows[~right], probability, seed),
         "doubtful": findings.doubtful(probability),
     }
-    why = Why(aligner)
     return {
         name: [findings.example(candidates, row, known) | why(row) for row in which.tolist()]
         for name, which in chosen.items()

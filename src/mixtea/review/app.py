@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
+from mixtea.match.value_lines import SIGNS, WORDS
 from mixtea.review.answers import (
     SIGNED,
     decision_in_words,
@@ -26,7 +27,7 @@ from mixtea.review.answers import (
     static,
     wrong,
 )
-from mixtea.review.card import SIGNS, WORDS, Card
+from mixtea.review.card import NEIGHBOUR_WORDS, Card
 from mixtea.review.decision import REPEAT, Decision
 from mixtea.review.decisions import ROWS_PER_WRITE
 from mixtea.review.forms import (
@@ -75,14 +76,16 @@ class Page:
         )  # fmt: skip
         self.templates.filters |= {"visible": lambda text: visible(text, 300), "percent": percent}
         self.templates.globals |= {
-            "signs": SIGNS, "words": WORDS, "orders": ORDERS, "states": STATES, "signed": SIGNED,
+            "signs": SIGNS, "words": NEIGHBOUR_WORDS, "value_words": WORDS, "orders": ORDERS,
+            "states": STATES, "signed": SIGNED,
         }  # fmt: skip
 
     def app(self) -> FastAPI:
         app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
         reads: dict[str, Callable[..., Any]] = {
             "/": self.whole, "/card": self.current, "/card/{row}": self.at, "/picture/{of}": self.picture,
-            "/evidence/{of}": self.evidence, "/alike/{of}": self.alike, "/status": self.status, "/team": self.team,
+            "/evidence/{of}": self.evidence, "/values/{of}": self.values, "/alike/{of}": self.alike,
+            "/status": self.status, "/team": self.team,
             "/pictures": self.pictures, "/changes": self.changes, "/log": self.log, "/static/{name}": static,
             "/decisions.sssom.tsv": self.exported, "/decisions.sqlite": self.copied,
             "/mapping.sssom.tsv": self.mapped,
@@ -207,6 +210,7 @@ class Page:
         await self.training.catch_up()
         place = self.session.place(reviewer)
         about = {"reviewer": reviewer, "status": self._status(), "filter": place.filter}
+        about["has_triples"] = any(len(degrees.nonzero()[0]) for degrees in self.session.original.degrees)
         about |= {"voters": self.session.original.voters, "run": visible(self.session.run.name, 100)}
         return self.show("page.html.j2", **await self._card(reviewer), **about)
 
@@ -302,6 +306,15 @@ class Page:
         except MixTEAError as error:
             return self.show("no_evidence.html.j2", why=str(error), of=of)
         return self.show("voters.html.j2", card=self.session.card(row, place, with_voices=False), shown=False, of=of)
+
+    async def values(self, of: str) -> Response:
+        """The values of a pair, compared if that does not take too long."""
+        row, place = self.session.referred(of)
+        maker, own = self.session.maker_of(row)
+        with suppress(TimeoutError, MixTEAError):
+            await asyncio.wait_for(self.voices(maker.compare, own, place), EVIDENCE_SECONDS)
+        await self._prepare_texts(row, place)
+        return self.show("values.html.j2", card=self.session.card(row, place, with_voices=False), of=of, waits=False)
 
     # Several alike
 

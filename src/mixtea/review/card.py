@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -16,6 +15,9 @@ from mixtea.data.display import name_of
 from mixtea.data.graph import Graph
 from mixtea.data.values import form_of
 from mixtea.data.vocabulary import TYPE
+from mixtea.match.marking import Marked, marked
+from mixtea.match.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
+from mixtea.match.value_lines import Line, value_lines
 from mixtea.review.belief import Belief, Effect
 from mixtea.review.model import Model
 from mixtea.review.reviewers import Share
@@ -26,10 +28,7 @@ SHOWN_VALUES, SHOWN_NEIGHBOURS, SHOWN_REASONS = 24, 30, 4
 ALTERNATIVES = 9  # as many as there are keys
 LONGEST = 300  # characters of a value
 TYPES = TYPE | {"P31", "http://www.wikidata.org/prop/direct/P31", "http://www.wikidata.org/entity/P31", "type", "a"}
-SAME, ALIKE, DIFFERS, LEFT, RIGHT = "same", "alike", "differs", "left", "right"
-SIGNS = {SAME: "=", ALIKE: "≈", DIFFERS: "≠", LEFT: "←", RIGHT: "→"}
-WORDS = {SAME: "in both", ALIKE: "alike", DIFFERS: "differs", LEFT: "only left", RIGHT: "only right"}
-Marked = list[tuple[str, bool]]  # parts of a text, and whether the other side does not have them
+NEIGHBOUR_WORDS = {SAME: "in both", DIFFERS: "differs", LEFT: "only left", RIGHT: "only right"}
 MAX_ENTITIES_CACHED, MAX_CARDS_CACHED = 4096, 64
 T = TypeVar("T")
 
@@ -66,16 +65,6 @@ class Entity(NamedTuple):
     others: tuple[str, ...] = ()  # further labels
 
 
-class Line(NamedTuple):
-    """Two values side by side: how they compare, what each is said by, and the texts with differences marked."""
-
-    state: str
-    left_by: str
-    left: Marked
-    right_by: str
-    right: Marked
-
-
 class Beside(NamedTuple):
     """A neighbour on one side or on both, by numbers, -1 for none, and the relations that lead to it."""
 
@@ -87,10 +76,9 @@ class Beside(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What a pair says of itself, whatever is decided: values side by side, and the triples of both."""
+    """What a pair says of itself, whatever is decided: values, as far as they are compared at once, and all triples."""
 
-    values: list[Line]  # the first of them
-    n_values: int
+    values: tuple[list[Line], int]  # the first of them, and how many there are
     ours: list[tuple[str, int]]
     theirs: list[tuple[str, int]]
 
@@ -133,6 +121,16 @@ class Card:
     counts: dict[str, int] = field(default_factory=dict)
 
     @property
+    def compares_values(self) -> bool:
+        """Whether both sides have a value in one of the rows."""
+        return any(line.state not in (LEFT, RIGHT) for line in self.values)
+
+    @property
+    def waits(self) -> bool:
+        """Whether values are still to be compared, as the evidence is to be gathered."""
+        return self.voices is None and any(line.state == PENDING for line in self.values)
+
+    @property
     def verdict(self) -> str:
         return "the same" if self.probability >= 0.5 else "not the same"
 
@@ -148,6 +146,7 @@ class Cards:
         self.model, self.belief = model, belief
         self.entity = Cache(lambda side, number: entity(getattr(model.task, side), number), MAX_ENTITIES_CACHED)
         self.texts = Cache(self._texts, MAX_CARDS_CACHED)
+        self.values = Cache(self._values, MAX_CARDS_CACHED)
         self.voices = Cache(self._voices, MAX_CARDS_CACHED)
 
     def prepare(self, row: int, place: int = 0) -> None:
@@ -167,16 +166,17 @@ class Cards:
         probability = self.belief.probability(row)
         left, right, texts = self.entity("source", source), self.entity("target", target), self.texts(source, target)
         neighbours = self._neighbours(texts)
-        counts = dict.fromkeys(SIGNS, 0) | Counter(beside.state for beside in neighbours)
+        counts = dict.fromkeys(NEIGHBOUR_WORDS, 0) | Counter(beside.state for beside in neighbours)
         lines = [self._line(beside) for beside in neighbours[:SHOWN_NEIGHBOURS]]
         order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
         options = [self._option(row, other, probability) for other in order[:ALTERNATIVES]]
         voices = self.voices(row, place) if with_voices else self.voices.peek(row, place)
         effect = self.belief.preview((source, target)) if voices is not None else None
+        values, n_values = self.values.peek(source, target) or texts.values
         return Card(
-            row, left, right, marked(left.label, right.label), texts.values, lines, voices, options,
+            row, left, right, marked(left.label, right.label), values, lines, voices, options,
             self._rivals(row, target), float(probability[place]), self.pattern_of(row, place), effect,
-            max(texts.n_values - SHOWN_VALUES, 0), max(len(neighbours) - SHOWN_NEIGHBOURS, 0), counts,
+            max(n_values - SHOWN_VALUES, 0), max(len(neighbours) - SHOWN_NEIGHBOURS, 0), counts,
         )  # fmt: skip
 
     def _option(self, row: int, place: int, probability: np.ndarray) -> Option:
@@ -197,9 +197,13 @@ class Cards:
         return sorted(found, key=lambda one: -one.probability)
 
     def _voices(self, row: int, place: int) -> list[Voice]:
-        """Those who speak about the pair, who adds most first; the student's two directions share what they add."""
+        """Those who speak about the pair, who adds most first; the student's two directions share what they add.
+
+        Its values are compared too, since they wait for the same index.
+        """
         model = self.model
         source, target = int(model.sources[row]), int(model.target[row, place])
+        self.compare(row, place)
         said = model.run.explain(source, target)
         reasons: dict[str, list[tuple[str, float]]] = {}
         for voter, what, weight in said.itertuples(index=False):
@@ -231,16 +235,20 @@ class Cards:
         return found
 
     def _texts(self, source: int, target: int) -> Texts:
-        """Labels beyond the first and attributes: equal ones first, then those of alike predicates, then the rest."""
-        task = self.model.task
-        left, right = (
-            [("label" + (f" @{language}" if language else ""), text) for text, language in graph.labels_of(number)[1:]]
-            + [(graph.shorten(predicate), value) for predicate, value, *_ in graph.attributes_of(number)]
-            for graph, number in ((task.source, source), (task.target, target))
-        )
-        values = paired(left, right)
-        shown = [line_of(*one) for one in values[:SHOWN_VALUES]]
-        return Texts(shown, len(values), steps(task.source, source), steps(task.target, target))
+        values = value_lines(self._at_once, source, target, SHOWN_VALUES)
+        return Texts(values, steps(self.model.task.source, source), steps(self.model.task.target, target))
+
+    @cached_property
+    def _at_once(self) -> SideBySide:
+        return SideBySide(self.model.task)
+
+    def compare(self, row: int, place: int = 0) -> None:
+        """Compare the values of a card; may be called from another thread."""
+        self.values(int(self.model.sources[row]), int(self.model.target[row, place]))
+
+    def _values(self, source: int, target: int) -> tuple[list[Line], int]:
+        """Values as the voter of attributes compares them, which may take long for the first pair."""
+        return value_lines(self.model.run.side_by_side, source, target, SHOWN_VALUES)
 
     def _neighbours(self, texts: Texts) -> list[Beside]:
         """Triples of both entities: those whose other ends are matched to each other first."""
@@ -320,71 +328,3 @@ def steps(graph: Graph, number: int) -> list[tuple[str, int]]:
     words = {name: graph.shorten(str(graph.relations[name])) for name in np.concatenate([onwards, back])[:, 1].tolist()}
     found = [(words[name], tail) for _, name, tail in onwards.tolist()]
     return found + [(f"inverse of {words[name]}", head) for head, name, _ in back.tolist()]
-
-
-def marked(left: str, right: str) -> tuple[Marked, Marked]:
-    """Both texts in parts, marked where the other has something else; unlike ones as wholes.
-
-    >>> marked("Rome", "Roma")
-    ([('Rom', False), ('e', True)], [('Rom', False), ('a', True)])
-    """
-    if left == right:
-        return [(left, False)], [(right, False)]
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    if not left or not right or max(len(left), len(right)) > LONGEST + 1 or matcher.quick_ratio() < 0.4:
-        return [(left, True)] if left else [], [(right, True)] if right else []
-    ours: Marked = []
-    theirs: Marked = []
-    for kind, a, b, c, d in matcher.get_opcodes():
-        ours += [(left[a:b], kind != "equal")] if b > a else []
-        theirs += [(right[c:d], kind != "equal")] if d > c else []
-    return ours, theirs
-
-
-Value = tuple[str, str]  # what it is said by, and the text
-
-
-def side_by_side(left: list[Value], right: list[Value]) -> list[Line]:
-    """Pair values of both sides as lines: the same values, then predicates of the same name, then the rest."""
-    return [line_of(*one) for one in paired(left, right)]
-
-
-def paired(left: list[Value], right: list[Value]) -> list[tuple[str, Value | None, Value | None]]:
-    """Pair values of both sides, each once, the first that fits; takes time in proportion to their number."""
-    left, right = ([(visible(by, 80), visible(value, LONGEST)) for by, value in side] for side in (left, right))
-    found: list[tuple[str, Value | None, Value | None]] = []
-    for key_of in (_value_key, lambda one: _local(one[0])):
-        waiting: dict[Hashable, deque[int]] = {}
-        for number, one in enumerate(right):
-            waiting.setdefault(key_of(one), deque()).append(number)
-        rest, taken = [], set()
-        for one in left:
-            if numbers := waiting.get(key_of(one)):
-                taken.add(numbers[0])
-                other = right[numbers.popleft()]
-                state = DIFFERS if key_of is not _value_key else SAME if one[1] == other[1] else ALIKE
-                found.append((state, one, other))
-            else:
-                rest.append(one)
-        left, right = rest, [one for number, one in enumerate(right) if number not in taken]
-    return found + [(LEFT, one, None) for one in left] + [(RIGHT, None, one) for one in right]
-
-
-def _value_key(one: Value) -> Hashable:
-    """Return what values that count as the same share: the form in which they are compared, else the text itself."""
-    form = form_of(one[1])
-    return form if any(form) else one[1]
-
-
-def line_of(state: str, left: Value | None, right: Value | None) -> Line:
-    """Mark where two values differ."""
-    if left is not None and right is not None:
-        ours, theirs = marked(left[1], right[1])
-        return Line(state, left[0], ours, right[0], theirs)
-    (left_by, ours), (right_by, theirs) = ((one[0], [(one[1], False)]) if one else ("", []) for one in (left, right))
-    return Line(state, left_by, ours, right_by, theirs)
-
-
-def _local(name: str) -> str:
-    """The last part of a predicate's name, without case."""
-    return name.replace("#", "/").replace(":", "/").rstrip("/").rpartition("/")[2].casefold()

@@ -32,7 +32,7 @@ def pictures(model: Model) -> list[Picture]:
     _, links = findings.truth_of(model.task)
     rows, right = findings.check(candidates, links)
     shown = [
-        *figures.training_figures(history),
+        *figures.training_figures(history, model.task),
         *figures.probability_figures(model.task, candidates, rows, right),
     ]
     return [Picture(one.title, _address(str(one.svg)), one.caption) for one in shown]

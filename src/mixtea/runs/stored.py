@@ -16,6 +16,7 @@ from mixtea.match.candidates import Candidates
 from mixtea.match.explain import Explainer
 from mixtea.match.mapping import Mapping
 from mixtea.match.relations import MIN_SCORE, Relations, relations_of
+from mixtea.match.side_by_side import SideBySide
 from mixtea.measure.by_evidence import without_table
 from mixtea.runs.folder import read_conclusions
 
@@ -60,6 +61,11 @@ class StoredRun:
     def explain(self, source: int, target: int) -> pd.DataFrame:
         """What each voter has to say for a pair, by numbers in their own graphs: voter, what, weight."""
         return self._explainer(source, target)
+
+    @property
+    def side_by_side(self) -> SideBySide:
+        """The values of pairs, by numbers in their own graphs, as the voter of attributes compares them."""
+        return self._explainer.side_by_side
 
     @cached_property
     def _explainer(self) -> Explainer:

@@ -28,7 +28,15 @@ LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common
 PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of predicates in all
 EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
 LISTED = 200  # values of a predicate of one entity in an explanation
+MIN_ALIKE = 0.005  # likeness of values that are said to be similar: a hundredth, as it is shown
 CHANCE = 3000  # pairs of any two entities that tell how far they agree by chance
+
+
+class Column(NamedTuple):
+    """What holds values: a predicate, with the language where it has several (`comment@en`), or a relation."""
+
+    name: str
+    is_relation: bool = False
 
 
 class Statements(NamedTuple):
@@ -43,6 +51,9 @@ class Statements(NamedTuple):
     names: list[str]
     n_literal: int
 
+    def column(self, predicate: int) -> Column:
+        return Column(self.names[predicate], predicate >= self.n_literal)
+
     def of_entity(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
         """Its predicates and values."""
         own = self.entity == entity
@@ -56,6 +67,11 @@ class Aligned(NamedTuple):
     weight: float
 
 
+def is_alike(likeness: float) -> bool:
+    """Whether two values are said to be similar; below that they differ."""
+    return likeness >= MIN_ALIKE
+
+
 class Compared(NamedTuple):
     """Two values that are compared, each as (predicate, value): how alike they are, in [0, 1], and what that counts."""
 
@@ -63,6 +79,10 @@ class Compared(NamedTuple):
     target: tuple[str, str]
     alike: float
     counts: float
+
+    @property
+    def is_alike(self) -> bool:
+        return is_alike(self.alike)
 
 
 class AttributeOpinions(LikenessOpinions):
@@ -108,15 +128,37 @@ class AttributeOpinions(LikenessOpinions):
             ends = [value[predicate == end][:LISTED] for (predicate, value), end in zip(said, pair.ends, strict=True)]
             if not all(map(len, ends)):
                 continue
-            rows = [self.values[values] for values in ends]
-            rare = [self.rarity[values].mean() / _length(of) for values, of in zip(ends, rows, strict=True)]
-            for place, alike in _paired((rows[0] @ rows[1].T).toarray()):
+            rare = [self.rarity[values].mean() / _length(self.values[values]) for values in ends]
+            for place, alike in best_pairs(self.likeness(*ends)):
                 shown = [
                     (of.names[end], self.literal(values[at])[0])
                     for of, end, values, at in zip(self.sides, pair.ends, ends, place, strict=True)
                 ]
                 found.append(Compared(shown[0], shown[1], alike, pair.weight * float(rare[0] * rare[1])))
         return found
+
+    def likeness(self, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        """[p, q]: how alike values are, by their numbers; 1 for the same one however it is written."""
+        found = (self.values[ours] @ self.values[theirs].T).toarray()
+        wholes = self.wholes[ours]
+        found[(wholes[:, None] == self.wholes[theirs]) & (wholes[:, None] >= 0)] = 1.0
+        return found
+
+    @property
+    def columns_compared(self) -> list[tuple[Column, Column]]:
+        """The columns of `aligned`."""
+        return [(self.sides[0].column(p), self.sides[1].column(q)) for (p, q), _ in self.aligned]
+
+    @cached_property
+    def columns_known(self) -> tuple[set[Column], set[Column]]:
+        """All columns of each side."""
+        first, second = ({of.column(place) for place in range(len(of.names))} for of in self.sides)
+        return first, second
+
+    @cached_property
+    def number_of(self) -> dict[tuple[str, str], int]:
+        """The number of each (text, datatype)."""
+        return {self.literal(value): value for value in range(len(self.texts))}
 
     def literal(self, value: int) -> tuple[str, str]:
         """(text, datatype) of a value."""
@@ -322,7 +364,7 @@ def _length(rows: csr_matrix) -> float:
     return float(np.linalg.norm(np.asarray(rows.sum(axis=0)))) or 1.0
 
 
-def _paired(alike: np.ndarray) -> list[tuple[tuple[int, int], float]]:
+def best_pairs(alike: np.ndarray) -> list[tuple[tuple[int, int], float]]:
     """((row, column), value): the greatest first, each row and each column once."""
     found, left = [], alike.astype(np.float64)
     for _ in range(min(alike.shape)):

@@ -41,9 +41,7 @@ class Attributes(LikenessVoter):
         score = self.known.weight_of(self.name, source, target) if self.known is not None else None
         if score is None:
             return ()
-        opinions = self.opinions()
-        opinions.learn(np.empty((0, 2), dtype=np.int64))
-        rows = opinions.compared(source, target)
+        rows = self.opinions_by_links().compared(source, target)
         if not rows:
             return () if np.isnan(score) else [Evidence("values that training has shown to be the same", score)]
         parts = np.array([row.counts * (1 - row.alike if score < 0 else row.alike) for row in rows])
@@ -53,6 +51,12 @@ class Attributes(LikenessVoter):
         rest = order[SHOWN:]
         return [*shown, *([Evidence(f"{len(rest):,} more values", float(weights[rest].sum()))] if len(rest) else [])]
 
+    def opinions_by_links(self) -> AttributeOpinions:
+        """What it thinks by the links alone, as it does of a run that was read from its folder."""
+        opinions: AttributeOpinions = self.opinions()
+        opinions.learn(np.empty((0, 2), dtype=np.int64))
+        return opinions
+
     def cost(self) -> Cost:
         n = self.task.source.n_attribute_triples + self.task.target.n_attribute_triples
         return Cost(mib=n * 2000 / 2**20, products=0.1)
@@ -61,4 +65,4 @@ class Attributes(LikenessVoter):
 def _side_by_side(row: Compared) -> str:
     """`born: 1990-05-03 ~ geboren: 3.5.1990`."""
     ours, theirs = (f"{predicate}: {value[:LONGEST]}" for predicate, value in (row.source, row.target))
-    return f"{ours} {'~' if row.alike > 0 else '≠'} {theirs}"
+    return f"{ours} {'~' if row.is_alike else '≠'} {theirs}"

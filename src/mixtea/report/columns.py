@@ -1,0 +1,60 @@
+"""What a report shows of the columns of tables: how full they are, how often equal, and a few pairs side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixtea.data.display import name_of
+from mixtea.data.task import Task
+from mixtea.match.columns import ColumnPair, column_pairs
+from mixtea.match.mapping import Mapping
+from mixtea.match.side_by_side import SideBySide
+from mixtea.match.value_lines import value_lines
+from mixtea.report.findings import drawn
+
+MAX_COLUMNS, MAX_VALUES = 40, 12  # pairs of columns, and values of an example, that are shown
+EXAMPLES = 3
+
+
+def has_columns(task: Task) -> bool:
+    """Whether values are most of what both sides say, as tables do."""
+    return all(side.n_attribute_triples > side.n_triples for side in (task.source, task.target))
+
+
+def columns(compare: SideBySide, mapping: Mapping, seed: int) -> dict[str, Any]:
+    """Pairs of columns, those that most mapped pairs have first, and examples; {} where values are not the most."""
+    task = compare.task
+    if not has_columns(task):
+        return {}
+    rows = mapping.pairs()
+    pairs = np.stack([task.source.find(rows["source"].to_numpy()), task.target.find(rows["target"].to_numpy())], axis=1)
+    found = sorted(column_pairs(compare, pairs), key=lambda one: -one.n_both)
+    probability = rows["probability"].to_numpy(np.float64)
+    return {
+        "pairs": [_in_words(task, one) for one in found[:MAX_COLUMNS]],
+        "more": max(len(found) - MAX_COLUMNS, 0),
+        "n_mapped": len(pairs),
+        "examples": [
+            _example(compare, pairs[row], float(probability[row]))
+            for row in drawn(np.arange(len(pairs)), probability, seed, EXAMPLES).tolist()
+        ],
+    }
+
+
+def _in_words(task: Task, one: ColumnPair) -> dict[str, Any]:
+    """The names as people know them, and shares of the entities."""
+    names = dict.fromkeys([task.source.shorten(one.source), task.target.shorten(one.target)])
+    shares = {"source": one.n_source / task.source.n_entities, "target": one.n_target / task.target.n_entities}
+    return one._asdict() | {"names": [*names], "filled": shares}
+
+
+def _example(compare: SideBySide, pair: np.ndarray, probability: float) -> dict[str, Any]:
+    source, target = pair.tolist()
+    lines, n = value_lines(compare, source, target, MAX_VALUES)
+    task = compare.task
+    return {
+        "source": name_of(task.source, source), "target": name_of(task.target, target), "probability": probability,
+        "lines": lines, "more": n - len(lines),
+    }  # fmt: skip
