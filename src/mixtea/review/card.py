@@ -13,7 +13,6 @@ import numpy as np
 from mixtea.config import VECTORS
 from mixtea.data.display import name_of
 from mixtea.data.graph import Graph
-from mixtea.data.values import form_of
 from mixtea.data.vocabulary import TYPE
 from mixtea.match.marking import Marked, marked
 from mixtea.match.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
