@@ -169,7 +169,7 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         (("fit", "TINY", "--out", "RUN", "--set", "epochs=3"), "There is no setting 'epochs'"),
         (("fit", "TINY", "--out", "RUN", "--device", "abacus"), "device 'abacus' cannot be used here"),
         (("fit", "TINY", "--out", "RUN", "--config", "TINY/none.toml"), "TINY/none.toml: cannot be read"),
-        (("fit", "--source", "TINY/rel_triples_1", "--out", "RUN"), "Missing: target, links"),
+        (("fit", "--source", "TINY/rel_triples_1", "--out", "RUN"), "Missing: target"),
         (("fit", "TINY"), "--out"),
         (("inspect",), "Give a folder"),
         (("score", "TINY/none"), "TINY/none: no such run folder"),

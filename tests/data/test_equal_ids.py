@@ -54,9 +54,20 @@ def test_numbers_may_be_counted_by_each_side():
         (dict(target=[("y", "r", "z")]), r"No id is on both sides.*'x:0'.*'y'.*--links-from names"),
         (dict(test_links=[(f"x:{i}", f"x:{i}") for i in range(10)]), "have test links or are rejected"),
         (dict(links=[("x:0", "x:0")]), "found by names or ids: leave the links out"),
-        (dict(links_from="given"), "If both graphs share ids: --links-from ids"),
     ],
 )
 def test_what_is_no_task_by_ids_knows_a_way_out(given, message):
     with pytest.raises(DataError, match=message):
         by_ids(**given)
+
+
+@pytest.mark.parametrize(
+    "ids, said", [(["u:1", "u:2"], True), (["1", "2"], False), (["a", "b"], False), (["_:1", "_:2"], False)]
+)
+def test_without_links_ids_on_both_sides_are_told(ids, said):
+    graph = [(ids[0], "r", ids[1])]
+    task = load_task(source=graph, target=[("u:1", "s", "u:2"), ("1", "s", "2")])
+    assert task.links_from == "names"
+    assert [w for w in task.warnings if w.endswith("--links-from ids takes them as links")] == (
+        ["2 ids are on both sides, such as 'u:1': --links-from ids takes them as links"] * said
+    )

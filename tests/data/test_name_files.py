@@ -181,7 +181,7 @@ def test_own_graphs_without_links(own, tmp_path):
     assert [len(getattr(task, split)) for split in ("train", "valid", "test", "rejected")] == [0, 0, 0, 0]
     task = own(links=None, links_from="names", test_links=tmp_path / "links.tsv")
     assert [len(getattr(task, split)) for split in ("train", "valid", "test")] == [0, 0, 5]
-    assert task.links_from == "names" and own().links_from == "given"
+    assert task.links_from == "names" and own().links_from == "given" and own(links=None).links_from == "names"
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_own_graphs_without_links(own, tmp_path):
         (dict(links="l", links_from="names"), "Links are given, or found by names"),
         (dict(valid_links="l", links_from="names"), "Links are given, or found by names"),
         (dict(links_from="nowhere"), "links_from is 'nowhere'. Choose one of given, names, ids."),
-        (dict(), r"Missing: links\. Without known links: --links-from names\. If a graph"),
+        (dict(valid_links="l"), r"Missing: links\.$"),
         (dict(source=None, links_from="names"), r"Missing: source\.$"),
     ],
 )

@@ -204,7 +204,7 @@ def test_the_order_of_entities_does_not_follow_the_links(tmp_path):
     "call, message",
     [
         (dict(folder="x", source="y"), "not both"),
-        (dict(source="y"), "Missing: target, links"),
+        (dict(source="y"), "Missing: target"),
         (dict(source="y", target="z", links="l", fold=2), "Folds belong"),
         (dict(source=[], target="z", links="l"), "Missing: source"),
         (dict(source="a.n3", target="z", links="l"), "Notation3 is not read"),

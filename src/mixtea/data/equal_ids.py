@@ -8,6 +8,8 @@ from mixtea.data.graph import Graph
 from mixtea.data.names import is_no_thing
 from mixtea.errors import DataError, shorten
 
+MIN_SHARED = 0.1  # of the smaller side's ids: then they are no coincidence
+
 
 def links_by_ids(
     source: Graph, target: Graph, test: np.ndarray, rejected: np.ndarray
@@ -34,6 +36,16 @@ def links_by_ids(
         what = f"all {len(kept):,} ids that both sides share are numbers"
         return kept, [f"{what}: if each side counts for itself, they are no links (--links-from names)"]
     return kept, []
+
+
+def shared_ids(source: Graph, target: Graph) -> list[str]:
+    """Say that ids on both sides could be links, where many are there that do not merely count."""
+    both = target.ids[source.find(target.ids) >= 0].tolist()
+    shared = [id for id in both if not id.isdecimal() and not is_no_thing(id)]
+    if not shared or len(shared) < MIN_SHARED * min(source.n_entities, target.n_entities):
+        return []
+    such = f"{len(shared):,} ids are on both sides, such as {shorten(shared[0])}"
+    return [f"{such}: --links-from ids takes them as links"]
 
 
 def _nothing_shared(source: Graph, target: Graph) -> str:

@@ -16,7 +16,7 @@ from mixtea.data.asked import Asked
 from mixtea.data.benchmark_folder import folder_graphs, if_there, split_folder
 from mixtea.data.columns.compared import ComparedColumns, compared_columns
 from mixtea.data.columns.hints import column_hints
-from mixtea.data.equal_ids import links_by_ids
+from mixtea.data.equal_ids import links_by_ids, shared_ids
 from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.link_tables import LinkTable
@@ -229,9 +229,9 @@ def load_task(
         NetworkX graph, or several of these, which are read as one graph.
     links, valid_links, test_links
         Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
-        entities by labels that no other entity has. `links` are for learning: all of them train if `valid_links` are
-        given, else 80 % train and 20 % validate. Each may also say which pairs are not the same (SSSOM can): these are
-        `rejected`.
+        entities by labels that no other entity has. Without any, names and values find the first pairs. `links` are for
+        learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate. Each may also say
+        which pairs are not the same (SSSOM can): these are `rejected`.
     strict
         A link with an end outside its graph is an error, and so is a statement in RDF that is not as it should be; else
         they are left out, or mended, with a warning.
@@ -317,12 +317,14 @@ def load_task(
             return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
         raise DataError("Links are given, or found by names or ids: leave the links out, or links_from (--links-from).")
-    missing = [name for name, value in own.items() if not value and (name != "links" or asked.reads_links)]
+    missing = [name for name, value in own.items() if not value and name != "links"]
+    missing += ["links"] if files["valid"] and not files["train"] else []
     if missing:
-        way_out = " Without known links: --links-from names. If a graph's file holds them, name it as links too."
-        way_out += " If both graphs share ids: --links-from ids."
-        way_out = way_out if missing == ["links"] else ""
-        raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.{way_out}")
+        raise DataError(
+            f"Give a folder, or source and target, and links if there are any. Missing: {', '.join(missing)}."
+        )
+    if not files["train"] and asked.reads_links:
+        asked = replace(asked, links_from="names")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
     with applied(limits):
@@ -385,6 +387,8 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
+    if asked.links_from == "names":
+        warnings += shared_ids(source, target)
     warnings = [
         *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
         *of_held, *warnings, *several_links(read, source, target),

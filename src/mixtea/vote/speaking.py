@@ -61,6 +61,6 @@ def check_begins(task: Task, voters: Sequence[Voter]) -> None:
     if not any(voter.has_needed() for voter in able):
         silent = ", ".join(voter.name for voter in able)
         raise DataError(
-            f"{task.name}: no training link, and nothing that both graphs say of their entities is comparable (voters "
-            f"without a word: {silent}). Give links, names (names_source, names_target) or vectors."
+            f"{task.name}: no training link is given, and nothing that both graphs say of their entities is comparable "
+            f"(voters without a word: {silent}). Give links, names (names_source, names_target) or vectors."
         )
