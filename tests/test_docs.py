@@ -102,3 +102,19 @@ def test_scripts_that_are_called_exist(page):
 def test_the_readme_opens_with_both_commands_and_the_second_is_what_is_checked():
     assert blocks(README, "bash")[0][1] == "bash scripts/demo\nbash scripts/test\n"
     assert "bash scripts/test" in text_of(ROOT / ".ci" / "run").splitlines()
+
+
+def test_two_tables_of_the_readme_become_one(tmp_path, monkeypatch, capsys):
+    """Its commands run as they stand, and print what the page shows of the result."""
+    from mixtea.cli import app as commands
+
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    section = text_of(README).partition("## Two tables in, one table out")[2]
+    lines = [line for line in BLOCK.search(section)[2].splitlines() if line]
+    assert len(lines) == 3
+    for line in lines:
+        commands(shlex.split(line.removeprefix(".venv/bin/mixtea ")), standalone_mode=False)
+    shown = re.search(r"```text\n(.*?)\.\.\.", section, re.DOTALL)[1]
+    assert Path("films.csv").read_text().startswith(shown)
+    assert re.search(r"all +55 +60 +55 +1\.000", capsys.readouterr().out)

@@ -306,15 +306,15 @@ class _Training:
         self.watch.says(f"training on {place}, preset {self.start.preset}, seed {config.seed}")
         if config.approximations():
             self.watch.says(f"approximate: {', '.join(assignments(config.approximations()))}")
+        voters = voters_of(self.start.task, config, config.voters)
+        for line in (columns := columns_by_voters(self.start.task, voters)):
+            self.watch.says(line)
         sides = (("source", self.start.task.source), ("target", self.start.task.target))
         named = [f"{side} by {names}" for side, graph in sides if (names := names_line(graph))]
-        if named:
+        if named and not columns:
             self.watch.says(f"names: {'; '.join(named)}")
         if synonyms := synonyms_line(synonym_counts(self.start.task)):
             self.watch.says(synonyms)
-        voters = voters_of(self.start.task, config, config.voters)
-        for line in columns_by_voters(self.start.task, voters):
-            self.watch.says(line)
         self.watch.says(who_speaks(voters))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)

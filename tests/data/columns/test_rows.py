@@ -112,6 +112,14 @@ def test_the_labels_of_rows_that_pandas_writes_are_ids_unless_there_are_others(t
     assert graph.ids.tolist() == ["7", "8"] and [*columns_of(graph)] == ["title", "year", "id"]
 
 
+@pytest.mark.parametrize(
+    "codes, ids", [(["S1", "S2"], ["S1", "S2"]), (["S1", "S1"], ["1", "2"]), (["S1", ""], ["1", "2"])]
+)
+def test_a_code_that_differs_in_each_row_is_the_id_where_no_column_is_called_id(tmp_path, codes, ids):
+    rows = "".join(f"{name},{code},5\n" for name, code in zip(["Ada", "Bea"], codes, strict=True))
+    assert graph_of(tmp_path, {"t.csv": f"title,sku,stars,x\n{rows.replace(',5', ',5,6')}"}).ids.tolist() == ids
+
+
 def test_several_ids_in_a_cell_are_refused():
     problems, rows = Problems(), [{"id": ["a", "b"], "name": "x"}, {"id": "c", "name": "y"}]
     task = dict(target=[("a", "r", "b")], links=[("c", "a")])

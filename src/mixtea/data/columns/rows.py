@@ -14,7 +14,7 @@ from mixtea.data.columns.cells import items_of
 from mixtea.data.columns.hints import IGNORE, ColumnHint, Hints
 from mixtea.data.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
 from mixtea.data.columns.references import RowKey, key_referred_to
-from mixtea.data.columns.words import words_of
+from mixtea.data.columns.words import is_id_word, words_of
 from mixtea.data.formats.cell_values import Column
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.headers import id_place
@@ -115,7 +115,16 @@ def _beginning(table: RowTable, hints: Hints) -> _Read:
     place = said[0] if said else id_place([column.name for column in columns])
     if place is not None and not said and hints.get(columns[place].name, ColumnHint()).kind:
         place = None  # it is said to be something else
+    elif place is None:
+        place = next((place for place, column in enumerate(columns) if _identifies(column, table, hints)), None)
     return _Read(table, hints, columns, place)
+
+
+def _identifies(column: Column, table: RowTable, hints: Hints) -> bool:
+    """Return whether a column is called by a word for codes, such as `sku`, and has a different one in each row."""
+    n = len(table.lines)
+    is_free = bool(column.name) and not hints.get(column.name, ColumnHint()).kind and is_id_word(column.name)
+    return is_free and len(column.texts) == n == len(column.distinct[1]) and column.is_single
 
 
 def _without_foreign_ids(read: list[_Read]) -> list[_Read]:
