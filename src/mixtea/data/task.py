@@ -226,7 +226,7 @@ def load_task(
     source, target
         A user's own graphs: each a file in one of the formats of docs/formats.md, a data frame or an Arrow table
         (head, relation, tail; or an entity in each row), a list of dictionaries, rows, a NumPy array, an rdflib or a
-        NetworkX graph, or several of these, which are read as one graph.
+        NetworkX graph, or several of these, which are read as one graph; tables by their names as a dictionary.
     links, valid_links, test_links
         Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
         entities by labels that no other entity has. Without any, names and values find the first pairs. `links` are for

@@ -47,7 +47,7 @@ def test_ids_and_references_by_hint():
     rows = [{"id": "1", "sku": "S1", "like": "S2"}, {"id": "1", "sku": "S2", "like": "S9"}]
     task = load_task(
         source=rows, target=[("a", "r", "b")], links=[("S1", "a")],
-        columns={"sku": "id", "like": {"refers_to": "source (data frame)"}},
+        columns={"sku": "id", "like": {"refers_to": "source"}},
     )  # fmt: skip
     assert triples_of(task.source) == [("S1", "like", "S2"), ("S2", "like", "S9")]
     assert kinds(task.source)["sku"] == ("id", True) and kinds(task.source)["like"] == ("reference", True)

@@ -43,6 +43,15 @@ def test_ids_that_two_tables_have_are_kept_apart(tmp_path):
     assert "another table has some of its ids: they are written films/ID" in graph.files[1].notes
 
 
+def test_tables_in_memory_have_names():
+    people = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Bea"}]
+    films = pd.DataFrame({"id": [1, 2], "title": ["Alps", "Bonn"], "people_id": [2, 1]})
+    task = load_task(source={"people": people, "films": films}, target=[("a", "r", "b")], links={"people/1": "a"})
+    assert triples_of(task.source) == [("films/1", "people_id", "people/2"), ("films/2", "people_id", "people/1")]
+    with pytest.raises(DataError, match="an object of type dict is not read"):
+        load_task(source={1: people}, target=people)
+
+
 def test_links_name_such_ids_with_their_table_or_without_it_where_that_is_enough(tmp_path):
     write(tmp_path, {"people.csv": PEOPLE, "films.csv": FILMS})
     source = [tmp_path / "people.csv", tmp_path / "films.csv"]

@@ -39,7 +39,8 @@ class RowTable:
 
     @property
     def name(self) -> str:
-        return plain_name(self.path)
+        """What it is called: the name of its file without endings, or what an object was given as."""
+        return plain_name(self.path).partition(" (")[0]
 
 
 @dataclass(frozen=True, eq=False)

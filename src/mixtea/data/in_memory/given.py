@@ -75,11 +75,13 @@ Given = Path | InMemory
 
 
 def given(value: Any, name: str) -> list[Given]:
-    """The files and objects that were given as the argument `name`."""
+    """The files and objects that were given as the argument `name`; a dictionary holds tables by their names."""
     if value is None:
         return []
     if isinstance(value, Mapping) and name.endswith("links"):
         value = list(value.items())
+    if isinstance(value, Mapping) and value and all(map(_is_named_table, *zip(*value.items(), strict=True))):
+        return [one for called, thing in value.items() for one in given(thing, called)]
     if (one := _one(value, name)) is not None:
         return [one]
     items = list(_items(value, name))
@@ -88,6 +90,10 @@ def given(value: Any, name: str) -> list[Given]:
         if one is None:
             raise DataError(f"{name}: {_called(item)} among several. Each is {TAKEN.partition(', or')[0]}.")
     return [one for _, one in found if one is not None]
+
+
+def _is_named_table(name: Any, table: Any) -> bool:
+    return isinstance(name, str) and bool(name) and name.isprintable() and not isinstance(table, str)
 
 
 def path_of(one: Given) -> Path:
