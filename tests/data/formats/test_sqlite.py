@@ -19,7 +19,7 @@ from mixtea.data.formats.sqlite import sqlite_cells
 from mixtea.data.formats.table_process import Wanted
 from mixtea.data.safe.limits import applied
 from mixtea.data.safe.problems import UnreadableError
-from mixtea.data.safe.sandboxed import sqlite_child
+from mixtea.data.safe.sandboxed import sqlite_child, table_child
 from mixtea.data.safe.sandboxed.restrict import WrongError
 
 TOWNS = ("id TEXT, name TEXT, size REAL, founded INTEGER, part TEXT",
@@ -36,7 +36,7 @@ def base(tmp_path):
 
 def test_tables_views_and_queries(base):
     query = "SELECT id, name, 'http://b.org/' || id AS home FROM other WHERE name > 'A\u2215\u2216' -- 50% //"
-    task = load_task(source=f"sqlite:{base}#towns", target=f"sqlite:{base}", target_query=query, links=f"{base}#same")
+    task = load_task(source=f"sqlite:{base}#Towns", target=f"sqlite:{base}", target_query=query, links=f"{base}#same")
     assert triples_of(task.source) == [("a", "part", "b")] and task.source.label(0) == "Rome" and task.name == "b-b"
     assert [value[:2] for value in task.source.attributes_of(0)][1:] == [("size", "2.5"), ("founded", "-753")]
     assert ("y", "home", "http://b.org/y") in triples_of(task.target) and len(task.train) + len(task.valid) == 2
@@ -168,7 +168,7 @@ def test_databases_in_the_child(found):
     many = {f"t{i:02}": ("id", []) for i in range(30)}
     assert found(sqlite(many))["todo"].endswith("t18, t19 and others.") and found(sqlite(many), table="t29") == []
     assert found(BASE, table="towns", max_columns=4)["limit"] == "max_columns"
-    assert found(BASE, query="SELECT 1; SELECT 2")["todo"] == sqlite_child.ONE_SELECT
+    assert found(BASE, query="SELECT 1; SELECT 2")["todo"] == table_child.ONE_SELECT
     assert found(BASE, query="DROP TABLE towns")["what"] == "a query that does more than read"
     assert found(BASE, query="SELECT zeroblob(9000000)")["limit"] == "max_token_mib"
     assert found(BASE, query="SELECT x FROM towns")["todo"] == "Correct the query."

@@ -14,10 +14,10 @@ from pathlib import Path
 from mixtea.data.formats.endings import ENDINGS, format_of
 from mixtea.data.formats.head import Head, head_of
 from mixtea.data.formats.layout import cells
-from mixtea.data.formats.named_parts import is_prefixed, named
+from mixtea.data.formats.named_parts import SQLITE_MAGIC, is_prefixed, named
 from mixtea.data.formats.not_read import NOT_READ, VARIABLES
 from mixtea.data.safe.problems import UnreadableError
-from mixtea.data.safe.sandboxed import excel_child, parquet_child, sqlite_child
+from mixtea.data.safe.sandboxed import excel_child, parquet_child
 
 Look = Callable[[Head], bool]
 # *+ and (?>...) take what they can and never give back, so that no beginning takes long
@@ -33,7 +33,7 @@ KEYWORD = re.compile(r'"@(?:context|id|graph|type)"\s*:')
 OBO = re.compile(r"^(?:format-version:|\[(?:Term|Typedef|Instance)\]\s*$)", re.MULTILINE)
 RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
 ALIGNMENT = "knowledgeweb.semanticweb.org/heterogeneity/alignment"
-BINARY = (parquet_child.MAGIC, excel_child.MAGIC, sqlite_child.MAGIC, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+BINARY = (parquet_child.MAGIC, excel_child.MAGIC, SQLITE_MAGIC, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 NULS = 0.2  # the least share of them in UTF-16 of letters
 
 
@@ -46,7 +46,7 @@ def _is_excel(head: Head) -> bool:
 
 
 def _is_sqlite(head: Head) -> bool:
-    return head.data.startswith(sqlite_child.MAGIC)
+    return head.data.startswith(SQLITE_MAGIC)
 
 
 def _is_xml(head: Head) -> bool:

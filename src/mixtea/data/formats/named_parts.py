@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from mixtea.errors import DataError
 
 SQLITE = "sqlite:"
+SQLITE_MAGIC = b"SQLite format 3\0"
 BOOKS, BASES = ("xlsx", "xlsm"), ("db", "sqlite", "sqlite3")
 HAS_PARTS = re.compile(rf"\.(?:{'|'.join((*BOOKS, *BASES))})(?:\.gz|\.zst)?(?=#)", re.IGNORECASE)
 IS_BASE = re.compile(rf"\.(?:{'|'.join(BASES)})(?:\.gz|\.zst)?", re.IGNORECASE)

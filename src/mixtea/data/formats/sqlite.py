@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mixtea.data.formats.named_parts import Named, named
+from mixtea.data.formats.named_parts import SQLITE_MAGIC, Named, named
 from mixtea.data.formats.table_process import Cells, Parser, Wanted, cells_of, parsed
 from mixtea.data.safe.open import COMPRESSED
 from mixtea.data.safe.problems import UnreadableError
-from mixtea.data.safe.sandboxed.sqlite_child import MAGIC, ONE_SELECT
+from mixtea.data.safe.sandboxed.table_child import ONE_SELECT
 
-PARSER = Parser("SQLite", "sqlite_child", MAGIC)
+PARSER = Parser("SQLite", "sqlite_child", SQLITE_MAGIC)
 BEGINS = re.compile(r"(?>(?:\s++|--[^\n]*+(?:\n|$)|/\*.*?\*/)*+)(\w*+)", re.DOTALL)
 LONGEST_WORD = 40  # characters of a query that are told
 MAKE_WHOLE = "Close the program that writes it; or copy it whole: sqlite3 FILE \".backup 'copy.db'\"."

@@ -9,9 +9,8 @@ from contextlib import closing
 from typing import Any
 
 from .restrict import SHARE, WrongError, restrict
-from .table_child import LONGEST, Rows, begin, chosen_places
+from .table_child import LONGEST, ONE_SELECT, Rows, begin, chosen_places
 
-MAGIC = b"SQLite format 3\0"
 PAGE, COUNT, VALID_FOR, CHANGED = slice(16, 18), slice(28, 32), slice(92, 96), slice(24, 28)  # bytes of the header
 HEADER = 100  # bytes
 JOURNALS = slice(18, 20)  # bytes that say whether there is a log beside the file, which none in memory has
@@ -20,7 +19,6 @@ PRAGMAS = ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "m
 READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
 NOT_ALLOWED = "not authorized"
 NOT_CALLED = ("load_extension", "fts3_tokenizer")
-ONE_SELECT = "Give one statement that begins with SELECT, or WITH."
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR", "SQLITE_CANTOPEN")
 TABLES = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' ORDER BY type, name"
@@ -31,9 +29,11 @@ def table(wanted: dict[str, Any]) -> dict[str, Any]:
     """Write the wanted columns."""
     import pyarrow as pa  # noqa: F401 - before memory is limited
 
-    size = os.fstat(sys.stdin.fileno()).st_size
+    file = sys.stdin.buffer
+    size = os.fstat(file.fileno()).st_size
     go_on = restrict(wanted["mib"], wanted["seconds"] * (1 + size / SHARE))
-    check_whole(os.pread(sys.stdin.fileno(), HEADER, 0), size)
+    file.seek(0)
+    check_whole(file.read(HEADER), size)
     try:
         with closing(opened(wanted)) as base:
             write(base, wanted["query"] or everything(base, wanted["table"]), wanted, go_on)
@@ -88,7 +88,7 @@ def everything(base: sqlite3.Connection, name: str) -> str:
     """Return a query for all of a table or a view, without a name for the only one."""
     tables = [str(found) for (found,) in base.execute(TABLES)]
     shown = ", ".join(one[:LONGEST] for one in tables[:MOST_TABLES]) + " and others" * (len(tables) > MOST_TABLES)
-    if name and name not in tables:
+    if name and name.lower() not in [one.lower() for one in tables]:  # as SQLite compares them
         raise WrongError(f"no table named {name[:LONGEST]!r}", todo=f"It has {shown or 'none'}.")
     if not name and len(tables) != 1:
         todo = f"Name one behind the file, after #, or give a query (--source-query ...). It has {shown or 'none'}."

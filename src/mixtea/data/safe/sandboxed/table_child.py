@@ -17,6 +17,7 @@ from .restrict import WrongError, leave, run
 LONGEST = 400  # characters of a name, a type or an error that are told
 CELLS = "cells"
 LETTERS: dict[type, str] = {str: "t", bool: "b", int: "n", float: "f", datetime: "m"}
+ONE_SELECT = "Give one statement that begins with SELECT, or WITH."
 OTHER = "o"  # whose str() is what a CSV file holds
 RELATIONS = ("relation", "relationship")
 MOST_CELLS = 1 << 16  # of a batch
