@@ -51,14 +51,16 @@ def test_rows_and_columns_that_are_left_out_are_counted(tmp_path):
     book = openpyxl.load_workbook(io.BytesIO(excel({"S": rows})))
     sheet = book.active
     sheet.merge_cells("A6:B6")
-    sheet["C3"], sheet["B5"], sheet["A8"] = "aside", "#N/A", "c"
+    sheet["C3"], sheet["B5"], sheet["A8"], sheet["B8"] = "aside", "#N/A", "c", "=1+1"
     sheet["A1000"].font = openpyxl.styles.Font(bold=True)
     book.save(tmp_path / "b.xlsx")
     graph = graph_of(tmp_path, {"b.xlsx": (tmp_path / "b.xlsx").read_bytes()})
     assert graph.ids.tolist() == ["a", "b", "c"] and [graph.label(i) for i in range(3)] == ["Ada", None, None]
-    assert graph.files[0].notes[:4] == (
+    assert graph.files[0].notes[:5] == (
         "3 empty rows are left out", "1 cell with an error, such as #N/A, is taken as empty",
-        "1 range of merged cells: its first cell alone has a value", "1 column without a name is left out",
+        "1 range of merged cells: its first cell alone has a value",
+        "1 formula without a stored value is taken as empty: open the workbook, and save it",
+        "1 column without a name is left out",
     )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ COUNTED = {  # what is left out, or taken otherwise: one, several
     "unnamed": ("1 column without a name is left out", "{:,} columns without a name are left out"),
     "merged": ("1 range of merged cells: its first cell alone has a value",
                "{:,} ranges of merged cells: the first cell of each alone has a value"),
+    "unsaved": ("1 formula without a stored value is taken as empty: open the workbook, and save it",
+                "{:,} formulas without a stored value are taken as empty: open the workbook, and save it"),
     "errors": ("1 cell with an error, such as #N/A, is taken as empty",
                "{:,} cells with an error, such as #N/A, are taken as empty"),
 }  # fmt: skip

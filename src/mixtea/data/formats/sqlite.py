@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mixtea.data.formats.named_parts import SQLITE_MAGIC, Named, named
 from mixtea.data.formats.table_process import Cells, Parser, Wanted, cells_of, parsed
-from mixtea.data.safe.open import COMPRESSED
+from mixtea.data.safe.open import COMPRESSED, open_regular
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.data.safe.sandboxed.table_child import ONE_SELECT
 
@@ -36,7 +36,13 @@ def _uri(path: Path, about: Named) -> str:
     """The address by which SQLite reads a file that nobody changes; a log beside it would have changes of its own."""
     for ending in ("-wal", "-journal"):
         log = about.file.with_name(about.file.name + ending)
-        if log.is_file() and log.read_bytes()[:1].strip(b"\0"):
+        if log.is_file() and _begins(log):
             what = f"changes that are not in the file yet lie beside it, in {log.name}"
             raise UnreadableError(path, None, "", what, MAKE_WHOLE)
     return about.file.absolute().as_uri() + "?mode=ro&immutable=1"
+
+
+def _begins(log: Path) -> bool:
+    """Whether a log has a beginning; of one that is done with it may be overwritten."""
+    with open_regular(log) as file:
+        return bool(file.read(1).strip(b"\0"))

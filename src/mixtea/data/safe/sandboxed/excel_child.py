@@ -103,7 +103,7 @@ class Sheet:
     """The cells of a sheet that hold something; counts what is left out."""
 
     def __init__(self, sheet: Any) -> None:
-        self.sheet, self.n_errors, self.n_empty, self.n_merged = sheet, 0, 0, 0
+        self.sheet, self.n_errors, self.n_empty, self.n_merged, self.n_unsaved = sheet, 0, 0, 0, 0
         self.unnamed: set[int] = set()
 
     def written(self, sink: Any, wanted: dict[str, Any], go_on: Any) -> dict[str, Any]:
@@ -120,25 +120,38 @@ class Sheet:
             for number, cells in rows:
                 out.add(number, [cells.get(place) for place in columns])
                 self.unnamed |= cells.keys() - named.keys()
-        counts = dict(empty=self.n_empty, errors=self.n_errors, merged=self.n_merged, unnamed=len(self.unnamed))
+        counts = dict(empty=self.n_empty, errors=self.n_errors, merged=self.n_merged, unsaved=self.n_unsaved)
+        counts["unnamed"] = len(self.unnamed)
         top = dict(line=line, names=[name[:LONGEST] for name in names[:MOST_NAMES]])
         top["known"] = bool(header_places(names, wanted))
         return {"sheet": self.sheet.title, "header": top, "counts": counts}
 
     def rows(self) -> Iterator[Row]:
         """Each row that is not empty: its number, and by column what its cells hold."""
-        from openpyxl.worksheet._reader import WorkSheetParser  # iter_rows would fill up what a sheet claims to have
-
-        book, before = self.sheet.parent, 0
-        about = dict(epoch=book.epoch, date_formats=book._date_formats, timedelta_formats=book._timedelta_formats)
+        before = 0
         with self.sheet._get_source() as source:
-            parser = WorkSheetParser(source, self.sheet._shared_strings, data_only=True, **about)
+            parser = self.parser(source)
             for number, cells in parser.parse():
                 if held := self.held(cells):
                     self.n_empty += max(number - before - 1, 0) if before else 0
                     before = number
                     yield number, held
         self.n_merged = len(parser.merged_cells.mergeCell) if parser.merged_cells else 0
+
+    def parser(self, source: Any) -> Any:
+        """What parses the rows as they are: iter_rows would fill them up to what the sheet claims to have."""
+        from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
+
+        def counted(element: Any) -> dict[str, Any]:
+            cell: dict[str, Any] = as_it_is(element)
+            self.n_unsaved += cell["value"] is None and element.find(FORMULA_TAG) is not None
+            return cell
+
+        book = self.sheet.parent
+        about = dict(epoch=book.epoch, date_formats=book._date_formats, timedelta_formats=book._timedelta_formats)
+        parser = WorkSheetParser(source, self.sheet._shared_strings, data_only=True, **about)
+        as_it_is, parser.parse_cell = parser.parse_cell, counted
+        return parser
 
     def held(self, cells: list[dict[str, Any]]) -> dict[int, Any]:
         """What the cells of a row hold, by column; an error is nothing. All numbers may have a point, as in Excel."""
