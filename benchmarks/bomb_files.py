@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import os
 import socket
+import sqlite3
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
@@ -69,6 +73,42 @@ def entities(n: int, body: str) -> str:
 
 def triple_terms(n: int) -> str:
     return "<a:a> <a:b> " + "<<( <a:a> <a:b> " * n + "<a:c>" + " )>>" * n + " .\n"
+
+
+def workbook(member: str, content: str | bytes) -> Write:
+    """A workbook with another member in its archive."""
+
+    def write(path: Path) -> None:
+        openpyxl.Workbook().save(path)
+        with zipfile.ZipFile(path) as book:
+            members = {name: book.read(name) for name in book.namelist()} | {member: content}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+            for name, data in members.items():
+                book.writestr(name, data)
+
+    return write
+
+
+def archive(path: Path, n: int) -> None:
+    with zipfile.ZipFile(path, "w") as book:
+        for i in range(n):
+            book.writestr(f"xl/{i}", "")
+
+
+def sheet(rows: Iterable[str], claims: str = "A1") -> Write:
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    start = f'<worksheet xmlns="{space}"><dimension ref="{claims}"/><sheetData>'
+    return workbook("xl/worksheets/sheet1.xml", f"{start}{''.join(rows)}</sheetData></worksheet>")
+
+
+def database(view: str) -> Write:
+    """A database of one view."""
+
+    def write(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as base:
+            base.execute(f"CREATE VIEW v AS {view}")
+
+    return write
 
 
 def pipe(path: Path) -> None:
@@ -259,6 +299,21 @@ BOMBS: dict[str, tuple[str, str, Write]] = {
     "Parquet: a type of a megabyte": (".parquet", "graph", table(
         {name: pa.array([{"x" * MIB: 1}]) for name in ("head", "relation", "tail")})),
     "Parquet: long labels, unknown": (".parquet", "graph and links", strangers(200)),
+    "Excel: 1 GB of zeros": (".xlsx", "graph", workbook("xl/theme/theme1.xml", bytes(10**9))),
+    "Excel: entities that double": (".xlsx", "graph", workbook("xl/workbook.xml", entities(40, "&e40;"))),
+    "Excel: a billion rows, claimed": (".xlsx", "graph", sheet(
+        [f'<row r="{row}"><c r="XFD{row}"><v>1</v></c></row>' for row in (1, 10**9)], "A1:XFD1048576")),
+    "Excel: 100,000 files": (".xlsx", "graph", lambda path: archive(path, 100_000)),
+    "Excel: elements 100,000 deep": (".xlsx", "graph", sheet(["<a>" * 100_000 + "</a>" * 100_000])),
+    "Excel: a row of 10 million cells": (".xlsx", "graph", sheet(["<row>" + "<c><v>1</v></c>" * 10**7 + "</row>"])),
+    "SQLite: a view without an end": (".db", "graph", database(
+        "WITH RECURSIVE n(id, x) AS (SELECT 1, 2 UNION ALL SELECT id + 1, x FROM n) SELECT max(id) id, x FROM n")),
+    "SQLite: rows without an end": (".db", "graph", database(
+        "WITH RECURSIVE n(id, x) AS (SELECT 1, 2 UNION ALL SELECT id + 1, x FROM n) SELECT * FROM n")),
+    "SQLite: a text of a gigabyte": (".db", "graph", database("SELECT 1 AS id, hex(zeroblob(500000000)) AS x")),
+    "SQLite: a view that sorts without an end": (".db", "graph", database(
+        "WITH RECURSIVE n(id, x) AS (SELECT 1, hex(zeroblob(9999)) UNION ALL SELECT id + 1, x FROM n) "
+        "SELECT * FROM n ORDER BY x, -id")),
     "entities that double, an alignment": (".rdf", "links", text(
         entities(40, '<Alignment xmlns="http://knowledgeweb.semanticweb.org/heterogeneity/alignment">&e40;</Alignment>'))),
     "a pipe without a writer": (".nt", "graph", pipe),

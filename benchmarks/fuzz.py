@@ -44,7 +44,7 @@ LINE_EVERY = 5000  # cases, where there is no terminal for a bar
 OK, REFUSED = "read", "explained"
 # what says where it is wrong, also the name of a setting or of a column; and what is wrong with the whole
 PLACE = re.compile(
-    r"\bline [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be |names .|holds '|a column of type "
+    r"\b(?:line|row) [\d,]+|\bposition \d|end of document|[Ss]ettings?\b|must be |names .|holds '|a column of type "
 )
 WHOLE = re.compile(
     r"empty|no links among|not Parquet|gzip|zstd|UTF-(16|32) text|crashed|beyond the limit|more than [\d,]+ bytes|"
@@ -52,7 +52,9 @@ WHOLE = re.compile(
     r"not safetensors|no column of vectors|vectors of [\d,]+ numbers?|none of its [\d,]+ ids|fits? the graphs|"
     r"columns, as (a graph has|links have)|and no header|a web page|which is not read|an alignment without|"
     r"holds no table|no row after its header|"
-    r"no link among|two columns named|where a graph is needed|a zip archive|Git LFS"
+    r"no link among|two columns named|where a graph is needed|a zip archive|Git LFS|"
+    r"not Excel|an empty sheet|a workbook without|XML with a document type|"
+    r"not SQLite|tables, and none|SQLite says|not in the file yet"
 )
 
 

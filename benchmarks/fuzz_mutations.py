@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import random
+import zipfile
 from collections.abc import Callable
 
 import zstandard
@@ -93,8 +95,19 @@ def header(good: bytes, other: bytes, chance: random.Random) -> bytes:
     return len(head).to_bytes(8, "little") + head + bytes(tensors)
 
 
+def member(good: bytes, other: bytes, chance: random.Random) -> bytes:
+    """A workbook with another file in its archive."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(good)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        which = chance.choice(old.namelist())
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, changed(content, other, chance) if name == which else content)
+    return file.getvalue()
+
+
 def mutated(good: bytes, other: bytes, kind: Format, chance: random.Random) -> bytes:
-    """Another file; a compressed one is changed inside or outside, one of Parquet or safetensors often in its form."""
+    """Another file; a compressed one is changed inside or outside, a binary one often in its form."""
     if kind.packed:
         inside = chance.random() < 0.5
         data = changed(good, other, chance) if inside else good
@@ -102,6 +115,8 @@ def mutated(good: bytes, other: bytes, kind: Format, chance: random.Random) -> b
         return data if inside else changed(data, other, chance)
     if kind.is_parquet and chance.random() < 0.6:
         return footer(good, other, chance)
+    if kind.file.endswith(".xlsx") and chance.random() < 0.6:
+        return member(good, other, chance)
     if kind.file.endswith(".safetensors") and chance.random() < 0.6:
         return header(good, other, chance)
     return changed(good, other, chance)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -232,6 +234,18 @@ def parquet(names: Iterable[str], rows: Iterable[tuple[object, ...]], **options:
     return sink.getvalue()
 
 
+def workbook(frame: pd.DataFrame) -> bytes:
+    sink = io.BytesIO()
+    frame.to_excel(sink, index=False)
+    return sink.getvalue()
+
+
+def database(frame: pd.DataFrame) -> bytes:
+    with closing(sqlite3.connect(":memory:")) as base:
+        frame.astype({"open": str}).to_sql("places", base, index=False)
+        return base.serialize()
+
+
 def delimited(rows: Iterable[Iterable[str]], sign: str) -> bytes:
     return "".join(sign.join(row) + "\n" for row in rows).encode()
 
@@ -295,6 +309,10 @@ def formats(w3c: Path | None = None) -> dict[str, Format]:
         Format("CSV of entities", [pd.DataFrame(PLACES).to_csv(index=False).encode()], "g.csv", graph, 3),
         Format("Parquet of entities", [parquet(PLACES[0], (tuple(row.values()) for row in PLACES))], "g.parquet", graph,
                1),
+        Format("Excel", [workbook(pd.DataFrame(PLACES)), workbook(pd.DataFrame(TRIPLES * 40, columns=names))], "g.xlsx",
+               graph, 3),
+        Format("Excel links", [workbook(pd.DataFrame(LINKS, columns=["source", "target"]))], "l.xlsx", links, 1),
+        Format("SQLite", [database(pd.DataFrame(PLACES)), database(pd.DataFrame(PLACES * 60))], "g.db", graph, 3),
     ]  # fmt: skip
     return {one.name: one for one in found}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ def messages(call: str, files: dict[str, str | bytes], before: str) -> list[str]
         for name, text in (GOOD | files).items():
             (Path(folder) / name).write_bytes(text if isinstance(text, bytes) else text.encode())
         for one in filter(None, (before, call)):
-            command = [sys.executable, "-m", "mixtea", *one.split()[1:]]
+            command = [sys.executable, "-m", "mixtea", *shlex.split(one)[1:]]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return [*done.stderr.splitlines(), *(line for line in done.stdout.splitlines() if told(line))]
 

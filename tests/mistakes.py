@@ -6,10 +6,15 @@ To add one, add it to `MISTAKES`: the files that differ from `GOOD`, and what me
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
+
+import openpyxl
 
 A, B = "http://a.org/", "http://b.org/"
 TOWNS = (("Rome", "Roma"), ("Italy", "Italia"), ("Évian", "Évian_città"), ("France", "Francia"))
@@ -81,6 +86,8 @@ GOOD: dict[str, str | bytes] = {
     "b.ttl": graph(B, [b for _, b in TOWNS], "sta_in"),
     "links.tsv": table(PAIRS),
 }
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + b"\x3e\x00\x03\x00" + b"\xff" * 484
+ROWS = [("id", "sta_in"), *((B + b, B + "Italia" if b == "Roma" else None) for _, b in TOWNS)]
 OLD = str(GOOD["a.ttl"]) + f"<{A}Lutetia> <{A}in> <{A}France> ; <http://www.w3.org/2002/07/owl#deprecated> true .\n"
 OLD_LINKS = table([*PAIRS, (A + "Lutetia", B + "Francia")])
 CALL = "mixtea inspect --source a.ttl --target b.ttl --links links.tsv"
@@ -118,6 +125,26 @@ class Mistake:
 def told(line: str) -> bool:
     """Whether a line on standard output is a warning, other than those about every small task."""
     return line.startswith("warning: ") and "expect low accuracy" not in line and "scores are rough" not in line
+
+
+def workbook(rows: list[tuple[str | None, ...]]) -> bytes:
+    """One sheet, called Città."""
+    book = openpyxl.Workbook()
+    book.active.title = "Città"
+    for row in rows:
+        book.active.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def database(rows: list[tuple[str | None, ...]]) -> bytes:
+    """One table, called towns."""
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute(f"CREATE TABLE towns ({', '.join(map(str, rows[0]))})")
+        base.executemany("INSERT INTO towns VALUES (?, ?)", rows[1:])
+        base.commit()
+        return base.serialize()
 
 
 def links(title: str, text: str | bytes, **more: Any) -> Mistake:
@@ -173,6 +200,18 @@ MISTAKES = [
     Mistake("JSON lines with objects inside objects.", {"b.jsonl": JSON_ROWS}, CALL.replace("b.ttl", "b.jsonl"),
             {"b.jsonl": JSON_ROWS.replace('{"id": "http://b.org/Italia"}', '"http://b.org/Italia"')},
             CALL.replace("b.ttl", "b.jsonl")),
+    Mistake("A workbook of the old kind of Excel.", {"b.xls": OLD_OFFICE}, CALL.replace("b.ttl", "b.xls"),
+            {"b.xlsx": workbook(ROWS)}, CALL.replace("b.ttl", "b.xlsx")),
+    Mistake("A sheet that the workbook does not have.", {"b.xlsx": workbook(ROWS)},
+            CALL.replace("b.ttl", "b.xlsx#Towns"), {"b.xlsx": workbook(ROWS)}, CALL.replace("b.ttl", "b.xlsx#Città")),
+    Mistake("A query that writes.", {"b.db": database(ROWS)},
+            CALL.replace("b.ttl", "sqlite:b.db --target-query 'DELETE FROM towns'"), {"b.db": database(ROWS)},
+            CALL.replace("b.ttl", "sqlite:b.db --target-query 'SELECT * FROM towns'")),
+    Mistake("A query of two statements.", {"b.db": database(ROWS)},
+            CALL.replace("b.ttl", "sqlite:b.db --target-query 'SELECT 1; SELECT * FROM towns'"),
+            {"b.db": database(ROWS)}, CALL.replace("b.ttl", "sqlite:b.db --target-query 'SELECT * FROM towns'")),
+    Mistake("A database that is not there.", {"b.db": database(ROWS)}, CALL.replace("b.ttl", "sqlite:a.db"),
+            {"b.db": database(ROWS)}, CALL.replace("b.ttl", "sqlite:b.db")),
     Mistake("A graph of a format that is not read.", {"b.graphml": '<?xml version="1.0"?>\n<graphml></graphml>\n'},
             CALL.replace("b.ttl", "b.graphml")),
     Mistake("JSON-LD that means its words by an address.", {"b.jsonld": JSON_LD}, CALL.replace("b.ttl", "b.jsonld"),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import sqlite3
+from contextlib import closing
+
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from conftest import write
@@ -18,6 +23,32 @@ def parquet(columns, **types):
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     return sink.getvalue().to_pybytes()
+
+
+def excel(sheets):
+    """The bytes of a workbook: rows of cells by the names of its sheets."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def sqlite(tables, *more):
+    """The bytes of a database: by the names of its tables their columns and rows; and what else is done there."""
+    with closing(sqlite3.connect(":memory:")) as base:
+        for name, (columns, rows) in tables.items():
+            base.execute(f"CREATE TABLE {name} ({columns})")
+            signs = ", ".join("?" * (columns.count(",") + 1))
+            base.executemany(f"INSERT INTO {name} VALUES ({signs})", rows)
+        for statement in more:
+            base.execute(statement)
+        base.commit()
+        return base.serialize()
 
 
 def graph_of(folder, files, *, strict=False, **options):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def printed(tmp_path, monkeypatch, mixtea, caplog, undrawn):
         write(tmp_path, GOOD | files)
         assert not before or mixtea(*before.split()[1:], "--overwrite")[0] == 0
         caplog.clear()
-        code, out, err = mixtea(*call.split()[1:])
+        code, out, err = mixtea(*shlex.split(call)[1:])
         logged = [f"{record.levelname}: {record.getMessage()}" for record in caplog.records]  # on standard error
         return code, [*logged, *err.splitlines(), *(line for line in out.splitlines() if told(line))]
 

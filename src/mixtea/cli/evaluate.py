@@ -51,8 +51,9 @@ def evaluate(
     """Precision, recall and F1 of any mapping file against files of links, with 95 % intervals where few stand behind.
 
     Both may be in any format that links are read in: SSSOM, the Alignment format, RDF (owl:sameAs ...), .tsv, .csv,
-    .json, .parquet. Every pair that is not in the reference is wrong, unless --partial. A file that goes the other way
-    round is turned as a whole. Where the mapping says how sure it is, a table shows what thresholds would give.
+    .xlsx, .json, .parquet, sqlite:FILE#table. Every pair that is not in the reference is wrong, unless --partial. A
+    file that goes the other way round is turned as a whole. Where the mapping says how sure it is, a table shows what
+    thresholds would give.
 
     Examples:
 

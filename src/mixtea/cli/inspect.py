@@ -33,6 +33,9 @@ def inspect(
 
     mixtea inspect --source a.ttl --source labels.nt.gz --target b.parquet --links seeds.sssom.tsv
 
+    mixtea inspect --source people.xlsx#2024 --target sqlite:staff.db --target-query "SELECT id, name FROM staff" \
+    --links links.csv
+
     mixtea inspect --source zh.nt --target en.nt --links-from names --translations zh_in_english.tsv
     """
     task = read.load()

@@ -16,18 +16,27 @@ TaskFolder = Annotated[
 Source = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Your source graph; repeat it for several files: .tsv .csv .parquet .jsonl .nt .ttl .rdf .owl .nq .trig "
-        ".jsonld .obo, plain or with .gz or .zst; with another ending by its content."
+        help="Your source graph; repeat it for several files: .tsv .csv .xlsx .parquet .jsonl .nt .ttl .rdf .owl .nq "
+        ".trig .jsonld .obo, plain or with .gz or .zst; with another ending by its content. people.xlsx#Sheet names a "
+        "sheet, sqlite:FILE#table a table of a database."
     ),
 ]
 Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, likewise.")]
 Links = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .parquet .sssom.tsv, an "
-        "alignment, or RDF (owl:sameAs ...), which may be a graph's own file."
+        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .xlsx .parquet .sssom.tsv, "
+        "an alignment, or RDF (owl:sameAs ...), which may be a graph's own file."
     ),
 ]
+SourceQuery = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SELECT", help="What to read of a database (--source sqlite:FILE): one SELECT; else its only table."
+    ),
+]
+TargetQuery = Annotated[list[str] | None, typer.Option(metavar="SELECT", help="Likewise, of --target sqlite:FILE.")]
+LinksQuery = Annotated[list[str] | None, typer.Option(metavar="SELECT", help="Likewise, of --links sqlite:FILE.")]
 ValidLinks = Annotated[
     list[Path] | None, typer.Option(help="Links for validation; then all of --links train. Repeatable.")
 ]

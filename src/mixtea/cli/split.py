@@ -28,8 +28,8 @@ def split(
     """Deal links out at random into files to train, to validate and to test; a share of 0 has no file.
 
     Every link is in one of them. Links that share an entity stay together, so that no entity is in two files. CSV,
-    SSSOM, Parquet and tab-separated text keep their format, and all but Parquet their header and all columns; other
-    formats become tab-separated text.
+    SSSOM, Parquet and tab-separated text keep their format, and all but Parquet their header and all columns; Excel,
+    SQLite and JSON become CSV, other formats tab-separated text.
 
     Examples:
 

@@ -22,6 +22,9 @@ class TaskOptions:
     source: options.Source = None
     target: options.Target = None
     links: options.Links = None
+    source_query: options.SourceQuery = None
+    target_query: options.TargetQuery = None
+    links_query: options.LinksQuery = None
     valid_links: options.ValidLinks = None
     test_links: options.TestLinks = None
     links_from: options.LinksFrom = "given"

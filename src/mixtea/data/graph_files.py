@@ -57,7 +57,7 @@ def read_graph(
             part, columns, notes = next(of_tables) if isinstance(one, RowTable) else (one, (), ())
             parts.append(part)
             n, n_values = len(part.triples), len(part.attributes)
-            files.append(FileRead(path, kind, n, n_values, part.ontology, (*part.notes, *notes), part.base, columns))
+            files.append(FileRead(path, kind, n, n_values, part.ontology, (*one.notes, *notes), part.base, columns))
     if attributes is not None:
         with collected(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)

@@ -14,6 +14,7 @@ from mixtea.data.formats.content import kind_among
 from mixtea.data.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
 from mixtea.data.formats.tables import read_columns
 from mixtea.data.formats.tsv import Table
+from mixtea.data.formats.typed_tables import TYPED
 from mixtea.data.graph import Graph
 from mixtea.data.labels import LANGUAGES, TRANSLATED, Labels
 from mixtea.data.names import entity_names
@@ -21,7 +22,7 @@ from mixtea.data.phrases import TOO_LONG
 from mixtea.data.safe.problems import collected
 from mixtea.errors import Problems, shorten
 
-TABLES = ("TSV", "CSV", "Parquet")
+TABLES = ("TSV", "CSV", *TYPED)
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, 
     table = _read(path, NAME_HEADERS, problems)
     if table is None or not graph.n_entities:  # whose files are reported already
         return Labels.none()
+    warnings += [f"{path}: {note}" for note in table.notes]
     ids, texts = table.columns
     place = graph.find(ids)
     unknown = place < 0
@@ -91,6 +93,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
     for path in paths:
         if (table := _read(path, WORD_HEADERS, problems)) is not None:
             entries += zip(*table.columns, strict=True)
+            warnings += [f"{path}: {note}" for note in table.notes]
     words = Dictionary(entries)
     entity, names = entity_names(source, translated=False)
     texts = [words.translated(name) for name in names.texts()]
@@ -107,7 +110,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
     """Two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
     with collected(problems):
-        todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv or .parquet."
+        todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv, .xlsx or .parquet."
         kind = kind_among(path, TABLES, "table of names", todo)
         return read_columns(path, kind, headers, problems, last_may_be_empty=True)
     return None

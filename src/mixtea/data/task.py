@@ -20,6 +20,7 @@ from mixtea.data.equal_ids import links_by_ids, shared_ids
 from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.named_parts import with_queries
 from mixtea.data.formats.sssom_slots import Slots, slots_of
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
@@ -213,6 +214,9 @@ def load_task(
     vectors_source: PathOrStr | None = None,
     vectors_target: PathOrStr | None = None,
     text_model: PathOrStr | None = None,
+    source_query: Words = None,
+    target_query: Words = None,
+    links_query: Words = None,
     on_texts: OnTexts | None = None,
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
@@ -262,6 +266,9 @@ def load_task(
     vectors_source, vectors_target, text_model
         Files of vectors of your own for the entities; or a model that makes such of their texts: its folder, or an
         installed package that has one.
+    source_query, target_query, links_query
+        A query for each database (`sqlite:FILE`, `.db`, `.sqlite`) among `source`, `target` and `links`: one SELECT.
+        Without queries a database is read by its only table, or by the one named behind it: `sqlite:FILE#table`.
     on_texts
         Is told how many of the texts are done, and of how many; in a notebook a line shows it if nobody is told.
 
@@ -293,6 +300,10 @@ def load_task(
     sides = {"source": given(source, "source"), "target": given(target, "target")}
     splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
     files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
+    queries = {"source": source_query, "target": target_query, "links": links_query}
+    asked_of = {name: _as_words(value, f"{name}_query") for name, value in queries.items()}
+    sides = {side: with_queries(found, asked_of[side], side) for side, found in sides.items()}
+    files["train"] = with_queries(files["train"], asked_of["links"], "links")
     own = {**sides, "links": files["train"]}
     called = {"names_source": names_source, "names_target": names_target, "translations": translations}
     called |= {"dictionary": dictionary, "synonyms": synonyms}
@@ -426,10 +437,11 @@ def _kinds(graph: Graph) -> str:
 
 
 def _as_words(value: Words, name: str) -> tuple[str, ...]:
-    """Return the names of columns that were given as the argument `name`."""
+    """Return the names of columns, or the queries, that were given as the argument `name`."""
     words: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
     if value is not None and not all(isinstance(word, str) for word in words):
-        raise DataError(f"{name} is {value!r:.100}. Give the name of a column, or a list of such.")
+        what = "one SELECT" if name.endswith("query") else "the name of a column"
+        raise DataError(f"{name} is {value!r:.100}. Give {what}, or a list of such.")
     return () if value is None else tuple(words)
 
 

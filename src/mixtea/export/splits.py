@@ -33,7 +33,7 @@ from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
 IN_MEMORY = "in memory"  # in place of a format
-QUOTED = ("CSV", "JSON", "JSON lines", IN_MEMORY)
+QUOTED = ("CSV", "Excel", "SQLite", "JSON", "JSON lines", IN_MEMORY)
 ENDS = ("source", "target")
 ENDINGS = dict.fromkeys(QUOTED, ".csv") | {"SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # others: tab-separated text
 

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 from conftest import write
-from small_files import E, graph_of, parquet, triples_of
+from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
 from mixtea.data.formats.content import ALSO, LOOKS, kind_of, remark
@@ -21,11 +21,13 @@ XML = f"""<?xml version="1.0"?>
 TTL = f"# mine\n\n@prefix e: <{E}> .\ne:a e:r e:b .\ne:b e:s e:c .\n"
 OTHER_TTL = f"<{E}a> <{E}r>\n <{E}b> .\n<{E}b>\n <{E}s> <{E}c> .\n"
 TSV = f"{E}a\t{E}r\t{E}b\n{E}b\t{E}s\t{E}c\n"
+HEADER, TRIPLES = ("head", "relation", "tail"), [(E + "a", E + "r", E + "b"), (E + "b", E + "s", E + "c")]
 CONTENTS = {
     "N-Triples": NT, "N-Triples by tabs": NT.replace("> <", ">\t<"), "Turtle": TTL, "Turtle written out": OTHER_TTL,
     "RDF/XML": XML, "TSV": TSV, "CSV": TSV.replace("\t", ","), "CSV by bars": TSV.replace("\t", "|"),
     "N-Quads": NT.replace("> .", f"> <{E}g> ."), "TriG": TTL.replace("e:a e:r e:b .", "e:g {\n e:a e:r e:b .\n}"),
-    "Parquet": parquet({"head": [E + "a", E + "b"], "relation": [E + "r", E + "s"], "tail": [E + "b", E + "c"]}),
+    "Parquet": parquet(dict(zip(HEADER, zip(*TRIPLES, strict=True), strict=True))),
+    "Excel": excel({"Sheet": [HEADER, *TRIPLES]}), "SQLite": sqlite({"t": (", ".join(HEADER), TRIPLES)}),
 }  # fmt: skip
 
 
@@ -40,7 +42,8 @@ def test_a_graph_is_known_by_its_content(content, name, tmp_path):
 @pytest.mark.parametrize(
     "name, content",
     [("g.owl", "Turtle"), ("g.rdf", "N-Triples"), ("g.xml.gz", "N-Quads"), ("g.ttl", "RDF/XML"), ("g.csv", "Turtle"),
-     ("g.nt", "Turtle"), ("g.nt", "N-Quads"), ("g.parquet", "N-Triples"), ("g.n3", "Turtle"), ("g.csv", "Parquet")],
+     ("g.nt", "Turtle"), ("g.nt", "N-Quads"), ("g.parquet", "N-Triples"), ("g.n3", "Turtle"), ("g.csv", "Parquet"),
+     ("g.csv", "Excel"), ("g.xls", "Excel"), ("g.nt", "SQLite")],
 )  # fmt: skip
 def test_another_content_than_the_ending_says(name, content, tmp_path):
     text = CONTENTS[content]
@@ -93,6 +96,8 @@ TABLES = {
     "a mark of UTF-8": ("l.csv", b"\xef\xbb\xbfsource,target\r\na,A\r\nb,B\r\n"),
     "SSSOM by commas": ("l.csv", "subject_id,predicate_id,object_id\na,owl:sameAs,A\nb,owl:sameAs,B\nc,x:near,C\n"),
     "Parquet": ("l.parquet", parquet({"note": ["x", "y"], "Object ID": ["A", "B"], "subject_id": ["a", "b"]})),
+    "Excel": ("l.xlsx", excel({"L": [("note", "Object ID", "subject_id"), ("x", "A", "a"), (None, "B", "b")]})),
+    "SQLite": ("l.db", sqlite({"l": ("note, target, source", [("x", "A", "a"), (None, "B", "b")])})),
     "Magellan": ("l.csv", "_id,ltable_id,rtable_id\n0,a,A\n1,b,B\n"),
 }  # fmt: skip
 
@@ -106,13 +111,21 @@ def test_tables_of_links_as_people_write_them(kind, tmp_path):
     assert sorted((task.source.ids[s], task.target.ids[t]) for s, t in links) == [("a", "A"), ("b", "B")]
 
 
-def test_rows_of_another_relation_are_left_out(tmp_path):
-    rows = "source,relation,target\na,=,A\nb,<,B\nc,EquivRelation,C\n"
-    write(tmp_path, {"s": "a\tr\tb\nb\tr\tc\n", "t": "A\tr\tB\nB\tr\tC\n", "l.csv": rows})
-    task = load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / "l.csv")
+RELATED = [("source", "relation", "target"), ("a", "=", "A"), ("b", "<", "B"), ("c", "EquivRelation", "C")]
+RELATED_LINKS = {
+    "l.csv": "\n".join(map(",".join, RELATED)), "l.xlsx": excel({"L": RELATED}),
+    "l.parquet": parquet(dict(zip(RELATED[0], zip(*RELATED[1:], strict=True), strict=True))),
+    "l.db": sqlite({"l": (",".join(RELATED[0]), RELATED[1:])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RELATED_LINKS)
+def test_rows_of_another_relation_are_left_out(name, tmp_path):
+    write(tmp_path, {"s": "a\tr\tb\nb\tr\tc\n", "t": "A\tr\tB\nB\tr\tC\n", name: RELATED_LINKS[name]})
+    task = load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / name)
     assert len(task.train) + len(task.valid) == 2
     assert task.warnings == (
-        f"{tmp_path / 'l.csv'}: 1 row is left out, not saying that two are the same (1 of the relation <)",
+        f"{tmp_path / name}: 1 row is left out, not saying that two are the same (1 of the relation <)",
     )
 
 
@@ -131,7 +144,6 @@ def test_a_header_in_tab_separated_triples(tmp_path):
         ),
         ("g.gml", 'Creator "me"\ngraph [ node [ id 0 ] ]', "GML"),
         ("g.dot", 'strict digraph "G" {\n a -> b }', "DOT"),
-        ("g.db", b"SQLite format 3\x00\x10\x00", "a database of SQLite"),
         ("g.pdf", "%PDF-1.4\n1 0 obj", "a PDF"),
         ("g.tsv", '?item\t?label\n<http://e.org/a>\t"a"@en\n', r"the result of a query as TSV \(SPARQL\)"),
         ("g.rq", "prefix e: <http://e.org/>\nSELECT ?s WHERE { ?s ?p ?o }", r"a query \(SPARQL\), not its result"),

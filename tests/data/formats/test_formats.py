@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from conftest import write
 from processes import run
-from small_files import E, graph_of, parquet, triples_of
+from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
 from mixtea.data.formats.endings import format_of, plain_name
@@ -32,9 +32,12 @@ TRIG = f"@prefix e: <{E}> .\ne:g1 {{ e:a e:r e:b }}\ne:b e:s e:c .\n"
 TSV = "".join("\t".join(triple) + "\n" for triple in TRIPLES)
 CSV = "Subject,Predicate,Object\n" + "".join(",".join(f'"{end}"' for end in triple) + "\n" for triple in TRIPLES)
 PARQUET = parquet(dict(zip(("head", "relation", "tail"), map(list, zip(*TRIPLES, strict=True)), strict=True)))
+EXCEL = excel({"Triples": [("head", "relation", "tail"), *TRIPLES]})
+SQLITE = sqlite({"triples": ("head, relation, tail", TRIPLES)})
 FILES = {
     "g.nt": NT, "g.ttl": TTL, "g.rdf": XML, "g.owl": XML, "g.xml": XML, "g.nq": NQ, "g.trig": TRIG, "g.tsv": TSV,
-    "g.txt": TSV, "g": TSV, "g.csv": CSV, "g.parquet": PARQUET, "g.PQ": PARQUET,
+    "g.txt": TSV, "g": TSV, "g.csv": CSV, "g.parquet": PARQUET, "g.PQ": PARQUET, "g.xlsx": EXCEL, "g.XLSM": EXCEL,
+    "g.db": SQLITE, "g.sqlite3": SQLITE,
 }  # fmt: skip
 PACKED = {"": lambda data: data, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import datetime
 
 import numpy as np
@@ -103,12 +105,14 @@ def test_a_first_line_whose_words_stand_nowhere_else_may_be_a_header(tmp_path, f
 
 
 PLACES = [
-    {"id": "p1", "name": "arnie mortons", "stars": 5, "open": True, "since": datetime(2020, 1, 31), "of": None},
-    {"id": "p2", "name": "arts deli", "stars": None, "open": None, "since": None, "of": "p1"},
-    {"id": "p3", "name": None, "stars": 4, "open": False, "since": datetime(2021, 1, 31), "of": "p1"},
+    {"id": "p1", "name": "arnie mortons", "stars": 5, "price": 5.0, "open": True, "since": datetime(2020, 1, 31),
+     "of": None},
+    {"id": "p2", "name": "arts deli", "stars": None, "price": None, "open": None, "since": None, "of": "p1"},
+    {"id": "p3", "name": None, "stars": 4, "price": 2.5, "open": False, "since": datetime(2021, 1, 31), "of": "p1"},
 ]  # fmt: skip
 HOLDERS = [
-    "CSV", "CSV by semicolons", "TSV", "Parquet", "Parquet with an index", "JSON lines", "frame", "frame of objects",
+    "CSV", "CSV by semicolons", "TSV", "Parquet", "Parquet with an index", "Excel", "SQLite", "JSON lines", "frame",
+    "frame of objects",
     "nullable frame", "Arrow table", "dictionaries", "records of NumPy",
 ]  # fmt: skip
 
@@ -130,6 +134,11 @@ def held(how, rows, folder):
         frame.to_parquet(folder / "g.parquet")
     elif how == "Parquet with an index":
         frame.set_index(pd.Index(["x", "y", "z"])).to_parquet(folder / "g.parquet")
+    elif how == "Excel":
+        frame.to_excel(folder / "g.xlsx", index=False)
+    elif how == "SQLite":  # which has neither truth values nor dates
+        with closing(sqlite3.connect(folder / "g.db")) as base:
+            days.map(lambda cell: str(cell) if isinstance(cell, bool) else cell).to_sql("places", base, index=False)
     elif how == "JSON lines":
         days.to_json(folder / "g.jsonl", lines=True, orient="records")
     else:
@@ -161,9 +170,10 @@ def test_a_row_is_an_entity_whatever_holds_it(tmp_path, how):
     assert said(task.source) == (
         ["p1", "p2", "p3"],
         [("p2", "of", "p1"), ("p3", "of", "p1")],
-        [("p1", "rdfs:label", "arnie mortons", "", ""), ("p1", "stars", "5", "", ""),
+        [("p1", "rdfs:label", "arnie mortons", "", ""), ("p1", "stars", "5", "", ""), ("p1", "price", "5.0", "", ""),
          ("p1", "open", "True", "", ""), ("p1", "since", "2020-01-31", "", ""),
-         ("p2", "rdfs:label", "arts deli", "", ""), ("p3", "stars", "4", "", ""), ("p3", "open", "False", "", ""),
+         ("p2", "rdfs:label", "arts deli", "", ""), ("p3", "stars", "4", "", ""), ("p3", "price", "2.5", "", ""),
+         ("p3", "open", "False", "", ""),
          ("p3", "since", "2021-01-31", "", "")],
         ["arnie mortons", "arts deli", None],
     )  # fmt: skip
@@ -173,6 +183,7 @@ def test_a_row_is_an_entity_whatever_holds_it(tmp_path, how):
         "id": "id",
         "name": "name",
         "stars": "number",
+        "price": "number",
         "open": "category",
         "since": "date",
         "of": "reference",

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 from conftest import LINKS, TARGET, write
-from small_files import parquet
+from small_files import excel, parquet, sqlite
 
 from mixtea.data.graph_files import read_graph
 from mixtea.errors import Problems
@@ -20,6 +20,10 @@ NT = "".join(f"<http://e/a{i}> <http://e/r> <http://e/b{i}> .\n" for i in range(
 ZST = zstandard.ZstdCompressor(write_checksum=True).compress
 NAMES = ("head", "relation", "tail")
 TWICE = parquet({"head": ["a"], "relation": ["r"], "tail": ["b"], "Tail": ["c"]})
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + b"\x3e\x00\x03\x00" + b"\xff" * 484
+LOCKED = OLD_OFFICE + "EncryptedPackage".encode("utf-16-le")
+BOOK = excel({"S": [("id", "name"), ("a", "A")]})
+BASE = sqlite({"t": ("id, n", [("a", 1)])})
 TWO = parquet({"head": ["a"], "tail": ["b"]})
 
 LATIN = (
@@ -65,7 +69,17 @@ BAD = {
     "the same in Parquet": ("g.pq", TWICE, "two columns named tail. Name each column once."),
     "UTF-16 without a mark": ("g.tsv", TSV.decode().encode("utf-16-le"), "UTF-16 text, which is not UTF-8. Save"),
     "OWL/XML": ("g.owl", '<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#"/>', "OWL/XML, which"),
-    "a zip": ("g.csv", b"PK\x03\x04\x14\x00", "a zip archive or an Excel workbook. Unpack it, or save the table"),
+    "a zip": ("g.csv", b"PK\x03\x04\x14\x00", "a zip archive. Unpack it, and name the file inside"),
+    "a zip as Excel": ("g.xlsx", b"PK\x03\x04\x14\x00", "a zip archive. Unpack it"),
+    "an old workbook": ("g.xls", OLD_OFFICE, "an Excel workbook of the old kind (.xls), or another file of Office."),
+    "an old workbook, renamed": ("g.xlsx", OLD_OFFICE, "an Excel workbook of the old kind (.xls)"),
+    "a workbook with a password": ("g.xlsx", LOCKED, "an Excel workbook with a password. Save it without a password"),
+    "no workbook": ("g.xlsx", b"id,name\n", "not Excel (it does not begin as Excel does). Write the file again"),
+    "an empty workbook": ("g.xlsx", b"", "not Excel (it does"),
+    "half a workbook": ("g.xlsx", BOOK[: len(BOOK) // 2], "not Excel (File is not a zip file)"),
+    "OpenDocument": ("g.ods", b"", "OpenDocument is not read. Open it, and save it as .xlsx."),
+    "no database": ("g.db", b"\x01\xff" * 100, "not SQLite (it does not begin as SQLite does)"),
+    "half a database": ("g.db", BASE[:4097], "not SQLite (it ends in the middle)"),
     "a pointer": ("g.nt", "version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS, not the file. Fetch"),
     "Manchester syntax": ("g.owl", "Prefix: a: <http://a.org/>\n", "OWL Manchester syntax, which is not read. Save it"),
     "an empty CSV": ("g.csv", "", "the file is empty"),
@@ -88,7 +102,8 @@ def test_a_bad_graph_is_explained(case, tmp_path, mixtea):
 GOOD = {
     "g.nt": NT[:600], "g.ttl": b"@prefix e: <http://e/> .\ne:a e:r [ e:s (1 e:b) ] .\n", "g.csv": b'"a",r,b\n' * 5,
     "g.rdf": b'<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://e/"><r:Bag/></r:RDF>',
-    "g.parquet": table(["a"], ["r"], ["b"]), "g.nt.gz": gzip.compress(NT[:600]), "g.tsv.zst": ZST(TSV[:600]),
+    "g.parquet": table(["a"], ["r"], ["b"]), "g.xlsx": BOOK, "g.db": BASE,
+    "g.nt.gz": gzip.compress(NT[:600]), "g.tsv.zst": ZST(TSV[:600]),
     "g.trig": b"@prefix e: <http://e/> . e:g { e:a e:r e:b, 'x'@en }",
     "mended.nt": NT[:300] + b'<a:b> a <x> .\n<#a> <a:c> "<i>"@francaise .\n' * 2,
     "mended.ttl": b"@prefix : <http://e/> .\n:a :r <x> , 'x'@francaise ; :s [ :t <http://e/ x> ] . :a :b :c .\n",

@@ -21,14 +21,15 @@ import pytest
 from processes import alive, children, start, wait_until
 from small_files import E, graph_of, parquet, triples_of
 
-from mixtea.data.formats import parquet as data_parquet
-from mixtea.data.formats.parquet import parquet_columns
+from mixtea.data.formats import table_process
+from mixtea.data.formats.parquet import parquet_cells
 from mixtea.data.formats.rdf import Statements, find_line
+from mixtea.data.formats.table_process import Wanted
 from mixtea.data.safe import open as opening
 from mixtea.data.safe import sandbox as process
 from mixtea.data.safe.limits import Limits, applied
 from mixtea.data.safe.problems import UnreadableError
-from mixtea.data.safe.sandboxed import parquet_child, rdf_child, restrict
+from mixtea.data.safe.sandboxed import excel_child, parquet_child, rdf_child, restrict, sqlite_child, table_child
 from mixtea.data.safe.sandboxed.restrict import WrongError
 from mixtea.data.safe.sandboxed.xml_scan import XmlScan
 
@@ -177,14 +178,16 @@ def test_the_box(monkeypatch, capsys):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(rdf_child, "run", lambda _: 5)
-    monkeypatch.setattr(parquet_child, "run", lambda _: 6)
+    monkeypatch.setattr(table_child, "run", lambda _: 6)
     rdf_child.main()
     monkeypatch.setattr(sys, "argv", ["x", '{"without_numpy": false}'])
     parquet_child.main()
     monkeypatch.setitem(sys.modules, "numpy", sys.modules["numpy"])
     monkeypatch.setattr(sys, "argv", ["x", '{"without_numpy": true}'])
     parquet_child.main()
-    assert ended == [5, 6, 6]
+    excel_child.main()
+    sqlite_child.main()
+    assert ended == [5, 6, 6, 6, 6]
 
 
 def test_the_work_of_a_child_from_end_to_end(tmp_path, monkeypatch):
@@ -290,6 +293,10 @@ COLUMNS = {
 PAIRS = {"x": ["0", "1"], "source": ["a", None], "target": [1, 2]}
 
 
+def parquet_columns(path, headers):
+    return parquet_cells(path, Wanted(headers)).columns
+
+
 def parquet_work(tmp_path, monkeypatch, content, **wanted):
     """What the child makes of a file, in this process: the rows, or what is wrong."""
     monkeypatch.setattr(parquet_child, "restrict", lambda *_: lambda n: None)
@@ -380,7 +387,7 @@ def test_a_large_file_gets_more_memory(tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "whole.parquet", dictionary_pagesize_limit=1 << 30, row_group_size=len(names))
     with applied(Limits(max_parser_mib=100)):
         assert parquet_columns(tmp_path / "whole.parquet", headers)[1].tolist() == names
-        monkeypatch.setattr(data_parquet, "TIMES_ITS_SIZE", 0)
+        monkeypatch.setattr(table_process, "TIMES_ITS_SIZE", 0)
         assert parquet_columns(tmp_path / "plain.parquet", headers)[1].tolist() == names
         with pytest.raises(UnreadableError, match="needs more than 100 MiB: beyond the limit max_parser_mib"):
             parquet_columns(tmp_path / "whole.parquet", headers)

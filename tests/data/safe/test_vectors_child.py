@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from small_files import parquet
 
-from mixtea.data.safe.sandboxed import parquet_child, vectors_child
+from mixtea.data.safe.sandboxed import parquet_child, table_child, vectors_child
 from mixtea.data.safe.sandboxed.restrict import WrongError
 
 WANTED = {
@@ -92,6 +92,6 @@ def test_it_ends_with_the_code_of_the_work(monkeypatch):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
     monkeypatch.setattr(sys, "argv", ["x", '{"without_numpy": false}'])
-    monkeypatch.setattr(parquet_child, "run", lambda task: 7 if task is vectors_child.vectors else 0)
+    monkeypatch.setattr(table_child, "run", lambda task: 7 if task is vectors_child.vectors else 0)
     vectors_child.main()
     assert ended == [7]

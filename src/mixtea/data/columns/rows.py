@@ -31,11 +31,12 @@ TYPE = "rdf:type"  # states which of several tables an entity is a row of
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """A table as it was read; `lines` [n] are where its rows stand."""
+    """A table as it was read; `lines` [n] are where its rows stand, `notes` are what a user should know of it."""
 
     path: Path
     columns: tuple[Column, ...]
     lines: np.ndarray
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -18,11 +18,15 @@ import pandas as pd
 
 from mixtea.data.formats.tsv import as_array
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, told
+from mixtea.data.safe.sandboxed.table_child import CELLS
 from mixtea.errors import Problems, shorten
 from mixtea.text import is_whole
 
 WHOLE = 2.0**53  # beyond it, not every whole number can be distinguished from the next
 FLOAT, MOMENT, TRUTH = "float", "moment", "truth"  # kinds of columns in Parquet; others are text as they are
+VALUES: dict[str, Callable[[str], Any]] = {  # by the letter that a cell of the kind `CELLS` begins with
+    "t": str, "b": bool, "n": int, "f": float, "m": datetime.fromisoformat, "o": str,
+}  # fmt: skip
 MOMENT_TEXT = re.compile(r"(-?\d+-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 MIDNIGHT = "00:00:00"
 TRUTHS = {"true": "True", "false": "False"}
@@ -109,21 +113,28 @@ def value_texts(values: Sequence[Any]) -> list[str | None]:
 
 
 def typed_texts(kind: str, cells: np.ndarray) -> np.ndarray:
-    """The cells of a column of Parquet as `value_texts` has them, from what Arrow writes; empty cells stay empty."""
-    if kind not in (FLOAT, MOMENT, TRUTH):
+    """The cells of a column as `value_texts` has them, from what Arrow writes, or another process of each cell.
+
+    Empty cells stay empty.
+    """
+    if kind not in (FLOAT, MOMENT, TRUTH, CELLS):
         return cells
     codes, unique = pd.factorize(cells)
     texts = unique.tolist()
-    if kind == FLOAT:
-        numbers = [float(text or "nan") for text in texts]
-        found = iter(value_texts([number for number in numbers if not is_missing(number)]))
-        texts = ["" if is_missing(number) else next(found) for number in numbers]
+    if kind in (CELLS, FLOAT):
+        values = [_typed(kind, text) if text else None for text in texts]
+        found = iter(value_texts([value for value in values if not is_missing(value)]))
+        texts = ["" if is_missing(value) else next(found) for value in values]
     elif kind == MOMENT:
-        found = iter(_moments([text for text in texts if text]))
-        texts = [next(found) if text else "" for text in texts]
+        days = iter(_moments([text for text in texts if text]))
+        texts = [next(days) if text else "" for text in texts]
     else:
         texts = [TRUTHS.get(text, text) for text in texts]
     return as_array(texts)[codes]
+
+
+def _typed(kind: str, text: str) -> Any:
+    return VALUES[text[0]](text[1:]) if kind == CELLS else float(text)
 
 
 def _text(value: Any, whole: bool) -> str | None:

@@ -6,8 +6,9 @@ import numpy as np
 
 from mixtea.data.formats.headers import LINK_HEADERS
 from mixtea.data.formats.link_tables import LinkTable, as_measures
-from mixtea.data.formats.parquet import NUMBERS
+from mixtea.data.formats.table_process import NUMBERS
 from mixtea.data.formats.tables import read_columns
+from mixtea.data.formats.typed_tables import TYPED
 from mixtea.data.safe.limits import in_force
 from mixtea.data.safe.problems import collected
 from mixtea.errors import Problems
@@ -17,7 +18,7 @@ HEADERS = [(*ends, name) for name in NUMBERS for ends in LINK_HEADERS]
 
 def confidence_of(table: LinkTable, kind: str) -> np.ndarray | None:
     """[p] shares, NaN where none is said; None if the file never says any. A table is read again for it."""
-    if table.measures is not None or kind not in ("TSV", "CSV", "Parquet"):
+    if table.measures is not None or kind not in ("TSV", "CSV", *TYPED):
         return table.measures
     unsaid = Problems(in_force().max_problems)  # whatever is wrong with the file has been told
     with collected(unsaid):

@@ -14,9 +14,10 @@ from pathlib import Path
 from mixtea.data.formats.endings import ENDINGS, format_of
 from mixtea.data.formats.head import Head, head_of
 from mixtea.data.formats.layout import cells
+from mixtea.data.formats.named_parts import SQLITE_MAGIC, is_prefixed, named
 from mixtea.data.formats.not_read import NOT_READ, VARIABLES
 from mixtea.data.safe.problems import UnreadableError
-from mixtea.data.safe.sandboxed.parquet_child import MAGIC
+from mixtea.data.safe.sandboxed import excel_child, parquet_child
 
 Look = Callable[[Head], bool]
 # *+ and (?>...) take what they can and never give back, so that no beginning takes long
@@ -32,11 +33,20 @@ KEYWORD = re.compile(r'"@(?:context|id|graph|type)"\s*:')
 OBO = re.compile(r"^(?:format-version:|\[(?:Term|Typedef|Instance)\]\s*$)", re.MULTILINE)
 RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
 ALIGNMENT = "knowledgeweb.semanticweb.org/heterogeneity/alignment"
+BINARY = (parquet_child.MAGIC, excel_child.MAGIC, SQLITE_MAGIC, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 NULS = 0.2  # the least share of them in UTF-16 of letters
 
 
 def _is_parquet(head: Head) -> bool:
-    return head.data.startswith(MAGIC)
+    return head.data.startswith(parquet_child.MAGIC)
+
+
+def _is_excel(head: Head) -> bool:
+    return head.data.startswith(excel_child.MAGIC) and b"xl/" in head.data
+
+
+def _is_sqlite(head: Head) -> bool:
+    return head.data.startswith(SQLITE_MAGIC)
 
 
 def _is_xml(head: Head) -> bool:
@@ -77,7 +87,8 @@ def _may_be_turtle(head: Head) -> bool:
 
 
 def _is_table(head: Head) -> bool:
-    return not any(look(head) for look in (_is_parquet, _is_xml, _is_sssom, _is_quads, _is_turtle))
+    others = (_is_parquet, _is_excel, _is_sqlite, _is_xml, _is_sssom, _is_quads, _is_turtle)
+    return not any(look(head) for look in others)
 
 
 def _is_tsv(head: Head) -> bool:
@@ -117,6 +128,8 @@ def _is_obo(head: Head) -> bool:
 
 LOOKS: dict[str, Look] = {
     "Parquet": _is_parquet,
+    "Excel": _is_excel,
+    "SQLite": _is_sqlite,
     "Alignment": _is_alignment,
     "RDF/XML": _is_rdf_xml,
     "SSSOM": _is_sssom,
@@ -138,21 +151,23 @@ ALSO: dict[str, Look] = {  # where the ending says so
 
 def kind_of(path: Path) -> str:
     """The format of a file: what its ending means if the file looks like that, else what it looks like."""
+    if is_prefixed(path):
+        return "SQLite"
     try:
-        named, unknown = format_of(path), None
+        meant, unknown = format_of(path), None
     except UnreadableError as error:
         if not path.is_file():
             raise
-        named, unknown = "", error
-    head = head_of(path)
+        meant, unknown = "", error
+    head = head_of(named(path).file)
     _check_readable(path, head)
-    if named == "SSSOM" or (named and (LOOKS | ALSO)[named](head)):
-        return named
+    if meant == "SSSOM" or (meant and (LOOKS | ALSO)[meant](head)):
+        return meant
     for kind in NOT_READ:
         if kind.begins.match(head.text.lstrip()):
             raise UnreadableError(path, None, "", kind.what, kind.todo)
-    looks = LOOKS | TABLES if named == "TSV" else LOOKS
-    found = next((kind for kind, look in looks.items() if look(head)), named)
+    looks = LOOKS | TABLES if meant == "TSV" else LOOKS
+    found = next((kind for kind, look in looks.items() if look(head)), meant)
     if unknown is not None and not found:
         raise unknown
     return found
@@ -169,11 +184,11 @@ def kind_among(path: Path, kinds: Container[str], what: str, todo: str) -> str:
 def remark(path: Path, kind: str) -> list[str]:
     """What to say of a file that was read as another format than its ending means; what is no file has no ending."""
     try:
-        named = format_of(path)
+        meant = format_of(path)
     except UnreadableError:
-        named = ""
+        meant = ""
     expected = (("RDF/XML", "Alignment"), ("TSV", "SSSOM"), ("JSON", "JSON-LD"))
-    usual = (named, kind) in expected or named == kind or kind not in LOOKS | ALSO
+    usual = (meant, kind) in expected or meant == kind or kind not in LOOKS | ALSO
     endings = ENDINGS | {".sssom.tsv": "SSSOM", ".rdf": "Alignment"}
     ending = next((ending for ending, meant in endings.items() if meant == kind), ".tsv")
     return [] if usual else [f"{path}: read as {kind}, by its content; the ending {ending} would say so"]
@@ -183,5 +198,5 @@ def _check_readable(path: Path, head: Head) -> None:
     """UTF-16 without a mark would be read as text full of NULs."""
     start = head.data[:1000]
     halves = [half.count(0) for half in (start[::2], start[1::2])]
-    if max(halves) > NULS * len(start) and min(halves) < max(halves) / 4 and not _is_parquet(head):
+    if max(halves) > NULS * len(start) and min(halves) < max(halves) / 4 and not head.data.startswith(BINARY):
         raise UnreadableError(path, None, "", "UTF-16 text, which is not UTF-8", "Save the file as UTF-8.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from mixtea.data.formats.headers import LINK_HEADERS, header_places
 from mixtea.data.formats.link_tables import IDENTITY, LinkTable, as_measures, columns_of, left_out_warning
-from mixtea.data.formats.parquet import NUMBERS
+from mixtea.data.formats.table_process import NUMBERS
 from mixtea.data.formats.tsv import text_blocks
 from mixtea.data.prefixes import BUILT_IN, expand
 from mixtea.data.safe.limits import MIB, in_force

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from mixtea.data.columns.rows import RowTable
 from mixtea.data.formats.alignment import read_alignment
 from mixtea.data.formats.endings import RDF_FORMATS
@@ -18,12 +16,12 @@ from mixtea.data.formats.json_links import read_json_links
 from mixtea.data.formats.json_rows import json_rows_part
 from mixtea.data.formats.link_tables import LinkTable, equal_only
 from mixtea.data.formats.obo import obo_part, read_obo_links
-from mixtea.data.formats.parquet import parquet_table
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
 from mixtea.data.formats.sssom import read_sssom
 from mixtea.data.formats.table_columns import with_tables
 from mixtea.data.formats.tables import read_columns
+from mixtea.data.formats.typed_tables import TYPED, whole_table
 from mixtea.data.formats.wide_tables import named_part, wide_header, wide_table
 from mixtea.data.part import Part, header_note, triple_part
 from mixtea.data.safe.problems import UnreadableError
@@ -54,18 +52,23 @@ def rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
 
 
 def _table_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
-    if kind == "Parquet":
-        columns, n = parquet_table(path)
-        return named_part(path, columns, np.arange(1, n + 1), problems)
     if found := wide_header(head_of(path), kind):
         return wide_table(path, kind, *found, problems)
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
     return replace(triple_part(table), notes=header_note(table))
 
 
+def _typed_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
+    cells = whole_table(path, kind, problems)
+    part = named_part(path, cells.by_name(), cells.lines, problems)
+    return replace(part, notes=(*cells.notes, *part.notes))
+
+
 def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    links = equal_only(read_columns(path, kind, LINK_HEADERS, problems, links=True))
-    return links if kind == "Parquet" else with_tables(links, path, kind, problems)
+    table = read_columns(path, kind, LINK_HEADERS, problems, links=True)
+    found, notes = equal_only(table), (f"{path}: {note}" for note in table.notes)
+    found = replace(found, warnings=(*notes, *found.warnings))
+    return found if kind in TYPED else with_tables(found, path, kind, problems)
 
 
 def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
@@ -74,7 +77,8 @@ def _sssom_links(path: Path, kind: str, problems: Problems) -> LinkTable:
 
 FORMATS = {
     **{name: Format(rdf_graph, read_rdf_links) for name in RDF_FORMATS},
-    **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV", "Parquet")},
+    **{name: Format(_table_graph, _table_links) for name in ("TSV", "CSV")},
+    **{name: Format(_typed_graph, _table_links) for name in TYPED},
     "SSSOM": Format(None, _sssom_links),
     "JSON": Format(lambda path, kind, problems: rdf_graph(path, "JSON-LD", problems), read_json_links),
     "JSON lines": Format(json_rows_part, read_json_links),

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from mixtea.data.formats.content import kind_of
+from mixtea.data.formats.named_parts import named
 from mixtea.data.formats.sssom import curie_map, delimiter_of, id_notes
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
@@ -33,7 +34,7 @@ def slots_of(paths: Iterable[Path]) -> dict[tuple[str, str], Slots]:
 
     The files have been read as links before, so whatever is wrong with them has been told.
     """
-    files = [path for path in paths if path.is_file() and kind_of(path) == "SSSOM"]
+    files = [path for path in paths if named(path).file.is_file() and kind_of(path) == "SSSOM"]
     return {pair: slots for path in files for pair, slots in _rows(path)}
 
 

@@ -1,4 +1,4 @@
-"""Tables of text and Parquet into columns of labels: those that a header names, or all."""
+"""Tables into columns of labels: those that a header names, or all."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import Headers
 from mixtea.data.formats.layout import Layout, layout_of
-from mixtea.data.formats.parquet import parquet_columns
 from mixtea.data.formats.tsv import Table, as_array, read_rows, text_lines, without_empty_labels
+from mixtea.data.formats.typed_tables import TYPED, typed_columns
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.problems import beyond
 from mixtea.errors import Problems
@@ -29,8 +29,8 @@ def read_columns(
 
     Of `links` a third column may come back, their relation.
     """
-    if kind == "Parquet":
-        table = _parquet(path, headers, problems)
+    if kind in TYPED:
+        table = typed_columns(path, kind, headers, problems, links=links)
     else:
         table = read_laid_out(path, kind, layout_of(path, head_of(path), kind, headers, links=links), problems)
     return without_empty_labels(
@@ -122,12 +122,3 @@ def _csv(path: Path, layout: Layout, problems: Problems) -> Table:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {todo}")
     flat = as_array(fields)
     return Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))
-
-
-def _parquet(path: Path, headers: Headers, problems: Problems) -> Table:
-    """Rows are counted from 1 and stand for lines."""
-    columns = parquet_columns(path, headers)
-    n = len(columns[0])
-    if not n:
-        problems.add(path, None, "", "the file is empty", f"It needs rows of {len(columns)} columns.")
-    return Table(path, columns, np.arange(1, n + 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,15 @@ from mixtea.errors import Problems
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The good rows of a file: `columns` are equally long arrays of str, `lines` their line numbers (from 1)."""
+    """The good rows of a file: `columns` are equally long arrays of str, `lines` their line numbers (from 1).
+
+    `notes` are what a user should know of it.
+    """
 
     path: Path
     columns: tuple[np.ndarray, ...]
     lines: np.ndarray
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -149,7 +153,7 @@ def without_empty_labels(table: Table, problems: Problems, *, last_may_be_empty:
         empty |= here
     if not empty.any():
         return table
-    return Table(table.path, tuple(c[~empty] for c in table.columns), table.lines[~empty])
+    return replace(table, columns=tuple(c[~empty] for c in table.columns), lines=table.lines[~empty])
 
 
 def _tabs_per_line(text: str, n_lines: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import pandas as pd
 from mixtea.data.columns.rows import RowTable
 from mixtea.data.formats.headers import LINK_HEADERS, squeezed
 from mixtea.data.formats.link_tables import LinkTable, as_measures
-from mixtea.data.formats.parquet import NUMBERS
+from mixtea.data.formats.table_process import NUMBERS
 from mixtea.data.in_memory.arrow import ARROW, frame_of_arrow
 from mixtea.data.in_memory.tables import as_table, table_part
 from mixtea.data.part import Part

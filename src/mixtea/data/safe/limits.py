@@ -48,8 +48,8 @@ class Limits:
     )
     max_parser_mib: int = _limit(
         640,
-        "memory for the process that parses Turtle, TriG, RDF/XML, JSON-LD or Parquet, in MiB; for Parquet 32 times "
-        "the size of the file are added",
+        "memory for the process that parses Turtle, TriG, RDF/XML, JSON-LD, Parquet, Excel or SQLite, in MiB; for the "
+        "last three 32 times the size of the file are added",
         64,
         1 << 20,
     )

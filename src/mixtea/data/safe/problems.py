@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,8 @@ def collected(problems: Problems) -> Iterator[None]:
     try:
         yield
     except UnreadableError as error:
-        problems.found.append(error.problem)
+        by_row = error.problem.file in problems.by_row
+        problems.found.append(replace(error.problem, counted="row") if by_row else error.problem)
 
 
 def told(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .restrict import SHARE, WrongError, leave, restrict, run
+from .restrict import SHARE, WrongError, restrict
+from .table_child import LONGEST, begin, chosen_places
 
 ROWS_AT_ONCE = 1 << 16
 MAGIC = b"PAR1"
 BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labels
-LONGEST = 400  # characters of a name, a type or an error that are told
 
 
 def labels(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -63,10 +62,7 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
     names = schema.names
     if about.num_columns > wanted["max_columns"]:
         raise WrongError(f"{about.num_columns:,} columns", limit="max_columns")
-    or_all = wanted.get("or_all", False) and not header_places(names, wanted)
-    if len(names) < (1 if or_all else wanted["n"]):
-        raise WrongError("columns", names=[name[:LONGEST] for name in names[: wanted["n"]]])
-    places = check_once(names) if or_all else wanted_places(names, wanted)
+    places, or_all = chosen_places(names, wanted)
     for place in places:
         check_type(names[place], schema.field(place).type, wanted.get("numbers", ()), values=or_all)
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
@@ -81,32 +77,6 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
     if unpacked > wanted["max_bytes"]:
         raise WrongError(f"{size:,} bytes that unpack to {unpacked:,} in {rows:,} rows", limit=wanted["bytes_limit"])
     return places
-
-
-def wanted_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
-    """Where the columns of the first fitting header are, else the first ones."""
-    return header_places(names, wanted) or list(range(wanted["n"]))
-
-
-def check_once(names: list[str]) -> list[int]:
-    """The places of all columns, if each has a name of its own."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise WrongError(f"two columns named {name[:LONGEST]}", todo="Name each column once.")
-        seen.add(name)
-    return list(range(len(names)))
-
-
-def header_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
-    """Where the columns of the first fitting header are; empty if no header fits."""
-    found = ["".join(sign for sign in name.lower() if not (sign.isspace() or sign in "_-")) for name in names]
-    for header in wanted["headers"]:
-        if set(header) <= set(found):
-            if twice := [name for name in header if found.count(name) > 1]:
-                raise WrongError(f"two columns named {twice[0]}", todo="Name each column once.")
-            return [found.index(name) for name in header]
-    return []
 
 
 def check_type(name: str, kind: Any, numbers: Sequence[str], *, values: bool = False) -> None:
@@ -167,13 +137,6 @@ def compact(column: Any, longest: int) -> Any:
     if (pc.max(pc.binary_length(texts)).as_py() or 0) > longest:
         raise WrongError("a label longer than a token may be", limit="max_token_mib")
     return pa.DictionaryArray.from_arrays(places.indices.cast(pa.int32()), texts)
-
-
-def begin(task: Any) -> None:
-    """Do the task, in a process that has just started."""
-    if json.loads(sys.argv[-1])["without_numpy"]:  # half of the time that starting takes
-        sys.modules["numpy"] = None  # type: ignore[assignment]
-    leave(run(task))
 
 
 def main() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .parquet_child import LONGEST, begin, compact, work
+from .parquet_child import compact, work
 from .restrict import WrongError
+from .table_child import LONGEST, begin
 
 ROWS_AT_ONCE = 1 << 10  # of some thousand numbers each
 SHOWN = 5  # names of columns

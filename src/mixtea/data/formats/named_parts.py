@@ -1,0 +1,84 @@
+"""What a path names beside a file: a sheet of a workbook, a table of a database, or a query.
+
+`people.xlsx#Sheet name`, `places.db#towns`, and `sqlite:FILE` or `sqlite:FILE#towns` whatever the file is called. A
+query stands there in brackets, with other signs for slashes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mixtea.errors import DataError
+
+SQLITE = "sqlite:"
+SQLITE_MAGIC = b"SQLite format 3\0"
+BOOKS, BASES = ("xlsx", "xlsm"), ("db", "sqlite", "sqlite3")
+HAS_PARTS = re.compile(rf"\.(?:{'|'.join((*BOOKS, *BASES))})(?:\.gz|\.zst)?(?=#)", re.IGNORECASE)
+IS_BASE = re.compile(rf"\.(?:{'|'.join(BASES)})(?:\.gz|\.zst)?", re.IGNORECASE)
+SLASH = "\u2215"  # stands for a slash in a query, of which a path would make one of two
+ESCAPE = "\u2216"
+
+
+class Named(NamedTuple):
+    """The file that a path names, and of it a sheet or a table, or a query; empty if none is named."""
+
+    file: Path
+    part: str = ""
+    query: str = ""
+
+
+def named(path: Path) -> Named:
+    """Take a path apart.
+
+    >>> named(Path("people.xlsx#My sheet"))[1:], named(Path("sqlite:a.data#towns"))[1:], named(Path("c#.csv"))[1:]
+    (('My sheet', ''), ('towns', ''), ('', ''))
+    """
+    text = str(path).removeprefix(SQLITE)
+    signs = re.finditer("(?=#)", text) if is_prefixed(path) else HAS_PARTS.finditer(text)
+    places = [found.end() for found in signs]
+    if not places or _is_file(text):
+        return Named(Path(text))
+    place = next((place for place in places if _is_file(text[:place])), places[0])
+    file, part = Path(text[:place]), text[place + 1 :]
+    if not (part.startswith("(") and part.endswith(")")):
+        return Named(file, part)
+    return Named(file, query=re.sub(f"{ESCAPE}(.)|{SLASH}", lambda sign: sign[1] or "/", part[1:-1]))
+
+
+def is_prefixed(path: Path) -> bool:
+    """Whether a path says that its file is a database, whatever it is called."""
+    return str(path).startswith(SQLITE)
+
+
+def with_queries(given: Sequence[Any], queries: Sequence[str], name: str) -> list[Any]:
+    """Return what was given as the argument `name` with its queries, one for each database in their order."""
+    if not queries:
+        return list(given)
+    bases = [one for one in given if isinstance(one, Path) and _is_base(one)]
+    if len(bases) != len(queries):
+        counts = f"{len(queries):,} for {len(bases):,} of its files that are databases"
+        raise DataError(f"{name}_query: {counts}. Give one for each sqlite:FILE of {name}, or none.")
+    left = iter(queries)
+    return [_with_query(one, next(left), name) if one in bases else one for one in given]
+
+
+def _with_query(path: Path, query: str, name: str) -> Path:
+    found = named(path)
+    if found.part or found.query:
+        raise DataError(f"{name}_query: {path} names a table already. Leave that out, or the query.")
+    query = re.sub(f"[{SLASH}{ESCAPE}]", rf"{ESCAPE}\g<0>", query).replace("/", SLASH)
+    return Path(f"{SQLITE}{found.file}#({query})")
+
+
+def _is_base(path: Path) -> bool:
+    return is_prefixed(path) or IS_BASE.fullmatch("".join(named(path).file.suffixes[-2:])) is not None
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # a name that is too long
+        return False
