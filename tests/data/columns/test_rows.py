@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import write
 from small_files import graph_of, triples_of
 
 from mixtea import DataError, load_task
+from mixtea.data.columns.rows import RowTable
 from mixtea.data.graph_files import read_graph
 from mixtea.errors import Problems
 
@@ -50,6 +54,19 @@ def test_tables_in_memory_have_names():
     assert triples_of(task.source) == [("films/1", "people_id", "people/2"), ("films/2", "people_id", "people/1")]
     with pytest.raises(DataError, match="an object of type dict is not read"):
         load_task(source={1: people}, target=people)
+
+
+@pytest.mark.parametrize(
+    "path, name",
+    [
+        ("a/people.csv.gz", "people"),
+        ("staff.db#people", "people"),
+        ("staff.xlsx#A B", "A B"),
+        ("sqlite:s.db#(SELECT 1)", "s"),
+    ],
+)
+def test_names_of_tables(path, name):
+    assert RowTable(Path(path), (), np.empty(0)).name == name
 
 
 def test_links_name_such_ids_with_their_table_or_without_it_where_that_is_enough(tmp_path):

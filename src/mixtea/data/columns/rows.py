@@ -18,6 +18,7 @@ from mixtea.data.columns.words import is_id_word, words_of
 from mixtea.data.formats.cell_values import Column
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.headers import id_place
+from mixtea.data.formats.named_parts import named
 from mixtea.data.formats.table_columns import BETWEEN
 from mixtea.data.formats.tsv import Table, as_array
 from mixtea.data.labels import PLAIN
@@ -40,8 +41,9 @@ class RowTable:
 
     @property
     def name(self) -> str:
-        """What it is called: the name of its file without endings, or what an object was given as."""
-        return plain_name(self.path).partition(" (")[0]
+        """What it is called: its name in a file of several, else that of its file, or what an object was given as."""
+        file, part, _ = named(self.path)
+        return part or plain_name(file).partition(" (")[0]
 
 
 @dataclass(frozen=True, eq=False)
