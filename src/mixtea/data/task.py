@@ -18,6 +18,7 @@ from mixtea.data.equal_ids import links_by_ids
 from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.separators import separated_by
 from mixtea.data.formats.sssom_slots import Slots, slots_of
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
@@ -195,6 +196,7 @@ def load_task(
     seed: int = 1,
     reading: Reading | None = None,
     limits: Limits | None = None,
+    separator: str | None = None,
     names_source: Paths | None = None,
     names_target: Paths | None = None,
     translations: Paths | None = None,
@@ -236,6 +238,8 @@ def load_task(
         Which part of the graphs to keep, a `Reading`.
     limits
         What an input file may ask for, `Limits`; a file that exceeds them is refused.
+    separator
+        What separates the columns of tables of text, all of them: one character, or "tab". Else it is found.
     names_source, names_target, translations, dictionary
         Tables of ids and names, of ids and names of the source in the target's language, and of words and their
         translations: all of them become labels.
@@ -300,6 +304,8 @@ def load_task(
             raise DataError("Give either a folder, or source, target and links; not both.")
         if reading is not None and not reading.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
+        if separator is not None:
+            raise DataError("A benchmark folder is separated by tabs; leave the separator out (--separator).")
         with applied(limits):
             return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
@@ -312,7 +318,7 @@ def load_task(
         raise DataError(f"Give a folder, or source, target and links. Missing: {', '.join(missing)}.{way_out}")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
-    with applied(limits):
+    with applied(limits), separated_by(separator):
         read = _load_own(sides, files, asked, Selection(reading or Reading()))
         return _with_vectors(read, on_texts, *vectors)
 

@@ -20,6 +20,7 @@ from mixtea.data.formats.obo import obo_part, read_obo_links
 from mixtea.data.formats.parquet import parquet_table
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
+from mixtea.data.formats.separators import check_separator
 from mixtea.data.formats.sssom import read_sssom
 from mixtea.data.formats.tables import read_columns
 from mixtea.data.formats.wide_tables import named_part, wide_header, wide_part
@@ -54,10 +55,12 @@ def _table_graph(path: Path, kind: str, problems: Problems) -> Part:
     if kind == "Parquet":
         columns, n = parquet_table(path)
         return named_part(path, columns, np.arange(1, n + 1), problems)
-    if found := wide_header(head_of(path), kind):
+    head = head_of(path)
+    check_separator(path, head)
+    if found := wide_header(head, kind):
         return wide_part(path, kind, *found, problems)
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
-    return replace(triple_part(table), notes=header_note(table))
+    return replace(triple_part(table), notes=(*table.notes, *header_note(table)))
 
 
 def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from array import array
 from collections.abc import Iterator
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import Headers
 from mixtea.data.formats.layout import Layout, layout_of
 from mixtea.data.formats.parquet import parquet_columns
+from mixtea.data.formats.separators import check_separator, separator_note, shown
 from mixtea.data.formats.tsv import Table, as_array, read_rows, text_lines, without_empty_labels
+from mixtea.data.safe.encoding import encoding_notes, encoding_of
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.problems import beyond
 from mixtea.errors import Problems
-
-NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}
 
 
 def read_columns(
@@ -32,7 +33,9 @@ def read_columns(
     if kind == "Parquet":
         table = _parquet(path, headers, problems)
     else:
-        table = read_laid_out(path, kind, layout_of(path, head_of(path), kind, headers, links=links), problems)
+        head = head_of(path)
+        check_separator(path, head)
+        table = read_laid_out(path, kind, layout_of(path, head, kind, headers, links=links), problems)
     return without_empty_labels(
         table, problems, last_may_be_empty=last_may_be_empty or len(table.columns) > len(headers[0])
     )
@@ -40,7 +43,10 @@ def read_columns(
 
 def read_laid_out(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
     """The columns that the layout means, with their empty fields."""
-    return (_tsv if layout.separator == "\t" and kind == "TSV" else _csv)(path, layout, problems)
+    encoding = encoding_of(path)
+    read = _tsv if layout.separator == "\t" and kind == "TSV" else _csv
+    notes = (*separator_note(layout.separator, kind), *encoding_notes(encoding))
+    return replace(read(path, layout, problems, encoding), notes=notes)
 
 
 def csv_rows(
@@ -92,23 +98,23 @@ class Record:
             yield line
 
 
-def _tsv(path: Path, layout: Layout, problems: Problems) -> Table:
+def _tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
     """No quoting: a field is what stands between two tabs."""
     before = len(problems.found)
-    table = read_rows(path, layout.width, problems, comments=True)
+    table = read_rows(path, layout.width, problems, comments=True, encoding=encoding)
     rows = table.lines > layout.header_line
     if len(table) and not rows.any() and len(problems.found) == before:
         problems.add(path, None, "", "the file is empty", "It needs lines after its header.")
     return Table(path, tuple(table.columns[place][rows] for place in layout.places), table.lines[rows])
 
 
-def _csv(path: Path, layout: Layout, problems: Problems) -> Table:
+def _csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
     n, before = len(layout.places), len(problems.found)
     fields: list[str] = []
     labels: dict[str, str] = {}
     lines, shared, wanted = array("q"), labels.setdefault, itemgetter(*layout.places)
-    todo = f"{layout.width} columns separated by {NAMES[layout.separator]}."
-    for line, row in csv_rows(path, text_lines(path, problems), problems, delimiter=layout.separator):
+    todo = f"{layout.width} columns separated by {shown(layout.separator)}."
+    for line, row in csv_rows(path, text_lines(path, problems, encoding), problems, delimiter=layout.separator):
         if line <= layout.header_line or (row[0].startswith("#") and len(row) != layout.width):
             continue
         if len(row) == layout.width:

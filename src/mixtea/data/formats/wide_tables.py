@@ -5,7 +5,6 @@ Whatever holds a table, what its columns are called decides whether a row is an 
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data.formats.cell_values import Column, column_of_texts
-from mixtea.data.formats.head import MOST_LINES, Head
+from mixtea.data.formats.head import Head
 from mixtea.data.formats.headers import EDGE_HEADERS, LINK_HEADERS, TRIPLE_HEADERS, header_places, squeezed, too_few
-from mixtea.data.formats.layout import Layout, cells, check_names, first_lines, no_relation, separators_of
+from mixtea.data.formats.layout import Layout, cells, check_names, first_lines, no_relation
+from mixtea.data.formats.separators import first_rows, separators_of
 from mixtea.data.formats.tables import read_laid_out
 from mixtea.data.formats.tsv import Table, as_array, without_empty_labels
 from mixtea.data.labels import PLAIN
@@ -82,7 +82,7 @@ def _of_triples(names: Sequence[str]) -> bool:
 
 def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """The layout and the names of the columns, if the first line names them and each row is an entity."""
-    for separator in separators_of(kind):
+    for separator in separators_of(kind, head):
         for number, line in first_lines(head):
             names = [name.strip() for name in cells(line.removeprefix("#"), separator)]
             if id_place(names, certain=False) is not None:
@@ -92,27 +92,17 @@ def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
 
 def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """The same of a table without a column of ids, whose first line is a header by its words and those below it."""
-    for separator in separators_of(kind):
+    for separator in separators_of(kind, head):
         lines = [cells(line.removeprefix("#"), separator) for _, line in first_lines(head)]
         if any(header_places(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
             return None
     first = next((number for number, line in head.numbered if not line.startswith("#")), 0)
-    for separator in separators_of(kind):
-        rows = _first_rows(head, separator, kind)
+    for separator in separators_of(kind, head):
+        is_plain = kind == "TSV" and separator == "\t"
+        rows = [line.split(separator) for line in head.lines] if is_plain else first_rows(head, separator)
         if rows and _is_header(names := [name.strip() for name in rows[0]], rows[1:]):
             return Layout(separator, tuple(range(len(names))), len(names), first), names
     return None
-
-
-def _first_rows(head: Head, separator: str, kind: str) -> list[list[str]]:
-    """The rows at the beginning of a file that are not cut."""
-    if kind == "TSV":
-        return [line.split(separator) for line in head.lines]
-    try:
-        rows = list(csv.reader((f"{line}\n" for line in head.lines), delimiter=separator))
-    except csv.Error:
-        return []
-    return rows if head.whole and len(head.numbered) < MOST_LINES else rows[:-1]
 
 
 def _is_header(names: list[str], rows: list[list[str]]) -> bool:
@@ -135,7 +125,8 @@ def wide_part(path: Path, kind: str, layout: Layout, names: list[str], problems:
     check_names(path, layout.header_line, names, layout.places, layout.separator)
     table = read_laid_out(path, kind, layout, problems)
     columns = [column_of_texts(*named) for named in zip(names, table.columns, strict=True)]
-    return entity_rows(path, columns, table.lines)
+    part = entity_rows(path, columns, table.lines)
+    return replace(part, notes=(*table.notes, *part.notes))
 
 
 def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> Part:
