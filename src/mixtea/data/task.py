@@ -349,7 +349,7 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     _, more = check_links([everything], source, target, problems)
     splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
     more += several_links([everything], source, target)
-    name, said = folder.resolve().name, _logged([*of_names, *of_synonyms, *more, *warnings])
+    name, said = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
     return replace(_task(name, source, target, splits, said, asked, fold), synonyms=synonyms)
 
 
@@ -380,11 +380,15 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         *of_held, *warnings, *several_links(read, source, target),
     ]  # fmt: skip
     of_values = [*literal_doubts(source, "source"), *literal_doubts(target, "target")]
-    notes = [f"{file.path}: {note}" for graph in (source, target) for file in graph.files for note in file.notes]
     name = "-".join(map(_name, sides.values()))
-    said = _logged([*notes, *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
+    said = _logged([*_notes(source, target), *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
     return replace(_task(name, source, target, splits, said, asked), slots=slots, synonyms=synonyms)
+
+
+def _notes(*graphs: Graph) -> list[str]:
+    """Return what is to be said of the files of graphs."""
+    return [f"{file.path}: {note}" for graph in graphs for file in graph.files for note in file.notes]
 
 
 def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,7 @@ import pandas as pd
 
 from mixtea.data.formats.tsv import as_array
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, told
+from mixtea.data.text_column import TextColumn
 from mixtea.errors import Problems, shorten
 from mixtea.text import is_whole
 
@@ -41,6 +43,16 @@ class Column:
     rows: np.ndarray
     texts: np.ndarray
 
+    @cached_property
+    def coded(self) -> TextColumn:
+        """The texts, each different one once."""
+        return TextColumn.from_texts(self.texts)
+
+    @cached_property
+    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different texts, and for each cell the place of its text among them, in front."""
+        return self.coded.codes, self.coded.objects()
+
     @property
     def is_single(self) -> bool:
         """Whether no row has several values."""
@@ -51,6 +63,23 @@ class Column:
         found = np.full(n, "", dtype=object)
         found[self.rows] = self.texts
         return found
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class CodedColumn(Column):
+    """A column whose texts are objects of Python only once somebody asks for them."""
+
+    def __init__(self, name: str, cells: TextColumn) -> None:
+        filled = np.diff(cells.offsets) > 0
+        rows = np.arange(len(cells)) if filled.all() else np.flatnonzero(filled[cells.codes])
+        values = {"name": name, "rows": rows, "coded": cells if filled.all() else cells.take(rows).compact()}
+        self.__dict__.update(values)
+
+    @cached_property  # type: ignore[misc] # a field of other columns
+    def texts(self) -> np.ndarray:
+        """The text of each cell."""
+        codes, unique = self.distinct
+        return unique[codes]
 
 
 def column_of_texts(name: str, cells: np.ndarray) -> Column:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
+from mixtea.data.formats.cell_values import CodedColumn, Column, column_of_texts
+from mixtea.data.formats.fast_tables import FastTable, read_fast
 from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import Headers
 from mixtea.data.formats.layout import Layout, layout_of
@@ -43,10 +45,43 @@ def read_columns(
 
 def read_laid_out(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
     """The columns that the layout means, with their empty fields."""
+    if found := _plain_table(path, kind, layout):
+        fast, notes = found
+        return Table(path, tuple(column.array() for column in fast.columns), fast.lines, notes=notes)
+    return _carefully(path, kind, layout, problems)
+
+
+def read_named(
+    path: Path, kind: str, layout: Layout, names: Sequence[str], problems: Problems
+) -> tuple[list[Column], np.ndarray, tuple[str, ...]]:
+    """All columns of a table by their names, the numbers of the lines, and notes."""
+    if found := _plain_table(path, kind, layout):
+        fast, notes = found
+        columns: list[Column] = [CodedColumn(*named) for named in zip(names, fast.columns, strict=True)]
+        return columns, fast.lines, notes
+    table = _carefully(path, kind, layout, problems)
+    return [column_of_texts(*named) for named in zip(names, table.columns, strict=True)], table.lines, table.notes
+
+
+def _plain_table(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[str, ...]] | None:
+    """The table and notes if nothing is odd about it."""
+    encoding = head_of(path).encoding
+    fast = read_fast(path, layout, quoted=not _has_no_quotes(kind, layout), encoding=encoding)
+    return (fast, _notes(kind, layout, encoding)) if fast else None
+
+
+def _carefully(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
     encoding = encoding_of(path)
-    read = _tsv if layout.separator == "\t" and kind == "TSV" else _csv
-    notes = (*separator_note(layout.separator, kind), *encoding_notes(encoding))
-    return replace(read(path, layout, problems, encoding), notes=notes)
+    table = (_tsv if _has_no_quotes(kind, layout) else _csv)(path, layout, problems, encoding)
+    return replace(table, notes=_notes(kind, layout, encoding))
+
+
+def _has_no_quotes(kind: str, layout: Layout) -> bool:
+    return layout.separator == "\t" and kind == "TSV"
+
+
+def _notes(kind: str, layout: Layout, encoding: str) -> tuple[str, ...]:
+    return (*separator_note(layout.separator, kind), *encoding_notes(encoding))
 
 
 def csv_rows(

@@ -6,7 +6,7 @@ Whatever holds a table, what its columns are called decides whether a row is an 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -18,12 +18,13 @@ from mixtea.data.formats.head import Head
 from mixtea.data.formats.headers import EDGE_HEADERS, LINK_HEADERS, TRIPLE_HEADERS, header_places, squeezed, too_few
 from mixtea.data.formats.layout import Layout, cells, check_names, first_lines, no_relation
 from mixtea.data.formats.separators import first_rows, separators_of
-from mixtea.data.formats.tables import read_laid_out
+from mixtea.data.formats.tables import read_named
 from mixtea.data.formats.tsv import Table, as_array, without_empty_labels
 from mixtea.data.labels import PLAIN
 from mixtea.data.literals import form
-from mixtea.data.part import Part, attribute_part, entity_part, joined, triple_part
+from mixtea.data.part import Part, attribute_part, joined, triple_part, values_part
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
+from mixtea.data.text_column import TextColumn
 from mixtea.errors import Problems, shorten
 from mixtea.text import is_whole
 
@@ -123,10 +124,9 @@ def _is_header(names: list[str], rows: list[list[str]]) -> bool:
 def wide_part(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> Part:
     """Read a table of text with an entity in each row."""
     check_names(path, layout.header_line, names, layout.places, layout.separator)
-    table = read_laid_out(path, kind, layout, problems)
-    columns = [column_of_texts(*named) for named in zip(names, table.columns, strict=True)]
-    part = entity_rows(path, columns, table.lines)
-    return replace(part, notes=(*table.notes, *part.notes))
+    columns, lines, notes = read_named(path, kind, layout, names, problems)
+    part = entity_rows(path, columns, lines)
+    return replace(part, notes=(*notes, *part.notes))
 
 
 def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> Part:
@@ -157,36 +157,49 @@ def entity_rows(path: Path, columns: Sequence[Column], lines: np.ndarray) -> Par
     """
     n, place = len(lines), id_place([column.name for column in columns])
     if place is None:
-        first, entities, known = "", as_array([str(row) for row in range(1, n + 1)]), set[str]()
+        first, ids = "", column_of_texts("", as_array([str(row) for row in range(1, n + 1)]))
     else:
-        ids = columns[place]
+        first, ids = columns[place].name, columns[place]
         if not ids.is_single:
             line = int(lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
             raise UnreadableError(path, line, ids.name, "several ids of an entity, in", "Write one id in each row.")
-        first, entities, known = ids.name, ids.cells(n), set(ids.texts)
+    known = ids.coded if place is not None else TextColumn.from_texts(())
     others = [column for at, column in enumerate(columns) if at != place]
-    leading = {column.name for column in others if _leads(column.texts, known)}
-    whose = {first: entities}
-    whose |= {column.name: column.cells(n) for column in others if column.name in leading and column.is_single}
-    parts = [entity_part(entities[entities != ""])]
+    leading = {column.name for column in others if _leads(column.coded, known)}
+    whose = {first: ids} | {column.name: column for column in others if column.name in leading and column.is_single}
+    entities = np.full(n, -1)
+    entities[ids.rows], own_ids = ids.distinct
+    values, parts = [], []
     for column in others:
         about, word = _said_of(column.name, first, whose)
-        subjects = whose[about][column.rows]
+        if about == first and column.name not in leading:
+            values.append((word, *_of_known(entities[column.rows], column.coded)))
+            continue
+        subjects = whose[about].cells(n)[column.rows]
         rows = subjects != ""
         words = np.full(int(rows.sum()), column.name if column.name in leading else word, dtype=object)
         stated = Table(path, (subjects[rows], words, column.texts[rows]), lines[column.rows[rows]])
         parts.append((triple_part if column.name in leading else attribute_part)(stated))
-    return replace(joined(parts), notes=(_note([column.name for column in others], leading, numbered=place is None),))
+    part = joined([values_part(own_ids, values), *parts])
+    return replace(part, notes=(_note([column.name for column in others], leading, numbered=place is None),))
 
 
-def _leads(texts: np.ndarray, known: set[str]) -> bool:
+def _of_known(entities: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
+    """The rows whose entity has an id."""
+    known = entities >= 0
+    return (entities, texts) if known.all() else (entities[known], texts.take(known).compact())
+
+
+def _leads(texts: TextColumn, known: TextColumn) -> bool:
     """Whether the cells name entities: IRIs or ids of other rows; numbers must all be such."""
-    n = sum(text in known or "://" in text for text in texts)
-    numbers = any(form(text) == "number" for text in texts)
-    return n > 0 and n >= len(texts) * (1 if numbers else ENOUGH)
+    counts, named = np.bincount(texts.codes, minlength=texts.n_texts), texts.is_among(known) | texts.contain("://")
+    n = counts[named].sum()
+    if n in (0, len(texts)) or n < ENOUGH * len(texts):
+        return bool(n == len(texts) > 0)
+    return not any(form(text) == "number" for text in texts.texts())
 
 
-def _said_of(name: str, first: str, entities: dict[str, np.ndarray]) -> tuple[str, str]:
+def _said_of(name: str, first: str, entities: Mapping[str, Column]) -> tuple[str, str]:
     """The column with the entities that a column of values is about, and the predicate."""
     about = name.removesuffix(LABEL)
     if about != name and about in entities:
