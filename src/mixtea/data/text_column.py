@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
@@ -53,11 +53,11 @@ class TextColumn:
         return cls(column.data, column.offsets, column.codes[numbers])
 
     @classmethod
-    def joined(cls, columns: Sequence[TextColumn]) -> TextColumn:
-        """The rows of all columns, one column after the other."""
+    def joined(cls, columns: Sequence[TextColumn], *, are_compact: bool = False) -> TextColumn:
+        """The rows of all columns, one column after the other; `are_compact` if each is as `compact` gives it."""
         if len(columns) == 1:
             return columns[0]
-        columns = [column.compact() for column in columns]
+        columns = columns if are_compact else [column.compact() for column in columns]
         data = np.concatenate([_NO_BYTES, *(column.data for column in columns)])
         lengths = np.concatenate([_NO_BYTES, *(np.diff(column.offsets) for column in columns)])
         places = np.cumsum([0, *(column.n_texts for column in columns)])
@@ -117,6 +117,11 @@ class TextColumn:
     def take(self, rows: np.ndarray) -> TextColumn:
         """These rows, by number or as a mask. Texts that none of them has stay until `compact`."""
         return TextColumn(self.data, self.offsets, self.codes[rows])
+
+    def rows_with(self, words: Collection[str]) -> np.ndarray:
+        """The numbers of the rows that hold one of the words."""
+        found = np.array([text in words for text in self.texts()], dtype=bool)
+        return np.flatnonzero(found[self.codes]) if found.any() else np.empty(0, dtype=np.int64)
 
     def compact(self) -> TextColumn:
         """The same rows with no text but theirs, in their order."""
