@@ -59,7 +59,7 @@ def _blocks(path: Path, layout: Layout, encoding: str) -> Iterator[tuple[int, by
         for _ in range(start, layout.header_line + 1):
             above, _, block = block.partition(b"\n")
             start += 1
-            if above.count(b'"') % 2:  # it goes on in the next line
+            if above.count(b'"') % 2 or b"\r" in above[:-1]:  # it goes on in the next line, or is more than one
                 raise OddError
         if block:
             yield start, block
@@ -117,17 +117,17 @@ def _quotes_are_plain(block: bytes, separator: str) -> bool:
 
     A quote that is written twice closes a field and opens it again. Where no field begins with one, all are text.
     """
-    raw, ends = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8), [ord(separator), *LINE_ENDS]
+    raw = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
+    ends = np.isin(np.arange(256), [ord(separator), *LINE_ENDS])
     quotes = np.flatnonzero(raw == QUOTE)
-    if not np.isin(raw[quotes - 1], ends).any():
+    if not ends[raw[quotes - 1]].any():
         return True
     opening, closing = quotes[::2], quotes[1::2]
     if len(quotes) % 2 or (np.searchsorted(quotes, np.flatnonzero(raw == LINE_END)) % 2).any():
         return False
-    before, after = raw[opening - 1], raw[closing + 1]
-    again = np.concatenate([[False], opening[1:] - 1 == closing[:-1]])
-    twice = np.concatenate([again[1:], [False]])
-    return bool((np.isin(before, ends) | again).all() and (np.isin(after, ends) | twice).all())
+    again = opening[1:] - 1 == closing[:-1]
+    before, after = ends[raw[opening - 1]], ends[raw[closing + 1]]
+    return bool(before[0] and after[-1] and (before[1:] | again).all() and (after[:-1] | again).all())
 
 
 def _joined(chunks: list[Any]) -> TextColumn:
