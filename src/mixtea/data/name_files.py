@@ -62,6 +62,7 @@ def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, 
     table = _read(path, NAME_HEADERS, problems)
     if table is None or not graph.n_entities:  # whose files are reported already
         return Labels.none()
+    warnings += [f"{path}: {note}" for note in table.notes]
     ids, texts = table.columns
     place = graph.find(ids)
     unknown = place < 0
@@ -91,6 +92,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
     for path in paths:
         if (table := _read(path, WORD_HEADERS, problems)) is not None:
             entries += zip(*table.columns, strict=True)
+            warnings += [f"{path}: {note}" for note in table.notes]
     words = Dictionary(entries)
     entity, names = entity_names(source, translated=False)
     texts = [words.translated(name) for name in names.texts()]

@@ -111,3 +111,23 @@ def test_links_and_sssom(tmp_path):
     for name in links:
         task = load_task(source=tmp_path / "s.csv", target=tmp_path / "t.csv", links=tmp_path / name)
         assert task.train.tolist() == [[0, 0]] and any("l." in one and "read as" in one for one in task.warnings)
+
+
+def test_files_of_names_and_synonyms(tmp_path):
+    files = {
+        "s.csv": "id,name\n1,Wien\n2,b\n", "t.csv": "id,name\n1,x\n2,y\n",
+        "names.csv": "id#name\n1#Köln\n2#Évian\n".encode("cp1252"),
+        "words.csv": "word,translation\nWien,Vienne l'été\n".encode("utf-16"),
+        "same.tsv": "café\tthé\n".encode("utf-16-le"),
+    }  # fmt: skip
+    write(tmp_path, files)
+    task = load_task(
+        source=tmp_path / "s.csv", target=tmp_path / "t.csv", links=[("1", "1")], names_target=tmp_path / "names.csv",
+        dictionary=tmp_path / "words.csv", synonyms=tmp_path / "same.tsv",
+    )  # fmt: skip
+    assert ("Évian", "") in task.target.labels_of(1) and any("été" in text for text, _ in task.source.labels_of(0))
+    assert task.synonyms == (("café", "thé"),)
+    said = [one.rpartition("/")[2] for one in task.warnings]
+    assert [one for one in said if one[0] in "nw"] == [
+        "names.csv: separated by #", "names.csv: read as Windows-1252, as it is not UTF-8", "words.csv: read as UTF-16",
+    ]  # fmt: skip
