@@ -77,7 +77,7 @@ def test_names_that_are_too_long_are_left_out_with_a_warning(own, tmp_path):
         (b"a\tb\nx\xff\ty\n", "line 2: byte ff is not UTF-8"),
         (b"a\tb\n\x00\t\x00\x00c\n", r"line 2: only one name that can be read in '\x00\t\x00\x00c'"),
         (b"\0" * 100, "line 1: no name that can be read in"),
-        ("a\tb\n".encode("utf-16"), "UTF-16 text, which is not UTF-8"),
+        ("a\tb\n".encode("utf-16") + b"\0", "not UTF-16 throughout (truncated data)"),
         (b"\x1f\x8b\x08", "compressed with gzip"),
         ("<a:a> <a:b> <a:c> .\n", "N-Triples holds no groups of synonyms"),
         ("a\t" * 20_000, "line 1: 20,001 columns: beyond the limit max_columns"),

@@ -86,3 +86,43 @@ def test_texts_that_are_not_distinct_are_told():
     assert is_distinct(data, np.array([0, 1, 2])) and not is_distinct(data, np.array([0, 2, 4]))
     shifted = np.frombuffer(b"x" + np.array([0, 2, 4]).tobytes(), dtype=np.uint8)[1:].view(np.int64)
     assert not shifted.flags.aligned and not is_distinct(data, shifted)
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "a", "b", "aa", "ab", "ba", "bb", "c" * 70, "c" * 80]), max_size=6)))
+def test_columns_of_any_texts_are_joined_as_one_of_all_would_be(columns):
+    rows = [text for texts in columns for text in texts]
+    joined, plain = TextColumn.joined([TextColumn.from_texts(texts) for texts in columns]), TextColumn.from_texts(rows)
+    assert joined.tolist() == rows and joined.texts() == plain.texts() == list(dict.fromkeys(rows))
+    assert joined.array().tolist() == rows and joined.codes.dtype == np.int32
+
+
+def test_many_columns_with_few_texts_in_common():
+    columns = [[f"{letter}{i}" for i in range(9)] + ["same"] for letter in "abc"]
+    joined = TextColumn.joined([TextColumn.from_texts(texts) for texts in columns])
+    assert joined.tolist() == [text for texts in columns for text in texts] and joined.n_texts == 28
+
+
+def test_ids_in_order_are_distinct_without_a_table_of_them():
+    for texts in (["9", "10", "11", "100"], ["a", "b"], ["b", "a", "b"], ["aa", "b", "aa"], ["a", "a"]):
+        column = TextColumn.from_texts(texts)
+        assert column.tolist() == texts and column.n_texts == len(set(texts))
+
+
+def test_texts_as_objects():
+    whole, half = TextColumn.from_texts(["a", "é", "a"]), TextColumn.from_texts(["a", "half \udc80"])
+    assert whole.objects().tolist() == ["a", "é"] and half.objects().tolist() == ["a", "half \udc80"]
+    assert whole.array().tolist() == ["a", "é", "a"] and TextColumn.from_texts([]).array().tolist() == []
+
+
+def test_texts_that_others_have():
+    few, many = TextColumn.from_texts(["a1", "b2", "", "cc"]), TextColumn.from_texts(["b2", "ab1", "", "x", "y", "z"])
+    assert few.is_among(many).tolist() == [False, True, True, False]
+    assert many.is_among(few).tolist() == [True, False, True, False, False, False]
+    assert few.is_among(TextColumn.from_texts([])).tolist() == [False] * 4
+    assert TextColumn.from_texts([]).is_among(few).tolist() == TextColumn.from_texts([]).contain("a").tolist() == []
+
+
+def test_blank_texts_and_texts_with_something_in_them():
+    texts = ["", " ", "\t\n", "\x1f", "\x85", "\xa0", "\u1680", "\u2003", "\u3000", " a", "\u200b", "é", "http://a"]
+    assert TextColumn.from_texts(texts).are_blank().tolist() == [not text.strip() for text in texts]
+    assert TextColumn.from_texts(texts).contain("://").tolist() == [False] * 12 + [True]

@@ -45,6 +45,7 @@ def evaluate(
         list[Path] | None, typer.Option(help="The source graph, for scores by type of entity; repeatable.")
     ] = None,
     target: Annotated[list[Path] | None, typer.Option(help="The target graph, likewise.")] = None,
+    separator: options.Separator = None,
     limit: options.Limit = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -60,13 +61,15 @@ def evaluate(
     mixtea evaluate mapping.sssom.tsv --reference reference.rdf
 
     mixtea evaluate theirs.rdf --reference part1.tsv --reference part2.tsv --partial --threshold 0.8 --json
+
+    mixtea evaluate mapping.sssom.tsv --reference gt.csv --separator "#"
     """
     from mixtea.measure.evaluation import evaluate as judged
 
-    allowed = options.limits(limit)
     found = judged(
-        mapping, reference, partial=partial, threshold=threshold, source=source, target=target, limits=allowed
-    )
+        mapping, reference, partial=partial, threshold=threshold, source=source, target=target,
+        limits=options.limits(limit), separator=separator,
+    )  # fmt: skip
     if as_json:
         typer.echo(json_text(found.to_dict()))
         return

@@ -122,6 +122,12 @@ Limit = Annotated[
         metavar="NAME=VALUE", help="Let files ask for more, or for less: max_gib=100, max_token_mib=1 ...; repeatable."
     ),
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGN|tab", help="What separates the columns of all tables of text: --separator '#' (else found)."
+    ),
+]
 VectorsSource = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Vectors of your own for source entities (.parquet, .safetensors); they vote."),

@@ -23,6 +23,7 @@ def split(
         str, typer.Option(metavar="NAME,NAME,...", help="What the files are called; else train_links, valid_links ...")
     ] = "",
     overwrite: options.Overwrite = False,
+    separator: options.Separator = None,
     limit: options.Limit = None,
 ) -> None:
     """Deal links out at random into files to train, to validate and to test; a share of 0 has no file.
@@ -36,14 +37,17 @@ def split(
     mixtea split links.tsv --out parts
 
     mixtea split reference.rdf --train 0.3 --valid 0 --test 0.7 --seed 5 --out parts --names seeds,held_out
+
+    mixtea split gt.csv --separator "#" --out parts
     """
     from mixtea.export.splits import split_file
 
     shares = {"train": train, "valid": valid, "test": test}
     chosen = [name.strip() for name in names.split(",")] if names else []
     parts, warnings = split_file(
-        links, out, shares, seed=seed, names=chosen, overwrite=overwrite, limits=options.limits(limit)
-    )
+        links, out, shares, seed=seed, names=chosen, overwrite=overwrite, limits=options.limits(limit),
+        separator=separator,
+    )  # fmt: skip
     for warning in warnings:
         typer.echo(one_line(f"warning: {warning}"), err=True)
     total = sum(part.n_links for part in parts.values())

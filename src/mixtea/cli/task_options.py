@@ -48,6 +48,7 @@ class TaskOptions:
     namespaces: options.Namespaces = None
     language: options.Language = None
     limit: options.Limit = None
+    separator: options.Separator = None
     vectors_source: options.VectorsSource = None
     vectors_target: options.VectorsTarget = None
     text_model: options.TextModel = None

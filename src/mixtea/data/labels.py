@@ -62,7 +62,7 @@ class Labels(EntityTable):
         return cls(attributes.entity[rows], text, language, rank[rows].astype(np.uint8))._that_can_be_read()
 
     def _that_can_be_read(self) -> Self:
-        blank = np.array([not text.strip() for text in self.text.texts()], dtype=bool)
+        blank = self.text.are_blank()
         return self.take(~blank[self.text.codes]) if blank.any() else self
 
     def as_set(self, languages: Sequence[str] = LANGUAGES) -> Self:
@@ -70,6 +70,8 @@ class Labels(EntityTable):
 
         Then by its tag, by predicate and by the alphabet, so that it does not matter in which order they come.
         """
+        if (self.entity[1:] > self.entity[:-1]).all():  # one label each: there is nothing to choose
+            return self.once("entity", "text", "language")
         tags = self.language.texts()
         wanted = np.array([_place(tag, languages) for tag in tags], dtype=np.int64)
         keys = (

@@ -131,6 +131,24 @@ def attribute_part(table: Table) -> Part:
     return Part(ids, predicates, _none(), Attributes(entity.astype(np.int32), *columns, *[_empty(len(table))] * 2))
 
 
+def values_part(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn]]) -> Part:
+    """Entities, each once, and what is said of them: predicates with the numbers of entities and a value for each.
+
+    The columns of values are compact.
+    """
+    if not said:
+        return Part(ids, np.empty(0, dtype=object), _none())
+    codes, words = pd.factorize(np.array([word for word, _, _ in said], dtype=object))
+    entity = np.concatenate([numbers for _, numbers, _ in said]).astype(np.int32)
+    predicate = TextColumn.coded(words, np.repeat(codes, [len(numbers) for _, numbers, _ in said]))
+    columns = (
+        predicate,
+        TextColumn.joined([values for _, _, values in said], are_compact=True),
+        *[_empty(len(entity))] * 2,
+    )
+    return Part(ids, words, _none(), Attributes(entity, *columns))
+
+
 def entity_part(ids: np.ndarray) -> Part:
     """Entities alone, in this order."""
     return Part(pd.unique(ids), np.empty(0, dtype=object), _none())

@@ -9,6 +9,7 @@ from mixtea.data.formats.content import kind_among
 from mixtea.data.formats.tsv import text_blocks
 from mixtea.data.names import plain
 from mixtea.data.phrases import LONGEST_WORD, MOST_UNITS, TOO_LONG
+from mixtea.data.safe.encoding import encoding_of
 from mixtea.data.safe.limits import in_force
 from mixtea.data.safe.problems import beyond, collected
 from mixtea.data.synonyms import Groups, joined
@@ -56,7 +57,7 @@ class _GroupFile:
 
     def _lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines that are neither blank nor comments; those that are not UTF-8 are reported, and blank."""
-        for start, text, _ in text_blocks(self.path, self.problems):
+        for start, text, _ in text_blocks(self.path, self.problems, encoding_of(self.path)):
             for number, line in enumerate(text.split("\n"), start):
                 if line.strip() and not line.startswith("#"):
                     yield number, line

@@ -21,6 +21,7 @@ from mixtea.data.formats.content import remark
 from mixtea.data.formats.endings import plain_name
 from mixtea.data.formats.link_tables import LinkTable
 from mixtea.data.formats.named_parts import with_queries
+from mixtea.data.formats.separators import separated_by
 from mixtea.data.formats.sssom_slots import Slots, slots_of
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
@@ -200,6 +201,7 @@ def load_task(
     seed: int = 1,
     reading: Reading | None = None,
     limits: Limits | None = None,
+    separator: str | None = None,
     names_source: Paths | None = None,
     names_target: Paths | None = None,
     translations: Paths | None = None,
@@ -245,6 +247,8 @@ def load_task(
         Which part of the graphs to keep, a `Reading`.
     limits
         What an input file may ask for, `Limits`; a file that exceeds them is refused.
+    separator
+        What separates the columns of tables of text, all of them: one character, or "tab". Else it is found.
     names_source, names_target, translations, dictionary
         Tables of ids and names, of ids and names of the source in the target's language, and of words and their
         translations: all of them become labels.
@@ -324,6 +328,8 @@ def load_task(
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
         if asked.columns:
             raise DataError("A benchmark folder has no columns of tables: leave columns (--columns) out.")
+        if separator is not None:
+            raise DataError("A benchmark folder is separated by tabs; leave the separator out (--separator).")
         with applied(limits):
             return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
     if not asked.reads_links and (files["train"] or files["valid"]):
@@ -338,7 +344,7 @@ def load_task(
         asked = replace(asked, links_from="names")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
-    with applied(limits):
+    with applied(limits), separated_by(separator):
         read = _load_own(sides, files, asked, Selection(reading or Reading()))
         return _with_vectors(read, on_texts, *vectors)
 
@@ -369,7 +375,7 @@ def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
     _, more = check_links([everything], source, target, problems)
     splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
     more += several_links([everything], source, target)
-    name, said = folder.resolve().name, _logged([*of_names, *of_synonyms, *more, *warnings])
+    name, said = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
     return replace(_task(name, source, target, splits, said, asked, fold), synonyms=synonyms)
 
 
@@ -405,12 +411,16 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         *of_held, *warnings, *several_links(read, source, target),
     ]  # fmt: skip
     of_values = [*literal_doubts(source, "source"), *literal_doubts(target, "target")]
-    notes = [f"{file.path}: {note}" for graph in (source, target) for file in graph.files for note in file.notes]
     name = "-".join(map(_name, sides.values()))
-    said = _logged([*notes, *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
+    said = _logged([*_notes(source, target), *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
     compared = compared_columns(asked.columns, source, target)
     return replace(_task(name, source, target, splits, said, asked), slots=slots, synonyms=synonyms, compared=compared)
+
+
+def _notes(*graphs: Graph) -> list[str]:
+    """Return what is to be said of the files of graphs."""
+    return [f"{file.path}: {note}" for graph in graphs for file in graph.files for note in file.notes]
 
 
 def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 AT_ONCE = 4096  # texts that are Python objects while a column is built
+MAX_LENGTH = 63  # bytes: longer texts count as so long where texts are compared by their looks
+MANY_ALIKE = 0.5  # of the texts look like another one: then all are compared
+MAY_BE_SPACE = np.isin(np.arange(256), [*b" \t\n\r\f\v\x1c\x1d\x1e\x1f", 0xC2, 0xE1, 0xE2, 0xE3])  # first bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,22 +42,31 @@ class TextColumn:
         return builder.column()
 
     @classmethod
+    def of_arrow(cls, texts: pa.LargeBinaryArray) -> TextColumn:
+        """Return a row for each of the texts, in UTF-8, that Arrow has read."""
+        return _coded(texts)
+
+    @classmethod
     def coded(cls, texts: Sequence[str], numbers: np.ndarray) -> TextColumn:
         """A row for each of the numbers, which are places in `texts`; of these, some may be equal."""
         column = cls.from_texts(texts)
         return cls(column.data, column.offsets, column.codes[numbers])
 
     @classmethod
-    def joined(cls, columns: Sequence[TextColumn]) -> TextColumn:
-        """The rows of all columns, one column after the other."""
+    def joined(cls, columns: Sequence[TextColumn], *, are_compact: bool = False) -> TextColumn:
+        """The rows of all columns, one column after the other; `are_compact` if each is as `compact` gives it."""
         if len(columns) == 1:
             return columns[0]
+        columns = columns if are_compact else [column.compact() for column in columns]
         data = np.concatenate([_NO_BYTES, *(column.data for column in columns)])
         lengths = np.concatenate([_NO_BYTES, *(np.diff(column.offsets) for column in columns)])
-        texts, places = _distinct(data, _ends(lengths)), np.cumsum([0, *(column.n_texts for column in columns)])
-        rows = [column.codes + start for column, start in zip(columns, places[:-1], strict=True)]
-        codes = texts.codes[np.concatenate([np.empty(0, dtype=np.int64), *rows])]
-        return cls(texts.data, texts.offsets, codes).compact()
+        places = np.cumsum([0, *(column.n_texts for column in columns)])
+        texts = _distinct_among(data, _ends(lengths), np.diff(places))
+        rows = [column.codes + np.int32(start) for column, start in zip(columns, places[:-1], strict=True)]
+        codes = np.concatenate([np.empty(0, dtype=np.int32), *rows])
+        if texts.n_texts == places[-1]:  # no text of two columns
+            return cls(texts.data, texts.offsets, codes)
+        return cls(texts.data, texts.offsets, texts.codes[codes]).compact()
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -81,8 +92,25 @@ class TextColumn:
         whole, places = self.data.tobytes(), self.offsets.tolist()
         return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(places)]
 
+    def objects(self) -> np.ndarray:
+        """The different texts as an array of str."""
+        found = np.empty(self.n_texts, dtype=object)
+        if self.n_texts:
+            try:
+                found[:] = _arrow(self.data, self.offsets).cast("large_string").to_numpy(zero_copy_only=False)
+            except ValueError:  # half a character
+                found[:] = self.texts()
+        return found
+
+    def array(self) -> np.ndarray:
+        """The text of each row as an array of str; equal ones are one object."""
+        found: np.ndarray = self.objects()[self.codes]
+        return found
+
     def tolist(self) -> list[str]:
         """The text of each row; equal ones are one object."""
+        if len(self) < self.n_texts:
+            return [self.text(code) for code in self.codes.tolist()]
         texts = self.texts()
         return [texts[code] for code in self.codes.tolist()]
 
@@ -90,13 +118,48 @@ class TextColumn:
         """These rows, by number or as a mask. Texts that none of them has stay until `compact`."""
         return TextColumn(self.data, self.offsets, self.codes[rows])
 
+    def rows_with(self, words: Collection[str]) -> np.ndarray:
+        """The numbers of the rows that hold one of the words."""
+        found = np.array([text in words for text in self.texts()], dtype=bool)
+        return np.flatnonzero(found[self.codes]) if found.any() else np.empty(0, dtype=np.int64)
+
     def compact(self) -> TextColumn:
         """The same rows with no text but theirs, in their order."""
-        codes, used = pd.factorize(self.codes)
+        if self.n_texts == 1 and len(self):
+            return self
+        codes, used = _in_order(self.codes, self.n_texts)
         if len(used) == self.n_texts and (used[:-1] < used[1:]).all():
             return self
         data, offsets = _arrays(_arrow(self.data, self.offsets).take(_numbers(used)))
-        return TextColumn(data, offsets, codes.astype(np.int32))
+        return TextColumn(data, offsets, codes)
+
+    def is_among(self, others: TextColumn) -> np.ndarray:
+        """bool [n_texts]: which texts are one of the others'."""
+        theirs = _looks(others.data, others.offsets)
+        found: np.ndarray = _flags(theirs)[_looks(self.data, self.offsets)]
+        if found.any():
+            texts = _arrow(self.data, self.offsets).filter(_numbers(found))
+            known = _arrow(others.data, others.offsets)
+            if len(texts) < len(known):  # the smaller of the two becomes a table
+                known = known.filter(_is_in(known, texts))
+            found[found] = _is_in(texts, known).to_numpy(zero_copy_only=False)
+        return found
+
+    def are_blank(self) -> np.ndarray:
+        """bool [n_texts]: which texts are empty, or nothing but spaces."""
+        lengths = np.diff(self.offsets)
+        found = lengths == 0
+        first = np.zeros(self.n_texts, dtype=np.uint8)
+        first[~found] = self.data[self.offsets[:-1][~found]]
+        for code in np.flatnonzero(MAY_BE_SPACE[first] & ~found).tolist():
+            found[code] = not self.text(code).strip()
+        return found
+
+    def contain(self, part: str) -> np.ndarray:
+        """bool [n_texts]: which texts have this in them."""
+        import pyarrow.compute as pc
+
+        return pc.match_substring(_arrow(self.data, self.offsets), part).to_numpy(zero_copy_only=False)
 
     def ranks(self) -> np.ndarray:
         """int64 [n_texts]: the place of each text in the order of code points."""
@@ -145,6 +208,17 @@ def is_distinct(data: np.ndarray, offsets: np.ndarray) -> bool:
     return _distinct(data, offsets).n_texts == len(offsets) - 1
 
 
+def _in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The codes (below n) numbered as they come first, and which each of these was."""
+    rows = np.arange(len(codes), dtype=np.int32)
+    first = np.full(n, -1, dtype=np.int32)
+    first[codes[::-1]] = rows[::-1]  # the last that is written stays
+    is_first = np.zeros(len(codes), dtype=bool)
+    is_first[first[first >= 0]] = True
+    number = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
+    return number[first][codes] if len(codes) else codes, codes[is_first]
+
+
 def _ends(lengths: np.ndarray) -> np.ndarray:
     """Offsets of texts of these lengths."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
@@ -154,8 +228,76 @@ def _distinct(data: np.ndarray, offsets: np.ndarray) -> TextColumn:
     """A row for each of the texts, the same code for the same text. Where there is none, Arrow is not needed."""
     if len(offsets) == 1:
         return TextColumn(_NO_BYTES, offsets, np.empty(0, dtype=np.int32))
-    found = _arrow(data, offsets).dictionary_encode()
+    return _coded(_arrow(data, offsets))
+
+
+def _coded(texts: pa.LargeBinaryArray) -> TextColumn:
+    if _is_ascending(texts):
+        return TextColumn(*_arrays(texts), np.arange(len(texts), dtype=np.int32))
+    found = texts.dictionary_encode()
     return TextColumn(*_arrays(found.dictionary), np.array(found.indices.to_numpy(), dtype=np.int32))
+
+
+def _is_ascending(texts: pa.LargeBinaryArray) -> bool:
+    """Whether each text is longer than the one before or of the same length and greater, as ids often are.
+
+    Then all are distinct, which is seen much faster so than by a table of them.
+    """
+    import pyarrow.compute as pc
+
+    begin, end = texts[: len(texts) - 1], texts[1:]
+    lengths = pc.binary_length(texts).to_numpy()
+    if (lengths[1:] < lengths[:-1]).any():
+        return False
+    greater = pc.greater(end, begin).to_numpy(zero_copy_only=False)
+    return bool((greater | (lengths[1:] > lengths[:-1])).all())
+
+
+def _looks(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """int32 [n]: a number for each text, by its length and its first and last byte: equal texts have the same."""
+    lengths = np.minimum(np.diff(offsets), MAX_LENGTH).astype(np.int32)
+    if not len(data):
+        return lengths
+    first, last = (data[np.minimum(places, len(data) - 1)] for places in (offsets[:-1], offsets[1:] - 1))
+    looks: np.ndarray = (lengths << 16 | first.astype(np.int32) << 8 | last) * (lengths > 0)
+    return looks
+
+
+def _flags(looks: np.ndarray) -> np.ndarray:
+    found = np.zeros((MAX_LENGTH + 1) << 16, dtype=bool)
+    found[looks] = True
+    return found
+
+
+def _is_in(texts: pa.LargeBinaryArray, known: pa.LargeBinaryArray) -> pa.BooleanArray:
+    import pyarrow.compute as pc
+
+    return pc.is_in(texts, value_set=known)
+
+
+def _distinct_among(data: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> TextColumn:
+    """The same of groups of so many texts, distinct in each; only those that look like some of another are compared."""
+    groups = np.split(_looks(data, offsets), np.cumsum(sizes)[:-1])
+    once, again = _flags(_NO_BYTES), _flags(_NO_BYTES)
+    for looks in groups:
+        here = _flags(looks)
+        again |= once & here
+        once |= here
+    alike = np.concatenate([again[looks] for looks in groups])
+    if not alike.any():
+        return TextColumn(data, offsets, np.arange(len(alike), dtype=np.int32))
+    return _distinct(data, offsets) if alike.mean() > MANY_ALIKE else _without_repeated(data, offsets, alike)
+
+
+def _without_repeated(data: np.ndarray, offsets: np.ndarray, alike: np.ndarray) -> TextColumn:
+    texts, rows = _arrow(data, offsets), np.flatnonzero(alike)
+    among = texts.take(_numbers(rows)).dictionary_encode().indices.to_numpy()
+    _, first = np.unique(among, return_index=True)
+    same = np.arange(len(alike))
+    same[rows] = rows[first][among]
+    is_first = same == np.arange(len(alike))
+    codes = (np.cumsum(is_first) - 1)[same]
+    return TextColumn(*_arrays(texts.filter(_numbers(is_first))), codes.astype(np.int32))
 
 
 def _arrow(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:

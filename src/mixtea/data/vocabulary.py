@@ -81,7 +81,7 @@ def types_of(
 
 def only_types(attributes: Attributes) -> Attributes:
     """The rows that say of which type an entity is."""
-    rows = attributes.take(_among(attributes.predicate.texts(), TYPE)[attributes.predicate.codes])
+    rows = attributes.take(attributes.predicate.rows_with(TYPE))
     return rows.once(*rows.KINDS)
 
 
@@ -90,7 +90,7 @@ def kinds_of(part: Part) -> np.ndarray:
     found = np.full(len(part.ids), INDIVIDUAL, dtype=np.uint8)
 
     def heads(words: Collection[str]) -> np.ndarray:
-        rows = _among(part.attributes.predicate.texts(), words)[part.attributes.predicate.codes]
+        rows = part.attributes.predicate.rows_with(words)
         return np.concatenate([_with(part, words)[:, 0], part.attributes.entity[rows]])
 
     found[np.concatenate([_with(part, words)[:, 2] for words in (TYPE, ENDS, OF_CLASSES)])] = CLASS
@@ -104,7 +104,7 @@ def kinds_of(part: Part) -> np.ndarray:
 def is_obsolete(part: Part) -> np.ndarray:
     """bool [n]: the entities that the files call deprecated, as OBO's `is_obsolete` does."""
     found = np.zeros(len(part.ids), dtype=bool)
-    said = part.attributes.take(_among(part.attributes.predicate.texts(), DEPRECATED)[part.attributes.predicate.codes])
+    said = part.attributes.take(part.attributes.predicate.rows_with(DEPRECATED))
     found[said.entity[_among((value.lower() for value in said.value.tolist()), ("true", "1"))]] = True
     found[_declared(part, DEPRECATED_TYPES)] = True
     return found

@@ -17,12 +17,14 @@ from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import LINK_HEADERS
 from mixtea.data.formats.layout import layout_of
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.separators import separated_by
 from mixtea.data.formats.sssom import delimiter_of
 from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
 from mixtea.data.in_memory.given import Given, given
 from mixtea.data.links import read_given_links
 from mixtea.data.paths import PathOrStr, as_path
+from mixtea.data.safe.encoding import encoding_of
 from mixtea.data.safe.limits import Limits, applied, in_force
 from mixtea.data.safe.open import COMPRESSED
 from mixtea.data.splits import SHARES, check_shares, deal
@@ -54,6 +56,7 @@ def split_links(
     names: Sequence[str] = (),
     overwrite: bool = False,
     limits: Limits | None = None,
+    separator: str | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Deal links out at random into parts to train, to validate and to test, as `mixtea split` does.
 
@@ -73,6 +76,8 @@ def split_links(
         Objects become CSV of source and target. Files that are there already are replaced if `overwrite`.
     limits
         What an input file may ask for, `Limits`.
+    separator
+        What separates the columns of a table of text, as in `load_task`.
 
     Returns
     -------
@@ -99,7 +104,8 @@ def split_links(
     found = given(links, "links")
     if len(found) != 1:
         raise DataError(f"Links are one file or object with pairs of source and target, not {len(found):,}.")
-    dealt = _deal(found[0], shares, seed, limits)
+    with separated_by(separator):
+        dealt = _deal(found[0], shares, seed, limits)
     for warning in dealt.rows.warnings:
         logger.warning("%s", visible(warning))
     if out is not None:
@@ -116,6 +122,7 @@ def split_file(
     names: Sequence[str] = (),
     overwrite: bool = False,
     limits: Limits | None = None,
+    separator: str | None = None,
 ) -> tuple[dict[str, Part], tuple[str, ...]]:
     """Deal the links of a file out by `shares`, into files of the folder `out`; and what is to be said of the file.
 
@@ -123,7 +130,8 @@ def split_file(
     files. They are called `train_links`, `valid_links` and `test_links`, with the ending of the format, or by `names`;
     a share of 0 has none. Pairs that the file rejects go with the links to train.
     """
-    dealt = _deal(Path(links), shares, seed, limits)
+    with separated_by(separator):
+        dealt = _deal(Path(links), shares, seed, limits)
     return dealt.write(Path(out), names, overwrite=overwrite), dealt.rows.warnings
 
 
@@ -202,7 +210,8 @@ class _Rows:
 
     def _as_lines(self, table: LinkTable) -> None:
         """Keep the lines of text without quotes, and the header."""
-        lines = [line.rstrip("\r") for line in "".join(text_lines(table.path, Problems())).split("\n")]
+        text = "".join(text_lines(table.path, Problems(), encoding_of(table.path)))
+        lines = [line.rstrip("\r") for line in text.split("\n")]
         layout = layout_of(table.path, head_of(table.path), "TSV", LINK_HEADERS, links=True)
         header_line = layout.header_line or self.header_line
         self.header = [lines[header_line - 1]] if header_line else []
@@ -210,7 +219,7 @@ class _Rows:
 
     def _as_written(self, table: LinkTable) -> None:
         """All columns of the rows, and what stands before them."""
-        lines = text_lines(table.path, Problems())
+        lines = text_lines(table.path, Problems(), encoding_of(table.path))
         comments, rest = _comments(lines) if self.kind == "SSSOM" else ([], lines)
         if self.kind == "CSV":
             layout = layout_of(table.path, head_of(table.path), "CSV", LINK_HEADERS, links=True)

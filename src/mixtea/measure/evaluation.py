@@ -10,6 +10,7 @@ import pandas as pd
 
 from mixtea.compute.intervals import interval
 from mixtea.data.formats.headers import LINK_HEADERS, header_places
+from mixtea.data.formats.separators import separated_by
 from mixtea.data.graph import Graph
 from mixtea.data.graph_files import read_graph
 from mixtea.data.in_memory.given import FRAME, Given, InMemory, given
@@ -55,6 +56,7 @@ def evaluate(
     source: Any = None,
     target: Any = None,
     limits: Limits | None = None,
+    separator: str | None = None,
 ) -> Evaluation:
     """Judge a mapping by links that are known: precision, recall and F1, as `mixtea evaluate` does.
 
@@ -76,6 +78,8 @@ def evaluate(
         prefixes, and for labels in place of ids.
     limits
         What an input file may ask for, `Limits`.
+    separator
+        What separates the columns of tables of text, as in `load_task`.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def evaluate(
     """
     one, said = _mapping_of(mapping)
     references = given(list(reference.items()) if isinstance(reference, Mapping) else reference, "reference")
-    with applied(limits):
+    with applied(limits), separated_by(separator):
         problems = Problems(in_force().max_problems)
         graphs = [_graph_of(value, name, problems) for value, name in ((source, "source"), (target, "target"))]
         found, *truths = (read_pairs(part, problems, graphs) for part in (one, *references))

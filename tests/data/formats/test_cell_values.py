@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixtea.data.formats.cell_values import column_of_values, typed_texts, value_texts
+from mixtea.data.formats.cell_values import CodedColumn, column_of_texts, column_of_values, typed_texts, value_texts
 from mixtea.data.formats.tsv import as_array
+from mixtea.data.text_column import TextColumn
 from mixtea.errors import Problems
 
 DAY = datetime(2020, 1, 31)
@@ -74,3 +75,16 @@ def test_a_list_is_several_values():
     column = column_of_values("c", cells, Path("f"), np.arange(5), Problems())
     assert column.rows.tolist() == [0, 0, 1, 4, 4] and column.texts.tolist() == ["x", "y", "z", "1", "2"]
     assert not column.is_single and column.cells(5).tolist() == ["y", "z", "", "", "2"]
+
+
+def test_cells_of_any_kind_of_column_are_the_same():
+    """Texts of a column that was read fast become objects only when somebody asks for them."""
+    coded, plain = (make("c", np.array(["a", "", "b", "a"], dtype=object)) for make in (_coded, column_of_texts))
+    for column in (coded, plain):
+        assert (column.rows.tolist(), column.texts.tolist()) == ([0, 2, 3], ["a", "b", "a"]) and column.is_single
+        assert column.distinct[0].tolist() == [0, 1, 0] and column.distinct[1].tolist() == ["a", "b"]
+        assert column.cells(5).tolist() == ["a", "", "b", "a", ""]
+
+
+def _coded(name, cells):
+    return CodedColumn(name, TextColumn.from_texts(cells))

@@ -159,6 +159,13 @@ def said(graph):
     return graph.ids.tolist(), triples_of(graph), values, labels
 
 
+def beside_separator(task, how):
+    """The warnings of a task, less one that says which unusual separator was found."""
+    found = [one for one in task.warnings if not one.endswith(": separated by semicolons")]
+    assert len(task.warnings) - len(found) == ("semicolons" in how)
+    return found
+
+
 LINKED = dict(target=[("a", "r", "b"), ("b", "r", "c")], links=[("p1", "a"), ("p2", "b")])
 NUMBERED = LINKED | dict(links=[("1", "a"), ("2", "b")])
 
@@ -177,7 +184,7 @@ def test_a_row_is_an_entity_whatever_holds_it(tmp_path, how):
          ("p3", "since", "2021-01-31", "", "")],
         ["arnie mortons", "arts deli", None],
     )  # fmt: skip
-    assert task.warnings == ()
+    assert beside_separator(task, how) == []
     kinds = {column.name: column.kind for column in task.source.files[0].columns}
     assert kinds == {
         "id": "id",
@@ -203,7 +210,7 @@ def test_without_a_column_of_ids_rows_are_numbered(tmp_path, how, names):
     assert task.source.ids.tolist() == ["1", "2", "3"] and task.source.n_triples == 0
     assert [task.source.label(i) for i in range(3)] == ["arnie mortons", "arts deli", None]
     assert ("3", "stars", "4", "", "") in said(task.source)[2]
-    (warning,) = task.warnings
+    (warning,) = beside_separator(task, how)
     assert warning.endswith("each row is an entity, whose id is the number of the row, as no column is called id")
 
 
@@ -226,7 +233,7 @@ def test_triples_stay_triples_whatever_holds_them(tmp_path, how, names):
     task = load_task(source=held(how, rows, tmp_path), **LINKED)
     is_text = "TSV" in how or "CSV" in how
     assert triples_of(task.source)[is_text and names[0] == "one" :] == triples
-    assert len(task.warnings) == (is_text and names[0] == "one")
+    assert len(beside_separator(task, how)) == (is_text and names[0] == "one")
 
 
 def test_tuples_and_columns_without_names_are_triples():

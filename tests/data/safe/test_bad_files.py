@@ -67,7 +67,7 @@ BAD = {
     "colons": ("g.csv", "a:r:b\n", "line 1: 1 column 'a:r:b'"),
     "two columns of a name": ("g.csv", "head,relation,tail,Tail\na,r,b,c\n", "line 1: two columns named tail: 'head"),
     "the same in Parquet": ("g.pq", TWICE, "two columns named tail. Name each column once."),
-    "UTF-16 without a mark": ("g.tsv", TSV.decode().encode("utf-16-le"), "UTF-16 text, which is not UTF-8. Save"),
+    "UTF-16 without a mark": ("g.ttl", NT.decode().encode("utf-16-le"), "UTF-16 text, which is not UTF-8. Save"),
     "OWL/XML": ("g.owl", '<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#"/>', "OWL/XML, which"),
     "a zip": ("g.csv", b"PK\x03\x04\x14\x00", "a zip archive. Unpack it, and name the file inside"),
     "a zip as Excel": ("g.xlsx", b"PK\x03\x04\x14\x00", "a zip archive. Unpack it"),
@@ -84,7 +84,7 @@ BAD = {
     "Manchester syntax": ("g.owl", "Prefix: a: <http://a.org/>\n", "OWL Manchester syntax, which is not read. Save it"),
     "an empty CSV": ("g.csv", "", "the file is empty"),
     "an empty label": ("g.csv", "a,,b\n", "line 1: column 2 is empty"),
-    "not UTF-8": ("g.csv", b"a,r,b\ncaf\xe9,r,b\n", "line 2: byte e9 is not UTF-8"),
+    "not UTF-8": ("g.csv", b"a,r,b\ncaf\xe9,r,\xc3\xa9\n", "line 2: byte e9 is not UTF-8"),
     "Notation3": ("g.n3.gz", b"", "Notation3 is not read. Convert it to one of .nt"),
     "links": ("g.sssom.tsv", b"", "links (SSSOM), where a graph is needed"),
 }  # fmt: skip

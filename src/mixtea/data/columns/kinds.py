@@ -70,23 +70,24 @@ class Looks:
 
     @property
     def n_distinct(self) -> int:
-        return len(self.column.distinct[1])
+        return self.column.coded.n_texts
 
     @property
     def filled(self) -> float:
         """Share of the rows that have a cell."""
-        return len(np.unique(self.column.rows)) / self.n if self.n else 0.0
+        rows = self.column.rows
+        return int((np.diff(rows, prepend=-1) > 0).sum()) / self.n if self.n else 0.0
 
     @property
     def distinct(self) -> float:
         """Share of the cells that are different; 1 where all are."""
-        return self.n_distinct / max(len(self.column.texts), 1)
+        return self.n_distinct / max(len(self.column.rows), 1)
 
     @cached_property
     def sample(self) -> list[str]:
         """Cells that are evenly spread over all."""
-        texts = self.column.texts
-        return [text.strip() for text in texts[:: len(texts) // MAX_SAMPLE + 1].tolist()]
+        texts = self.column.coded
+        return [text.strip() for text in texts.take(np.arange(0, len(texts), len(texts) // MAX_SAMPLE + 1)).tolist()]
 
     @cached_property
     def median_words(self) -> float:
@@ -189,8 +190,8 @@ def _has_few_units(look: Looks) -> bool:
 
 def _is_category(look: Looks) -> bool:
     """Return whether few different values repeat, long ones often."""
-    repeats = len(look.column.texts) / look.n_distinct
-    is_small = look.n_distinct <= FEW_VALUES or len(look.column.texts) < FEW_CELLS
+    n = len(look.column.rows)
+    is_small, repeats = look.n_distinct <= FEW_VALUES or n < FEW_CELLS, n / look.n_distinct
     enough = repeats >= (2 if is_small else MIN_REPEATS)
     return repeats >= MANY_REPEATS or (enough and look.median_words <= MAX_CATEGORY_WORDS)
 

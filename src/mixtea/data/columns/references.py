@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,47 +12,66 @@ from mixtea.data.columns import words
 from mixtea.data.columns.kinds import DATE
 from mixtea.data.formats.cell_values import Column
 from mixtea.data.literals import form
+from mixtea.data.text_column import TextColumn
 
 MIN_TEXTS, MIN_NUMBERS = 0.5, 0.95  # share of the cells that must be ids of a table
 MAX_BY_CHANCE = 0.5  # share of all numbers between the least and the greatest cell that are ids anyway
 PICTURES = (".jpg", ".jpeg", ".png", ".gif", ".svg", ".pdf", ".mp3", ".mp4", ".html", ".htm")
 
 
-class RowKey(NamedTuple):
-    """A column of a table by whose values rows can be referred to: `ids` are the ids of the rows by these."""
+@dataclass(frozen=True, eq=False)
+class RowKey:
+    """A column of a table by whose values rows can be referred to: `values`, and `ids` of the rows that have them."""
 
     table: str
     column: str
-    ids: Mapping[str, str]
+    values: TextColumn
+    ids: TextColumn
+
+    @cached_property
+    def by_value(self) -> dict[str, str]:
+        """The id of the row that has a value."""
+        return dict(zip(self.values.tolist(), self.ids.tolist(), strict=True))
 
 
-THINGS = RowKey("", "", {})
+def no_key(table: str = "") -> RowKey:
+    """Return what is referred to where nothing is known of it: ids of rows that need not be there."""
+    none = TextColumn.from_texts(())
+    return RowKey(table, "", none, none)
 
 
-def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: np.ndarray) -> RowKey | None:
+def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Column) -> RowKey | None:
     """Return the column of another table, or of the same, whose values a column holds; None if it holds values.
 
     Numbers are references only if the column is called so, or if more of them are ids than chance would have it; never
-    if they are dates or called as measures are. A column with the ids [n] of its own rows refers to nothing, and one
-    of IRIs to things that need not have rows (THINGS).
+    if they are dates or called as measures are. A column with the `ids` of its own rows refers to nothing, and one of
+    IRIs to things that need not have rows.
     """
-    codes, unique = column.distinct
-    if not len(unique) or (ids[column.rows] == column.texts).mean() >= MIN_TEXTS:
+    texts = column.coded
+    if not len(texts):
         return None
-    counts, texts = np.bincount(codes), unique.tolist()
-
-    def share(found: Iterable[bool]) -> float:
-        return float(counts[np.fromiter(found, bool, len(texts))].sum() / len(codes))
-
-    shares = [share(map(key.ids.__contains__, texts)) for key in keys]
+    counts = np.bincount(texts.codes, minlength=texts.n_texts) / len(texts)
+    among = [texts.is_among(key.values) for key in keys]
+    shares = [float(counts[found].sum()) for found in among]
     place = max(range(len(keys)), key=lambda place: (shares[place], words.is_called(column.name, keys[place].table)))
     best, most = keys[place], shares[place]
-    if any(form(text) == "number" for text in texts):
+    things = float(counts[among[place] | texts.contain("://")].sum())
+    if max(most, things) < MIN_TEXTS or _repeats(column, ids):
+        return None
+    found = texts.texts()
+    if any(form(text) == "number" for text in found):
         return best if most >= MIN_NUMBERS and _may_be_ids(column, kind, best) else None
-    if most >= MIN_TEXTS and (len(texts) == 1 or sum(map(best.ids.__contains__, texts)) > 1):
+    if most >= MIN_TEXTS and (len(found) == 1 or among[place].sum() > 1):
         return best  # one of several words that happens to be an id refers to nothing
-    things = share(_is_thing(text) or text in best.ids for text in texts)
-    return THINGS if things >= MIN_TEXTS and not words.leads_to_pages(column.name) else None
+    pages = float(counts[[text.casefold().endswith(PICTURES) for text in found]].sum())
+    return no_key() if things - pages >= MIN_TEXTS and not words.leads_to_pages(column.name) else None
+
+
+def _repeats(column: Column, ids: Column) -> bool:
+    """Return whether a column has the ids of its own rows."""
+    own = np.full(int(max(column.rows.max(), ids.rows.max(initial=0))) + 1, "", dtype=object)
+    own[ids.rows] = ids.texts
+    return bool((own[column.rows] == column.texts).mean() >= MIN_TEXTS)
 
 
 def _may_be_ids(column: Column, kind: str, key: RowKey) -> bool:
@@ -62,7 +82,7 @@ def _may_be_ids(column: Column, kind: str, key: RowKey) -> bool:
         return False
     if not column.is_single:
         return True  # lists of measures are rare
-    numbers, of_ids = _whole(column.distinct[1].tolist()), _whole(key.ids)
+    numbers, of_ids = _whole(column.coded.texts()), _whole(key.values.texts())
     low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
     by_chance = ((of_ids >= low) & (of_ids <= high)).sum() / (high - low + 1)
     return len(numbers) > 0 and bool(by_chance <= MAX_BY_CHANCE)
@@ -70,7 +90,3 @@ def _may_be_ids(column: Column, kind: str, key: RowKey) -> bool:
 
 def _whole(texts: Iterable[str]) -> np.ndarray:
     return np.array([int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 18], np.int64)
-
-
-def _is_thing(text: str) -> bool:
-    return "://" in text and not text.casefold().endswith(PICTURES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from mixtea.data.columns.cells import items_of
 from mixtea.data.columns.hints import IGNORE, ColumnHint, Hints
 from mixtea.data.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
-from mixtea.data.columns.references import RowKey, key_referred_to
+from mixtea.data.columns.references import RowKey, key_referred_to, no_key
 from mixtea.data.columns.words import is_id_word, words_of
 from mixtea.data.formats.cell_values import Column
 from mixtea.data.formats.endings import plain_name
@@ -22,8 +21,9 @@ from mixtea.data.formats.named_parts import named
 from mixtea.data.formats.table_columns import BETWEEN
 from mixtea.data.formats.tsv import Table, as_array
 from mixtea.data.labels import PLAIN
-from mixtea.data.part import ColumnRead, Part, attribute_part, entity_part, joined, triple_part
+from mixtea.data.part import ColumnRead, Part, attribute_part, joined, triple_part, values_part
 from mixtea.data.safe.problems import UnreadableError
+from mixtea.data.text_column import TextColumn
 from mixtea.errors import DataError, Problems, shorten
 
 LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
@@ -48,7 +48,7 @@ class RowTable:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """A table with what each column is; `entities` [n] are the ids of its rows, empty where a row has none."""
+    """A table with what each column is; `place` is that of the column of ids, None where rows are numbered."""
 
     table: RowTable
     hints: Hints
@@ -60,31 +60,45 @@ class _Read:
     led: Mapping[str, RowKey] = field(default_factory=dict)  # by column: what it refers to
 
     @cached_property
-    def own_ids(self) -> np.ndarray:
+    def ids(self) -> Column:
+        """The ids of the rows; a row may have none."""
+        n = len(self.table.lines)
         if self.place is None:
-            return as_array([str(row) for row in range(1, len(self.table.lines) + 1)])
+            return Column("", np.arange(n), as_array([str(row) for row in range(1, n + 1)]))
         ids = self.columns[self.place]
         if not ids.is_single:
             line = int(self.table.lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
-            raise UnreadableError(
-                self.table.path, line, ids.name, "several ids of an entity, in", "Write one id in each row."
-            )
-        return ids.cells(len(self.table.lines))
+            todo = "Write one id in each row."
+            raise UnreadableError(self.table.path, line, ids.name, "several ids of an entity, in", todo)
+        return ids
 
-    def row_keys(self) -> Iterator[RowKey]:
-        """Yield the columns by whose values others may refer to rows: ids, then codes; not numbers of rows."""
-        ids = self.own_ids
-        if self.place is not None:
-            there = ids[ids != ""].tolist()
-            yield RowKey(self.name, self.id_name, dict(zip(there, there, strict=True)))
-        for column in self.columns:
-            if self.kinds.get(column.name) == ID and column.name != self.id_name and column.is_single:
-                pairs = zip(column.texts.tolist(), ids[column.rows].tolist(), strict=True)
-                yield RowKey(self.name, column.name, {text: id for text, id in pairs if id})
+    @cached_property
+    def entity(self) -> np.ndarray:
+        """int64 [n]: the number of each row's id among the different ones, -1 where it has none."""
+        found = np.full(len(self.table.lines), -1)
+        found[self.ids.rows] = self.ids.coded.codes
+        return found
 
     @cached_property
     def entities(self) -> np.ndarray:
-        return _prefixed(self.own_ids, self.prefix)
+        """The different ids, as the graph has them."""
+        return _prefixed(self.ids.distinct[1], self.prefix)
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether hardly an id comes twice."""
+        return self.ids.coded.n_texts >= MIN_DISTINCT_ID * len(self.ids.rows)
+
+    def row_keys(self) -> Iterator[RowKey]:
+        """Yield the columns by whose values others may refer to rows: ids, then codes; not numbers of rows."""
+        if self.place is not None:
+            yield RowKey(self.name, self.id_name, self.ids.coded, self.ids.coded)
+        for column in self.columns:
+            if self.kinds.get(column.name) == ID and column.name != self.id_name and column.is_single:
+                entity = self.entity[column.rows]
+                there = entity >= 0
+                ids = TextColumn(self.ids.coded.data, self.ids.coded.offsets, entity[there].astype(np.int32))
+                yield RowKey(self.name, column.name, column.coded.take(there), ids)
 
     @property
     def id_name(self) -> str:
@@ -128,22 +142,18 @@ def _identifies(column: Column, table: RowTable, hints: Hints) -> bool:
     """Return whether a column is called by a word for codes, such as `sku`, and has a different one in each row."""
     n = len(table.lines)
     is_free = bool(column.name) and not hints.get(column.name, ColumnHint()).kind and is_id_word(column.name)
-    return is_free and len(column.texts) == n == len(column.distinct[1]) and column.is_single
+    return is_free and len(column.rows) == n == column.coded.n_texts
 
 
 def _without_foreign_ids(read: list[_Read]) -> list[_Read]:
     """Number the rows of tables whose column of ids repeats those of another table, where each comes once."""
-    unique = {one.id_name for one in read if one.place is not None and _is_unique(one.own_ids)}
+    unique = {one.id_name for one in read if one.place is not None and one.is_unique}
     return [
         replace(one, place=None)
-        if one.id_name in unique and one.hint(one.columns[one.place or 0]).kind != ID and not _is_unique(one.own_ids)
+        if one.id_name in unique and not one.is_unique and one.hint(one.ids).kind != ID
         else one
         for one in read
     ]
-
-
-def _is_unique(ids: np.ndarray) -> bool:
-    return len(set(ids.tolist())) >= MIN_DISTINCT_ID * len(ids)
 
 
 def _named(read: list[_Read]) -> list[_Read]:
@@ -162,14 +172,13 @@ def _named(read: list[_Read]) -> list[_Read]:
 
 def _kept_apart(read: list[_Read]) -> list[_Read]:
     """Put the name of the table before ids of tables that have some in common with another."""
+    several = len({one.name for one in read}) > 1
     owners: dict[str, str] = {}
     clashing: set[str] = set()
-    for one in read:
-        for id in {*one.own_ids.tolist()} - {""}:
+    for one in read if several else ():
+        for id in one.ids.coded.texts():
             if owners.setdefault(id, one.name) != one.name:
                 clashing |= {one.name, owners[id]}
-    if bad := next((name for name in clashing if BETWEEN in name), ""):
-        raise DataError(f"{shorten(bad)}: a table whose ids others have too must not have {BETWEEN} in its name.")
     return [replace(one, prefix=f"{one.name}{BETWEEN}") if one.name in clashing else one for one in read]
 
 
@@ -182,14 +191,14 @@ def _with_kinds(one: _Read) -> _Read:
 def _with_references(one: _Read, every: Sequence[_Read]) -> _Read:
     """Find what columns refer to: rows by their ids, and rows of other tables by other codes of theirs too."""
     keys = [key for table in every for key in table.row_keys() if table is not one or key.column == one.id_name]
-    keys = keys or [RowKey(one.name, "", {})]
+    keys = keys or [no_key(one.name)]
     led: dict[str, RowKey] = {}
     for place, column in enumerate(one.columns):
         hint = one.hint(column)
         if hint.kind == REFERENCE:
             led[column.name] = _key_said(hint, keys, one)
         elif not hint.kind and place != one.place and (
-            key := key_referred_to(column, one.kinds[column.name], keys, one.own_ids)
+            key := key_referred_to(column, one.kinds[column.name], keys, one.ids)
         ):  # fmt: skip
             led[column.name] = key
     return replace(one, led=led, kinds={**one.kinds, **dict.fromkeys(led, REFERENCE)})
@@ -201,49 +210,63 @@ def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
     if found is None and hint.refers_to:
         there = ", ".join(dict.fromkeys(key.table for key in keys))
         raise DataError(f"columns: there is no table {shorten(name)} with ids. There are: {there}.")
-    return found or RowKey(name, "", {})
+    return found or no_key(name)
 
 
 def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
-    path, lines, n = one.table.path, one.table.lines, len(one.table.lines)
+    """Return what a table says; where a side has `several` tables, of each entity also which it is a row of."""
+    path, lines = one.table.path, one.table.lines
     others = [column for place, column in enumerate(one.columns) if place != one.place]
-    whose = {one.id_name: one.entities}
-    for column in others:
-        if column.name in one.led and column.is_single:
-            whose[column.name] = _referred(column.cells(n), one.led[column.name], prefixes)
-    there = one.entities != ""
-    parts = [entity_part(one.entities[there])]
+    led = {column.name: column for column in others if column.name in one.led and column.is_single}
+    values, parts = [], list[Part]()
     if several:
-        about = one.entities[there]
-        types = (about, np.full(len(about), TYPE, dtype=object), np.full(len(about), one.name, dtype=object))
-        parts.append(attribute_part(Table(path, types, lines[there])))
+        number = np.arange(len(one.entities))
+        values.append((TYPE, number, TextColumn.coded([one.name], np.zeros(len(number), dtype=np.int32))))
     for column in others:
-        about_name, word = _said_of(column.name, one, whose)
-        leads, hint = column.name in one.led, one.hint(column)
-        if hint.kind == LIST:
-            column = items_of(column, hint.separator)
-        subjects = whose[about_name][column.rows]
+        leads, (about, word) = column.name in one.led, _said_of(column.name, one, led)
+        if one.hint(column).kind == LIST:
+            column = items_of(column, one.hint(column).separator)
+        if about is None and not leads:
+            values.append((word, *_of_known(one.entity[column.rows], column.coded)))
+            continue
+        subjects = _subjects(one, about, prefixes)[column.rows]
         rows = subjects != ""
         objects = _referred(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
         words = np.full(int(rows.sum()), column.name if leads else word, dtype=object)
         stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
         parts.append((triple_part if leads else attribute_part)(stated))
-    return replace(joined(parts), kept_apart=(one.name,) if one.prefix else ())
+    return replace(joined([values_part(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
 
 
-def _said_of(name: str, one: _Read, entities: Mapping[str, np.ndarray]) -> tuple[str, str]:
-    """Return the column with the entities that a column of values is about, and the predicate."""
+def _of_known(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
+    """Return the rows whose entity has an id."""
+    known = entity >= 0
+    return (entity, texts.compact()) if known.all() else (entity[known], texts.take(known).compact())
+
+
+def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:
+    """Return per row the entity itself, or what a column that it is `about` refers to; empty where there is none."""
+    if about is not None:
+        return _referred(about.cells(len(one.table.lines)), one.led[about.name], prefixes)
+    found = np.full(len(one.entity), "", dtype=object)
+    found[one.entity >= 0] = one.entities[one.entity[one.entity >= 0]]
+    return found
+
+
+def _said_of(name: str, one: _Read, led: Mapping[str, Column]) -> tuple[Column | None, str]:
+    """Return the column of references that a column of values is about, None for the rows, and the predicate."""
     about = name.removesuffix(LABEL)
-    if about != name and about in entities:
-        return about, PLAIN["label"]
+    if about != name and (about in led or about == one.id_name):
+        return led.get(about), PLAIN["label"]
     is_label = one.hints.get(name, ColumnHint()).kind in ("", NAME)
-    return one.id_name, PLAIN.get(name.casefold(), name) if is_label else name
+    return None, PLAIN.get(name.casefold(), name) if is_label else name
 
 
 def _referred(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
     """Return the entities that cells refer to; what is no id of a row stays as it is."""
-    found = as_array([key.ids.get(text, text) for text in texts.tolist()])
-    return _prefixed(found, prefixes.get(key.table, ""))
+    if key.values is not key.ids:
+        texts = as_array([key.by_value.get(text, text) for text in texts.tolist()])
+    return _prefixed(texts, prefixes.get(key.table, ""))
 
 
 def _prefixed(ids: np.ndarray, prefix: str) -> np.ndarray:
@@ -269,17 +292,18 @@ def _notes(one: _Read, problems: Problems) -> list[str]:
     found = []
     if one.place is None:
         found.append("each row is an entity, whose id is the number of the row, as no column is called id")
-    counts = Counter(one.own_ids.tolist())
-    if without := counts.pop("", 0):
+    if without := int((one.entity < 0).sum()):
         found.append(
             f"{_rows(without)} no id in the column {one.id_name} and {'is' if without == 1 else 'are'} left out"
         )
-    if again := counts.total() - len(counts):
-        id, n = counts.most_common(1)[0]
+    if again := len(one.ids.rows) - one.ids.coded.n_texts:
+        counts = np.bincount(one.ids.coded.codes)
+        most = int(counts.argmax())
+        id = one.ids.coded.text(most)
         found.append(f"{_rows(again)} an id that an earlier one has, such as {shorten(id)}: each id is one entity")
         if problems.strict:
-            line = int(one.table.lines[np.flatnonzero(one.own_ids == id)[1]])
-            problems.add(one.table.path, line, id, f"an id that {n} rows have:", "Write each id once.")
+            line = int(one.table.lines[np.flatnonzero(one.entity == most)[1]])
+            problems.add(one.table.path, line, id, f"an id that {counts[most]} rows have:", "Write each id once.")
     if one.prefix:
         found.append(f"another table has some of its ids: they are written {one.prefix}ID")
     return found

@@ -19,6 +19,7 @@ import pandas as pd
 from mixtea.data.formats.tsv import as_array
 from mixtea.data.safe.problems import HALF_A_CHARACTER, MEND, told
 from mixtea.data.safe.sandboxed.table_child import CELLS
+from mixtea.data.text_column import TextColumn
 from mixtea.errors import Problems, shorten
 from mixtea.text import is_whole
 
@@ -47,9 +48,14 @@ class Column:
     texts: np.ndarray
 
     @cached_property
+    def coded(self) -> TextColumn:
+        """The texts, each different one once."""
+        return TextColumn.from_texts(self.texts)
+
+    @cached_property
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """The place [k] of each text among the different ones, and these, as they come first."""
-        return pd.factorize(self.texts)
+        """The different texts, and for each cell the place of its text among them, in front."""
+        return self.coded.codes, self.coded.objects()
 
     @property
     def is_single(self) -> bool:
@@ -61,6 +67,23 @@ class Column:
         found = np.full(n, "", dtype=object)
         found[self.rows] = self.texts
         return found
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class CodedColumn(Column):
+    """A column whose texts are objects of Python only once somebody asks for them."""
+
+    def __init__(self, name: str, cells: TextColumn) -> None:
+        filled = np.diff(cells.offsets) > 0
+        rows = np.arange(len(cells)) if filled.all() else np.flatnonzero(filled[cells.codes])
+        values = {"name": name, "rows": rows, "coded": cells if filled.all() else cells.take(rows).compact()}
+        self.__dict__.update(values)
+
+    @cached_property  # type: ignore[misc] # a field of other columns
+    def texts(self) -> np.ndarray:
+        """The text of each cell."""
+        codes, unique = self.distinct
+        return unique[codes]
 
 
 def column_of_texts(name: str, cells: np.ndarray) -> Column:

@@ -16,6 +16,8 @@ from mixtea.data.formats.head import Head, head_of
 from mixtea.data.formats.layout import cells
 from mixtea.data.formats.named_parts import SQLITE_MAGIC, is_prefixed, named
 from mixtea.data.formats.not_read import NOT_READ, VARIABLES
+from mixtea.data.formats.separators import odd_separator
+from mixtea.data.safe.encoding import SAVE, UTF_8, is_like_utf_16
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.data.safe.sandboxed import excel_child, parquet_child
 
@@ -34,7 +36,7 @@ OBO = re.compile(r"^(?:format-version:|\[(?:Term|Typedef|Instance)\]\s*$)", re.M
 RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
 ALIGNMENT = "knowledgeweb.semanticweb.org/heterogeneity/alignment"
 BINARY = (parquet_child.MAGIC, excel_child.MAGIC, SQLITE_MAGIC, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
-NULS = 0.2  # the least share of them in UTF-16 of letters
+TEXT_TABLES = ("TSV", "CSV", "SSSOM")  # which may have another encoding than UTF-8
 
 
 def _is_parquet(head: Head) -> bool:
@@ -92,13 +94,15 @@ def _is_table(head: Head) -> bool:
 
 
 def _is_tsv(head: Head) -> bool:
-    return _is_table(head) and any("\t" in line for line in head.lines) and not VARIABLES.match(head.text)
+    has_tabs = _is_table(head) and any("\t" in line for line in head.lines) and not VARIABLES.match(head.text)
+    return has_tabs and ("\t" in head.lines[0] or odd_separator(head) is None)
 
 
 def _is_csv(head: Head) -> bool:
     """The same number of columns, at least two, in each of the first lines."""
     counts = [{len(cells(line, one)) for line in head.lines} for one in ",;|"]
-    return _is_table(head) and any(len(found) == 1 and max(found) > 1 for found in counts)
+    even = any(len(found) == 1 and max(found) > 1 for found in counts)
+    return _is_table(head) and (even or odd_separator(head) is not None)
 
 
 def _may_be_json(head: Head) -> bool:
@@ -160,17 +164,21 @@ def kind_of(path: Path) -> str:
             raise
         meant, unknown = "", error
     head = head_of(named(path).file)
-    _check_readable(path, head)
+    found = _looked_at(path, head, meant)
+    _check_readable(path, head, found)
+    if unknown is not None and not found:
+        raise unknown
+    return found
+
+
+def _looked_at(path: Path, head: Head, meant: str) -> str:
     if meant == "SSSOM" or (meant and (LOOKS | ALSO)[meant](head)):
         return meant
     for kind in NOT_READ:
         if kind.begins.match(head.text.lstrip()):
             raise UnreadableError(path, None, "", kind.what, kind.todo)
     looks = LOOKS | TABLES if meant == "TSV" else LOOKS
-    found = next((kind for kind, look in looks.items() if look(head)), meant)
-    if unknown is not None and not found:
-        raise unknown
-    return found
+    return next((kind for kind, look in looks.items() if look(head)), meant)
 
 
 def kind_among(path: Path, kinds: Container[str], what: str, todo: str) -> str:
@@ -194,9 +202,8 @@ def remark(path: Path, kind: str) -> list[str]:
     return [] if usual else [f"{path}: read as {kind}, by its content; the ending {ending} would say so"]
 
 
-def _check_readable(path: Path, head: Head) -> None:
-    """UTF-16 without a mark would be read as text full of NULs."""
-    start = head.data[:1000]
-    halves = [half.count(0) for half in (start[::2], start[1::2])]
-    if max(halves) > NULS * len(start) and min(halves) < max(halves) / 4 and not head.data.startswith(BINARY):
-        raise UnreadableError(path, None, "", "UTF-16 text, which is not UTF-8", "Save the file as UTF-8.")
+def _check_readable(path: Path, head: Head, kind: str) -> None:
+    """Only tables of text may be UTF-16; without a mark it would be read as text full of NULs."""
+    is_utf_16 = head.encoding.startswith("utf-16") and kind not in TEXT_TABLES
+    if (is_utf_16 or (head.encoding == UTF_8 and is_like_utf_16(head.data))) and not head.data.startswith(BINARY):
+        raise UnreadableError(path, None, "", "UTF-16 text, which is not UTF-8", SAVE)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from mixtea.data.safe.encoding import MARK, UTF_8, encoding_of, encoding_of_start
 from mixtea.data.safe.open import opened
 
 SIZE = 1 << 16  # bytes
@@ -18,10 +20,11 @@ class Head:
 
     data: bytes
     whole: bool
+    encoding: str = UTF_8
 
     @cached_property
     def text(self) -> str:
-        return self.data.decode("utf-8", "replace")
+        return self.data.decode(self.encoding, "replace").removeprefix(MARK)
 
     @cached_property
     def numbered(self) -> list[tuple[int, str]]:
@@ -38,6 +41,18 @@ class Head:
 
 def head_of(path: Path) -> Head:
     """The beginning of a file; an UnreadableError if it cannot be opened."""
-    with opened(path) as file:
+    with opened(path, utf_16=True) as file:
         data = file.read(SIZE + 1)
-    return Head(data[:SIZE], len(data) <= SIZE)
+    encoding = encoding_of_start(data)
+    if encoding == UTF_8 and b"\0" not in data and not _is_utf_8(data):
+        encoding = encoding_of(path)
+    return Head(data[:SIZE], len(data) <= SIZE, encoding)
+
+
+def _is_utf_8(start: bytes) -> bool:
+    """Whether the beginning of a file is UTF-8, whose last character may be cut."""
+    try:
+        codecs.getincrementaldecoder(UTF_8)().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mixtea.data.formats.head import Head
 from mixtea.data.formats.headers import EDGE_HEADERS, TRIPLE_HEADERS, Headers, header_places, repeated_name, squeezed
+from mixtea.data.formats.separators import separators_of
 from mixtea.data.safe.problems import UnreadableError
 
-SEPARATORS = (",", ";", "\t", "|")
 RELATIONS = ("relation", "relationship")
 SIGNS = frozenset({"=", "<", ">", "%", "?", "==", "≡", "⊑", "⊒"})
 
@@ -31,7 +31,7 @@ class Layout:
 
 def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
     """By the header if one is known; else all columns, of which links may have more than two if these are measures."""
-    own, *_ = separators = separators_of(kind)
+    own, *_ = separators = separators_of(kind, head)
     for separator in separators:
         for number, line in first_lines(head):
             names = cells(line.removeprefix("#"), separator)
@@ -74,11 +74,6 @@ def check_names(path: Path, line: int | None, names: Sequence[str], places: Sequ
     """Of the columns that are meant each has a name of its own."""
     if name := repeated_name(names, places):
         raise UnreadableError(path, line, separator.join(names), f"two columns named {name}:", "Name each column once.")
-
-
-def separators_of(kind: str) -> list[str]:
-    """What may stand between the columns, the usual sign first."""
-    return ["\t"] if kind == "TSV" else [*SEPARATORS]
 
 
 def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:

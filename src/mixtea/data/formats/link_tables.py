@@ -54,8 +54,9 @@ class LinkTable(Table):
 def equal_only(table: Table) -> LinkTable:
     """The rows of a table of links whose relation, if there is such a column, says that two are the same."""
     ends, relations = table.columns[:2], table.columns[2:]
+    notes = tuple(f"{table.path}: {note}" for note in table.notes)
     if not relations:
-        return LinkTable(table.path, ends, table.lines)
+        return LinkTable(table.path, ends, table.lines, warnings=notes)
     relation = relations[0]
     same = np.array([is_equal(text) for text in relation], dtype=bool)
     others = Counter(f"of the relation {text}" for text in relation[~same])
@@ -63,7 +64,7 @@ def equal_only(table: Table) -> LinkTable:
         raise UnreadableError(
             table.path, None, "", f"no links among its {len(table):,} rows, by their relation", NO_LINKS
         )
-    warnings = left_out_warning(table.path, "row", others)
+    warnings = (*notes, *left_out_warning(table.path, "row", others))
     return LinkTable(table.path, tuple(end[same] for end in ends), table.lines[same], warnings=warnings)
 
 

@@ -18,6 +18,7 @@ from mixtea.data.formats.link_tables import LinkTable, equal_only
 from mixtea.data.formats.obo import obo_part, read_obo_links
 from mixtea.data.formats.rdf_graph import rdf_part
 from mixtea.data.formats.rdf_links import read_rdf_links
+from mixtea.data.formats.separators import check_separator
 from mixtea.data.formats.sssom import read_sssom
 from mixtea.data.formats.table_columns import with_tables
 from mixtea.data.formats.tables import read_columns
@@ -52,10 +53,12 @@ def rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
 
 
 def _table_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
-    if found := wide_header(head_of(path), kind):
+    head = head_of(path)
+    check_separator(path, head)
+    if found := wide_header(head, kind):
         return wide_table(path, kind, *found, problems)
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
-    return replace(triple_part(table), notes=header_note(table))
+    return replace(triple_part(table), notes=(*table.notes, *header_note(table)))
 
 
 def _typed_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:

@@ -26,6 +26,7 @@ from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
 from mixtea.data.id_iris import NOTES
 from mixtea.data.prefixes import expand, joined
+from mixtea.data.safe.encoding import encoding_notes, encoding_of
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.errors import Problems
 
@@ -54,7 +55,8 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
 
     A warning tells of those.
     """
-    comments, table = _apart(text_lines(path, problems))
+    encoding = encoding_of(path)
+    comments, table = _apart(text_lines(path, problems, encoding))
     try:
         own = curie_map(comments)
     except NoMapError as error:
@@ -86,7 +88,8 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
         what = f"no links among its {reasons.total():,} other rows" if reasons else "no row after its header"
         raise UnreadableError(path, None, "", what, todo)
-    columns, warnings = columns_of(links), (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
+    columns, warnings = columns_of(links), tuple(f"{path}: {note}" for note in encoding_notes(encoding))
+    warnings += (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
     full = in_full(columns, prefixes, id_notes(comments))
     negated, measures = np.array(rejected, dtype=bool), as_measures(sure)
     return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, measures)

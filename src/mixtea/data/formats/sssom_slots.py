@@ -14,6 +14,7 @@ from mixtea.data.formats.tables import csv_rows
 from mixtea.data.formats.tsv import text_lines
 from mixtea.data.id_iris import NOTES, decode_id
 from mixtea.data.prefixes import expand, joined
+from mixtea.data.safe.encoding import encoding_of
 from mixtea.errors import Problems
 
 REFERENCES = frozenset(  # slots that hold IRIs
@@ -39,7 +40,7 @@ def slots_of(paths: Iterable[Path]) -> dict[tuple[str, str], Slots]:
 
 
 def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
-    lines, comments, first = text_lines(path, Problems()), list[str](), ""
+    lines, comments, first = text_lines(path, Problems(), encoding_of(path)), list[str](), ""
     for first in lines:
         if not first.startswith("#"):
             break

@@ -9,8 +9,9 @@ import numpy as np
 
 from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import squeezed
-from mixtea.data.formats.layout import cells, first_lines, layout_of, separators_of
+from mixtea.data.formats.layout import cells, first_lines, layout_of
 from mixtea.data.formats.link_tables import LinkTable
+from mixtea.data.formats.separators import separators_of
 from mixtea.data.formats.tables import read_laid_out
 from mixtea.errors import Problems
 
@@ -22,7 +23,7 @@ def with_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -> 
     """Return links of a table of text with the names of tables before their ids, where columns say so."""
     head = head_of(path)
     names = {
-        squeezed(name) for separator in separators_of(kind) for _, line in first_lines(head)
+        squeezed(name) for separator in separators_of(kind, head) for _, line in first_lines(head)
         for name in cells(line.removeprefix("#"), separator)
     }  # fmt: skip
     columns = list(table.columns)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import csv
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
+from mixtea.data.formats.cell_values import CodedColumn, Column, column_of_texts
+from mixtea.data.formats.fast_tables import FastTable, read_fast
 from mixtea.data.formats.head import head_of
 from mixtea.data.formats.headers import Headers
 from mixtea.data.formats.layout import Layout, layout_of
+from mixtea.data.formats.separators import check_separator, separator_note, shown
 from mixtea.data.formats.tsv import Table, as_array, read_rows, text_lines, without_empty_labels
 from mixtea.data.formats.typed_tables import TYPED, typed_columns
+from mixtea.data.safe.encoding import encoding_notes, encoding_of
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.problems import beyond
 from mixtea.errors import Problems
-
-NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}
 
 
 def read_columns(
@@ -32,7 +35,9 @@ def read_columns(
     if kind in TYPED:
         table = typed_columns(path, kind, headers, problems, links=links)
     else:
-        table = read_laid_out(path, kind, layout_of(path, head_of(path), kind, headers, links=links), problems)
+        head = head_of(path)
+        check_separator(path, head)
+        table = read_laid_out(path, kind, layout_of(path, head, kind, headers, links=links), problems)
     return without_empty_labels(
         table, problems, last_may_be_empty=last_may_be_empty or len(table.columns) > len(headers[0])
     )
@@ -40,7 +45,43 @@ def read_columns(
 
 def read_laid_out(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
     """The columns that the layout means, with their empty fields."""
-    return (_tsv if layout.separator == "\t" and kind == "TSV" else _csv)(path, layout, problems)
+    if found := _plain_table(path, kind, layout):
+        fast, notes = found
+        return Table(path, tuple(column.array() for column in fast.columns), fast.lines, notes=notes)
+    return _carefully(path, kind, layout, problems)
+
+
+def read_named(
+    path: Path, kind: str, layout: Layout, names: Sequence[str], problems: Problems
+) -> tuple[list[Column], np.ndarray, tuple[str, ...]]:
+    """All columns of a table by their names, the numbers of the lines, and notes."""
+    if found := _plain_table(path, kind, layout):
+        fast, notes = found
+        columns: list[Column] = [CodedColumn(*named) for named in zip(names, fast.columns, strict=True)]
+        return columns, fast.lines, notes
+    table = _carefully(path, kind, layout, problems)
+    return [column_of_texts(*named) for named in zip(names, table.columns, strict=True)], table.lines, table.notes
+
+
+def _plain_table(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[str, ...]] | None:
+    """The table and notes if nothing is odd about it."""
+    encoding = head_of(path).encoding
+    fast = read_fast(path, layout, quoted=not _has_no_quotes(kind, layout), encoding=encoding)
+    return (fast, _notes(kind, layout, encoding)) if fast else None
+
+
+def _carefully(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
+    encoding = encoding_of(path)
+    table = (_tsv if _has_no_quotes(kind, layout) else _csv)(path, layout, problems, encoding)
+    return replace(table, notes=_notes(kind, layout, encoding))
+
+
+def _has_no_quotes(kind: str, layout: Layout) -> bool:
+    return layout.separator == "\t" and kind == "TSV"
+
+
+def _notes(kind: str, layout: Layout, encoding: str) -> tuple[str, ...]:
+    return (*separator_note(layout.separator, kind), *encoding_notes(encoding))
 
 
 def csv_rows(
@@ -92,23 +133,23 @@ class Record:
             yield line
 
 
-def _tsv(path: Path, layout: Layout, problems: Problems) -> Table:
+def _tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
     """No quoting: a field is what stands between two tabs."""
     before = len(problems.found)
-    table = read_rows(path, layout.width, problems, comments=True)
+    table = read_rows(path, layout.width, problems, comments=True, encoding=encoding)
     rows = table.lines > layout.header_line
     if len(table) and not rows.any() and len(problems.found) == before:
         problems.add(path, None, "", "the file is empty", "It needs lines after its header.")
     return Table(path, tuple(table.columns[place][rows] for place in layout.places), table.lines[rows])
 
 
-def _csv(path: Path, layout: Layout, problems: Problems) -> Table:
+def _csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
     n, before = len(layout.places), len(problems.found)
     fields: list[str] = []
     labels: dict[str, str] = {}
     lines, shared, wanted = array("q"), labels.setdefault, itemgetter(*layout.places)
-    todo = f"{layout.width} columns separated by {NAMES[layout.separator]}."
-    for line, row in csv_rows(path, text_lines(path, problems), problems, delimiter=layout.separator):
+    todo = f"{layout.width} columns separated by {shown(layout.separator)}."
+    for line, row in csv_rows(path, text_lines(path, problems, encoding), problems, delimiter=layout.separator):
         if line <= layout.header_line or (row[0].startswith("#") and len(row) != layout.width):
             continue
         if len(row) == layout.width:

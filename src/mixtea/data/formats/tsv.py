@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mixtea.data.safe.encoding import UTF_8
 from mixtea.data.safe.lines import line_blocks
 from mixtea.data.safe.problems import told
 from mixtea.errors import Problems
@@ -18,7 +19,7 @@ from mixtea.errors import Problems
 class Table:
     """The good rows of a file: `columns` are equally long arrays of str, `lines` their line numbers (from 1).
 
-    `notes` are what a user should know of it.
+    `notes` are what a user should know of how the file was read.
     """
 
     path: Path
@@ -44,11 +45,11 @@ def read_table(
 
 def read_rows(
     path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False,
-    comments: bool = False,
+    comments: bool = False, encoding: str = UTF_8,
 ) -> Table:  # fmt: skip
     """The same with labels that may be empty; with `comments`, a line after # is none unless it is a whole row."""
     rows = Rows(path, n_columns, rest_is_value, problems, comments=comments)
-    for block in text_blocks(path, problems):
+    for block in text_blocks(path, problems, encoding):
         rows.add(*block)
     if not rows.any and not may_be_empty:
         problems.add(path, None, "", "the file is empty", f"It needs lines of {n_columns} tab-separated columns.")
@@ -112,12 +113,12 @@ class Rows:
         return Table(self.path, tuple(map(np.concatenate, self.columns)), np.concatenate(self.lines))
 
 
-def text_blocks(path: Path, problems: Problems) -> Iterator[tuple[int, str, set[int]]]:
+def text_blocks(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterator[tuple[int, str, set[int]]]:
     """(the number of its first line, whole lines, the numbers of those that are not UTF-8) for each part of a file.
 
-    Lines that are not UTF-8 are reported, and stand empty in the text.
+    Lines that are not UTF-8, unless the file has another encoding, are reported, and stand empty in the text.
     """
-    for start, data in line_blocks(path):
+    for start, data in line_blocks(path, encoding):
         unreadable: set[int] = set()
         try:
             text = data.decode("utf-8")
@@ -128,9 +129,9 @@ def text_blocks(path: Path, problems: Problems) -> Iterator[tuple[int, str, set[
         yield start, text, unreadable
 
 
-def text_lines(path: Path, problems: Problems) -> Iterator[str]:
+def text_lines(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterator[str]:
     """The lines of a file with their ends, as the module csv wants them."""
-    for _, text, _ in text_blocks(path, problems):
+    for _, text, _ in text_blocks(path, problems, encoding):
         yield from io.StringIO(text, newline="")
 
 

@@ -5,7 +5,6 @@ Whatever holds a table, what its columns are called decides whether a row is an 
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from itertools import chain
@@ -14,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.data.columns.rows import RowTable
-from mixtea.data.formats.cell_values import Column, column_of_texts
-from mixtea.data.formats.head import MOST_LINES, Head
+from mixtea.data.formats.cell_values import Column
+from mixtea.data.formats.head import Head
 from mixtea.data.formats.headers import (
     EDGE_HEADERS,
     LINK_HEADERS,
@@ -26,8 +25,9 @@ from mixtea.data.formats.headers import (
     of_triples,
     too_few,
 )  # fmt: skip
-from mixtea.data.formats.layout import Layout, cells, check_names, first_lines, no_relation, separators_of
-from mixtea.data.formats.tables import read_laid_out
+from mixtea.data.formats.layout import Layout, cells, check_names, first_lines, no_relation
+from mixtea.data.formats.separators import first_rows, separators_of
+from mixtea.data.formats.tables import read_named
 from mixtea.data.formats.tsv import Table, without_empty_labels
 from mixtea.data.literals import form
 from mixtea.data.part import Part, triple_part
@@ -58,7 +58,7 @@ def has_entities(path: Path, names: Sequence[str]) -> bool:
 
 def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """The layout and the names of the columns, if the first line names them and each row is an entity."""
-    for separator in separators_of(kind):
+    for separator in separators_of(kind, head):
         for number, line in first_lines(head):
             names = [name.strip() for name in cells(line.removeprefix("#"), separator)]
             if id_place(names, certain=False) is not None:
@@ -68,27 +68,17 @@ def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
 
 def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """The same of a table without a column of ids, whose first line is a header by its words and those below it."""
-    for separator in separators_of(kind):
+    for separator in separators_of(kind, head):
         lines = [cells(line.removeprefix("#"), separator) for _, line in first_lines(head)]
         if any(header_places(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
             return None
     first = next((number for number, line in head.numbered if not line.startswith("#")), 0)
-    for separator in separators_of(kind):
-        rows = _first_rows(head, separator, kind)
+    for separator in separators_of(kind, head):
+        is_plain = kind == "TSV" and separator == "\t"
+        rows = [line.split(separator) for line in head.lines] if is_plain else first_rows(head, separator)
         if rows and _is_header(names := [name.strip() for name in rows[0]], rows[1:]):
             return Layout(separator, tuple(range(len(names))), len(names), first), names
     return None
-
-
-def _first_rows(head: Head, separator: str, kind: str) -> list[list[str]]:
-    """The rows at the beginning of a file that are not cut."""
-    if kind == "TSV":
-        return [line.split(separator) for line in head.lines]
-    try:
-        rows = list(csv.reader((f"{line}\n" for line in head.lines), delimiter=separator))
-    except csv.Error:
-        return []
-    return rows if head.whole and len(head.numbered) < MOST_LINES else rows[:-1]
 
 
 def _is_header(names: list[str], rows: list[list[str]]) -> bool:
@@ -109,9 +99,8 @@ def _is_header(names: list[str], rows: list[list[str]]) -> bool:
 def wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> RowTable:
     """Read a table of text with an entity in each row."""
     check_names(path, layout.header_line, names, layout.places, layout.separator)
-    table = read_laid_out(path, kind, layout, problems)
-    columns = [column_of_texts(*named) for named in zip(names, table.columns, strict=True)]
-    return RowTable(path, tuple(columns), table.lines)
+    columns, lines, notes = read_named(path, kind, layout, names, problems)
+    return RowTable(path, tuple(columns), lines, notes)
 
 
 def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> Part | RowTable:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from mixtea.data.safe.encoding import UTF_8, Transcoded
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.open import BLOCK, opened
 from mixtea.data.safe.problems import UnreadableError, beyond
@@ -103,7 +104,8 @@ class Lines:
         return beyond(self.path, None, f"{self.what} {number:,} is {what}", limit)
 
 
-def line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(the number of its first line, whole lines) for each part of a file."""
-    with opened(path) as file:
-        yield from Lines(path, file.read).whole(CHUNK)
+def line_blocks(path: Path, encoding: str = UTF_8) -> Iterator[tuple[int, bytes]]:
+    """(the number of its first line, whole lines) for each part of a file, in UTF-8 whatever its encoding is."""
+    with opened(path, utf_16=encoding != UTF_8) as file:
+        read_on = file.read if encoding == UTF_8 else Transcoded(path, file.read, encoding).read
+        yield from Lines(path, read_on).whole(CHUNK)

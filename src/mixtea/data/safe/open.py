@@ -30,6 +30,8 @@ COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 FIRST_BYTES = {
     b"\x1f\x8b": ("compressed with gzip", "Add .gz to its name, or unpack it."),
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "Add .zst to its name, or unpack it."),
+}
+UTF_16 = {
     b"\xff\xfe": ("UTF-16 text, which is not UTF-8", "Save the file as UTF-8."),
     b"\xfe\xff": ("UTF-16 text, which is not UTF-8", "Save the file as UTF-8."),
 }
@@ -38,12 +40,15 @@ AGAIN = "Copy or download the file again."
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedReader]:
-    """The file's bytes, unpacked and without a byte order mark; whatever goes wrong in it is an UnreadableError."""
+def opened(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
+    """The file's bytes, unpacked and without the mark of UTF-8; whatever goes wrong in it is an UnreadableError.
+
+    So is UTF-16, unless `utf_16`.
+    """
     kind = COMPRESSED.get(path.suffix.lower(), "")
     try:
         with open_regular(path) as raw, LimitedReader(path, raw, kind).buffered() as file:
-            _check_start(path, file)
+            _check_start(path, file, utf_16)
             yield file
     except EOFError:
         raise UnreadableError(path, None, "", f"the {kind} data ends in the middle", AGAIN) from None
@@ -61,9 +66,9 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         raise not_opened(path, error) from None
 
 
-def _check_start(path: Path, file: BufferedReader) -> None:
+def _check_start(path: Path, file: BufferedReader, utf_16: bool) -> None:
     start = file.peek(4)
-    for first, (what, todo) in FIRST_BYTES.items():
+    for first, (what, todo) in (FIRST_BYTES if utf_16 else FIRST_BYTES | UTF_16).items():
         if start.startswith(first):
             raise UnreadableError(path, None, "", what, todo)
     if start.startswith(BYTE_ORDER_MARK):
