@@ -10,11 +10,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mixtea.data.text_arrays import (
+    NO_BYTES,
+    are_in,
+    ends_of,
+    flags,
+    from_arrow,
+    in_order,
+    is_ascending,
+    looks_of,
+    numbers,
+    to_arrow,
+)  # fmt: skip
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 AT_ONCE = 4096  # texts that are Python objects while a column is built
-MAX_LENGTH = 63  # bytes: longer texts count as so long where texts are compared by their looks
 MANY_ALIKE = 0.5  # of the texts look like another one: then all are compared
 MAY_BE_SPACE = np.isin(np.arange(256), [*b" \t\n\r\f\v\x1c\x1d\x1e\x1f", 0xC2, 0xE1, 0xE2, 0xE3])  # first bytes
 
@@ -58,10 +70,10 @@ class TextColumn:
         if len(columns) == 1:
             return columns[0]
         columns = columns if are_compact else [column.compact() for column in columns]
-        data = np.concatenate([_NO_BYTES, *(column.data for column in columns)])
-        lengths = np.concatenate([_NO_BYTES, *(np.diff(column.offsets) for column in columns)])
+        data = np.concatenate([NO_BYTES, *(column.data for column in columns)])
+        lengths = np.concatenate([NO_BYTES, *(np.diff(column.offsets) for column in columns)])
         places = np.cumsum([0, *(column.n_texts for column in columns)])
-        texts = _distinct_among(data, _ends(lengths), np.diff(places))
+        texts = _distinct_among(data, ends_of(lengths), np.diff(places))
         rows = [column.codes + np.int32(start) for column, start in zip(columns, places[:-1], strict=True)]
         codes = np.concatenate([np.empty(0, dtype=np.int32), *rows])
         if texts.n_texts == places[-1]:  # no text of two columns
@@ -97,7 +109,7 @@ class TextColumn:
         found = np.empty(self.n_texts, dtype=object)
         if self.n_texts:
             try:
-                found[:] = _arrow(self.data, self.offsets).cast("large_string").to_numpy(zero_copy_only=False)
+                found[:] = to_arrow(self.data, self.offsets).cast("large_string").to_numpy(zero_copy_only=False)
             except ValueError:  # half a character
                 found[:] = self.texts()
         return found
@@ -127,22 +139,22 @@ class TextColumn:
         """The same rows with no text but theirs, in their order."""
         if self.n_texts == 1 and len(self):
             return self
-        codes, used = _in_order(self.codes, self.n_texts)
+        codes, used = in_order(self.codes, self.n_texts)
         if len(used) == self.n_texts and (used[:-1] < used[1:]).all():
             return self
-        data, offsets = _arrays(_arrow(self.data, self.offsets).take(_numbers(used)))
+        data, offsets = from_arrow(to_arrow(self.data, self.offsets).take(numbers(used)))
         return TextColumn(data, offsets, codes)
 
     def is_among(self, others: TextColumn) -> np.ndarray:
         """bool [n_texts]: which texts are one of the others'."""
-        theirs = _looks(others.data, others.offsets)
-        found: np.ndarray = _flags(theirs)[_looks(self.data, self.offsets)]
+        theirs = looks_of(others.data, others.offsets)
+        found: np.ndarray = flags(theirs)[looks_of(self.data, self.offsets)]
         if found.any():
-            texts = _arrow(self.data, self.offsets).filter(_numbers(found))
-            known = _arrow(others.data, others.offsets)
+            texts = to_arrow(self.data, self.offsets).filter(numbers(found))
+            known = to_arrow(others.data, others.offsets)
             if len(texts) < len(known):  # the smaller of the two becomes a table
-                known = known.filter(_is_in(known, texts))
-            found[found] = _is_in(texts, known).to_numpy(zero_copy_only=False)
+                known = known.filter(are_in(known, texts))
+            found[found] = are_in(texts, known).to_numpy(zero_copy_only=False)
         return found
 
     def are_blank(self) -> np.ndarray:
@@ -159,7 +171,7 @@ class TextColumn:
         """bool [n_texts]: which texts have this in them."""
         import pyarrow.compute as pc
 
-        return pc.match_substring(_arrow(self.data, self.offsets), part).to_numpy(zero_copy_only=False)
+        return pc.match_substring(to_arrow(self.data, self.offsets), part).to_numpy(zero_copy_only=False)
 
     def ranks(self) -> np.ndarray:
         """int64 [n_texts]: the place of each text in the order of code points."""
@@ -167,7 +179,7 @@ class TextColumn:
             return np.empty(0, dtype=np.int64)
         import pyarrow.compute as pc
 
-        order = pc.array_sort_indices(_arrow(self.data, self.offsets)).to_numpy()
+        order = pc.array_sort_indices(to_arrow(self.data, self.offsets)).to_numpy()
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.arange(len(order))
         return ranks
@@ -197,10 +209,7 @@ class TextBuilder:
     def column(self) -> TextColumn:
         """What has been appended; the builder is of no use after that."""
         self._encode_waiting()
-        return _distinct(np.frombuffer(self.data, np.uint8), _ends(np.frombuffer(self.lengths, np.int64)))
-
-
-_NO_BYTES = np.empty(0, dtype=np.uint8)
+        return _distinct(np.frombuffer(self.data, np.uint8), ends_of(np.frombuffer(self.lengths, np.int64)))
 
 
 def is_distinct(data: np.ndarray, offsets: np.ndarray) -> bool:
@@ -208,79 +217,26 @@ def is_distinct(data: np.ndarray, offsets: np.ndarray) -> bool:
     return _distinct(data, offsets).n_texts == len(offsets) - 1
 
 
-def _in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The codes (below n) numbered as they come first, and which each of these was."""
-    rows = np.arange(len(codes), dtype=np.int32)
-    first = np.full(n, -1, dtype=np.int32)
-    first[codes[::-1]] = rows[::-1]  # the last that is written stays
-    is_first = np.zeros(len(codes), dtype=bool)
-    is_first[first[first >= 0]] = True
-    number = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
-    return number[first][codes] if len(codes) else codes, codes[is_first]
-
-
-def _ends(lengths: np.ndarray) -> np.ndarray:
-    """Offsets of texts of these lengths."""
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-
-
 def _distinct(data: np.ndarray, offsets: np.ndarray) -> TextColumn:
     """A row for each of the texts, the same code for the same text. Where there is none, Arrow is not needed."""
     if len(offsets) == 1:
-        return TextColumn(_NO_BYTES, offsets, np.empty(0, dtype=np.int32))
-    return _coded(_arrow(data, offsets))
+        return TextColumn(NO_BYTES, offsets, np.empty(0, dtype=np.int32))
+    return _coded(to_arrow(data, offsets))
 
 
 def _coded(texts: pa.LargeBinaryArray) -> TextColumn:
-    if _is_ascending(texts):
-        return TextColumn(*_arrays(texts), np.arange(len(texts), dtype=np.int32))
+    if is_ascending(texts):
+        return TextColumn(*from_arrow(texts), np.arange(len(texts), dtype=np.int32))
     found = texts.dictionary_encode()
-    return TextColumn(*_arrays(found.dictionary), np.array(found.indices.to_numpy(), dtype=np.int32))
-
-
-def _is_ascending(texts: pa.LargeBinaryArray) -> bool:
-    """Whether each text is longer than the one before or of the same length and greater, as ids often are.
-
-    Then all are distinct, which is seen much faster so than by a table of them.
-    """
-    import pyarrow.compute as pc
-
-    begin, end = texts[: len(texts) - 1], texts[1:]
-    lengths = pc.binary_length(texts).to_numpy()
-    if (lengths[1:] < lengths[:-1]).any():
-        return False
-    greater = pc.greater(end, begin).to_numpy(zero_copy_only=False)
-    return bool((greater | (lengths[1:] > lengths[:-1])).all())
-
-
-def _looks(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """int32 [n]: a number for each text, by its length and its first and last byte: equal texts have the same."""
-    lengths = np.minimum(np.diff(offsets), MAX_LENGTH).astype(np.int32)
-    if not len(data):
-        return lengths
-    first, last = (data[np.minimum(places, len(data) - 1)] for places in (offsets[:-1], offsets[1:] - 1))
-    looks: np.ndarray = (lengths << 16 | first.astype(np.int32) << 8 | last) * (lengths > 0)
-    return looks
-
-
-def _flags(looks: np.ndarray) -> np.ndarray:
-    found = np.zeros((MAX_LENGTH + 1) << 16, dtype=bool)
-    found[looks] = True
-    return found
-
-
-def _is_in(texts: pa.LargeBinaryArray, known: pa.LargeBinaryArray) -> pa.BooleanArray:
-    import pyarrow.compute as pc
-
-    return pc.is_in(texts, value_set=known)
+    return TextColumn(*from_arrow(found.dictionary), np.array(found.indices.to_numpy(), dtype=np.int32))
 
 
 def _distinct_among(data: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> TextColumn:
     """The same of groups of so many texts, distinct in each; only those that look like some of another are compared."""
-    groups = np.split(_looks(data, offsets), np.cumsum(sizes)[:-1])
-    once, again = _flags(_NO_BYTES), _flags(_NO_BYTES)
+    groups = np.split(looks_of(data, offsets), np.cumsum(sizes)[:-1])
+    once, again = flags(NO_BYTES), flags(NO_BYTES)
     for looks in groups:
-        here = _flags(looks)
+        here = flags(looks)
         again |= once & here
         once |= here
     alike = np.concatenate([again[looks] for looks in groups])
@@ -290,33 +246,11 @@ def _distinct_among(data: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) ->
 
 
 def _without_repeated(data: np.ndarray, offsets: np.ndarray, alike: np.ndarray) -> TextColumn:
-    texts, rows = _arrow(data, offsets), np.flatnonzero(alike)
-    among = texts.take(_numbers(rows)).dictionary_encode().indices.to_numpy()
+    texts, rows = to_arrow(data, offsets), np.flatnonzero(alike)
+    among = texts.take(numbers(rows)).dictionary_encode().indices.to_numpy()
     _, first = np.unique(among, return_index=True)
     same = np.arange(len(alike))
     same[rows] = rows[first][among]
     is_first = same == np.arange(len(alike))
     codes = (np.cumsum(is_first) - 1)[same]
-    return TextColumn(*_arrays(texts.filter(_numbers(is_first))), codes.astype(np.int32))
-
-
-def _arrow(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:
-    """The texts for Arrow, without a copy."""
-    import pyarrow as pa
-
-    buffers = [None, *(pa.py_buffer(np.require(array, requirements=["C", "A"])) for array in (offsets, data))]
-    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
-
-
-def _arrays(texts: pa.LargeBinaryArray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes and the offsets of what Arrow has made, as arrays of our own."""
-    _, offsets, data = texts.buffers()
-    places = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1] if len(texts) else np.zeros(1, dtype=np.int64)
-    content = np.frombuffer(data, dtype=np.uint8) if data is not None else _NO_BYTES
-    return content[: places[-1]].copy(), places.copy()
-
-
-def _numbers(values: np.ndarray) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(values)
+    return TextColumn(*from_arrow(texts.filter(numbers(is_first))), codes.astype(np.int32))
