@@ -121,7 +121,7 @@ def test_limits_and_signs_that_arrow_does_not_take(tmp_path):
     assert read_fast(path, Layout("§", (0,), 1), quoted=True, encoding="utf-8") is None
 
 
-WIDE = """id,name,parent,site,price
+WIDE = """id,name,parent,place,price
 3,Pear,1,http://p.org/,1.50
 1,Fruit,,http://f.org/,
 2,Apple,1,http://a.org/,1.50

@@ -68,9 +68,7 @@ def _typed_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
 
 
 def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    table = read_columns(path, kind, LINK_HEADERS, problems, links=True)
-    found, notes = equal_only(table), (f"{path}: {note}" for note in table.notes)
-    found = replace(found, warnings=(*notes, *found.warnings))
+    found = equal_only(read_columns(path, kind, LINK_HEADERS, problems, links=True))
     return found if kind in TYPED else with_tables(found, path, kind, problems)
 
 
