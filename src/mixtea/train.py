@@ -264,18 +264,26 @@ class _Training:
 
         watch = self.watch
         watch.says(f"{self.start.task!r}")
-        aligner, old = MixTEA(self.start.preset, **self.start.settings), self._earlier()
+        aligner, old = MixTEA(self.start.preset, **self._settings()), self._earlier()
         self._introduce(aligner)
         before = run_checksum(self.work.out)
         try:
             self._fit(aligner, old, every, board)
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
-        watch.says(f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
+        epochs = f"{aligner.n_epochs_} epochs in " if aligner.n_epochs_ else ""
+        watch.says(f"{epochs}{aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
                 self._finish(aligner, old)
         return aligner
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings that it began with, as far as there is something to learn from."""
+        from mixtea.vote.suited import suited
+
+        settings = self.start.settings
+        return settings | suited(self.start.task, Config.preset(self.start.preset, **settings))
 
     def _earlier(self) -> MixTEA | None:
         """The run that a warm start begins with. A training that goes on needs it no more, but for comparison."""
@@ -298,7 +306,8 @@ class _Training:
         """Say what is trained on what, and what may be wrong with it."""
         from mixtea.compute.device import choose_device, describe_device
         from mixtea.vote.council import voters_of
-        from mixtea.vote.speaking import who_speaks
+        from mixtea.vote.speaking import who_decides, who_speaks
+        from mixtea.vote.suited import has_structure
 
         config = aligner.config
         place = describe_device(choose_device(config.device))
@@ -311,7 +320,10 @@ class _Training:
             self.watch.says(f"names: {'; '.join(named)}")
         if synonyms := synonyms_line(synonym_counts(self.start.task)):
             self.watch.says(synonyms)
-        self.watch.says(who_speaks(voters_of(self.start.task, config, config.voters)))
+        voters = voters_of(self.start.task, config, config.voters)
+        self.watch.says(who_speaks(voters))
+        if not has_structure(self.start.task):
+            self.watch.says(who_decides(voters))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)
 

@@ -65,9 +65,9 @@ class Trainer:
         self.links, self.valid = ((torch.from_numpy(links) + shift).to(device) for links in (task.train, task.valid))
         self.entities = open_entities(task, self.generator, device, without_triples=know_all(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
-        self.learns_more = config.pseudo_weight > 0 and 0 not in self.entities.shape
+        self.learns_more = (config.pseudo_weight > 0 or not config.max_epochs) and 0 not in self.entities.shape
         self.enough_valid = config.enough_valid(len(task.valid))
-        if len(task.valid) and not self.enough_valid:
+        if len(task.valid) and not self.enough_valid and config.max_epochs:
             logger.warning(
                 "%d validation links are fewer than %d: all voters weigh the same, and they do not end the training",
                 len(task.valid), config.valid_needed,
