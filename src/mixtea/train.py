@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
 from mixtea.config import SETTINGS, Config
-from mixtea.data.naming import names_line
+from mixtea.data.naming import names_doubt, names_line
 from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.reviewed import with_reviewer
 from mixtea.data.summary import doubts, synonym_counts, synonyms_line
@@ -38,7 +38,7 @@ from mixtea.errors import (
     is_full_memory,
 )
 from mixtea.fields import assignments
-from mixtea.progress import Asked, Quiet
+from mixtea.progress import Asked, Quiet, doing, heard_by
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.resume import begun, resumed
 from mixtea.runs.signals import Stopping
@@ -66,6 +66,13 @@ class Watch:
         """Something to know that does not keep the training from going on."""
         logger.warning("%s", visible(text))
 
+    def working(self) -> AbstractContextManager[object]:
+        """A context in which all of it happens, from reading to writing."""
+        return nullcontext()
+
+    def doing(self, what: str) -> None:
+        """What is being waited for from now on, such as `reading a.csv`: for people who wonder whether it is alive."""
+
     def training(self, config: Config) -> AbstractContextManager[object]:
         """A context in which the training runs, for what has to be put up before and taken down after."""
         return nullcontext()
@@ -75,8 +82,8 @@ class Watch:
         self.says(f"going on after epoch {epoch}")
 
     def round(self, number: int, n_sure: int) -> None:
-        """A round of propagation before the first epoch has ended, with so many sure pairs."""
-        self.says(f"propagation, round {number}: {n_sure:,} sure pairs")
+        """A round before the first epoch has ended, with so many sure pairs."""
+        self.says(Quiet(0).sure(number, n_sure))
 
     def answer(self, found: dict[str, Any]) -> None:
         """Voters that need no training have answered, before the first epoch; see `on_answer` of `MixTEA.fit`."""
@@ -182,7 +189,7 @@ def train(
         raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
     read = _reader(task, preset, warm_start, settings, resume)
     work = Unfinished(folder)
-    with work.held() if is_first() else nullcontext():
+    with watch.working(), heard_by(watch.doing), work.held() if is_first() else nullcontext():
         goes_on = resume and work.path.exists()
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
@@ -367,6 +374,7 @@ class _Training:
         self._score(aligner)
         self._say_decided(aligner)
         pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
+        doing("writing the run folder")
         try:
             aligner.save(out, overwrite=self.overwrite, pages=pages)
         except (RunError, FullMemoryError) as error:
@@ -385,6 +393,7 @@ class _Training:
 
     def _score(self, aligner: MixTEA) -> None:
         if len(self.start.task.test):
+            doing("scoring the test links")
             try:
                 aligner.metrics_ = aligner.score(self.start.task.test)
                 aligner.by_evidence_ = aligner.score_by_evidence(self.start.task.test)
@@ -404,6 +413,7 @@ class _Training:
 
     def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
         """What became of the earlier run's mappings, as a page of the run; said in short."""
+        doing("comparing with the earlier run")
         try:
             from mixtea.export.tsv import changes_text
             from mixtea.report.changes import WHY, changes
@@ -422,6 +432,7 @@ class _Training:
 
     def _report(self, aligner: MixTEA) -> dict[str, str]:
         """The page about the run; a run is written without one if it cannot be made."""
+        doing("writing the report")
         try:
             from mixtea.report.page import make_report
 
@@ -453,7 +464,12 @@ def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
     from mixtea.vote.speaking import misleading_lines
 
     found = [] if mapping.n_links else [GUESSED]
-    found += [*mapping.doubts(), *misleading_lines(aligner.misleading_, aligner.misleading_links_)]
+    doubt = names_doubt(aligner.task_.source, aligner.task_.target)
+    found += [
+        *([doubt] if doubt else []),
+        *mapping.doubts(),
+        *misleading_lines(aligner.misleading_, aligner.misleading_links_),
+    ]
     more = len(found) - MAX_WARNINGS
     return found if more <= 0 else [*found[:MAX_WARNINGS], f"and {more:,} more in report.html"]
 

@@ -20,6 +20,7 @@ from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import DivergedError, ProcessLostError
 from mixtea.measure.metrics import both_directions
+from mixtea.progress import doing
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
 from mixtea.teach.counting import counted
@@ -141,6 +142,7 @@ class Trainer:
     def epoch(self, number: int) -> Record:
         """One epoch and, where it is due, a validation; remembered in the history."""
         started = time.perf_counter()
+        doing(f"epoch {number} of at most {self.config.max_epochs}")
         record = {"epoch": number, **self.step(number)}
         if len(self.valid) and (number % self.config.validate_every == 0 or number == self.config.max_epochs):
             record |= self.validate()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
@@ -27,6 +28,7 @@ PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of pre
 EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
 LISTED = 200  # values of a predicate of one entity in an explanation
 CHANCE = 3000  # pairs of any two entities that tell how far they agree by chance
+_VALUES: WeakKeyDictionary[Task, Values] = WeakKeyDictionary()
 
 
 class Statements(NamedTuple):
@@ -63,6 +65,68 @@ class Compared(NamedTuple):
     counts: float
 
 
+class Values:
+    """All values of a task, by number, and who has which: what does not depend on what was learned."""
+
+    def __init__(self, task: Task) -> None:
+        values: dict[str, int] = {}
+        self.sides = tuple(_statements(graph, values) for graph in (task.source, task.target))
+        self.texts = list(values)
+
+    def literal(self, value: int) -> tuple[str, str]:
+        """(text, datatype) of a value."""
+        text, _, datatype = self.texts[value].rpartition("\x00")
+        return text, datatype
+
+    @cached_property
+    def forms(self) -> list[Form]:
+        return [form_of(*self.literal(value)) for value in range(len(self.texts))]
+
+    @cached_property
+    def rows(self) -> csr_matrix:
+        """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
+        whole = gram_rows([form.whole.replace(" ", "\x01") for form in self.forms], lengths=())
+        words = gram_rows([form.words for form in self.forms], lengths=())
+        grams = gram_rows([form.text for form in self.forms], lengths=(3,))
+        parts = [share * weighted(part[0])[0] for share, part in zip(PARTS, (whole, words, grams), strict=True)]
+        return unit_rows(csr_matrix(hstack(parts)))
+
+    @cached_property
+    def wholes(self) -> np.ndarray:
+        """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
+        number: dict[str, int] = {"": -1}
+        return np.array([number.setdefault(form.whole, len(number)) for form in self.forms])
+
+    @cached_property
+    def rarity(self) -> np.ndarray:
+        """[values]: from 0, where all statements have it, to 1, where one has."""
+        stated = np.concatenate([self.wholes[of.value] for of in self.sides])
+        count = np.bincount(stated[stated >= 0], minlength=int(self.wholes.max(initial=-1)) + 2)
+        n = max(len(stated), 2)
+        return np.log(n / np.maximum(count[self.wholes], 1)) / np.log(n)
+
+    @cached_property
+    def overlapping(self) -> list[tuple[int, int, float]]:
+        """(source predicate, target predicate, share) of those that have values in common."""
+        held = []
+        n_wholes = int(self.wholes.max(initial=-1)) + 1
+        for of in self.sides:
+            whole = self.wholes[of.value]
+            kept = whole >= 0
+            rows = np.unique(np.stack([of.predicate[kept], whole[kept]]), axis=1)
+            ones = np.ones(rows.shape[1], dtype=np.float32)
+            held.append(csr_matrix((ones, (rows[0], rows[1])), shape=(len(of.names), n_wholes)))
+        shared = (held[0] @ held[1].T).tocoo()
+        sizes = [np.asarray(side.sum(axis=1)).ravel() for side in held]
+        share = shared.data / np.minimum(sizes[0][shared.row], sizes[1][shared.col])
+        literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
+        kept = literal & (shared.data >= np.minimum(LEAST_SHARED, sizes[0][shared.row])) & (share >= LEAST_SHARE)
+        p, q, share = shared.row[kept], shared.col[kept], share[kept]
+        good = (_rank(p, share) < PARTNERS) | (_rank(q, share) < PARTNERS)
+        order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
+        return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
+
+
 class AttributeOpinions(LikenessOpinions):
     """Log-odds of pairs by their values; `aligned` are the pairs of predicates that are compared."""
 
@@ -70,9 +134,10 @@ class AttributeOpinions(LikenessOpinions):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        values: dict[str, int] = {}
-        self.sides = tuple(_statements(graph, values) for graph in (task.source, task.target))
-        self.texts = list(values)
+        if task not in _VALUES:  # a task is asked about by many voters, each with opinions of its own
+            _VALUES[task] = Values(task)
+        self.values = _VALUES[task]
+        self.sides = self.values.sides
 
     @cached_property
     def aligned(self) -> list[Aligned]:
@@ -102,20 +167,15 @@ class AttributeOpinions(LikenessOpinions):
             ends = [value[predicate == end][:LISTED] for (predicate, value), end in zip(said, pair.ends, strict=True)]
             if not all(map(len, ends)):
                 continue
-            rows = [self.values[values] for values in ends]
-            rare = [self.rarity[values].mean() / _length(of) for values, of in zip(ends, rows, strict=True)]
+            rows = [self.values.rows[values] for values in ends]
+            rare = [self.values.rarity[values].mean() / _length(of) for values, of in zip(ends, rows, strict=True)]
             for place, alike in _paired((rows[0] @ rows[1].T).toarray()):
                 shown = [
-                    (of.names[end], self.literal(values[at])[0])
+                    (of.names[end], self.values.literal(values[at])[0])
                     for of, end, values, at in zip(self.sides, pair.ends, ends, place, strict=True)
                 ]
                 found.append(Compared(shown[0], shown[1], alike, pair.weight * float(rare[0] * rare[1])))
         return found
-
-    def literal(self, value: int) -> tuple[str, str]:
-        """(text, datatype) of a value."""
-        text, _, datatype = self.texts[value].rpartition("\x00")
-        return text, datatype
 
     def first_found(self) -> Likeness:
         rows = self._rows(self.aligned)
@@ -123,47 +183,20 @@ class AttributeOpinions(LikenessOpinions):
         value = np.clip(products_of_rows(*rows, a, b), 0.0, 1.0)
         return best_of(a, b, np.where(value > 1 - 1e-5, 1.0, value), self.shape)
 
-    @cached_property
-    def forms(self) -> list[Form]:
-        return [form_of(*self.literal(value)) for value in range(len(self.texts))]
-
-    @cached_property
-    def values(self) -> csr_matrix:
-        """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
-        whole = gram_rows([form.whole.replace(" ", "\x01") for form in self.forms], lengths=())
-        words = gram_rows([form.words for form in self.forms], lengths=())
-        grams = gram_rows([form.text for form in self.forms], lengths=(3,))
-        parts = [share * weighted(part[0])[0] for share, part in zip(PARTS, (whole, words, grams), strict=True)]
-        return unit_rows(csr_matrix(hstack(parts)))
-
-    @cached_property
-    def wholes(self) -> np.ndarray:
-        """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
-        number: dict[str, int] = {"": -1}
-        return np.array([number.setdefault(form.whole, len(number)) for form in self.forms])
-
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """A row an entity: its values of one predicate."""
         of = self.sides[side]
         here = of.predicate == predicate
         ones = np.ones(int(here.sum()), dtype=np.float32)
-        shape = (self.shape[side], len(self.texts))
-        return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values))
-
-    @cached_property
-    def rarity(self) -> np.ndarray:
-        """[values]: from 0, where all statements have it, to 1, where one has."""
-        stated = np.concatenate([self.wholes[of.value] for of in self.sides])
-        count = np.bincount(stated[stated >= 0], minlength=int(self.wholes.max(initial=-1)) + 2)
-        n = max(len(stated), 2)
-        return np.log(n / np.maximum(count[self.wholes], 1)) / np.log(n)
+        shape = (self.shape[side], len(self.values.texts))
+        return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values.rows))
 
     def _rarity(self, side: int, predicate: int) -> np.ndarray:
         """[entities]: how rare their values of one predicate are, in the mean; what many have in common tells less."""
         of = self.sides[side]
         here = of.predicate == predicate
         n = self.shape[side]
-        total = np.bincount(of.entity[here], self.rarity[of.value[here]], minlength=n)
+        total = np.bincount(of.entity[here], self.values.rarity[of.value[here]], minlength=n)
         return total / np.maximum(np.bincount(of.entity[here], minlength=n), 1)
 
     def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
@@ -176,7 +209,8 @@ class AttributeOpinions(LikenessOpinions):
                 for pair in aligned
             ]
             sides.append(unit_rows(csr_matrix(hstack(blocks))))
-        shared = np.intersect1d(*(rows.indices for rows in sides))
+        held = [np.bincount(rows.indices, minlength=rows.shape[1]) > 0 for rows in sides]
+        shared = np.flatnonzero(held[0] & held[1])
         return sides[0][:, shared], sides[1][:, shared]
 
     def _aligned(self, pairs: np.ndarray) -> list[Aligned]:
@@ -185,7 +219,7 @@ class AttributeOpinions(LikenessOpinions):
         weight = (agreement of the same entities - agreement of any two) log(1 / agreement of any two).
         """
         found = []
-        for p, q, overlap in self._overlapping():
+        for p, q, overlap in self.values.overlapping:
             ours, theirs = self._of_predicate(0, p), self._of_predicate(1, q)
             has = [np.flatnonzero(np.diff(rows.indptr)) for rows in (ours, theirs)]
             if not all(map(len, has)):  # a single value tells nobody apart
@@ -197,26 +231,6 @@ class AttributeOpinions(LikenessOpinions):
             if weight > 1e-3:
                 found.append(Aligned((p, q), float(weight)))
         return sorted(found, key=lambda pair: -pair.weight)[:MOST]
-
-    def _overlapping(self) -> list[tuple[int, int, float]]:
-        """(source predicate, target predicate, share) of those that have values in common."""
-        held = []
-        n_wholes = int(self.wholes.max(initial=-1)) + 1
-        for of in self.sides:
-            whole = self.wholes[of.value]
-            kept = whole >= 0
-            rows = np.unique(np.stack([of.predicate[kept], whole[kept]]), axis=1)
-            ones = np.ones(rows.shape[1], dtype=np.float32)
-            held.append(csr_matrix((ones, (rows[0], rows[1])), shape=(len(of.names), n_wholes)))
-        shared = (held[0] @ held[1].T).tocoo()
-        sizes = [np.asarray(side.sum(axis=1)).ravel() for side in held]
-        share = shared.data / np.minimum(sizes[0][shared.row], sizes[1][shared.col])
-        literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
-        kept = literal & (shared.data >= np.minimum(LEAST_SHARED, sizes[0][shared.row])) & (share >= LEAST_SHARE)
-        p, q, share = shared.row[kept], shared.col[kept], share[kept]
-        good = (_rank(p, share) < PARTNERS) | (_rank(q, share) < PARTNERS)
-        order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
-        return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
 
 
 def _statements(graph: Graph, values: dict[str, int]) -> Statements:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from mixtea.compute.distinct import distinct
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_latin, is_no_thing, plain
@@ -49,7 +50,7 @@ class SideNames(NamedTuple):
     def owners(self, forms: np.ndarray, n_forms: int) -> csr_matrix:
         """Build [texts + n_forms, entities]: 1 where the entity has the text, or a text of the form."""
         rows, n = np.r_[self.name, len(self.texts) + forms[self.name]], max(len(self.has), 1)
-        key = np.unique(rows * n + np.r_[self.entity, self.entity])
+        key = distinct(rows * n + np.r_[self.entity, self.entity])
         shape = (len(self.texts) + n_forms, len(self.has))
         return csr_matrix((np.ones(len(key), dtype=np.int8), (key // n, key % n)), shape=shape)
 

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from mixtea.compute.intervals import beside
 from mixtea.data.task import Task
 from mixtea.errors import DataError
+from mixtea.progress import doing
 from mixtea.vote.suited import has_structure
 from mixtea.vote.voter import Voter, judges_alone
 
@@ -16,6 +17,7 @@ WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
 
 def who_speaks(voters: Sequence[Voter]) -> str:
     """A line: who has what it needs, those who compare entities with how many of each side, and who is silent."""
+    doing(f"what {', '.join(voter.name for voter in voters)} can compare")
     speaking = [voter for voter in voters if voter.has_needed()]
     silent = [voter.name for voter in voters if voter not in speaking]
     said = ", ".join(voter.name + _coverage(voter) for voter in speaking)
