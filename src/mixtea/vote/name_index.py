@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -79,6 +80,9 @@ def side_names(graph: Graph) -> SideNames:
     )  # fmt: skip
 
 
+_SIDES: WeakKeyDictionary[Graph, SideNames] = WeakKeyDictionary()
+
+
 class NameIndex:
     """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names.
 
@@ -87,7 +91,10 @@ class NameIndex:
 
     def __init__(self, source: Graph, target: Graph, synonyms: Groups = ()) -> None:
         self.graphs = (source, target)
-        self.sides = (side_names(source), side_names(target))
+        for graph in self.graphs:
+            if graph not in _SIDES:  # of a graph many ask, each with an index of its own
+                _SIDES[graph] = side_names(graph)
+        self.sides = (_SIDES[source], _SIDES[target])
         groups = (*synonyms, *acronyms(*(side.texts for side in self.sides)))
         self.synonyms = Synonyms(groups) if groups else None
         self.shape = (source.n_entities, target.n_entities)
