@@ -111,6 +111,7 @@ def test_silence_is_broken_with_what_is_waited_for(monkeypatch):
 
 
 def test_who_speaks_is_not_interrupted(monkeypatch):
+    monkeypatch.setattr(progress, "MAX_SILENCE", 9.0)
     said, clock = [], [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     heartbeat = progress.Heartbeat(said.append)
@@ -127,6 +128,7 @@ def test_who_speaks_is_not_interrupted(monkeypatch):
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch):
+    monkeypatch.setattr(progress, "MAX_SILENCE", 9.0)
     record = {"seconds": 1.0, "loss_alignment": 5.0, "valid_hits@1": 0.5}
     clock = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WIDE = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
 PAUSE = 0.2  # seconds between two changes of a line in a notebook
-MAX_SILENCE = 9.0  # seconds after which a terminal or a log is told what is being waited for
+MAX_SILENCE = 7.0  # seconds until a terminal or a log is told what is waited for; long products delay that by seconds
 Tell = Callable[[int, int, str], object]  # how much is done, of how much, and how it goes in words
 Asked = bool | Tell | None
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("mixtea_doing", default=None)
