@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from mixtea import ConfigError, MixTEA, progress, train
 from mixtea.train import Watch
@@ -89,3 +92,50 @@ def test_train_shows_it_unless_somebody_watches(tiny, tmp_path, notebook, undraw
 def test_what_is_no_answer_is_refused(tiny):
     with pytest.raises(ConfigError, match=r"progress is 'yes'\. Choose True, False, None"):
         MixTEA(**QUICK).fit(tiny, progress="yes")
+
+
+def test_silence_is_broken_with_what_is_waited_for(monkeypatch):
+    monkeypatch.setattr(progress, "MAX_SILENCE", 0.01)
+    said, enough = [], threading.Event()
+
+    def say(text):
+        said.append(text)
+        if len(said) == 2:
+            enough.set()
+
+    with progress.Heartbeat(say) as heartbeat, progress.heard_by(heartbeat.doing):
+        progress.doing("reading a.csv")
+        assert enough.wait(10)
+    n = len(said)
+    assert said[1] == "reading a.csv (0 s)" and not heartbeat._thread.is_alive() and len(said) == n
+
+
+def test_who_speaks_is_not_interrupted(monkeypatch):
+    monkeypatch.setattr(progress, "MAX_SILENCE", 9.0)
+    said, clock = [], [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    heartbeat = progress.Heartbeat(said.append)
+    waits = iter([True, False, False])
+
+    def wait(seconds):
+        clock[0] += seconds
+        heartbeat.said() if len(said) == 0 and next(waits) else None
+        return clock[0] > 30
+
+    monkeypatch.setattr(heartbeat._ended, "wait", wait)
+    heartbeat._run()
+    assert said == ["starting (18 s)", "starting (27 s)"]
+
+
+def test_a_log_has_a_line_now_and_then(monkeypatch):
+    monkeypatch.setattr(progress, "MAX_SILENCE", 9.0)
+    record = {"seconds": 1.0, "loss_alignment": 5.0, "valid_hits@1": 0.5}
+    clock = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    console = Console(width=100, file=io.StringIO())
+    with progress.TrainingProgress(30, console) as shown:
+        for epoch in range(1, 31):
+            shown(record | {"epoch": epoch})
+            clock[0] += 1
+    lines = console.file.getvalue().splitlines()
+    assert [line.split()[1] for line in lines] == ["1/30", "10/30", "19/30", "28/30"]

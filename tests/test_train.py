@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from conftest import said_graph
 from processes import run
 
 import mixtea as package
@@ -166,15 +167,21 @@ def test_the_package_shows_its_public_names():
     assert all(getattr(package, name) is not None for name in dir(package))
 
 
-def test_what_matters_most_is_said_at_the_end_and_the_rest_is_in_the_report():
+def test_what_matters_most_is_said_at_the_end_and_the_rest_is_in_the_report(tiny):
     chosen = Mapping(None, None, pd.DataFrame({"decision": [MAPPED]}), links_are_random=False, n_links=9)
     unlinked = replace(chosen, n_links=0)
     names = {"names": 0.5}
-    told = SimpleNamespace(misleading_=names, misleading_links_={})
+    told = SimpleNamespace(task_=tiny, misleading_=names, misleading_links_={})
     said = "names tell nothing for about 50 % of the links"
     assert warnings_at_end(told, chosen) == [CHOSEN_LINKS, said]
     assert warnings_at_end(told, unlinked) == [GUESSED, CHOSEN_LINKS, said]
     assert warnings_at_end(told, replace(chosen, links_are_random=True)) == [said]
+    rows = [(entity, "brand", "Acme") for entity in range(5)]
+    named = replace(said_graph([""] * 5, rows), name_predicates=("brand",))
+    told.task_ = replace(tiny, target=named)
+    doubt = "names: target by 'brand' (100% filled, 20% distinct): if another column names the rows, say which"
+    assert warnings_at_end(told, unlinked)[:2] == [GUESSED, f"{doubt} (--name-column)"]
+    told.task_ = tiny
     told.misleading_ = names | {"attributes": 0.4, "descriptions": 0.3}
     found = warnings_at_end(told, unlinked)
     assert found == [GUESSED, CHOSEN_LINKS, said, "and 2 more in report.html"] and len(found) == MAX_WARNINGS + 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 import html
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,8 +19,65 @@ if TYPE_CHECKING:
 
 WIDE = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
 PAUSE = 0.2  # seconds between two changes of a line in a notebook
+MAX_SILENCE = 7.0  # seconds until a terminal or a log is told what is waited for; long products delay that by seconds
 Tell = Callable[[int, int, str], object]  # how much is done, of how much, and how it goes in words
 Asked = bool | Tell | None
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("mixtea_doing", default=None)
+
+
+def doing(what: str) -> None:
+    """Tell whoever listens what is being waited for from now on, such as `reading a.csv`; it is shown if it lasts."""
+    if (tell := _listener.get()) is not None:
+        tell(what)
+
+
+@contextmanager
+def heard_by(tell: Callable[[str], None]) -> Iterator[None]:
+    """Let a function hear what is being waited for, in this thread and as long as this lasts.
+
+    >>> heard = []
+    >>> with heard_by(heard.append):
+    ...     doing("reading a.csv")
+    >>> doing("nobody hears that")
+    >>> heard
+    ['reading a.csv']
+    """
+    token = _listener.set(tell)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+class Heartbeat:
+    """Says what is being waited for whenever nothing was said for MAX_SILENCE seconds. Use as a context."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say, self.what = say, "starting"
+        self.since = self.last = time.monotonic()
+        self._ended = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def doing(self, what: str) -> None:
+        self.what, self.since = what, time.monotonic()
+
+    def said(self) -> None:
+        """Something was shown just now."""
+        self.last = time.monotonic()
+
+    def _run(self) -> None:
+        while not self._ended.wait(max(self.last + MAX_SILENCE - time.monotonic(), 0)):
+            if time.monotonic() - self.last >= MAX_SILENCE:
+                self.say(f"{self.what} ({time.monotonic() - self.since:.0f} s)")
+                self.said()
 
 
 def tell_of(progress: Asked) -> Tell | bool:
@@ -96,7 +156,7 @@ class Quiet:
         self.seconds, self.n_epochs = 0.0, 0
 
     def sure(self, number: int, n_sure: int) -> str:
-        return f"propagation, round {number}: {n_sure:,} sure pairs"
+        return f"round {number}: {n_sure:,} sure pairs"
 
     def answered(self, found: dict[str, Any]) -> str:
         """The answer before the first epoch, in words."""
@@ -125,7 +185,7 @@ class Quiet:
         pass
 
     def round(self, number: int, n_sure: int) -> None:
-        """A round of propagation before the first epoch has ended."""
+        """A round before the first epoch has ended."""
 
     def answer(self, found: dict[str, Any]) -> None:
         """Voters that need no training have answered."""
@@ -153,13 +213,14 @@ class ToldTraining(Quiet):
 
 
 class TrainingProgress(Quiet):
-    """A live bar in a terminal, a line at each validation elsewhere. Use as a context and call with each record."""
+    """A live bar in a terminal, elsewhere a line now and then. Use as a context and call with each record."""
 
     def __init__(self, max_epochs: int, console: Console) -> None:
         from rich import progress
 
         super().__init__(max_epochs)
         self.live = console.is_terminal and not console.quiet
+        self.printed = float("-inf")  # when the last line about an epoch was
         self.console, self.wide, text = console, console.width >= WIDE, progress.TextColumn
         self.progress = progress.Progress(
             text("epoch"), progress.MofNCompleteColumn(), progress.BarColumn(bar_width=20 if self.wide else 10),
@@ -190,6 +251,7 @@ class TrainingProgress(Quiet):
         losses, epoch = self.losses(record), record["epoch"]
         said = (losses if self.wide else "") + self.last_score
         self.progress.update(self.bar, completed=epoch, description=said.strip())
-        if not self.live and ("valid_hits@1" in record or self.n_epochs == 1):
+        if not self.live and time.monotonic() - self.printed >= MAX_SILENCE:
+            self.printed = time.monotonic()
             line = f"epoch {epoch}/{self.max_epochs}  {losses}{self.last_score}  {self.time(epoch)}"
             self.console.print(line, highlight=False)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
 from mixtea.config import SETTINGS, Config
-from mixtea.data.naming import names_line
+from mixtea.data.naming import names_doubt, names_line
 from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.reviewed import with_reviewer
 from mixtea.data.summary import doubts, synonym_counts, synonyms_line
@@ -38,7 +38,7 @@ from mixtea.errors import (
     is_full_memory,
 )
 from mixtea.fields import assignments
-from mixtea.progress import Asked, Quiet
+from mixtea.progress import Asked, Quiet, doing, heard_by
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.resume import begun, resumed
 from mixtea.runs.signals import Stopping
@@ -66,6 +66,13 @@ class Watch:
         """Something to know that does not keep the training from going on."""
         logger.warning("%s", visible(text))
 
+    def working(self) -> AbstractContextManager[object]:
+        """A context in which all of it happens, from reading to writing."""
+        return nullcontext()
+
+    def doing(self, what: str) -> None:
+        """What is being waited for from now on, such as `reading a.csv`: for people who wonder whether it is alive."""
+
     def training(self, config: Config) -> AbstractContextManager[object]:
         """A context in which the training runs, for what has to be put up before and taken down after."""
         return nullcontext()
@@ -75,8 +82,8 @@ class Watch:
         self.says(f"going on after epoch {epoch}")
 
     def round(self, number: int, n_sure: int) -> None:
-        """A round of propagation before the first epoch has ended, with so many sure pairs."""
-        self.says(f"propagation, round {number}: {n_sure:,} sure pairs")
+        """A round before the first epoch has ended, with so many sure pairs."""
+        self.says(Quiet(0).sure(number, n_sure))
 
     def answer(self, found: dict[str, Any]) -> None:
         """Voters that need no training have answered, before the first epoch; see `on_answer` of `MixTEA.fit`."""
@@ -182,7 +189,7 @@ def train(
         raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
     read = _reader(task, preset, warm_start, settings, resume)
     work = Unfinished(folder)
-    with work.held() if is_first() else nullcontext():
+    with watch.working(), heard_by(watch.doing), work.held() if is_first() else nullcontext():
         goes_on = resume and work.path.exists()
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
@@ -264,18 +271,26 @@ class _Training:
 
         watch = self.watch
         watch.says(f"{self.start.task!r}")
-        aligner, old = MixTEA(self.start.preset, **self.start.settings), self._earlier()
+        aligner, old = MixTEA(self.start.preset, **self._settings()), self._earlier()
         self._introduce(aligner)
         before = run_checksum(self.work.out)
         try:
             self._fit(aligner, old, every, board)
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
-        watch.says(f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
+        epochs = f"{aligner.n_epochs_} epochs in " if aligner.n_epochs_ else ""
+        watch.says(f"{epochs}{aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
                 self._finish(aligner, old)
         return aligner
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings that it began with, as far as there is something to learn from."""
+        from mixtea.vote.suited import suited
+
+        settings = self.start.settings
+        return settings | suited(self.start.task, Config.preset(self.start.preset, **settings))
 
     def _earlier(self) -> MixTEA | None:
         """The run that a warm start begins with. A training that goes on needs it no more, but for comparison."""
@@ -299,7 +314,8 @@ class _Training:
         from mixtea.compute.device import choose_device, describe_device
         from mixtea.measure.column_summary import columns_by_voters
         from mixtea.vote.council import voters_of
-        from mixtea.vote.speaking import who_speaks
+        from mixtea.vote.speaking import who_decides, who_speaks
+        from mixtea.vote.suited import has_structure
 
         config = aligner.config
         place = describe_device(choose_device(config.device))
@@ -316,6 +332,8 @@ class _Training:
         if synonyms := synonyms_line(synonym_counts(self.start.task)):
             self.watch.says(synonyms)
         self.watch.says(who_speaks(voters))
+        if not has_structure(self.start.task):
+            self.watch.says(who_decides(voters))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)
 
@@ -359,6 +377,7 @@ class _Training:
         self._score(aligner)
         self._say_decided(aligner)
         pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
+        doing("writing the run folder")
         try:
             aligner.save(out, overwrite=self.overwrite, pages=pages)
         except (RunError, FullMemoryError) as error:
@@ -377,6 +396,7 @@ class _Training:
 
     def _score(self, aligner: MixTEA) -> None:
         if len(self.start.task.test):
+            doing("scoring the test links")
             try:
                 aligner.metrics_ = aligner.score(self.start.task.test)
                 aligner.by_evidence_ = aligner.score_by_evidence(self.start.task.test)
@@ -396,6 +416,7 @@ class _Training:
 
     def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
         """What became of the earlier run's mappings, as a page of the run; said in short."""
+        doing("comparing with the earlier run")
         try:
             from mixtea.export.changes import changes_text
             from mixtea.report.changes import WHY, changes
@@ -416,6 +437,7 @@ class _Training:
 
     def _report(self, aligner: MixTEA) -> dict[str, str]:
         """The page about the run; a run is written without one if it cannot be made."""
+        doing("writing the report")
         try:
             from mixtea.report.page import make_report
 
@@ -447,7 +469,12 @@ def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
     from mixtea.vote.speaking import misleading_lines
 
     found = [] if mapping.n_links else [GUESSED]
-    found += [*mapping.doubts(), *misleading_lines(aligner.misleading_, aligner.misleading_links_)]
+    doubt = names_doubt(aligner.task_.source, aligner.task_.target)
+    found += [
+        *([doubt] if doubt else []),
+        *mapping.doubts(),
+        *misleading_lines(aligner.misleading_, aligner.misleading_links_),
+    ]
     more = len(found) - MAX_WARNINGS
     return found if more <= 0 else [*found[:MAX_WARNINGS], f"and {more:,} more in report.html"]
 

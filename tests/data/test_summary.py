@@ -35,9 +35,8 @@ def test_the_summary_of_a_graph(tmp_path):
 
 
 def test_a_graph_of_literals_only(tmp_path):
-    found = doubts(task_of(tmp_path, f"<{E}a> <{E}size> 3 . <{E}b> <{E}size> 4 ."))
-    assert "the source graph has no relation triple, only attribute triples: structure cannot map anything" in found
-    assert "2 of 2 links go to a source entity without a relation triple" in found
+    """Names and values decide there: what hurts structure hurts nobody."""
+    assert doubts(task_of(tmp_path, f"<{E}a> <{E}size> 3 . <{E}b> <{E}size> 4 .")) == []
 
 
 def test_links_that_teach_little(tmp_path):

@@ -39,7 +39,7 @@ def test_the_summary_of_names_and_values(task):
             "with_values": 3, "compared": 3,
         },
         "equal_names": 3, "unique_pairs": 3, "judged": 3, "right": 1, "share_right": 1 / 3, "train_links": 2,
-        "equal_values": 3,
+        "equal_values": 3, "columns": [], "candidates": [],
     }  # fmt: skip
     counts = summary(task)
     assert (counts["source"]["labels"], counts["source"]["label_coverage"]) == (3, 3 / 4), "translations do not count"

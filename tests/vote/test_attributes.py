@@ -79,7 +79,7 @@ def test_a_rare_value_counts_for_more_than_one_that_many_have_of_the_same_predic
     opinions = opinions_of({"colour": colours, "shape": shapes}, target)
     place, there = opinions.place(np.array([0, 0]), np.array([1, N - 1]))
     assert there[1] and opinions.found.value[place[1]] > (opinions.found.value[place[0]] if there[0] else 0.0)
-    rare = dict(zip(opinions.texts, opinions.rarity, strict=True))
+    rare = dict(zip(opinions.values.texts, opinions.values.rarity, strict=True))
     assert rare["red\x00"] < rare["shape 1\x00"] <= 1
 
 

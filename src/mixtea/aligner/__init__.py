@@ -45,6 +45,7 @@ from mixtea.text import METRICS, html_table
 from mixtea.vote.council import OnRound, voters_of
 from mixtea.vote.registry import package_of
 from mixtea.vote.speaking import check_begins
+from mixtea.vote.suited import suited
 from mixtea.vote.trace import trace_frame
 
 DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
@@ -167,27 +168,27 @@ class MixTEA(Scoring):
         self._check_call(task, on_epoch, on_round, observer, on_answer, warm_start)
         if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
             checkpoints = as_path(checkpoints, "checkpoints")
-        voters = voters_of(task, self.config, self.config.deciding_voters)
-        check_deciding(voters, self.config)
-        if not len(task.train):
-            check_begins(task, voters)
-        device = choose_device(self.config.device)
-        shown = training_progress(progress if is_first() else False, self.config.max_epochs)
-        with reproducible(self.config.deterministic), enough_memory():
+        config = self.config.replace(**suited(task, self.config))
+        voters = voters_of(task, config, config.deciding_voters)
+        check_deciding(voters, config)
+        check_begins(task, voters)
+        device = choose_device(config.device)
+        shown = training_progress(progress if is_first() else False, config.max_epochs)
+        with reproducible(config.deterministic), enough_memory():
             start = None if warm_start is None else warm_start._learned()
             began_with = None if start is None else (start.task, as_arrays(start.student))
             told = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
-            met = distributed.together(device, lambda: common(task, self.config, device, began_with, checkpoints))
-            with met, shown, kept_in(checkpoints, task, self.config, began_with) as kept:
-                trained = trained_with(task, self.config, device, start, kept, *told)
+            met = distributed.together(device, lambda: common(task, config, device, began_with, checkpoints))
+            with met, shown, kept_in(checkpoints, task, config, began_with) as kept:
+                trained = trained_with(task, config, device, start, kept, *told)
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
-        self._answers_by = self._fitted = self.config
+        self._answers_by = self._fitted = config
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
             self._last = stored_opinions(trained.opinions, trained.entities, trained.rehearsed)
-        self._packages = {name: found for name in self.config.voters if (found := package_of(name))}
+        self._packages = {name: found for name in config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_, self.lowered_ = trained.seconds, {}, trained.lowered
@@ -230,7 +231,12 @@ class MixTEA(Scoring):
 
     def _trained_config(self) -> Config:
         """The settings that it was fitted with, but for those that say how to decode, which may have changed since."""
-        return self._fitted.replace(**{name: getattr(self.config, name) for name in DECODING})
+        return self._suited({name: getattr(self.config, name) for name in DECODING})
+
+    def _suited(self, decoding: dict[str, Any]) -> Config:
+        """The settings that it was fitted with, changed by some that say how to decode, as the task has room for."""
+        config = self._fitted.replace(**decoding)
+        return config.replace(**suited(self.task_, config))
 
     @reproducibly
     def predict(
@@ -390,8 +396,9 @@ class MixTEA(Scoring):
         """The settings with another decoder or other voters."""
         self._check_fitted()
         names = tuple(voters.split(",")) if isinstance(voters, str) else voters
-        changed = {"decoder": decoder, "decode_voters": names}
-        return self._trained_config().replace(**{name: value for name, value in changed.items() if value is not None})
+        changed = {"decoder": decoder, "decode_voters": names, "candidates": self.config.candidates}
+        own = {name: getattr(self.config, name) if value is None else value for name, value in changed.items()}
+        return self._suited(own)
 
     def _predictor(self, config: Config, *, once: bool = True, several: float | None = None) -> Predictor:
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages, once=once, several=several)

@@ -83,7 +83,8 @@ def fit(
 
     Voters that need no training answer first; then it learns until the answers stand. --preset long learns longer, for
     those who want the student's vectors. --warm-start begins with what an earlier run found and learned, and costs what
-    has changed; changes.tsv in the run folder then says which earlier mappings changed, and why. Until it ends, a
+    has changed; changes.tsv in the run folder then says which earlier mappings changed, and why. Where a graph has no
+    relation triples, as with two tables, nothing is trained: names and values decide. Until it ends, a
     training keeps its state in RUN.unfinished; Ctrl-C saves it there too.
     """
     chosen = chosen_settings(config, settings, seed, device, voters)

@@ -12,7 +12,7 @@ from mixtea.cli.saying import say
 from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
-from mixtea.progress import TrainingProgress
+from mixtea.progress import Heartbeat, TrainingProgress
 from mixtea.train import Watch
 
 if TYPE_CHECKING:
@@ -24,12 +24,22 @@ class Shown(Watch):
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, quiet=not is_first())
+        self.heartbeat = Heartbeat(lambda text: say(self.console, text))
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        with self.heartbeat:
+            yield
+
+    def doing(self, what: str) -> None:
+        self.heartbeat.doing(what)
 
     def says(self, text: str) -> None:
         say(self.console, text)
+        self.heartbeat.said()
 
     def warns(self, text: str) -> None:
-        say(self.console, f"warning: {text}")
+        self.says(f"warning: {text}")
 
     @contextmanager
     def training(self, config: Config) -> Iterator[None]:
@@ -38,12 +48,15 @@ class Shown(Watch):
 
     def round(self, number: int, n_sure: int) -> None:
         self.progress.round(number, n_sure)
+        self.heartbeat.said()
 
     def answer(self, found: dict[str, Any]) -> None:
         self.progress.answer(found)
+        self.heartbeat.said()
 
     def epoch(self, record: dict[str, Any]) -> None:
         self.progress(record)
+        self.heartbeat.said()
 
     def ends_at_once(self) -> None:
         self.console.show_cursor(True)

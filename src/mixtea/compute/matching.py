@@ -67,31 +67,47 @@ def matching(
     array([0.911, 0.043, 0.911])
     """
     weight = np.exp(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
-    free = np.zeros(len(source), dtype=bool) if several is None else several[source]
+    free = None if several is None else several[source]
     to_target, to_source = start or Messages(np.ones(len(source)), np.ones(len(source)))
     for _ in range(rounds):
         before = Messages(to_target, to_source)
-        to_target = np.where(free, 1.0, np.sqrt(to_target * _alone(source, weight * to_source, shape[0])))
-        to_source = np.sqrt(to_source * _alone(target, weight * to_target, shape[1]))
+        to_target = _damped(to_target, _alone(source, weight * to_source, shape[0]))
+        if free is not None:
+            to_target[free] = 1.0
+        to_source = _damped(to_source, _alone(target, weight * to_target, shape[1]))
         # Both directions: where each source has one pair, messages to targets are final at once, those back are not.
         # As a share: a small message counts as much as a large one where its pair has a large weight.
-        if max(_change(to_target, before.to_target), _change(to_source, before.to_source)) < MIN_CHANGE:
+        if _change(to_target, before.to_target) < MIN_CHANGE and _change(to_source, before.to_source) < MIN_CHANGE:
             break
     reached = weight * to_source
-    total = 1 + np.where(free, reached, np.bincount(source, reached, minlength=shape[0])[source])
+    total = np.bincount(source, reached, minlength=shape[0])[source]
+    total = 1 + (total if free is None else np.where(free, reached, total))
     probability = reached / total
     over = np.maximum(np.bincount(target, probability, minlength=shape[1]), 1.0)
     return Matching(probability / over[target], Messages(to_target, to_source))
 
 
+# The steps below write into arrays of their own: a fresh one for every step would take longer than the arithmetic.
+
+
 def _change(now: np.ndarray, before: np.ndarray) -> float:
-    return float(np.abs(now / before - 1).max(initial=0.0))
+    change = now / before
+    change -= 1
+    return float(np.abs(change, out=change).max(initial=0.0))
+
+
+def _damped(before: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """Return the geometric mean of the messages before and now, in the place of the latter."""
+    now *= before
+    return np.sqrt(now, out=now)
 
 
 def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:
     """Return per pair 1 / (1 + the sum over the other pairs of its line)."""
     others = np.bincount(line, reached, minlength=n)[line] - reached
-    return 1 / (1 + np.maximum(others, 0.0))
+    np.maximum(others, 0.0, out=others)
+    others += 1
+    return np.divide(1, others, out=others)
 
 
 def shift_for_total(

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
+from mixtea.compute.distinct import distinct
+
 LENGTHS = (2, 3, 4)  # of n-grams
 BUDGET = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
 LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e9  # a million rows are looked up through fewer
@@ -95,7 +97,7 @@ def alike_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarra
     ahead = _most_alike(first, second, k)
     back = _most_alike(second, first, k)
     m = second.shape[0]
-    key = np.unique(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
+    key = distinct(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
     return key // max(m, 1), key % max(m, 1)
 
 

@@ -24,6 +24,7 @@ from mixtea.data.safe.problems import collected
 from mixtea.data.selection import Selection
 from mixtea.data.vocabulary import kinds_of
 from mixtea.errors import Problems
+from mixtea.progress import doing
 
 
 def read_graph(
@@ -75,7 +76,9 @@ def read_graph(
 def _read(given: Given, problems: Problems) -> tuple[Part | RowTable, Path, str]:
     """Read a file or an object; return what it holds, what it is called, and its format."""
     if isinstance(given, InMemory):
+        doing(f"reading {given.path}")
         return given.part(problems), given.path, given.kind
+    doing(f"reading {given}")
     kind = kind_of(given)
     return read_part(given, kind, problems), given, kind
 

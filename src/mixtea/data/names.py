@@ -28,6 +28,7 @@ _WORD = re.compile(r"[^\W_]+")
 _NUMBERED_WORD = re.compile(r"[^\W\d_]+\d+")
 _LETTERS_AND_CODE = re.compile(r"[QPL]\d+|[^\W\d_]+\d{4,}|0\w+|\d{5,}")
 _HEX = re.compile(r"[0-9a-f]{6,}|[0-9A-F]{6,}")
+_ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _DIGITS = re.compile(r"\d+")
 
@@ -85,6 +86,8 @@ def plain(text: str) -> str:
 
 def in_words(text: str) -> str:
     """Letters with their marks, and digits; a space for whatever else stands between them."""
+    if text.isascii():
+        return " ".join(_ASCII_WORD.findall(text))
     return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text).split())
 
 
@@ -137,7 +140,8 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
     said = np.array([bool(word) for word in words], dtype=bool)[labels.text.codes]
     has_own = np.zeros(graph.n_entities, dtype=bool)
     has_own[labels.entity[said & (labels.rank != TRANSLATED)]] = True
-    by_id = [(i, name) for i, name in enumerate(names_by_id(graph.ids)) if name and not has_own[i]]
+    ids = [] if has_own.all() else names_by_id(graph.ids)
+    by_id = [(i, name) for i, name in enumerate(ids) if name and not has_own[i]]
     by_label = zip(labels.entity[said].tolist(), labels.text.codes[said].tolist(), strict=True)
     rows = dict.fromkeys([*((entity, words[code]) for entity, code in by_label), *by_id])
     entity = np.array([entity for entity, _ in rows], dtype=np.int32)

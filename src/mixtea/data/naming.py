@@ -19,6 +19,7 @@ from mixtea.data.name_looks import looks_of, names_among, rows_by_predicate
 from mixtea.data.prefixes import expand
 from mixtea.errors import DataError, shorten
 
+DOUBTFUL = 0.5  # share of the entities with a name, or of the names that differ, below which names are in doubt
 MAX_SHOWN = 20  # columns that an error lists
 
 
@@ -95,6 +96,17 @@ def names_line(graph: Graph) -> str:
         f"{shorten(one['predicate'], 60)} ({one['share']:.0%} filled, {one['distinct']:.0%} distinct)"
         for one in names_taken(graph)
     )
+
+
+def names_doubt(source: Graph, target: Graph) -> str:
+    """Return which predicates that are taken as names may not be those of things; "" where they may well be.
+
+    Such names are few, or shared by many entities.
+    """
+    found = [f"{side} by {names_line(graph)}" for side, graph in (("source", source), ("target", target))
+             if (of := names_taken(graph)) and min(of[0]["share"], of[0]["distinct"]) < DOUBTFUL]  # fmt: skip
+    told = "; ".join(found)
+    return f"names: {told}: if another column names the rows, say which (--name-column)" if told else ""
 
 
 def _labelled(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:

@@ -119,10 +119,7 @@ def doubts(task: Task) -> list[str]:
 
 
 def _graph_doubts(side: str, graph: Graph) -> Iterator[str]:
-    if not graph.n_triples:
-        only = ", only attribute triples" if graph.n_attribute_triples else ""
-        yield f"the {side} graph has no relation triple{only}: structure cannot map anything"
-    elif graph.isolated().any():
+    if graph.n_triples and graph.isolated().any():
         n = int(graph.isolated().sum())
         yield f"{n:,} {side} entities have no relation triple: structure cannot map them"
     for what, ids in (("entities", graph.ids), ("relations", graph.relations)):
@@ -144,8 +141,10 @@ def _link_doubts(task: Task) -> Iterator[str]:
     links = np.concatenate([task.train, task.valid, task.test])
     for column, (side, graph) in enumerate((("source", task.source), ("target", task.target))):
         alone = int(graph.isolated()[links[:, column]].sum())
-        if alone:
+        if alone and graph.n_triples:
             yield f"{alone:,} of {len(links):,} links go to a {side} entity without a relation triple"
+    if not (task.source.n_triples and task.target.n_triples):
+        return  # names and values decide, which need few links, and nothing is trained
     if task.links_from == "names":
         n = len(equal_names(task.source, task.target)[1])
         yield f"no links are read: {n:,} pairs of equal names are what learning can begin with"

@@ -52,7 +52,7 @@ from mixtea.data.synonyms import Groups, joined
 from mixtea.data.text_model import OnTexts
 from mixtea.data.vectors import with_vectors
 from mixtea.errors import DataError, Problems
-from mixtea.progress import shown_texts
+from mixtea.progress import doing, shown_texts
 from mixtea.text import html_table, visible, whole_text
 
 logger = logging.getLogger(__name__)
@@ -386,6 +386,7 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         for side, paths in sides.items()
     )
     languages = selection.reading.languages
+    doing("finding which values are names")
     source, target, of_names = asked.completed(source, target, problems, languages, finds_names=True)
     synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
     wanted = [(split, one) for split in SPLITS for one in files[split]]

@@ -24,6 +24,7 @@ from mixtea.match.mapping import Mapping
 from mixtea.match.probabilities import PairProbabilities, matched_greedily
 from mixtea.match.ranked_links import RankedLinks
 from mixtea.measure.metrics import both_directions
+from mixtea.progress import doing
 
 ONCE = "one_to_one"  # the decoder that gives each target once
 
@@ -69,6 +70,7 @@ class Predictor:
 
     def answers(self) -> Answers:
         """What a run keeps: the best candidates, likeliest first, and the assignment that mappings are taken from."""
+        doing("calibration of probabilities, and the mapping")
         found = self._ranked(STORED)
         decided, is_free = self._decided()
         left = self._left(decided, is_free)

@@ -13,7 +13,8 @@ from mixtea.data.graph import Graph
 from mixtea.data.names import readable
 from mixtea.data.task import Task
 from mixtea.match.statements import normalised
-from mixtea.vote.attribute_opinions import LISTED, AttributeOpinions, Column, best_pairs, is_alike
+from mixtea.vote.attribute_opinions import LISTED, AttributeOpinions, best_pairs, is_alike
+from mixtea.vote.value_index import Column
 
 SAME, ALIKE, DIFFERS, LEFT, RIGHT, PENDING = "same", "alike", "differs", "left", "right", "pending"
 LABEL = "label"  # the column of a label that no attribute states
@@ -194,6 +195,6 @@ def _named_ends(opinions: AttributeOpinions, side: int, number: int) -> list[Sai
     rows = zip(*of.of_entity(number), strict=True)
     found = [(of.column(predicate), value) for predicate, value in rows]
     return [
-        Said(column.name, opinions.literal(value)[0], is_relation=True)
+        Said(column.name, opinions.values.literal(value)[0], is_relation=True)
         for column, value in found if column.is_relation and column in compared
     ]  # fmt: skip

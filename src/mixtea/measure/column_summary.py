@@ -33,9 +33,9 @@ def column_summary(task: Task, opinions: AttributeOpinions | None) -> list[dict[
     Names are compared with names, values as `opinions` has it.
     """
     partners: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
-    for ends in [] if opinions is None else opinions.aligned_names():
+    for ends in [] if opinions is None else opinions.columns_compared:
         for side in (0, 1):
-            partners[side].setdefault(ends[side], []).append(ends[1 - side])
+            partners[side].setdefault(ends[side].name, []).append(ends[1 - side].name)
     graphs = {"source": task.source, "target": task.target}
     return [
         {"side": side, "file": str(file.path)} | _row(column, graph, other, partners[place])

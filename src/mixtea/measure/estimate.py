@@ -18,6 +18,7 @@ from mixtea.compute.similarity import fast_products
 from mixtea.config import FIELDS, MOMENTS_TEMPERATURE, PRESETS, SIZES, STRUCTURE, Config
 from mixtea.data.task import Task
 from mixtea.vote.council import voters_of
+from mixtea.vote.suited import suited
 
 TYPICAL_EPOCHS = 100  # after which most trainings that may stop early do so
 LONG, VERY_LONG = 600.0, 3600.0  # seconds of a training for which an approximation is suggested
@@ -55,6 +56,7 @@ class Estimate:
 def estimate(task: Task, config: Config, device: torch.device, flop_per_second: float | None = None) -> Estimate:
     """What training `task` with `config` will need on `device`."""
     speed = flop_per_second or measure_speed(device)
+    config = config.replace(**suited(task, config))
     config = config.replace(**lighter(task, config, device))
     seconds, beside = seconds_per_epoch(task, config, device, speed), seconds_beside(task, config, device, speed)
     suggestion, shorter = _suggestion(task, config, device, speed, seconds * epochs(task, config) + beside)

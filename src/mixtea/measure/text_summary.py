@@ -58,7 +58,7 @@ def _values(opinions: AttributeOpinions | None) -> tuple[list[dict[str, int]], i
         return [dict.fromkeys(("values", "with_values", "compared"), 0)] * 2, 0
     found, stated, literals = [], [], []
     for of, has in zip(opinions.sides, opinions.has, strict=True):
-        whole = opinions.wholes[of.value]
+        whole = opinions.values.wholes[of.value]
         literal = (of.predicate < of.n_literal) & (whole >= 0)
         stated.append({*whole[whole >= 0].tolist()})
         literals.append({*whole[literal].tolist()})

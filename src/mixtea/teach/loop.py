@@ -20,6 +20,7 @@ from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import DivergedError, ProcessLostError
 from mixtea.measure.metrics import both_directions
+from mixtea.progress import doing
 from mixtea.teach import schedule
 from mixtea.teach.alignment_loss import alignment_loss
 from mixtea.teach.counting import counted
@@ -65,9 +66,9 @@ class Trainer:
         self.links, self.valid = ((torch.from_numpy(links) + shift).to(device) for links in (task.train, task.valid))
         self.entities = open_entities(task, self.generator, device, without_triples=know_all(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
-        self.learns_more = config.pseudo_weight > 0 and 0 not in self.entities.shape
+        self.learns_more = (config.pseudo_weight > 0 or not config.max_epochs) and 0 not in self.entities.shape
         self.enough_valid = config.enough_valid(len(task.valid))
-        if len(task.valid) and not self.enough_valid:
+        if len(task.valid) and not self.enough_valid and config.max_epochs:
             logger.warning(
                 "%d validation links are fewer than %d: all voters weigh the same, and they do not end the training",
                 len(task.valid), config.valid_needed,
@@ -141,6 +142,7 @@ class Trainer:
     def epoch(self, number: int) -> Record:
         """One epoch and, where it is due, a validation; remembered in the history."""
         started = time.perf_counter()
+        doing(f"epoch {number} of at most {self.config.max_epochs}")
         record = {"epoch": number, **self.step(number)}
         if len(self.valid) and (number % self.config.validate_every == 0 or number == self.config.max_epochs):
             record |= self.validate()

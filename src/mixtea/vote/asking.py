@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import Pairs
+from mixtea.progress import doing
 from mixtea.vote.open_entities import EntityPairs
 from mixtea.vote.registry import failure
 from mixtea.vote.voter import LARGEST, Voter, VotingState
@@ -27,6 +28,7 @@ def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
 
     Numbers in their own graphs become places; those that are not open are left out.
     """
+    doing(f"{voter.name}: candidates")
     with memory_for(voter):
         found = voter.propose(state) if voter.proposes else None
     if found is None or isinstance(found, Pairs):
@@ -37,6 +39,7 @@ def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
 
 def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
     """A voter's scores as a tensor of the vectors' kind, NaN for no opinion."""
+    doing(f"{voter.name}: comparing")
     with memory_for(voter):
         given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))

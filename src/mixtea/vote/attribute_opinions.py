@@ -1,7 +1,6 @@
-"""What literal values say of pairs: predicates that mean the same, found by their values, and how far these agree.
+"""Log-odds of pairs by literal values: predicates that mean the same, and how far their values agree.
 
-Rare values and telling predicates weigh more. A value may be a literal on one side and an entity with a name on the
-other. No torch.
+Rare values and telling predicates weigh more. No torch.
 """
 
 from __future__ import annotations
@@ -13,51 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 
-from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, unit_rows, weighted
+from mixtea.compute.ngrams import alike_rows, products_of_rows, unit_rows
 from mixtea.data.columns.compared import ComparedColumns
-from mixtea.data.entity_table import Attributes
-from mixtea.data.graph import Graph
-from mixtea.data.names import entity_names
 from mixtea.data.task import Task
-from mixtea.data.values import Form, form_of
-from mixtea.data.vocabulary import TYPE
 from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_of
+from mixtea.vote.value_index import MOST, Column, values_of
 
-PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
-LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
-PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of predicates in all
 EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
 LISTED = 200  # values of a predicate of one entity in an explanation
 MIN_ALIKE = 0.005  # likeness of values that are said to be similar: a hundredth, as it is shown
 CHANCE = 3000  # pairs of any two entities that tell how far they agree by chance
-
-
-class Column(NamedTuple):
-    """What holds values: a predicate, with the language where it has several (`comment@en`), or a relation."""
-
-    name: str
-    is_relation: bool = False
-
-
-class Statements(NamedTuple):
-    """(entity, predicate, value) as numbers; `names` are the predicates, each language of one that has several apart.
-
-    Those from `n_literal` on are relations whose value is the name of an entity.
-    """
-
-    entity: np.ndarray
-    predicate: np.ndarray
-    value: np.ndarray
-    names: list[str]
-    n_literal: int
-
-    def column(self, predicate: int) -> Column:
-        return Column(self.names[predicate], predicate >= self.n_literal)
-
-    def of_entity(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
-        """Its predicates and values."""
-        own = self.entity == entity
-        return self.predicate[own], self.value[own]
 
 
 class Aligned(NamedTuple):
@@ -92,18 +56,13 @@ class AttributeOpinions(LikenessOpinions):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        values: dict[str, int] = {}
-        self.sides = tuple(_statements(graph, values) for graph in (task.source, task.target))
-        self.texts = list(values)
+        self.values = values_of(task)
+        self.sides = self.values.sides
 
     @cached_property
     def aligned(self) -> list[Aligned]:
         """Weighed by how far the pairs that were learned from agree, where these are enough."""
         return self._aligned(self.learned_from) if all(len(side.entity) for side in self.sides) else []
-
-    def aligned_names(self) -> list[tuple[str, str]]:
-        """Return the predicates that are compared, those that tell the most first."""
-        return [(self.sides[0].names[p], self.sides[1].names[q]) for (p, q), _ in self.aligned]
 
     @cached_property
     def has(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
@@ -128,10 +87,11 @@ class AttributeOpinions(LikenessOpinions):
             ends = [value[predicate == end][:LISTED] for (predicate, value), end in zip(said, pair.ends, strict=True)]
             if not all(map(len, ends)):
                 continue
-            rare = [self.rarity[values].mean() / _length(self.values[values]) for values in ends]
+            of = self.values
+            rare = [of.rarity[values].mean() / _length(of.rows[values]) for values in ends]
             for place, alike in best_pairs(self.likeness(*ends)):
                 shown = [
-                    (of.names[end], self.literal(values[at])[0])
+                    (of.names[end], self.values.literal(values[at])[0])
                     for of, end, values, at in zip(self.sides, pair.ends, ends, place, strict=True)
                 ]
                 found.append(Compared(shown[0], shown[1], alike, pair.weight * float(rare[0] * rare[1])))
@@ -139,9 +99,10 @@ class AttributeOpinions(LikenessOpinions):
 
     def likeness(self, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
         """[p, q]: how alike values are, by their numbers; 1 for the same one however it is written."""
-        found = (self.values[ours] @ self.values[theirs].T).toarray()
-        wholes = self.wholes[ours]
-        found[(wholes[:, None] == self.wholes[theirs]) & (wholes[:, None] >= 0)] = 1.0
+        rows, of = self.values.rows, self.values.wholes
+        found = (rows[ours] @ rows[theirs].T).toarray()
+        wholes = of[ours]
+        found[(wholes[:, None] == of[theirs]) & (wholes[:, None] >= 0)] = 1.0
         return found
 
     @property
@@ -158,12 +119,7 @@ class AttributeOpinions(LikenessOpinions):
     @cached_property
     def number_of(self) -> dict[tuple[str, str], int]:
         """The number of each (text, datatype)."""
-        return {self.literal(value): value for value in range(len(self.texts))}
-
-    def literal(self, value: int) -> tuple[str, str]:
-        """(text, datatype) of a value."""
-        text, _, datatype = self.texts[value].rpartition("\x00")
-        return text, datatype
+        return {self.values.literal(value): value for value in range(len(self.values.texts))}
 
     def first_found(self) -> Likeness:
         rows = self._rows(self.aligned)
@@ -171,47 +127,20 @@ class AttributeOpinions(LikenessOpinions):
         value = np.clip(products_of_rows(*rows, a, b), 0.0, 1.0)
         return best_of(a, b, np.where(value > 1 - 1e-5, 1.0, value), self.shape)
 
-    @cached_property
-    def forms(self) -> list[Form]:
-        return [form_of(*self.literal(value)) for value in range(len(self.texts))]
-
-    @cached_property
-    def values(self) -> csr_matrix:
-        """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
-        whole = gram_rows([form.whole.replace(" ", "\x01") for form in self.forms], lengths=())
-        words = gram_rows([form.words for form in self.forms], lengths=())
-        grams = gram_rows([form.text for form in self.forms], lengths=(3,))
-        parts = [share * weighted(part[0])[0] for share, part in zip(PARTS, (whole, words, grams), strict=True)]
-        return unit_rows(csr_matrix(hstack(parts)))
-
-    @cached_property
-    def wholes(self) -> np.ndarray:
-        """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
-        number: dict[str, int] = {"": -1}
-        return np.array([number.setdefault(form.whole, len(number)) for form in self.forms])
-
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """A row an entity: its values of one predicate."""
         of = self.sides[side]
         here = of.predicate == predicate
         ones = np.ones(int(here.sum()), dtype=np.float32)
-        shape = (self.shape[side], len(self.texts))
-        return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values))
-
-    @cached_property
-    def rarity(self) -> np.ndarray:
-        """[values]: from 0, where all statements have it, to 1, where one has."""
-        stated = np.concatenate([self.wholes[of.value] for of in self.sides])
-        count = np.bincount(stated[stated >= 0], minlength=int(self.wholes.max(initial=-1)) + 2)
-        n = max(len(stated), 2)
-        return np.log(n / np.maximum(count[self.wholes], 1)) / np.log(n)
+        shape = (self.shape[side], len(self.values.texts))
+        return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values.rows))
 
     def _rarity(self, side: int, predicate: int) -> np.ndarray:
         """[entities]: how rare their values of one predicate are, in the mean; what many have in common tells less."""
         of = self.sides[side]
         here = of.predicate == predicate
         n = self.shape[side]
-        total = np.bincount(of.entity[here], self.rarity[of.value[here]], minlength=n)
+        total = np.bincount(of.entity[here], self.values.rarity[of.value[here]], minlength=n)
         return total / np.maximum(np.bincount(of.entity[here], minlength=n), 1)
 
     def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
@@ -224,7 +153,8 @@ class AttributeOpinions(LikenessOpinions):
                 for pair in aligned
             ]
             sides.append(unit_rows(csr_matrix(hstack(blocks))))
-        shared = np.intersect1d(*(rows.indices for rows in sides))
+        held = [np.bincount(rows.indices, minlength=rows.shape[1]) > 0 for rows in sides]
+        shared = np.flatnonzero(held[0] & held[1])
         return sides[0][:, shared], sides[1][:, shared]
 
     def _aligned(self, pairs: np.ndarray) -> list[Aligned]:
@@ -233,7 +163,7 @@ class AttributeOpinions(LikenessOpinions):
         weight = (agreement of the same entities - agreement of any two) log(1 / agreement of any two).
         """
         found = []
-        for p, q, overlap in self._overlapping():
+        for p, q, overlap in self.values.overlapping:
             ours, theirs = self._of_predicate(0, p), self._of_predicate(1, q)
             has = [np.flatnonzero(np.diff(rows.indptr)) for rows in (ours, theirs)]
             if not all(map(len, has)):  # a single value tells nobody apart
@@ -246,26 +176,6 @@ class AttributeOpinions(LikenessOpinions):
                 found.append(Aligned((p, q), float(weight)))
         found = weighed(found, self.task.compared, *(side.names for side in self.sides))
         return sorted(found, key=lambda pair: -pair.weight)[:MOST]
-
-    def _overlapping(self) -> list[tuple[int, int, float]]:
-        """(source predicate, target predicate, share) of those that have values in common."""
-        held = []
-        n_wholes = int(self.wholes.max(initial=-1)) + 1
-        for of in self.sides:
-            whole = self.wholes[of.value]
-            kept = whole >= 0
-            rows = np.unique(np.stack([of.predicate[kept], whole[kept]]), axis=1)
-            ones = np.ones(rows.shape[1], dtype=np.float32)
-            held.append(csr_matrix((ones, (rows[0], rows[1])), shape=(len(of.names), n_wholes)))
-        shared = (held[0] @ held[1].T).tocoo()
-        sizes = [np.asarray(side.sum(axis=1)).ravel() for side in held]
-        share = shared.data / np.minimum(sizes[0][shared.row], sizes[1][shared.col])
-        literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
-        kept = literal & (shared.data >= np.minimum(LEAST_SHARED, sizes[0][shared.row])) & (share >= LEAST_SHARE)
-        p, q, share = shared.row[kept], shared.col[kept], share[kept]
-        good = (_rank(p, share) < PARTNERS) | (_rank(q, share) < PARTNERS)
-        order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
-        return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
 
 
 def weighed(
@@ -288,55 +198,6 @@ def weighed(
                 else pair for pair in found
             ]  # fmt: skip
     return [pair for pair in found if pair.weight > 0]
-
-
-def _statements(graph: Graph, values: dict[str, int]) -> Statements:
-    """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
-    of = graph.attributes
-    texts, kinds = of.value.texts(), of.datatype.texts()
-    pairs = np.unique(np.stack([of.value.codes, of.datatype.codes]), axis=1)
-    number = {
-        (value, kind): values.setdefault(f"{texts[value]}\x00{kinds[kind]}", len(values))
-        for value, kind in pairs.T.tolist()
-    }
-    codes = zip(of.value.codes.tolist(), of.datatype.codes.tolist(), strict=True)
-    value = np.array([number[pair] for pair in codes], dtype=np.int64)
-    is_value = np.array([not graph.is_name(name) and name not in TYPE for name in of.predicate.texts()], dtype=bool)
-    kept = is_value[of.predicate.codes]
-    predicate, predicates = _by_language(of)
-    entity, column = entity_names(graph, translated=False)
-    name_of = np.full(graph.n_entities, -1, dtype=np.int64)
-    alone = np.flatnonzero(np.bincount(of.entity[kept], minlength=graph.n_entities)[of.entity[kept]] == 1)
-    name_of[of.entity[kept][alone]] = value[kept][alone]  # who has a single literal is known by it
-    named = np.array([values.setdefault(f"{text}\x00", len(values)) for text in column.texts()], dtype=np.int64)
-    name_of[entity[::-1]] = named[column.codes[::-1]] if len(named) else -1
-    tail = name_of[graph.triples[:, 2]]
-    led = tail >= 0
-    return Statements(
-        np.r_[of.entity[kept].astype(np.int64), graph.triples[led, 0]],
-        np.r_[predicate[kept], graph.triples[led, 1] + len(predicates)],
-        np.r_[value[kept], tail[led]],
-        [*predicates, *map(str, graph.relations)],
-        len(predicates),
-    )
-
-
-def _by_language(of: Attributes) -> tuple[np.ndarray, list[str]]:
-    """(int64 a row, names): its predicate, in its language (`comment@en`) where the predicate has more than one.
-
-    `en-gb` is `en`; what has no language is said by the predicate alone.
-    """
-    tags = [tag.lower().partition("-")[0] for tag in of.language.texts()]
-    known = sorted({"", *tags})
-    number = {tag: place for place, tag in enumerate(known)}
-    predicate = of.predicate.codes.astype(np.int64)
-    language = np.array([number[tag] for tag in tags], dtype=np.int64)[of.language.codes]
-    used = np.unique(np.stack([predicate, language])[:, language > 0], axis=1)[0]
-    several = np.bincount(used, minlength=of.predicate.n_texts) > 1
-    keys, place = np.unique(predicate * len(known) + np.where(several[predicate], language, 0), return_inverse=True)
-    texts = of.predicate.texts()
-    ends = [(texts[key // len(known)], known[key % len(known)]) for key in keys.tolist()]
-    return place.reshape(-1), [f"{name}@{tag}" if tag else name for name, tag in ends]
 
 
 def _having(pairs: np.ndarray, has: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
@@ -372,9 +233,3 @@ def best_pairs(alike: np.ndarray) -> list[tuple[tuple[int, int], float]]:
         found.append((place, float(np.clip(alike[place], 0.0, 1.0))))
         left[place[0]], left[:, place[1]] = -1.0, -1.0
     return found
-
-
-def _rank(line: np.ndarray, value: np.ndarray) -> np.ndarray:
-    from mixtea.vote.likeness import rank_of
-
-    return rank_of(line.astype(np.int64), value)

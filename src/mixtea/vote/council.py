@@ -18,6 +18,7 @@ from mixtea.config import Config
 from mixtea.data.checks import check_numbers
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
+from mixtea.progress import doing
 from mixtea.vote.asking import memory_for, proposal_of, scores_of
 from mixtea.vote.directions import directions
 from mixtea.vote.likeness import LikenessVoter
@@ -218,6 +219,7 @@ class Council:
             give_back()
         state = self._state(None, epoch, rough)
         for voter in self.voters:
+            doing(f"{voter.name}: learning from {len(state.sure):,} sure pairs")
             with memory_for(voter):
                 voter.learn(state)
         self.learned, self.view_weights = True, None

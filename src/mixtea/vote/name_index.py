@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from mixtea.compute.distinct import distinct
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names, in_latin, is_no_thing, plain
@@ -49,7 +51,7 @@ class SideNames(NamedTuple):
     def owners(self, forms: np.ndarray, n_forms: int) -> csr_matrix:
         """Build [texts + n_forms, entities]: 1 where the entity has the text, or a text of the form."""
         rows, n = np.r_[self.name, len(self.texts) + forms[self.name]], max(len(self.has), 1)
-        key = np.unique(rows * n + np.r_[self.entity, self.entity])
+        key = distinct(rows * n + np.r_[self.entity, self.entity])
         shape = (len(self.texts) + n_forms, len(self.has))
         return csr_matrix((np.ones(len(key), dtype=np.int8), (key // n, key % n)), shape=shape)
 
@@ -78,6 +80,9 @@ def side_names(graph: Graph) -> SideNames:
     )  # fmt: skip
 
 
+_SIDES: WeakKeyDictionary[Graph, SideNames] = WeakKeyDictionary()
+
+
 class NameIndex:
     """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names.
 
@@ -86,7 +91,10 @@ class NameIndex:
 
     def __init__(self, source: Graph, target: Graph, synonyms: Groups = ()) -> None:
         self.graphs = (source, target)
-        self.sides = (side_names(source), side_names(target))
+        for graph in self.graphs:
+            if graph not in _SIDES:  # of a graph many ask, each with an index of its own
+                _SIDES[graph] = side_names(graph)
+        self.sides = (_SIDES[source], _SIDES[target])
         groups = (*synonyms, *acronyms(*(side.texts for side in self.sides)))
         self.synonyms = Synonyms(groups) if groups else None
         self.shape = (source.n_entities, target.n_entities)

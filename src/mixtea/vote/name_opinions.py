@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mixtea.compute.distinct import distinct
 from mixtea.compute.ngrams import alike_rows, products_of_rows
 from mixtea.data.task import Task
 from mixtea.vote.candidate_pairs import Feature, among
@@ -76,7 +77,7 @@ class NameOpinions(LikenessOpinions):
         first, second = self.index.rows
         m = second.shape[0]
         parts = [alike_rows(rows, second, NEAR) for rows in (first, told.rows)]
-        key = np.unique(np.concatenate([a * m + b for a, b in parts]))
+        key = distinct(np.concatenate([a * m + b for a, b in parts]))
         a, b = key // m, key % m
         plain, other = products_of_rows(first, second, a, b), told.likeness(second, a, b)
         for share in SHARES[1:]:

@@ -15,6 +15,7 @@ import torch
 
 from mixtea.config import Config
 from mixtea.data.task import Task
+from mixtea.progress import doing
 from mixtea.vote.council import Council, know_all
 from mixtea.vote.open_entities import open_entities
 from mixtea.vote.plugin import voter_of
@@ -47,6 +48,7 @@ def rehearsed(council: Council) -> Rehearsed | None:
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
     if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
         return None
+    doing("calibration: judging links as if they were not known")
     for voter in untrained:
         voter.let_go()  # it has judged for the last time, and others like it judge now
     order = settled[np.random.default_rng(config.seed).permutation(len(settled))]

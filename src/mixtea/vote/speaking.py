@@ -8,6 +8,8 @@ from types import MappingProxyType
 from mixtea.compute.intervals import beside
 from mixtea.data.task import Task
 from mixtea.errors import DataError
+from mixtea.progress import doing
+from mixtea.vote.suited import has_structure
 from mixtea.vote.voter import Voter, judges_alone
 
 WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
@@ -15,6 +17,7 @@ WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
 
 def who_speaks(voters: Sequence[Voter]) -> str:
     """A line: who has what it needs, those who compare entities with how many of each side, and who is silent."""
+    doing(f"what {', '.join(voter.name for voter in voters)} can compare")
     speaking = [voter for voter in voters if voter.has_needed()]
     silent = [voter.name for voter in voters if voter not in speaking]
     said = ", ".join(voter.name + _coverage(voter) for voter in speaking)
@@ -52,15 +55,31 @@ def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = M
 
 
 def check_begins(task: Task, voters: Sequence[Voter]) -> None:
-    """Refuse to learn from nothing: without training links, somebody has to find entities alike."""
+    """Refuse to learn from nothing: without training links, or relation triples, somebody has to find entities alike.
+
+    Training links are enough where both graphs have relation triples.
+    """
     able = [voter for voter in voters if judges_alone(voter)]
-    if task.links_from != "names":
-        raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
-    if not able:
-        raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote and decode.")
-    if not any(voter.has_needed() for voter in able):
-        silent = ", ".join(voter.name for voter in able)
+    if not len(task.train):
+        if task.links_from != "names":
+            raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
+        if not able:
+            raise DataError(f"{task.name}: no training link. Give at least a few, or let names vote and decode.")
+        _check_comparable(task, "training link", able, "links")
+    elif not has_structure(task):
+        _check_comparable(task, "relation triple", voters, "relations")
+
+
+def _check_comparable(task: Task, missing: str, voters: Sequence[Voter], wanted: str) -> None:
+    if not any(voter.has_needed() for voter in voters):
+        silent = ", ".join(voter.name for voter in voters)
         raise DataError(
-            f"{task.name}: no training link is given, and nothing that both graphs say of their entities is comparable "
-            f"(voters without a word: {silent}). Give links, names (names_source, names_target) or vectors."
+            f"{task.name}: no {missing}, and nothing that both graphs say of their entities is comparable "
+            f"(voters without a word: {silent}). Give {wanted}, names (names_source, names_target) or vectors."
         )
+
+
+def who_decides(voters: Sequence[Voter]) -> str:
+    """A line about a task without relation triples: who is left to decide."""
+    speaking = " and ".join(voter.name for voter in voters if voter.has_needed())
+    return f"no relation triples: structure has nothing to learn from; {speaking or 'nobody'} decide"

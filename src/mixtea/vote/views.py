@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mixtea.compute.distinct import distinct
 from mixtea.compute.matching import matching
 from mixtea.vote.candidate_pairs import CandidatePairs, Feature
 from mixtea.vote.link_weights import fitted_weights
@@ -31,7 +32,7 @@ def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tupl
     """
     if len(voters) < 2:
         return {voter.opinion: 1.0 for voter in voters}
-    key = np.unique(np.concatenate([voter.opinions().key for voter in voters]))
+    key = distinct(np.concatenate([voter.opinions().key for voter in voters]))
     source, target = key // shape[1], key % shape[1]
     columns = np.stack([np.nan_to_num(voter.opinions().log_odds(source, target)) for voter in voters], axis=1)
     sure = [_sure_pairs(source, target, column, shape) for column in columns.T]

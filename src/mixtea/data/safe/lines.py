@@ -10,6 +10,7 @@ from mixtea.data.safe.encoding import UTF_8, Transcoded
 from mixtea.data.safe.limits import MIB, in_force
 from mixtea.data.safe.open import BLOCK, opened
 from mixtea.data.safe.problems import UnreadableError, beyond
+from mixtea.progress import doing
 
 CHUNK = 8 * MIB  # of text that is taken apart at once
 TOO_DEEP = "triples in triples in triples"
@@ -73,6 +74,7 @@ class Lines:
         if self.rdf:
             self._check_nesting(block)
         self.n += block.count(b"\n")
+        doing(f"reading {self.path}, {self.n:,} lines")
         self.begun = len(block) - 1 - block.rfind(b"\n") if first >= 0 else self.begun + len(block)
         if self.n > self.limits.max_rows:
             raise self._beyond(self.n, f"one of more than {self.limits.max_rows:,}", "max_rows")
