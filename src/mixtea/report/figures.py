@@ -35,7 +35,11 @@ def training_figures(history: pd.DataFrame, task: Task) -> list[Shown]:
     Without triples all vectors are made of nothing, whatever their weights.
     """
     found = []
-    kept = history if findings.has_triples(task) else history.loc[:, [not str(name).startswith("concat_") for name in history]]
+    kept = (
+        history
+        if findings.has_triples(task)
+        else history.loc[:, [not str(name).startswith("concat_") for name in history]]
+    )
     for title, draw, names, more, caption in _by_epoch(kept):
         rows = findings.thinned(kept, names)
         if len(rows):
