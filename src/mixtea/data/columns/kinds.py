@@ -43,7 +43,7 @@ from mixtea.data.name_words import is_called_otherwise, kind_of_name
 ID, NAME, TEXT, NUMBER, DATE, CATEGORY, REFERENCE, LIST = KINDS = (
     "id", "name", "text", "number", "date", "category", "reference", "list",
 )  # fmt: skip
-MAX_SAMPLE = 2000  # cells that are looked at
+MAX_SAMPLE = 500  # cells that are looked at
 MOST = 0.9  # of the cells must look like dates or numbers
 MIN_LISTS, MIN_LISTS_BY_WORD = 0.5, 0.15  # share of cells with several values, also where the name is a plural
 MIN_DISTINCT_ID, MIN_DISTINCT_NAME = 0.95, 0.5

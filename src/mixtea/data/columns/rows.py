@@ -241,7 +241,7 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
 def _of_known(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
     """Return the rows whose entity has an id."""
     known = entity >= 0
-    return (entity, texts.compact()) if known.all() else (entity[known], texts.take(known).compact())
+    return (entity, texts) if known.all() else (entity[known], texts.take(known).compact())
 
 
 def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:
