@@ -210,7 +210,7 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
     assert {p.name for p in run.iterdir()} == {
         "run.json", "config.json", "weights.safetensors", "graphs.safetensors", "vocabulary.json", "history.json",
         "metrics.json", "curves.png", "votes.safetensors", "opinions.safetensors", "candidates.safetensors",
-        "mapping.safetensors", "report.html",
+        "mapping.safetensors", "report.html", "learned.json",
     }  # fmt: skip
     assert mixtea("export", run, "--out", tmp_path / "m.tsv")[0] == 0
     mapping = pd.read_csv(tmp_path / "m.tsv", sep="\t", header=None)

@@ -6,6 +6,7 @@ other. No torch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ from mixtea.data.graph import Graph
 from mixtea.data.names import entity_names
 from mixtea.data.task import Task
 from mixtea.data.vocabulary import TYPE
-from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_of
+from mixtea.vote.learned_text import ComparedPredicates, LearnedView
+from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_values
 from mixtea.vote.values import Form, form_of
 
 PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
@@ -71,7 +73,7 @@ class AttributeOpinions(LikenessOpinions):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         values: dict[str, int] = {}
-        self.sides = tuple(_statements(graph, values) for graph in (task.source, task.target))
+        self.sides = tuple(statements_of(graph, values) for graph in (task.source, task.target))
         self.texts = list(values)
 
     @cached_property
@@ -90,6 +92,11 @@ class AttributeOpinions(LikenessOpinions):
             has[of.entity[used]] = True
             found.append(has)
         return found[0], found[1]
+
+    def view(self) -> LearnedView:
+        ours, theirs = (of.names for of in self.sides)
+        compared = [ComparedPredicates(ours[p], theirs[q], weight) for (p, q), weight in self.aligned]
+        return super().view()._replace(compared=tuple(compared))
 
     def compared(self, source: int, target: int) -> list[Compared]:
         """The values of two entities by predicates that are compared: the most alike first, each value once a pair.
@@ -120,8 +127,7 @@ class AttributeOpinions(LikenessOpinions):
     def first_found(self) -> Likeness:
         rows = self._rows(self.aligned)
         a, b = alike_rows(*rows, NEAR)
-        value = np.clip(products_of_rows(*rows, a, b), 0.0, 1.0)
-        return best_of(a, b, np.where(value > 1 - 1e-5, 1.0, value), self.shape)
+        return best_values(a, b, products_of_rows(*rows, a, b), self.shape)
 
     @cached_property
     def forms(self) -> list[Form]:
@@ -130,11 +136,9 @@ class AttributeOpinions(LikenessOpinions):
     @cached_property
     def values(self) -> csr_matrix:
         """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
-        whole = gram_rows([form.whole.replace(" ", "\x01") for form in self.forms], lengths=())
-        words = gram_rows([form.words for form in self.forms], lengths=())
-        grams = gram_rows([form.text for form in self.forms], lengths=(3,))
-        parts = [share * weighted(part[0])[0] for share, part in zip(PARTS, (whole, words, grams), strict=True)]
-        return unit_rows(csr_matrix(hstack(parts)))
+        return joined_parts(
+            [weighted(*gram_rows(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
+        )
 
     @cached_property
     def wholes(self) -> np.ndarray:
@@ -168,16 +172,18 @@ class AttributeOpinions(LikenessOpinions):
 
     def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
         """A row an entity of each side: its values, predicate by predicate, in the columns that both sides have."""
-        sides = []
-        for side in (0, 1):
-            blocks = [
-                diags(np.sqrt(pair.weight) * self._rarity(side, pair.ends[side]))
-                @ self._of_predicate(side, pair.ends[side])
-                for pair in aligned
-            ]
-            sides.append(unit_rows(csr_matrix(hstack(blocks))))
+        sides = [self.side_rows(side, aligned) for side in (0, 1)]
         shared = np.intersect1d(*(rows.indices for rows in sides))
         return sides[0][:, shared], sides[1][:, shared]
+
+    def side_rows(self, side: int, aligned: list[Aligned]) -> csr_matrix:
+        """Build a row per entity of a side: its values, predicate by predicate."""
+        blocks = [
+            diags(np.sqrt(pair.weight) * self._rarity(side, pair.ends[side]))
+            @ self._of_predicate(side, pair.ends[side])
+            for pair in aligned
+        ]
+        return unit_rows(csr_matrix(hstack(blocks)))
 
     def _aligned(self, pairs: np.ndarray) -> list[Aligned]:
         """Predicates whose values are the same more often than by chance, the most telling first.
@@ -219,7 +225,18 @@ class AttributeOpinions(LikenessOpinions):
         return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
 
 
-def _statements(graph: Graph, values: dict[str, int]) -> Statements:
+def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ...]]]:
+    """(texts, lengths of the n-grams that are compared) of whole values, of their words, and of their text."""
+    wholes = [form.whole.replace(" ", "\x01") for form in forms]
+    return [(wholes, ()), ([form.words for form in forms], ()), ([form.text for form in forms], (3,))]
+
+
+def joined_parts(parts: Sequence[csr_matrix]) -> csr_matrix:
+    """Join the weighted rows of the parts of values, each by what it counts for, to rows of length 1."""
+    return unit_rows(csr_matrix(hstack([share * part for share, part in zip(PARTS, parts, strict=True)])))
+
+
+def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
     """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
     of = graph.attributes
     texts, kinds = of.value.texts(), of.datatype.texts()

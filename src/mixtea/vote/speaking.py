@@ -8,6 +8,8 @@ from types import MappingProxyType
 from mixtea.compute.intervals import beside
 from mixtea.data.task import Task
 from mixtea.errors import DataError
+from mixtea.vote.learned_text import LearnedView
+from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.voter import Voter, judges_alone
 
 WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
@@ -34,6 +36,12 @@ def misleading(voters: Sequence[Voter]) -> dict[str, float]:
 def misleading_links(voters: Sequence[Voter]) -> dict[str, int]:
     """By voter that compares entities: how many links that share was found by."""
     return {voter.name: found[1] for voter in voters if (found := voter.misleading()) is not None}
+
+
+def learned_views(voters: Sequence[Voter]) -> dict[str, LearnedView]:
+    """By voter that compares texts: what it has learned; after learning."""
+    found = {voter.name: voter.view() for voter in voters if isinstance(voter, LikenessVoter)}
+    return {name: view for name, view in found.items() if view is not None}
 
 
 def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = MappingProxyType({})) -> list[str]:
