@@ -108,6 +108,7 @@ def train(
     tensorboard: PathOrStr | None = None,
     watch: Watch | None = None,
     progress: Asked = None,
+    keep: int | None = None,
     **settings: Any,
 ) -> MixTEA:
     """Learn from a task, score its test links and write the run folder `out`, through interruptions if need be.
@@ -143,6 +144,8 @@ def train(
         Is told how it goes, see `Watch`; it is logged if there is none.
     progress
         As in `MixTEA.fit`: None shows the epochs in notebooks, unless somebody watches.
+    keep
+        How many earlier runs stay in `out`/history, where a run that is replaced goes then. None: it is not kept.
 
     Returns
     -------
@@ -186,7 +189,7 @@ def train(
         goes_on = resume and work.path.exists()
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
-            training = _Training(start, work, watch, overwrite, progress)
+            training = Training(start, work, watch, overwrite, progress, keep)
             with _nothing_left(work, goes_on):
                 return training.run(checkpoint_every, TensorBoard(tensorboard))
     from mixtea.aligner import MixTEA
@@ -248,7 +251,7 @@ def _by_task(task: Task, config: Config) -> dict[str, Any]:
 
 
 @dataclass
-class _Training:
+class Training:
     """A training from its start, or its last checkpoint, to its run folder."""
 
     start: Start
@@ -256,6 +259,7 @@ class _Training:
     watch: Watch
     overwrite: bool
     progress: Asked = None
+    keep: int | None = None
     last_epoch: int = 0
 
     def run(self, every: float, board: TensorBoard) -> MixTEA:
@@ -274,7 +278,7 @@ class _Training:
         watch.says(f"{aligner.n_epochs_} epochs in {aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
-                self._finish(aligner, old)
+                self.finish(aligner, old)
         return aligner
 
     def _earlier(self) -> MixTEA | None:
@@ -349,14 +353,14 @@ class _Training:
         except FullMemoryError as error:
             raise FullMemoryError(f"In epoch {self.last_epoch + 1}: {error} {advice()}") from error
 
-    def _finish(self, aligner: MixTEA, old: MixTEA | None) -> None:
+    def finish(self, aligner: MixTEA, old: MixTEA | None) -> None:
         """Score, compare, write the run folder; then the checkpoints are not needed any more."""
         watch, out = self.watch, self.work.out
         self._score(aligner)
         self._say_decided(aligner)
         pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
         try:
-            aligner.save(out, overwrite=self.overwrite, pages=pages)
+            aligner.save(out, overwrite=self.overwrite, pages=pages, keep=self.keep)
         except (RunError, FullMemoryError) as error:
             raise type(error)(f"{error} {self.work.how_to_go_on()}") from error
         except BaseException as error:
@@ -431,7 +435,7 @@ class _Training:
         if self.work.epoch() is not None:
             return f" {self.work.how_to_go_on()}"
         if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:
-            aligner.save(self.work.out, overwrite=self.overwrite)
+            aligner.save(self.work.out, overwrite=self.overwrite, keep=self.keep)
             self.work.forget()
         return ""
 

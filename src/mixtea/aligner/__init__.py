@@ -74,6 +74,7 @@ class MixTEA(Scoring):
         self._views: dict[str, LearnedView] = {}
         self._learned_text: LearnedText | None = None
         self._matcher: TextMatcher | None = None
+        self._matched_since = 0  # sources that were matched since the last training, without learning from them
         self._manifest = self._parent = ""  # of the run this was saved as, and of the one a warm start began with
 
     def __repr__(self) -> str:
@@ -191,6 +192,7 @@ class MixTEA(Scoring):
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
         self._answers_by = self._fitted = self.config
+        self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
             self._last = stored_opinions(trained.opinions, trained.entities, trained.rehearsed)
@@ -456,8 +458,13 @@ class MixTEA(Scoring):
     def _predictor(self, config: Config, *, once: bool = True, several: float | None = None) -> Predictor:
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages, once=once, several=several)
 
-    def save(self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None) -> None:
+    def save(
+        self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None,
+        keep: int | None = None,
+    ) -> None:  # fmt: skip
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
+
+        With `keep`, an existing one becomes the last of its earlier runs, in `folder`/history, of which so many stay.
 
         `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
         Raises RunError if the folder cannot be written, NotFittedError before `fit`.
@@ -474,7 +481,7 @@ class MixTEA(Scoring):
         path = as_path(folder, "folder")
         with reproducible(self.config.deterministic), enough_memory():
             run = run_of(self, pages or {})
-        self._manifest = write_run(run, path, overwrite=overwrite)
+        self._manifest = write_run(run, path, overwrite=overwrite, keep=keep)
 
     @classmethod
     def load(cls, folder: PathOrStr, *, device: str | None = None) -> MixTEA:

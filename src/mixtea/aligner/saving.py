@@ -54,7 +54,12 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
         "voter_weights": aligner._last.weights if aligner._last is not None else {},
         "voter_packages": aligner._packages,
         "versions": versions(),
-    } | ({"parent": aligner._parent} if aligner._parent else {})
+    } | {name: value for name, value in _origin(aligner).items() if value}
+
+
+def _origin(aligner: MixTEA) -> dict[str, Any]:
+    """What is said only of runs that began with another one."""
+    return {"parent": aligner._parent, "matched_since_training": aligner._matched_since}
 
 
 def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
@@ -76,6 +81,7 @@ def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None
     aligner._last = _opinions(run.opinions, run.about["voter_weights"])
     aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
     aligner._fitted = run.config
+    aligner._matched_since = run.about.get("matched_since_training", 0)
     aligner._manifest, aligner._parent = run.about[SEAL], run.about.get("parent", "")
     aligner._learned_text, aligner._matcher = run.learned, None
     aligner._packages = run.about["voter_packages"]

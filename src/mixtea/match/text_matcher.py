@@ -45,7 +45,7 @@ class Judged(NamedTuple):
     """Pairs of new sources [p] and targets [p], sorted by source, and how likely each pair is a match.
 
     `if_free` [p] is how likely it would be if nobody else had its target; `known` [n] says of which sources there is
-    something to compare.
+    something to compare. `views` [p] are the log-odds by each view beside what nothing known says, NaN for none.
     """
 
     source: np.ndarray
@@ -53,6 +53,7 @@ class Judged(NamedTuple):
     probability: np.ndarray
     if_free: np.ndarray
     known: np.ndarray
+    views: dict[str, np.ndarray]
 
 
 class Claims(NamedTuple):
@@ -171,11 +172,13 @@ class TextMatcher:
         proposed = [of.found.source * m + of.found.target for of in opinions.values()]
         key = np.unique(np.concatenate([NOBODY, *proposed]))
         ends = key // m, key % m
-        weight, if_free = (self._weight(opinions, ends, of) for of in (unmatched, everybody))
+        if_free = self._weight(self._views(opinions, ends, everybody), ends[1], everybody[ALL])
+        views = self._views(opinions, ends, unmatched)
+        weight = self._weight(views, ends[1], unmatched[ALL])
         taken = unmatched[ALL][ends[1]] < TAKEN
         probability, if_free = self._probabilities(ends[0], weight, if_free, taken, n)
         known = np.any([np.zeros(n, dtype=bool), *(of.has[0] for of in opinions.values())], axis=0)
-        return Judged(*ends, probability, if_free, known)
+        return Judged(*ends, probability, if_free, known, views)
 
     def _opinions(self, entities: Graph) -> dict[str, LikenessOpinions]:
         """What each view says of the entities, by what it has learned; ids are names only if they are in the run."""
@@ -200,18 +203,22 @@ class TextMatcher:
         hoped = sigmoid(a + b * np.log(np.maximum(if_free, CERTAIN) / others))
         return probability, np.where(taken & (if_free > weight), np.maximum(hoped, probability), probability)
 
-    def _weight(
+    def _views(
         self, opinions: Mapping[str, LikenessOpinions], ends: tuple[np.ndarray, np.ndarray],
         unmatched: Mapping[str, np.ndarray],
-    ) -> np.ndarray:  # fmt: skip
-        """Compute what each pair weighs against no match, by how likely its target is `unmatched` by others."""
+    ) -> dict[str, np.ndarray]:  # fmt: skip
+        """Compute the log-odds of pairs by each view, by how likely targets are `unmatched` by others."""
         views = {name: np.full(len(ends[0]), np.nan) for name in self.learned.views}
         for name, of in opinions.items():
             odds, wrong = of.learned.log_odds(of.columns), self.learned.views[name].wrong
             of.judged = judge_further(of.candidates, odds, unmatched[name] * self.allowed, wrong)
             views[name] = of.log_odds(*ends)
+        return views
+
+    def _weight(self, views: Mapping[str, np.ndarray], target: np.ndarray, unmatched: np.ndarray) -> np.ndarray:
+        """Compute what each pair weighs against no match, less where others have its target."""
         odds = _added(views, self.weights, self.n_open) + self.learned.constant
-        return np.exp(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * (unmatched[ALL] * self.allowed)[ends[1]]
+        return np.exp(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * (unmatched * self.allowed)[target]
 
     def _calibrated(self, source: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
         """Correct the best of each source by the calibration; the others have the same share of what is left."""

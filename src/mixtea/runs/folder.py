@@ -36,6 +36,7 @@ from mixtea.runs.answers import (
     mapping_forms,
 )
 from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
+from mixtea.runs.history import carry_over
 from mixtea.runs.learned import check_learned, learned_json
 from mixtea.runs.text_checks import text_arrays
 from mixtea.runs.untrusted import (
@@ -85,10 +86,11 @@ class Run:
     pages: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> str:
+def write_run(run: Run, folder: Path, *, overwrite: bool = False, keep: int | None = None) -> str:
     """Write all files of a run into a new folder, which appears whole or not at all.
 
-    Returns the checksum of its manifest.
+    Earlier runs of a folder that is replaced stay in its history; with `keep` the one that is replaced becomes one of
+    them, and the last `keep` stay. Returns the checksum of its manifest.
     """
     for name in sorted(run.pages.keys() - PAGES):
         raise RunError(f"{folder / name}: no page of a run, which has {' and '.join(PAGES)}.")
@@ -113,6 +115,7 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> str:
         about = {"format": FORMAT, **about_task(run.task), **run.about}
         about |= {"epoch_seconds": [record.get("seconds", 0.0) for record in run.history], "files": files}
         _write_json(temporary / MANIFEST, about | {SEAL: (sealed := seal(about))})
+        carry_over(resolved(folder), temporary, keep)
     return sealed
 
 
