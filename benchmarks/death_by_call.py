@@ -72,7 +72,7 @@ def killed_runs(place: Path, task: Path, sample: int, problems: Problems) -> Non
     shutil.copytree(older, out)
 
     def save() -> None:
-        new.save(out, overwrite=True, keep=2)
+        new.save(out, overwrite=True, keep_earlier=2)
 
     calls = calls_of(save, place / "log", folder, WRITING)
     outcomes: Counter[str] = Counter()

@@ -106,7 +106,7 @@ def test_an_unmapped_source_gets_a_new_target_and_one_that_was_freed(tmp_path, u
 
 def test_again_and_again_and_then_nothing(run):
     for number in range(3):
-        update(task_of(less(OLD[0], f"s{number}"), TARGETS), run, keep=2, watch=Notes())
+        update(task_of(less(OLD[0], f"s{number}"), TARGETS), run, keep_earlier=2, watch=Notes())
     assert [path.name for path in earlier_runs(run)] == ["0002", "0003"]
     assert [len(StoredRun(path).map().frame) for path in (*earlier_runs(run), run)] == [37, 37, 37]
     before, notes = (run / "run.json").read_bytes(), Notes()
@@ -189,8 +189,8 @@ def test_wrong_calls(run, tmp_path):
     with pytest.raises(RunError, match="no such run folder"):
         update(task_of(*OLD), tmp_path / "nowhere")
     for keep in (-1, "3", True):
-        with pytest.raises(ConfigError, match="keep is a whole number"):
-            update(task_of(*OLD), run, keep=keep)
+        with pytest.raises(ConfigError, match="keep_earlier is a whole number"):
+            update(task_of(*OLD), run, keep_earlier=keep)
 
 
 def test_on_the_command_line(tmp_path, mixtea, undrawn):

@@ -108,7 +108,7 @@ def train(
     tensorboard: PathOrStr | None = None,
     watch: Watch | None = None,
     progress: Asked = None,
-    keep: int | None = None,
+    keep_earlier: int | None = None,
     **settings: Any,
 ) -> MixTEA:
     """Learn from a task, score its test links and write the run folder `out`, through interruptions if need be.
@@ -144,7 +144,7 @@ def train(
         Is told how it goes, see `Watch`; it is logged if there is none.
     progress
         As in `MixTEA.fit`: None shows the epochs in notebooks, unless somebody watches.
-    keep
+    keep_earlier
         How many earlier runs stay in `out`/history, where a run that is replaced goes then. None: it is not kept.
 
     Returns
@@ -189,7 +189,7 @@ def train(
         goes_on = resume and work.path.exists()
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
-            training = Training(start, work, watch, overwrite, progress, keep)
+            training = Training(start, work, watch, overwrite, progress, keep_earlier)
             with _nothing_left(work, goes_on):
                 return training.run(checkpoint_every, TensorBoard(tensorboard))
     from mixtea.aligner import MixTEA
@@ -259,7 +259,7 @@ class Training:
     watch: Watch
     overwrite: bool
     progress: Asked = None
-    keep: int | None = None
+    keep_earlier: int | None = None
     last_epoch: int = 0
 
     def run(self, every: float, board: TensorBoard) -> MixTEA:
@@ -360,7 +360,7 @@ class Training:
         self._say_decided(aligner)
         pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
         try:
-            aligner.save(out, overwrite=self.overwrite, pages=pages, keep=self.keep)
+            aligner.save(out, overwrite=self.overwrite, pages=pages, keep_earlier=self.keep_earlier)
         except (RunError, FullMemoryError) as error:
             raise type(error)(f"{error} {self.work.how_to_go_on()}") from error
         except BaseException as error:
@@ -435,7 +435,7 @@ class Training:
         if self.work.epoch() is not None:
             return f" {self.work.how_to_go_on()}"
         if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:
-            aligner.save(self.work.out, overwrite=self.overwrite, keep=self.keep)
+            aligner.save(self.work.out, overwrite=self.overwrite, keep_earlier=self.keep_earlier)
             self.work.forget()
         return ""
 

@@ -36,7 +36,7 @@ def update(
     task: Task | Callable[[], Task],
     run: PathOrStr,
     *,
-    keep: int = KEPT,
+    keep_earlier: int = KEPT,
     preset: str | None = None,
     watch: Watch | None = None,
     **settings: Any,
@@ -54,7 +54,7 @@ def update(
         (RUN.decisions.sqlite) hold for it too.
     run
         The run folder. It always holds a whole run, the earlier or the new one.
-    keep
+    keep_earlier
         How many earlier runs stay in `run`/history.
     preset, settings
         As in `train`; those of the run unless others are named.
@@ -76,8 +76,8 @@ def update(
     from mixtea.aligner import MixTEA
     from mixtea.aligner.updating import updated, why_train
 
-    if not isinstance(keep, int) or isinstance(keep, bool) or keep < 0:
-        raise ConfigError(f"keep is a whole number, 0 or more, not {keep!r:.100}.")
+    if not isinstance(keep_earlier, int) or isinstance(keep_earlier, bool) or keep_earlier < 0:
+        raise ConfigError(f"keep_earlier is a whole number, 0 or more, not {keep_earlier!r:.100}.")
     folder, watch, settings = as_path(run, "run"), watch or Watch(), SETTINGS.check_all(settings)
     before, old = run_checksum(folder), MixTEA.load(folder, device=settings.get("device"))
     found = _decided(task() if callable(task) else task, old.task_, folder)
@@ -91,7 +91,16 @@ def update(
         watch.says(f"{why}: trained again" + (", beginning with what the run has found" if same_settings else ""))
         chosen = {"max_epochs": old.config.max_epochs} | chosen if old._parent else chosen  # fewer already
         start = folder if same_settings else None
-        return train(found, folder, preset=preset, overwrite=True, warm_start=start, watch=watch, keep=keep, **chosen)
+        return train(
+            found,
+            folder,
+            preset=preset,
+            overwrite=True,
+            warm_start=start,
+            watch=watch,
+            keep_earlier=keep_earlier,
+            **chosen,
+        )
     if not any(of.touched.any() or of.n_gone for of in changed):
         watch.says(f"{folder}: nothing has changed, so the run stays as it is")
         return old
@@ -101,7 +110,7 @@ def update(
             raise RunError(f"{folder}: replaced by another process meanwhile. Update it again.")
         new, said = updated(old, found, changed)
         watch.says(said)
-        Training(Start(found, preset, chosen), work, watch, overwrite=True, keep=keep).finish(new, old)
+        Training(Start(found, preset, chosen), work, watch, overwrite=True, keep_earlier=keep_earlier).finish(new, old)
     return new
 
 

@@ -460,11 +460,11 @@ class MixTEA(Scoring):
 
     def save(
         self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None,
-        keep: int | None = None,
+        keep_earlier: int | None = None,
     ) -> None:  # fmt: skip
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
 
-        With `keep`, an existing one becomes the last of its earlier runs, in `folder`/history, of which so many stay.
+        With `keep_earlier`, an existing one becomes the last of the earlier runs in `folder`/history; so many stay.
 
         `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
         Raises RunError if the folder cannot be written, NotFittedError before `fit`.
@@ -481,7 +481,7 @@ class MixTEA(Scoring):
         path = as_path(folder, "folder")
         with reproducible(self.config.deterministic), enough_memory():
             run = run_of(self, pages or {})
-        self._manifest = write_run(run, path, overwrite=overwrite, keep=keep)
+        self._manifest = write_run(run, path, overwrite=overwrite, keep=keep_earlier)
 
     @classmethod
     def load(cls, folder: PathOrStr, *, device: str | None = None) -> MixTEA:

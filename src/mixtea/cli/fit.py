@@ -113,7 +113,7 @@ def fit(
     if update is not None:
         check_only_updated(context)
         chosen_preset = preset if given_here(context, "preset") else None
-        make_again(task, update, keep=keep, preset=chosen_preset, watch=Shown(), **chosen)
+        make_again(task, update, keep_earlier=keep, preset=chosen_preset, watch=Shown(), **chosen)
         return
     if out is None:
         raise ConfigError("Name the run folder to write: --out RUN, or --update RUN for one that is there.")
