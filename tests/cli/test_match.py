@@ -32,6 +32,7 @@ def test_candidates_are_shown_and_written(run, tmp_path, mixtea):
     assert "warning: not in the run's source, so left out: 'colour'\n" in err and err.endswith("mapped 2 of 2\n")
     frame = pd.read_csv(tmp_path / "m.csv")
     assert frame.loc[frame["rank"] == 1, "target"].tolist() == ["t5", "t0"] and len(frame) == 4
+    assert mixtea("match", run, "--source", new)[0] == 0
     code, out, _ = mixtea("match", run, "--source", new, "--json", "--out", tmp_path / "m.json")
     found = json.loads(out)
     assert code == 0 and [(one["source"], one["target"], one["stored"]) for one in found] == [

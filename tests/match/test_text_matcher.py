@@ -91,6 +91,7 @@ def test_what_stands_in_brackets_tells_new_rows_apart():
 def test_who_has_nothing_to_compare_or_nothing_alike_gets_no_target(aligner):
     rows = [{"id": "empty", "name": "", "people": None}, {"id": "odd", "name": "Zyx Qwertz", "people": "7"}]
     found = aligner.match(rows)
+    assert found.to_frame().equals(found.frame)
     decisions = found.decisions().set_index("source")["decision"]
     assert decisions["empty"] == "no evidence" and decisions["odd"] == "no counterpart"
     assert found.to_objects()[0]["candidates"] == [] and found.to_objects()[0]["probability"] is None

@@ -179,6 +179,14 @@ VOTES, OPINIONS, WORDS = "votes.safetensors", "opinions.safetensors", "vocabular
 CANDIDATES, MAPPING = "candidates.safetensors", "mapping.safetensors"
 about, words, config = (in_json, in_json, in_json)
 LEARNED = "learned.json"
+
+
+def view_of_attributes(path):
+    """As many weights as there must be, of a voter that had no opinion."""
+    array("source", lambda a: a)(path.parent / OPINIONS)
+    in_arrays(lambda arrays: arrays.pop("score.names"))(path.parent / OPINIONS)
+
+
 HOSTILE = {
     "an absolute name": (MANIFEST, file_entry("/etc/hostname")),
     "a name that climbs": (MANIFEST, file_entry("../elsewhere")),
@@ -338,6 +346,7 @@ HOSTILE = {
     "a constant that is a word": (LEARNED, in_json("constant")("1")),
     "a constant beyond all": (LEARNED, in_json("constant")(1e9)),
     "half a calibration": (LEARNED, in_json("calibration")([0.5])),
+    "views without an opinion": (LEARNED, view_of_attributes),
     "too few weights of names": (LEARNED, in_json("views", "names", "weights")([1.0])),
     "a view without a constant": (LEARNED, in_json("views", "names")({"weights": []})),
     "a view that is always wrong": (LEARNED, in_json("views", "names", "wrong")(1.0)),

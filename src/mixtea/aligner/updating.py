@@ -33,6 +33,7 @@ def why_train(old: MixTEA, task: Task, changed: tuple[Difference, Difference], *
     shares = [(f"{of.share:.0%} of the {side}", of.share) for side, of in zip(SIDES, changed, strict=True)]
     reasons = {
         "the run has compared neither names nor values": not old.learned_.views,
+        "names and values do not decide": not old.learned_.views.keys() <= {*old.answers_.spoke},
         "relations connect the entities": any(graph.n_triples for graph in graphs),
         "entities have vectors of your own": any(graph.vectors.size for graph in graphs),
         "the links, or decisions about pairs, are others": not same_links,

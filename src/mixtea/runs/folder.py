@@ -142,6 +142,8 @@ def read_run(folder: Path) -> Run:
         history = checks.timed_history(read_json(folder / "history.json"), about["n_epochs"], about["epoch_seconds"])
     with named(folder / "learned.json"):
         learned = check_learned(read_json(folder / "learned.json", LARGEST["learned.json"]))
+        if {f"score.{name}" for name in learned.views} - opinions.keys():
+            raise ValueError("views without an opinion")
     return Run(task, config, weights, history, trace, opinions, found.answers, found.metrics, about, learned)
 
 
