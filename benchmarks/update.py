@@ -112,6 +112,13 @@ def mapped(run: Path) -> dict[str, str]:
     return dict(zip(frame["source"], frame["target"], strict=True))
 
 
+def near(folder: Path, ids: list[str]) -> str:
+    """The share of sources whose best candidate is as likely by an update as by a new run, but for .1."""
+    best = [StoredRun(folder / name).predict(1).best().set_index("source") for name in ("old", "new")]
+    first, second = (frame["probability"].reindex(ids) for frame in best)
+    return f"{((first - second).abs() <= 0.1).mean():.4f}"
+
+
 def told(before: dict[str, str], after: dict[str, str], new: dict[str, str], folder: Path) -> list[tuple[str, str]]:
     """Shares: of untouched sources with the same mapping, and of all where an update and a new run agree."""
     tables = [dict(line.split(",", 1) for line in (folder / f"{name}.csv").read_text().splitlines()) for name in
@@ -124,6 +131,7 @@ def told(before: dict[str, str], after: dict[str, str], new: dict[str, str], fol
         ("untouched sources and targets with the same mapping", _share(fixed, before, after)),
         ("the same of a new run", _share(fixed, before, new)),
         ("all sources about which update and new run agree", _share([*tables[1]], after, new)),
+        ("new and changed sources whose probability is within .1 of a new run's", near(folder, touched)),
         (f"new and changed sources found, of {len(touched):,}", f"{right[0]:,}; by a new run {right[1]:,}"),
     ]
 
