@@ -15,6 +15,7 @@ from death_trials import Problems, differing, fit, leftovers, seed_of, tiny_run,
 from traced import Call, Ended, calls_of, injected, run
 
 from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.history import earlier_runs
 
 WRITING = (
     "openat", "open", "creat", "write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "renameat", "renameat2",
@@ -71,7 +72,7 @@ def killed_runs(place: Path, task: Path, sample: int, problems: Problems) -> Non
     shutil.copytree(older, out)
 
     def save() -> None:
-        new.save(out, overwrite=True)
+        new.save(out, overwrite=True, keep_earlier=2)
 
     calls = calls_of(save, place / "log", folder, WRITING)
     outcomes: Counter[str] = Counter()
@@ -84,6 +85,8 @@ def killed_runs(place: Path, task: Path, sample: int, problems: Problems) -> Non
         problems.check(len(left) <= 1, f"run, {call}: left {left}")
         seed = seed_of(out)
         problems.check(seed in (1, 2), f"run, {call}: {seed}")
+        earlier = [seed_of(path) for path in earlier_runs(out)]
+        problems.check(earlier == [1] * (seed == 2), f"run, {call}: the earlier runs are {earlier}")
         outcomes[f"{'old' if seed == 1 else 'new'} run, {len(left)} left over"] += 1
         save()
         held = [p.name for p in folder.iterdir()]

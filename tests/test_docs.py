@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,23 @@ def test_python_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch, 
         shown = re.search(re.escape(code) + r"```\n\n```text\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
         if shown:
             assert printed == shown[1]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "py")], ids=name)
+def test_python_for_programs_that_are_not_here_is_python_and_calls_what_there_is(page):
+    for _, code, line in blocks(page, "py"):
+        tree = ast.parse("\n" * line + code, str(page))
+        compile(tree, str(page), "exec")
+        ours = [one for one in ast.walk(tree) if isinstance(one, ast.ImportFrom) and one.module.startswith("mixtea")]
+        found = {alias.name: getattr(import_module(one.module), alias.name) for one in ours for alias in one.names}
+        calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call) and ast.unparse(one.func) in found]
+        for call in calls:
+            named = {keyword.arg: None for keyword in call.keywords}
+            inspect.signature(found[ast.unparse(call.func)]).bind(*call.args, **named)
+        assert calls
+        for said in re.findall(r"\"(mixtea [^\"]*)", code):
+            words = shlex.split(re.sub(r"\{\w+\}", "--source a.csv", said))
+            get_command(app).commands[words[1]].make_context(words[1], words[2:])
 
 
 @pytest.mark.parametrize("page", LINKED, ids=name)

@@ -13,7 +13,7 @@ from processes import MIXTEA, run
 ROOT = Path(__file__).parent.parent / "src" / "mixtea"
 ORDER = (  # a room may import what stands before it; rooms side by side do not import each other
     "text", "errors", "progress", "fields", "config", "compute data", "encode", "vote", "measure", "match", "teach",
-    "runs", "export", "aligner", "report", "review", "example train", "reproduce tune", "cli", "__main__",
+    "runs", "export", "aligner", "report", "review", "example train", "reproduce tune update", "cli", "__main__",
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
 ON_USE = {("match/mapping.py", "mixtea.export.mapping")}  # a mapping can be told to write itself

@@ -115,6 +115,7 @@ def train(
     tensorboard: PathOrStr | None = None,
     watch: Watch | None = None,
     progress: Asked = None,
+    keep_earlier: int | None = None,
     **settings: Any,
 ) -> MixTEA:
     """Learn from a task, score its test links and write the run folder `out`, through interruptions if need be.
@@ -150,6 +151,8 @@ def train(
         Is told how it goes, see `Watch`; it is logged if there is none.
     progress
         As in `MixTEA.fit`: None shows the epochs in notebooks, unless somebody watches.
+    keep_earlier
+        How many earlier runs stay in `out`/history, where a run that is replaced goes then. None: it is not kept.
 
     Returns
     -------
@@ -193,7 +196,7 @@ def train(
         goes_on = resume and work.path.exists()
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
-            training = _Training(start, work, watch, overwrite, progress)
+            training = Training(start, work, watch, overwrite, progress, keep_earlier)
             with _nothing_left(work, goes_on):
                 return training.run(checkpoint_every, TensorBoard(tensorboard))
     from mixtea.aligner import MixTEA
@@ -255,7 +258,7 @@ def _by_task(task: Task, config: Config) -> dict[str, Any]:
 
 
 @dataclass
-class _Training:
+class Training:
     """A training from its start, or its last checkpoint, to its run folder."""
 
     start: Start
@@ -263,6 +266,7 @@ class _Training:
     watch: Watch
     overwrite: bool
     progress: Asked = None
+    keep_earlier: int | None = None
     last_epoch: int = 0
 
     def run(self, every: float, board: TensorBoard) -> MixTEA:
@@ -282,7 +286,7 @@ class _Training:
         watch.says(f"{epochs}{aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
         if is_first():
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
-                self._finish(aligner, old)
+                self.finish(aligner, old)
         return aligner
 
     def _settings(self) -> dict[str, Any]:
@@ -371,7 +375,7 @@ class _Training:
         except FullMemoryError as error:
             raise FullMemoryError(f"In epoch {self.last_epoch + 1}: {error} {advice()}") from error
 
-    def _finish(self, aligner: MixTEA, old: MixTEA | None) -> None:
+    def finish(self, aligner: MixTEA, old: MixTEA | None) -> None:
         """Score, compare, write the run folder; then the checkpoints are not needed any more."""
         watch, out = self.watch, self.work.out
         self._score(aligner)
@@ -379,7 +383,7 @@ class _Training:
         pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
         doing("writing the run folder")
         try:
-            aligner.save(out, overwrite=self.overwrite, pages=pages)
+            aligner.save(out, overwrite=self.overwrite, pages=pages, keep_earlier=self.keep_earlier)
         except (RunError, FullMemoryError) as error:
             raise type(error)(f"{error} {self.work.how_to_go_on()}") from error
         except BaseException as error:
@@ -459,7 +463,7 @@ class _Training:
         if self.work.epoch() is not None:
             return f" {self.work.how_to_go_on()}"
         if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:
-            aligner.save(self.work.out, overwrite=self.overwrite)
+            aligner.save(self.work.out, overwrite=self.overwrite, keep_earlier=self.keep_earlier)
             self.work.forget()
         return ""
 

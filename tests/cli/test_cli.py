@@ -125,9 +125,9 @@ BROKEN_RUNS = {
     "missing manifest": ("run.json", lambda b: None, "missing"),
     "truncated manifest": ("run.json", lambda b: b[:40], "damaged"),
     "manifest of another kind": ("run.json", lambda b: b'{"format": "4"}', "damaged"),
-    "an older format": ("run.json", lambda b: b.replace(b'"format": 4', b'"format": 3'), "of an earlier mixtea (run"),
+    "an older format": ("run.json", lambda b: b.replace(b'"format": 5', b'"format": 4'), "of an earlier mixtea (run"),
     "manifest without a field": ("run.json", lambda b: b.replace(b'"n_epochs"', b'"m_epochs"'), "without n_epochs"),
-    "a newer format": ("run.json", lambda b: b.replace(b'"format": 4', b'"format": 99'), "run format 99"),
+    "a newer format": ("run.json", lambda b: b.replace(b'"format": 5', b'"format": 99'), "run format 99"),
     "a path that leaves": ("run.json", lambda b: b.replace(b'"curves.png"', b'"../curves.png"'), "damaged"),
 }
 
@@ -216,7 +216,7 @@ def test_from_own_files_to_a_mapping(tmp_path, mixtea):
     assert {p.name for p in run.iterdir()} == {
         "run.json", "config.json", "weights.safetensors", "graphs.safetensors", "vocabulary.json", "history.json",
         "metrics.json", "curves.png", "votes.safetensors", "opinions.safetensors", "candidates.safetensors",
-        "mapping.safetensors", "report.html",
+        "mapping.safetensors", "report.html", "learned.json",
     }  # fmt: skip
     assert mixtea("export", run, "--out", tmp_path / "m.tsv")[0] == 0
     mapping = pd.read_csv(tmp_path / "m.tsv", sep="\t", header=None)

@@ -178,6 +178,15 @@ MANIFEST, WEIGHTS, GRAPHS = "run.json", "weights.safetensors", "graphs.safetenso
 VOTES, OPINIONS, WORDS = "votes.safetensors", "opinions.safetensors", "vocabulary.json"
 CANDIDATES, MAPPING = "candidates.safetensors", "mapping.safetensors"
 about, words, config = (in_json, in_json, in_json)
+LEARNED = "learned.json"
+
+
+def view_of_attributes(path):
+    """As many weights as there must be, of a voter that had no opinion."""
+    array("source", lambda a: a)(path.parent / OPINIONS)
+    in_arrays(lambda arrays: arrays.pop("score.names"))(path.parent / OPINIONS)
+
+
 HOSTILE = {
     "an absolute name": (MANIFEST, file_entry("/etc/hostname")),
     "a name that climbs": (MANIFEST, file_entry("../elsewhere")),
@@ -331,6 +340,20 @@ HOSTILE = {
     "a history of NaN": ("history.json", in_json(0, "loss")(float("nan"))),
     "a history in another order": ("history.json", in_json(0, "epoch")(2)),
     "a history without a bottom": ("history.json", as_text(DEEP)),
+    "nothing learned": (LEARNED, as_text("[]")),
+    "a later version of what was learned": (LEARNED, in_json("version")(2)),
+    "views of nobody": (LEARNED, in_json("views", "smells")({})),
+    "a constant that is a word": (LEARNED, in_json("constant")("1")),
+    "a constant beyond all": (LEARNED, in_json("constant")(1e9)),
+    "half a calibration": (LEARNED, in_json("calibration")([0.5])),
+    "views without an opinion": (LEARNED, view_of_attributes),
+    "too few weights of names": (LEARNED, in_json("views", "names", "weights")([1.0])),
+    "a view without a constant": (LEARNED, in_json("views", "names")({"weights": []})),
+    "a view that is always wrong": (LEARNED, in_json("views", "names", "wrong")(1.0)),
+    "values that are compared with nothing": (LEARNED, in_json("views", "names", "compared")([["a", None, 1.0]])),
+    "values that count for nothing": (LEARNED, in_json("views", "names", "compared")([["a", "b", -1.0]])),
+    "values of everything": (LEARNED, in_json("views", "names", "compared")([["a", "b", 1.0]] * 1000)),
+    "learning beyond all size": (LEARNED, padded(1 << 21)),
     "shares of nobody": ("metrics.json", in_json("by_evidence/\x1b[31m/hits@1")(0.5)),
     "shares beyond all": ("metrics.json", in_json("by_evidence/all/hits@1")(2.0)),
     "shares without links": ("metrics.json", in_json("by_evidence/other/hits@1")(0.5)),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from mixtea.aligner.common import common
+from mixtea.aligner.matching import match_rows
 from mixtea.aligner.saving import restore, run_of
 from mixtea.aligner.scoring import Scoring, Voters, reproducibly
 from mixtea.compute import distributed
@@ -26,14 +27,16 @@ from mixtea.data.paths import PathOrStr, as_path
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, NotFittedError
 from mixtea.match.answers import STORED, Answers, Choice
-from mixtea.match.candidates import Candidates
+from mixtea.match.candidates import Candidates, check_k
 from mixtea.match.decode import check_deciding, stored_opinions
 from mixtea.match.explain import Explainer
 from mixtea.match.linked import of_sources
 from mixtea.match.mapping import Mapping
+from mixtea.match.matches import Matches
 from mixtea.match.predict import Predictor
 from mixtea.match.probabilities import HAS_SEVERAL
 from mixtea.match.relations import MIN_SCORE, Relations, relations_of
+from mixtea.match.text_matcher import TextMatcher, learned_text
 from mixtea.measure.by_evidence import no_table
 from mixtea.progress import Asked, both, training_progress
 from mixtea.runs.checkpoints import Checkpoints, kept_in
@@ -43,6 +46,7 @@ from mixtea.teach.recovery import trained_with
 from mixtea.teach.warm_start import Start
 from mixtea.text import METRICS, html_table
 from mixtea.vote.council import OnRound, voters_of
+from mixtea.vote.learned_text import LearnedText, LearnedView
 from mixtea.vote.registry import package_of
 from mixtea.vote.speaking import check_begins
 from mixtea.vote.suited import suited
@@ -68,6 +72,10 @@ class MixTEA(Scoring):
         self.metrics_: dict[str, float] = {}
         self.by_evidence_ = no_table()
         self._vectors: Tensor | None = None
+        self._views: dict[str, LearnedView] = {}
+        self._learned_text: LearnedText | None = None
+        self._matcher: TextMatcher | None = None
+        self._matched_since = 0  # sources that were matched since the last training, without learning from them
         self._manifest = self._parent = ""  # of the run this was saved as, and of the one a warm start began with
 
     def __repr__(self) -> str:
@@ -185,9 +193,11 @@ class MixTEA(Scoring):
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
         self._answers_by = self._fitted = config
+        self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
             self._last = stored_opinions(trained.opinions, trained.entities, trained.rehearsed)
+        self._views, self._learned_text, self._matcher = trained.views, None, None
         self._packages = {name: found for name in config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
@@ -228,6 +238,15 @@ class MixTEA(Scoring):
             with reproducible(config.deterministic):
                 self._answers, self._answers_by = self._predictor(config).answers(), config
         return self._answers
+
+    @property
+    def learned_(self) -> LearnedText:
+        """What names and values are worth, learned from all that the run concludes, computed once."""
+        if self._learned_text is None:
+            temperature = self._fitted.sinkhorn_temperature
+            found = learned_text(self.task_, self._last, self.answers_, self._views, temperature)
+            self._learned_text = found
+        return self._learned_text
 
     def _trained_config(self) -> Config:
         """The settings that it was fitted with, but for those that say how to decode, which may have changed since."""
@@ -282,8 +301,7 @@ class MixTEA(Scoring):
         >>> aligner.predict(k=2, sources=["territory/Germany"]).to_frame()["source"].tolist()
         ['territory/Germany', 'territory/Germany']
         """
-        if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-            raise ConfigError(f"k must be a whole number of at least 1, not {k!r:.100}.")
+        check_k(k)
         config, k = self._decoding(decoder, voters), int(k)
         asked = None if sources is None else entities(self.task_.source, sources, "source")
         if config == self._trained_config() and k <= STORED:
@@ -356,6 +374,50 @@ class MixTEA(Scoring):
         predictor = self._predictor(config, once=not shared_targets, several=share)
         return predictor.mapping(choice, with_given=with_given)
 
+    @reproducibly
+    def match(self, rows: Any, k: int = 5, *, shared_targets: bool = False) -> Matches:
+        """Find the targets of entities that were not in the source graph, by names and values; nothing is trained.
+
+        Parameters
+        ----------
+        rows
+            What the source of `load_task` may be: a file, a data frame, a list of dictionaries or of rows, a graph; or
+            one dictionary. Columns are those of the run's source.
+        k
+            How many candidates of each entity come back.
+        shared_targets
+            Several entities may get the same target. Else one that is mapped already is lost to an entity that is more
+            likely, and the decision of the other one is `target taken`.
+
+        Returns
+        -------
+        Matches
+            A row per candidate; `decisions()` has a row per entity. An entity that the run has, with the same values,
+            has the answer of the run.
+
+        Raises
+        ------
+        DataError
+            The rows cannot be read, or have nothing that the run has compared.
+        ConfigError
+            The run compares neither names nor values, or `k` is no whole number of at least 1.
+        NotFittedError
+            Nothing has been learned yet.
+
+        Examples
+        --------
+        >>> from mixtea import MixTEA, load_task
+        >>> towns = [{"id": f"t{i}", "name": f"{a} {b}"} for i, (a, b) in enumerate(
+        ...     (a, b) for a in ("North", "South", "Old") for b in ("Harbour", "Mill", "Bridge", "Castle"))]
+        >>> task = load_task(source=towns[:10], target=towns, links_from="names")
+        >>> aligner = MixTEA(max_epochs=0).fit(task)
+        >>> aligner.match({"id": "new", "name": "Old Bridge"}).decisions()["target"].tolist()
+        ['t10']
+        """
+        check_k(k)
+        self._check_fitted()
+        return match_rows(self, rows, int(k), shared_targets=shared_targets)
+
     def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
         """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the entities.
 
@@ -403,8 +465,13 @@ class MixTEA(Scoring):
     def _predictor(self, config: Config, *, once: bool = True, several: float | None = None) -> Predictor:
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages, once=once, several=several)
 
-    def save(self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None) -> None:
+    def save(
+        self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None,
+        keep_earlier: int | None = None,
+    ) -> None:  # fmt: skip
         """Write a run folder, whole or not at all; an existing one is refused unless `overwrite`.
+
+        With `keep_earlier`, an existing one becomes the last of the earlier runs in `folder`/history; so many stay.
 
         `pages` are texts for people by the names of their files, report.html and changes.tsv; `train` makes them.
         Raises RunError if the folder cannot be written, NotFittedError before `fit`.
@@ -421,7 +488,7 @@ class MixTEA(Scoring):
         path = as_path(folder, "folder")
         with reproducible(self.config.deterministic), enough_memory():
             run = run_of(self, pages or {})
-        self._manifest = write_run(run, path, overwrite=overwrite)
+        self._manifest = write_run(run, path, overwrite=overwrite, keep=keep_earlier)
 
     @classmethod
     def load(cls, folder: PathOrStr, *, device: str | None = None) -> MixTEA:

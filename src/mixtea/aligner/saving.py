@@ -32,7 +32,7 @@ def run_of(aligner: MixTEA, pages: Table[str, str]) -> Run:
     return Run(
         aligner.task_, aligner._trained_config(), weights, aligner._records, aligner._trace,
         opinion_arrays(aligner._last), aligner.answers_, aligner.metrics_ | as_numbers(aligner.by_evidence_),
-        _about(aligner), pages,
+        _about(aligner), aligner.learned_, pages,
     )  # fmt: skip
 
 
@@ -54,7 +54,12 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
         "voter_weights": aligner._last.weights if aligner._last is not None else {},
         "voter_packages": aligner._packages,
         "versions": versions(),
-    } | ({"parent": aligner._parent} if aligner._parent else {})
+    } | {name: value for name, value in _origin(aligner).items() if value}
+
+
+def _origin(aligner: MixTEA) -> dict[str, Any]:
+    """What is said only of runs that began with another one."""
+    return {"parent": aligner._parent, "matched_since_training": aligner._matched_since}
 
 
 def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
@@ -76,7 +81,9 @@ def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None
     aligner._last = _opinions(run.opinions, run.about["voter_weights"])
     aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
     aligner._fitted = run.config
+    aligner._matched_since = run.about.get("matched_since_training", 0)
     aligner._manifest, aligner._parent = run.about[SEAL], run.about.get("parent", "")
+    aligner._learned_text, aligner._matcher = run.learned, None
     aligner._packages = run.about["voter_packages"]
     aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
     aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]

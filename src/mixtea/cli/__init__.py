@@ -13,6 +13,7 @@ from mixtea.cli.export import export
 from mixtea.cli.fit import fit
 from mixtea.cli.info import info
 from mixtea.cli.inspect import inspect
+from mixtea.cli.match import match
 from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
 from mixtea.cli.review import review
@@ -46,7 +47,22 @@ def about(
         raise typer.Exit
 
 
-for verb in (demo, inspect, split, fit, tune, predict, score, export, review, evaluate, reproduce, settings, info):
+for verb in (
+    demo,
+    inspect,
+    split,
+    fit,
+    tune,
+    predict,
+    match,
+    score,
+    export,
+    review,
+    evaluate,
+    reproduce,
+    settings,
+    info,
+):
     app.command(epilog=listed() if verb is fit else None)(verb)
 
 

@@ -16,7 +16,10 @@ from mixtea.data.reviewed import with_reviewed_file
 from mixtea.data.task import Task
 from mixtea.errors import ConfigError
 from mixtea.train import train
+from mixtea.update import KEPT
+from mixtea.update import update as make_again
 
+NOT_UPDATED = ("out", "resume", "overwrite", "warm_start", "checkpoint_every", "tensorboard")
 RESUMED = {  # options that go with --resume alone; of settings, those that it began with
     "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config", "voters",
 }  # fmt: skip
@@ -25,8 +28,8 @@ RESUMED = {  # options that go with --resume alone; of settings, those that it b
 @reads_task
 def fit(
     context: typer.Context,
-    out: Annotated[Path, typer.Option(help="The run folder to write.")],
     read: TaskOptions,
+    out: Annotated[Path | None, typer.Option(help="The run folder to write.")] = None,
     preset: options.Preset = "best",
     settings: Annotated[
         list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; see below.")
@@ -50,6 +53,15 @@ def fit(
             "proposed.",
         ),
     ] = None,
+    update: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Make this run again, in its place, for files that have changed: where few entities have, only these "
+            "are matched. The earlier run goes to RUN/history.",
+        ),
+    ] = None,
+    keep: Annotated[int, typer.Option(min=0, help="With --update: how many earlier runs stay in RUN/history.")] = KEPT,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the run that is in --out, or begin an interrupted one anew.")
     ] = False,
@@ -79,6 +91,8 @@ def fit(
 
     mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --reviewed decisions.sssom.tsv --out runs/reviewed
 
+    mixtea fit --update runs/mine --source a.tsv --target b.tsv --links seeds.tsv
+
     mixtea fit --resume --out runs/mine
 
     Voters that need no training answer first; then it learns until the answers stand. --preset long learns longer, for
@@ -97,6 +111,15 @@ def fit(
         found = read.load(chosen.get("seed", 1))
         return found if reviewed is None else with_reviewed_file(found, reviewed)
 
+    if update is not None:
+        check_only_updated(context)
+        chosen_preset = preset if given_here(context, "preset") else None
+        make_again(task, update, keep_earlier=keep, preset=chosen_preset, watch=Shown(), **chosen)
+        return
+    if out is None:
+        raise ConfigError("Name the run folder to write: --out RUN, or --update RUN for one that is there.")
+    if given_here(context, "keep"):
+        raise ConfigError("--keep: earlier runs are kept by --update. Leave it out.")
     goes_on = resume and not read.names_files
     if goes_on:
         check_only_resumed(context)
@@ -114,11 +137,24 @@ def fit(
     )
 
 
+def given_here(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def check_only_updated(context: typer.Context) -> None:
+    """Refuse options that say where to write, or what to begin with: --update knows both."""
+    for name in NOT_UPDATED:
+        if given_here(context, name):
+            option = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{option}: --update writes its run, and begins with what that has found. Leave it out.")
+
+
 def check_only_resumed(context: typer.Context) -> None:
     """Refuse options that say what to train: a training that goes on knows that."""
     for name in context.params:
-        given = context.get_parameter_source(name)
-        if name not in RESUMED and given is not None and given.name == "COMMANDLINE":
+        if name not in RESUMED and given_here(context, name):
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{option}: a training goes on with what it began with. Leave it out.")
 

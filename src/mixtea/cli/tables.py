@@ -15,6 +15,7 @@ from mixtea.config import PRESETS, Config
 from mixtea.data.task import Task
 from mixtea.fields import assignments
 from mixtea.match.answers import Answers
+from mixtea.match.matches import Matches
 from mixtea.measure.by_evidence import HITS, LINKS, NOTE, PARTS, deciders
 from mixtea.text import LONGEST_LABEL, METRICS, decoded_by, origin_of, visible
 
@@ -88,6 +89,20 @@ def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
     if any(n < ENOUGH for n in behind.values()):
         said.append("in brackets: where the true share lies with 95 % confidence")
     return said
+
+
+def match_table(found: Matches) -> Table:
+    """The candidates of new entities, with what is decided about each at its first one."""
+    table = Table(title=text(found.summary()), title_justify="left")
+    for heading in ("source", "decision", "target", "", "probability", "taken by"):
+        table.add_column(heading, justify="right" if heading == "probability" else "left")
+    for row in found.frame.itertuples():
+        first = row.rank == 1
+        ends = (row.source if first else "", row.decision, row.target or "–", found.label(row.target) or "")
+        share = "–" if row.probability != row.probability else f"{row.probability:.3f}"
+        stored = "the run's answer" if first and row.stored else row.taken_by
+        table.add_row(*(text(cell, LONGEST_LABEL) for cell in ends), share, text(stored, LONGEST_LABEL))
+    return table
 
 
 def count_table(task: Task) -> Table:

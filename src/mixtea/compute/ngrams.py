@@ -28,6 +28,11 @@ def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[c
 
     A text is padded with a space at both ends, so that beginnings and ends count. Columns are hashes of 64 bits.
     """
+    return _counted(sides, lengths)[0]
+
+
+def _counted(sides: Sequence[Sequence[str]], lengths: Sequence[int]) -> tuple[list[csr_matrix], np.ndarray]:
+    """(a matrix per side, the key of each column, ascending)."""
     parts = [_grams([f" {text} " for text in texts], lengths) for texts in sides]
     column, known = pd.factorize(np.concatenate([keys for _, keys in parts]), sort=True)
     found, begin = [], 0
@@ -36,7 +41,7 @@ def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[c
         ones = np.ones(len(keys), dtype=np.float32)
         found.append(csr_matrix((ones, (rows, column[begin:end])), shape=(len(texts), len(known))))
         begin = end
-    return found
+    return found, known
 
 
 def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -74,13 +79,53 @@ def _mixed(key: np.ndarray) -> np.ndarray:
 
 def weighted(*sides: csr_matrix) -> list[csr_matrix]:
     """TF-IDF, rows of length 1: (1 + log count) log(rows / rows with it), frequencies over both sides together."""
+    rarity = _rarity(sides)
+    return [_by_rarity(side, rarity) for side in sides]
+
+
+def _rarity(sides: Sequence[csr_matrix]) -> np.ndarray:
+    """[columns]: log(rows / rows with it), over all sides together."""
     n = sum(side.shape[0] for side in sides)
     held = sum(np.bincount(side.indices, minlength=side.shape[1]) for side in sides)
-    rarity = np.log(n / np.maximum(held, 1)).astype(np.float32)
-    return [
-        unit_rows(csr_matrix(((1 + np.log(side.data)) * rarity[side.indices], side.indices, side.indptr), side.shape))
-        for side in sides
-    ]
+    return np.log(n / np.maximum(held, 1)).astype(np.float32)
+
+
+def _by_rarity(rows: csr_matrix, rarity: np.ndarray) -> csr_matrix:
+    data = (1 + np.log(rows.data)) * rarity[rows.indices]
+    return unit_rows(csr_matrix((data, rows.indices, rows.indptr), rows.shape))
+
+
+class GramSpace:
+    """The n-grams of known texts and how rare each is, to turn further texts into rows of the same columns.
+
+    `rows` are the weighted rows of each side. The last column is that of all n-grams that no known text has: it is part
+    of a row's length, and nothing is alike by it.
+    """
+
+    def __init__(self, *sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> None:
+        counted, self.keys = _counted(sides, lengths)
+        self.lengths, self.rarity = lengths, _rarity(counted)
+        self.unknown = np.float32(np.log(max(sum(map(len, sides)), 1)))  # the rarity of what one text has
+        self.rows = [self._with_unknown(_by_rarity(rows, self.rarity)) for rows in counted]
+
+    def _with_unknown(self, rows: csr_matrix) -> csr_matrix:
+        return csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], len(self.keys) + 1))
+
+    def rows_of(self, texts: Sequence[str]) -> csr_matrix:
+        """Compute the row of each text as if it were one of the known ones: [texts, known n-grams + 1]."""
+        (counted,), keys = _counted([texts], self.lengths)
+        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+        is_known = self.keys[place] == keys if len(self.keys) else np.zeros(len(keys), dtype=bool)
+        rarity = np.append(self.rarity, self.unknown)[np.where(is_known, place, len(self.keys))]
+        found = _by_rarity(counted, rarity)
+        columns = np.where(is_known, place, len(self.keys))[found.indices]
+        beyond = columns == len(self.keys)
+        row = np.repeat(np.arange(len(texts)), np.diff(found.indptr))
+        length = np.sqrt(np.bincount(row[beyond], found.data[beyond] ** 2, minlength=len(texts))).astype(np.float32)
+        has = np.flatnonzero(length)
+        data, rows = np.r_[found.data[~beyond], length[has]], np.r_[row[~beyond], has]
+        ends = np.r_[columns[~beyond], np.full(len(has), len(self.keys))]
+        return csr_matrix((data, (rows, ends)), shape=(len(texts), len(self.keys) + 1))
 
 
 def unit_rows(rows: csr_matrix) -> csr_matrix:
@@ -102,10 +147,20 @@ def alike_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarra
 
 
 def _most_alike(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each row of the first and the rows of the second that are most alike, as far as rare n-grams lead to them."""
-    rare = _rarest(first, np.bincount(second.indices, minlength=second.shape[1]))
-    found = top_products(rare, csr_matrix(second.T), k)
-    return np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices.astype(np.int64)
+    return RowIndex(second).most_alike(first, k)
+
+
+class RowIndex:
+    """Rows in which others are looked up."""
+
+    def __init__(self, rows: csr_matrix) -> None:
+        self.rows, self.columns = rows, csr_matrix(rows.T)
+        self.held = np.bincount(rows.indices, minlength=rows.shape[1])
+
+    def most_alike(self, others: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """(other rows, rows): each of the others and the k that are most alike, as far as rare n-grams lead to them."""
+        found = top_products(_rarest(others, self.held), self.columns, k)
+        return np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices.astype(np.int64)
 
 
 def top_products(first: csr_matrix, second: csr_matrix, k: int) -> csr_matrix:

@@ -15,6 +15,7 @@ from mixtea.export.refusal import half_characters, refuse
 from mixtea.export.tsv import write_table
 from mixtea.match.candidates import Candidates
 from mixtea.match.mapping import GIVEN, Mapping
+from mixtea.match.matches import Matches
 
 OTHERS = {".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}  # endings that promise what candidates are not written as
 
@@ -44,6 +45,14 @@ def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> in
     frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
     frame["probability"] = frame["probability"].map("{:.6f}".format)
     return write_table(frame, path, ".csv and .json can take it, or mend the id.")
+
+
+def write_matches(found: Matches, path: Path) -> int:
+    """The candidates of entities that came later, with a header; .json has them under `candidates`."""
+    refuse(path, half_characters([*found.frame["source"], *found.frame["target"]]))
+    if path.suffix.lower() == ".json":
+        return write_json_table(found.frame, path, "candidates", {})
+    return write_csv_table(found.frame, path)
 
 
 def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:

@@ -12,6 +12,12 @@ from mixtea.errors import ConfigError
 from mixtea.vote.trace import voter_texts
 
 
+def check_k(k: object) -> None:
+    """Refuse a number of candidates that is none."""
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise ConfigError(f"k must be a whole number of at least 1, not {k!r:.100}.")
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """For each of p source entities its k best targets, best first.
@@ -41,8 +47,8 @@ class Candidates:
 
     def to_frame(self, k: int | None = None) -> pd.DataFrame:
         """One row a candidate: source, target, rank, score, probability, voters; the `k` best of each source."""
-        if k is not None and (not isinstance(k, int | np.integer) or k < 1):
-            raise ConfigError(f"k must be a whole number of at least 1, not {k!r:.100}.")
+        if k is not None:
+            check_k(k)
         k = self.target_index.shape[1] if k is None else min(k, self.target_index.shape[1])
         return pd.DataFrame(
             {

@@ -31,11 +31,13 @@ RUN_FILES = {
     "candidates.safetensors": "the 20 best candidates of each source, with scores, probability and decision",
     "mapping.safetensors": "the decision about each source, every target given once",
     "history.json": "one record an epoch",
+    "learned.json": "what names and values are worth, to match entities that come later",
     "metrics.json": "scores, where there were links to score",
     "curves.png": "losses and validation scores",
     "report.html": "a page about the run, where one was asked for",
     "changes.tsv": "after a warm start, which mappings are new, gone or changed, and why",
 }
+HISTORY = "history"  # the folder of earlier runs, in a run folder
 HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV)  # no fault of the call
 TEMPORARY = re.compile(r"\.(.+)\.tmp-\d+", re.DOTALL)  # its name: of what is written in it, and of its process
 WINDOWS = os.name == "nt"
@@ -55,7 +57,7 @@ def atomic_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
         _check_place(path)
         with _temporary_folder(path) as temporary:
             yield temporary / path.name
-            _flush(temporary / path.name)
+            flush(temporary / path.name)
             rename(temporary / path.name, path)
 
 
@@ -73,7 +75,7 @@ def _check_place(path: Path) -> None:
 def rename(file: Path, path: Path) -> None:
     """The file takes the place of `path`, in a way that lasts."""
     file.replace(path)
-    _flush(path.parent)
+    flush(path.parent)
 
 
 @contextmanager
@@ -87,12 +89,12 @@ def atomic_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
             new.mkdir()
             yield new
             for file in (*new.iterdir(), new):
-                _flush(file)
+                flush(file)
             if path.exists():
                 _swap(new, path)
             else:
                 new.rename(path)
-            _flush(path.parent)
+            flush(path.parent)
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
@@ -134,7 +136,7 @@ def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
         raise RunError(f"{path}: the folder is not empty. Name another.")
     if not overwrite:
         raise RunError(f"{path}: a run is already there. Name another, or say --overwrite (overwrite=True).")
-    others = [name for name in held if name not in RUN_FILES]
+    others = [name for name in held if name not in RUN_FILES and name != HISTORY]
     if others:
         raise RunError(f"{path}: besides a run it holds {', '.join(others[:5])}. Move that away, or name another.")
 
@@ -182,7 +184,8 @@ def _put_back(temporary: Path, path: Path) -> None:
         old.rename(path)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """See to it that what a file or a folder holds is on the disk."""
     if WINDOWS:  # which cannot flush a folder, nor a file that is open for reading
         return
     descriptor = os.open(path, os.O_RDONLY)

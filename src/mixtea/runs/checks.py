@@ -62,6 +62,7 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "misleading": (False, lambda value: are_weights(value) and all(share <= 1 for share in value.values())),
     "misleading_links": (False, lambda value: are_weights(value)),
     "links_are_random": (False, lambda value: type(value) is bool),
+    "matched_since_training": (False, is_count),
     "versions": (False, is_words),
     "parent": (False, lambda value: type(value) is str and _DIGEST.fullmatch(value) is not None),
 }

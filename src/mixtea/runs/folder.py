@@ -36,6 +36,8 @@ from mixtea.runs.answers import (
     mapping_forms,
 )
 from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
+from mixtea.runs.history import carry_over
+from mixtea.runs.learned import check_learned, learned_json
 from mixtea.runs.text_checks import text_arrays
 from mixtea.runs.untrusted import (
     AGAIN,
@@ -49,9 +51,10 @@ from mixtea.runs.untrusted import (
     read_json,
 )
 from mixtea.text import visible
+from mixtea.vote.learned_text import LearnedText
 from mixtea.vote.trace import check_trace
 
-FORMAT = 4
+FORMAT = 5
 MANIFEST = "run.json"
 SEAL = "sha256"
 PAGES = ("report.html", "changes.tsv")  # for people to read; a run is whole without
@@ -59,6 +62,7 @@ LARGEST = {  # in bytes, of the files that do not grow with the graphs: far more
     MANIFEST: 32 * MIB,  # it holds the seconds of a million epochs
     "config.json": MIB,
     "metrics.json": MIB,
+    "learned.json": MIB,
     "curves.png": 16 * MIB,
     "report.html": 64 * MIB,
 }
@@ -78,13 +82,15 @@ class Run:
     answers: Answers
     metrics: dict[str, float] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
+    learned: LearnedText = field(default_factory=LearnedText)
     pages: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> str:
+def write_run(run: Run, folder: Path, *, overwrite: bool = False, keep: int | None = None) -> str:
     """Write all files of a run into a new folder, which appears whole or not at all.
 
-    Returns the checksum of its manifest.
+    Earlier runs of a folder that is replaced stay in its history; with `keep` the one that is replaced becomes one of
+    them, and the last `keep` stay. Returns the checksum of its manifest.
     """
     for name in sorted(run.pages.keys() - PAGES):
         raise RunError(f"{folder / name}: no page of a run, which has {' and '.join(PAGES)}.")
@@ -93,6 +99,7 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> str:
         _write_json(temporary / "vocabulary.json", vocabulary(run.task), indent=None)
         _write_json(temporary / "history.json", [_untimed(record) for record in run.history])
         _write_json(temporary / "metrics.json", {k: v for k, v in run.metrics.items() if math.isfinite(v)})
+        _write_json(temporary / "learned.json", learned_json(run.learned))
         save_file(dict(run.weights), temporary / "weights.safetensors")
         save_file(graph_arrays(run.task), temporary / "graphs.safetensors")
         save_file(dict(run.trace), temporary / "votes.safetensors")
@@ -108,6 +115,7 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False) -> str:
         about = {"format": FORMAT, **about_task(run.task), **run.about}
         about |= {"epoch_seconds": [record.get("seconds", 0.0) for record in run.history], "files": files}
         _write_json(temporary / MANIFEST, about | {SEAL: (sealed := seal(about))})
+        carry_over(resolved(folder), temporary, keep)
     return sealed
 
 
@@ -132,7 +140,11 @@ def read_run(folder: Path) -> Run:
         checks.check_opinions(opinions, task)
     with named(folder / "history.json"):
         history = checks.timed_history(read_json(folder / "history.json"), about["n_epochs"], about["epoch_seconds"])
-    return Run(task, config, weights, history, trace, opinions, found.answers, found.metrics, about)
+    with named(folder / "learned.json"):
+        learned = check_learned(read_json(folder / "learned.json", LARGEST["learned.json"]))
+        if {f"score.{name}" for name in learned.views} - opinions.keys():
+            raise ValueError("views without an opinion")
+    return Run(task, config, weights, history, trace, opinions, found.answers, found.metrics, about, learned)
 
 
 @dataclass(frozen=True, eq=False)

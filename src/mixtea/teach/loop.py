@@ -35,7 +35,7 @@ from mixtea.teach.warm_start import Start, found_before, take_over
 from mixtea.vote.council import Council, OnRound, know_all, voters_of
 from mixtea.vote.open_entities import open_entities
 from mixtea.vote.rehearsal import rehearsed
-from mixtea.vote.speaking import misleading, misleading_links
+from mixtea.vote.speaking import learned_views, misleading, misleading_links
 from mixtea.vote.trace import Trace
 from mixtea.vote.votes import Votes
 
@@ -137,6 +137,7 @@ class Trainer:
         if self.settles:
             voters = self.council.voters
             trained.misleading, trained.misleading_links = misleading(voters), misleading_links(voters)
+            trained.views = learned_views(voters)
         return trained
 
     def epoch(self, number: int) -> Record:

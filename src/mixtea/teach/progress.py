@@ -12,6 +12,7 @@ from mixtea.config import Config
 from mixtea.data.checks import check_numbers, check_same_form
 from mixtea.encode.encoder import Encoder
 from mixtea.errors import ProcessLostError
+from mixtea.vote.learned_text import LearnedView
 from mixtea.vote.open_entities import OpenEntities
 from mixtea.vote.opinions import Opinions
 from mixtea.vote.rehearsal import Rehearsed
@@ -31,7 +32,8 @@ class Trained:
     `rehearsed` what it would think of the training links if it did not know them. `seconds` counts those of all
     sittings, where the training was stopped and resumed. `lowered` says how much lower the learning rate was than the
     settings say, and since when; it is empty if all went well. `misleading` is, by voter, the share of the links for
-    which what it compares tells nothing, `misleading_links` how many links that was found by.
+    which what it compares tells nothing, `misleading_links` how many links that was found by. `views` is what those
+    voters have learned.
     """
 
     student: Encoder
@@ -47,6 +49,7 @@ class Trained:
     lost: ProcessLostError | None = None
     misleading: dict[str, float] = field(default_factory=dict)
     misleading_links: dict[str, int] = field(default_factory=dict)
+    views: dict[str, LearnedView] = field(default_factory=dict)
 
 
 class Progress:

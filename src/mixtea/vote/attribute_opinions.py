@@ -15,7 +15,8 @@ from scipy.sparse import csr_matrix, diags, hstack
 from mixtea.compute.ngrams import alike_rows, products_of_rows, unit_rows
 from mixtea.data.columns.compared import ComparedColumns
 from mixtea.data.task import Task
-from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_of
+from mixtea.vote.learned_text import ComparedPredicates, LearnedView
+from mixtea.vote.likeness import NEAR, Likeness, LikenessOpinions, best_values
 from mixtea.vote.value_index import MOST, Column, values_of
 
 EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
@@ -76,6 +77,11 @@ class AttributeOpinions(LikenessOpinions):
             found.append(has)
         return found[0], found[1]
 
+    def view(self) -> LearnedView:
+        ours, theirs = (of.names for of in self.sides)
+        compared = [ComparedPredicates(ours[p], theirs[q], weight) for (p, q), weight in self.aligned]
+        return super().view()._replace(compared=tuple(compared))
+
     def compared(self, source: int, target: int) -> list[Compared]:
         """The values of two entities by predicates that are compared: the most alike first, each value once a pair.
 
@@ -124,8 +130,7 @@ class AttributeOpinions(LikenessOpinions):
     def first_found(self) -> Likeness:
         rows = self._rows(self.aligned)
         a, b = alike_rows(*rows, NEAR)
-        value = np.clip(products_of_rows(*rows, a, b), 0.0, 1.0)
-        return best_of(a, b, np.where(value > 1 - 1e-5, 1.0, value), self.shape)
+        return best_values(a, b, products_of_rows(*rows, a, b), self.shape)
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """A row an entity: its values of one predicate."""
@@ -145,17 +150,19 @@ class AttributeOpinions(LikenessOpinions):
 
     def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
         """A row an entity of each side: its values, predicate by predicate, in the columns that both sides have."""
-        sides = []
-        for side in (0, 1):
-            blocks = [
-                diags(np.sqrt(pair.weight) * self._rarity(side, pair.ends[side]))
-                @ self._of_predicate(side, pair.ends[side])
-                for pair in aligned
-            ]
-            sides.append(unit_rows(csr_matrix(hstack(blocks))))
+        sides = [self.side_rows(side, aligned) for side in (0, 1)]
         held = [np.bincount(rows.indices, minlength=rows.shape[1]) > 0 for rows in sides]
         shared = np.flatnonzero(held[0] & held[1])
         return sides[0][:, shared], sides[1][:, shared]
+
+    def side_rows(self, side: int, aligned: list[Aligned]) -> csr_matrix:
+        """Build a row per entity of a side: its values, predicate by predicate."""
+        blocks = [
+            diags(np.sqrt(pair.weight) * self._rarity(side, pair.ends[side]))
+            @ self._of_predicate(side, pair.ends[side])
+            for pair in aligned
+        ]
+        return unit_rows(csr_matrix(hstack(blocks)))
 
     def _aligned(self, pairs: np.ndarray) -> list[Aligned]:
         """Predicates whose values are the same more often than by chance, the most telling first.

@@ -12,6 +12,7 @@ from mixtea.compute.read_only import as_numpy
 from mixtea.data.checks import check_pairs
 from mixtea.data.task import Task
 from mixtea.vote.candidate_pairs import CandidatePairs, Feature
+from mixtea.vote.learned_text import LearnedView
 from mixtea.vote.log_odds import BoundedLogOdds, Learned, judge, learn
 from mixtea.vote.voter import Voter, VotingState
 
@@ -52,6 +53,12 @@ def best_of(
     return Likeness(source[kept], target[kept], value[kept], None if details is None else details[kept])
 
 
+def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> Likeness:
+    """Do `best_of` by cosines, which are 1 where they are by all but rounding."""
+    value = np.clip(cosine, 0.0, 1.0)
+    return best_of(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape)
+
+
 def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
     """The rank of each value among those of its line, 0 for the greatest."""
     order = np.lexsort((-value, line))
@@ -74,6 +81,7 @@ class LikenessOpinions:
     def __init__(self, task: Task) -> None:
         self.task, self.links = task, task.train
         self.shape = (task.source.n_entities, task.target.n_entities)
+        self.n_open = max(1, self.shape[1] - len(self.links))  # targets that are asked about
         self.learned_from = np.empty((0, 2), dtype=np.int64)
 
     @property
@@ -148,7 +156,7 @@ class LikenessOpinions:
         place, there = self.place(source, target)
         odds = self.judged.log_odds
         value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.of_others(source, target))
-        value += np.log(max(1, self.shape[1] - len(self.links)))
+        value += np.log(self.n_open)
         return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
 
     def place(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,6 +164,10 @@ class LikenessOpinions:
         wanted = source * self.shape[1] + target
         place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
         return place, self.key[place] == wanted if len(self.key) else np.zeros(len(wanted), dtype=bool)
+
+    def view(self) -> LearnedView:
+        """What was learned, to judge entities by that are not there yet."""
+        return LearnedView(self.learned.weights, self.learned.constant, self.judged.wrong)
 
     def state_dict(self) -> dict[str, Any]:
         """What it learned from, which tells all."""
@@ -199,6 +211,10 @@ class LikenessVoter(Voter):
     def misleading(self) -> tuple[float, int] | None:
         judged = self.opinions().judged if self.has_needed() else None
         return None if judged is None else (float(judged.misleading), int(judged.n_links))
+
+    def view(self) -> LearnedView | None:
+        """What it has learned, to judge entities by that are not there yet; None where it has no opinion."""
+        return self.opinions().view() if self.has_needed() else None
 
     def propose(self, state: VotingState) -> np.ndarray | None:
         return self.opinions().proposed() if self.has_needed() else None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixtea.compute.matching import matching
+from mixtea.compute.matching import MAX_LOG_ODDS, matching
 from mixtea.vote.candidate_pairs import CandidatePairs, Feature, among, values_of
 from mixtea.vote.link_weights import PSEUDO_LINKS, WRONG, robust_weights
 from mixtea.vote.number_matched import constant_with_links, counted
@@ -106,6 +106,32 @@ def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -
     told = log_odds[among(source, target, links, m)] > -np.log(max(m - len(links), 1)) + LEAST_TOLD
     misleading = float(np.clip(1 - told.sum() / len(links), 0.0, 1.0))
     return BoundedLogOdds(log_odds, unmatched, share, misleading, len(links))
+
+
+def judge_further(
+    candidates: CandidatePairs, log_odds: np.ndarray, unmatched: np.ndarray, wrong: float
+) -> BoundedLogOdds:
+    """Do as `judge` does for sources that come to a matching that is there already.
+
+    `unmatched` [m] is how likely each target is in no pair of that matching, which is its message to a further source
+    (compute/matching.py). Every source is judged as if it came alone:
+
+        p_ij = w_ij u_j / (1 + sum over j' of w_ij' u_j'), and with it j is unmatched with u_j (1 - p_ij)
+    """
+    source, target = candidates.ends
+    m = max(candidates.shape[1], 1)
+    weight = np.exp(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * unmatched[target]
+    alone = 1 / (1 + np.bincount(source, weight, minlength=candidates.shape[0]))
+    probability = weight * alone[source]
+    free = np.minimum(alone[source], unmatched[target] * (1 - probability))
+    q = np.clip((1 - wrong) * (probability + free / m) + wrong / m, 0.0, MAX_CERTAIN)
+    return BoundedLogOdds(np.log(q / (1 - q)), (alone, unmatched), wrong)
+
+
+def share_matched(log_odds: np.ndarray, wrong: float, m: int) -> np.ndarray:
+    """Return [p] how likely each pair is in the matching that `judge` gave it these log-odds by."""
+    q = 1 / (1 + np.exp(-log_odds))
+    return np.maximum(q - wrong / max(m, 1), 0.0) / (1 - wrong)
 
 
 def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -52,8 +53,11 @@ class Rows(NamedTuple):
 class WordComparison:
     """Compares texts of two sides as they are compared as names: small letters, digits, single spaces."""
 
-    def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
-        self.texts = (source, target)
+    def __init__(
+        self, source: Sequence[str], target: Sequence[str], known: tuple[int, Mapping[str, int]] | None = None
+    ) -> None:
+        """`known` are a number of texts and in how many of them each word is, to tell how rare words are by these."""
+        self.texts, self.known = (source, target), known
 
     def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Compute WORD_FEATURES [p, f] of pairs of texts, by their places on each side."""
@@ -129,12 +133,25 @@ class WordComparison:
     def _rare_words(self) -> tuple[Rows, Rows]:
         """Words by how rare they are: from 0, where all texts have the word, to 1, where one has."""
         held = [rows.held for rows in self._words]
-        n = max(sum(rows.shape[0] for rows in held), 2)
-        count = sum(np.bincount(rows.indices, minlength=rows.shape[1]) for rows in held)
+        n, count = self._counted(held)
         rarity = (np.log(n / np.maximum(count, 1)) / np.log(n)).astype(np.float32)
         found = [csr_matrix((rarity[rows.indices], rows.indices, rows.indptr), rows.shape) for rows in held]
         ours, theirs = (Rows(rows, np.asarray(rows.sum(axis=1)).ravel()) for rows in found)
         return ours, theirs
+
+    def _counted(self, held: Sequence[csr_matrix]) -> tuple[int, np.ndarray]:
+        """How many texts there are, and in how many of them each word of both sides is."""
+        if self.known is None:
+            count = np.sum([np.bincount(rows.indices, minlength=rows.shape[1]) for rows in held], axis=0)
+            return max(sum(rows.shape[0] for rows in held), 2), count
+        words = dict.fromkeys(word for side in self._content for words in side for word in words)
+        n, known = self.known
+        return max(n, 2), np.array([known.get(word, 1) for word in words] or [1], dtype=np.int64)
+
+    def word_counts(self) -> tuple[int, dict[str, int]]:
+        """Count the texts of both sides, and in how many of them each word is: `known` of other comparisons."""
+        counts = Counter(word for side in self._content for words in side for word in {*words})
+        return sum(map(len, self.texts)), dict(counts)
 
     @cached_property
     def _numbers(self) -> tuple[Rows, Rows]:

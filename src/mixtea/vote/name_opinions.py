@@ -33,9 +33,9 @@ class NameOpinions(LikenessOpinions):
 
     FEATURES = NAME_FEATURES
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, index: NameIndex | None = None) -> None:
         super().__init__(task)
-        self.index = NameIndex(task.source, task.target, task.synonyms)
+        self.index = index or NameIndex(task.source, task.target, task.synonyms)
         self.has = (self.index.sides[0].has, self.index.sides[1].has)
         self.share = 0.0
 

@@ -93,9 +93,12 @@ def said_alone(
     """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
     names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
     heard = [name for name in names if not bool(scores[name].isnan().all())]
-    if not heard:
-        return None
-    stacked = torch.stack(list(weighted_views(scores, weights or {}, heard, frozenset(heard)).values()))
+    return added_views({name: scores[name] for name in heard}, weights or {}) if heard else None
+
+
+def added_views(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+    """Add the opinions of views, which are log-odds, by their weights; NaN where none has an opinion."""
+    stacked = torch.stack(list(weighted_views(scores, weights, sorted(scores), frozenset(scores)).values()))
     return stacked.nan_to_num(0.0).sum(0).masked_fill(stacked.isnan().all(0), float("nan"))
 
 

@@ -9,6 +9,8 @@ from mixtea.compute.intervals import beside
 from mixtea.data.task import Task
 from mixtea.errors import DataError
 from mixtea.progress import doing
+from mixtea.vote.learned_text import LearnedView
+from mixtea.vote.likeness import LikenessVoter
 from mixtea.vote.suited import has_structure
 from mixtea.vote.voter import Voter, judges_alone
 
@@ -37,6 +39,12 @@ def misleading(voters: Sequence[Voter]) -> dict[str, float]:
 def misleading_links(voters: Sequence[Voter]) -> dict[str, int]:
     """By voter that compares entities: how many links that share was found by."""
     return {voter.name: found[1] for voter in voters if (found := voter.misleading()) is not None}
+
+
+def learned_views(voters: Sequence[Voter]) -> dict[str, LearnedView]:
+    """By voter that compares texts: what it has learned; after learning."""
+    found = {voter.name: voter.view() for voter in voters if isinstance(voter, LikenessVoter)}
+    return {name: view for name, view in found.items() if view is not None}
 
 
 def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = MappingProxyType({})) -> list[str]:

@@ -5,6 +5,7 @@ A value may be a literal on one side and an entity with a name on the other. No 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -68,7 +69,7 @@ class Values:
 
     def __init__(self, task: Task) -> None:
         values: dict[str, int] = {}
-        self.sides = tuple(_statements(graph, values) for graph in (task.source, task.target))
+        self.sides = tuple(statements_of(graph, values) for graph in (task.source, task.target))
         self.texts = list(values)
 
     def literal(self, value: int) -> tuple[str, str]:
@@ -83,11 +84,9 @@ class Values:
     @cached_property
     def rows(self) -> csr_matrix:
         """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
-        whole = gram_rows([form.whole.replace(" ", "\x01") for form in self.forms], lengths=())
-        words = gram_rows([form.words for form in self.forms], lengths=())
-        grams = gram_rows([form.text for form in self.forms], lengths=(3,))
-        parts = [share * weighted(part[0])[0] for share, part in zip(PARTS, (whole, words, grams), strict=True)]
-        return unit_rows(csr_matrix(hstack(parts)))
+        return joined_parts(
+            [weighted(*gram_rows(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
+        )
 
     @cached_property
     def wholes(self) -> np.ndarray:
@@ -125,7 +124,18 @@ class Values:
         return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
 
 
-def _statements(graph: Graph, values: dict[str, int]) -> Statements:
+def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ...]]]:
+    """(texts, lengths of the n-grams that are compared) of whole values, of their words, and of their text."""
+    wholes = [form.whole.replace(" ", "\x01") for form in forms]
+    return [(wholes, ()), ([form.words for form in forms], ()), ([form.text for form in forms], (3,))]
+
+
+def joined_parts(parts: Sequence[csr_matrix]) -> csr_matrix:
+    """Join the weighted rows of the parts of values, each by what it counts for, to rows of length 1."""
+    return unit_rows(csr_matrix(hstack([share * part for share, part in zip(PARTS, parts, strict=True)])))
+
+
+def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
     """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
     of = graph.attributes
     texts, kinds = of.value.texts(), of.datatype.texts()

@@ -1,0 +1,77 @@
+"""An aligner after a few entities of its graphs have changed, without training: see match/rematch.py."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import TYPE_CHECKING
+
+import torch
+
+from mixtea.data.difference import Difference
+from mixtea.data.task import Task
+from mixtea.encode.encoder import Encoder
+from mixtea.encode.structure import build_structure
+from mixtea.match.answers import STORED
+from mixtea.match.rematch import rematched
+from mixtea.measure.by_evidence import no_table
+from mixtea.teach.warm_start import take_over
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
+SIDES = ("sources", "targets")
+MOST_TOUCHED = 0.1  # of the entities of a side: of fewer that are new, changed or gone only these are matched
+MOST_SINCE = 0.3  # of the sources that were matched since the last training, and not learned from
+
+
+def why_train(old: MixTEA, task: Task, changed: tuple[Difference, Difference], *, same_links: bool) -> str:
+    """Why a changed task cannot be answered by what an aligner has learned, in words; "" if it can."""
+    sizes = [of.target.n_entities for of in (old.task_, task)]
+    since = (old._matched_since + int(changed[0].touched.sum())) / max(task.source.n_entities, 1)
+    graphs = (old.task_.source, old.task_.target, task.source, task.target)
+    shares = [(f"{of.share:.0%} of the {side}", of.share) for side, of in zip(SIDES, changed, strict=True)]
+    reasons = {
+        "the run has compared neither names nor values": not old.learned_.views,
+        "names and values do not decide": not old.learned_.views.keys() <= {*old.answers_.spoke},
+        "relations connect the entities": any(graph.n_triples for graph in graphs),
+        "entities have vectors of your own": any(graph.vectors.size for graph in graphs),
+        "the links, or decisions about pairs, are others": not same_links,
+        **{f"{said} are new, changed or gone": share > MOST_TOUCHED for said, share in shares},
+        f"{since:.0%} of the sources came after the last training": since > MOST_SINCE,
+        "there are few targets": min(sizes) < STORED and sizes[0] != sizes[1],
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def updated(old: MixTEA, task: Task, changed: tuple[Difference, Difference]) -> tuple[MixTEA, str]:
+    """The aligner for a changed task, and what was done, in words."""
+    assert old._last is not None
+    began, new = time.perf_counter(), copy.copy(old)
+    temperature = old._fitted.sinkhorn_temperature
+    found = rematched(task, old.answers_, old._last, changed, old.learned_, temperature)
+    new.task_, new._student, new._vectors = task, _student(old, task), None
+    new._last, new._answers, new._answers_by = found.last, found.answers, new._trained_config()
+    new._learned_text, new._matcher = old.learned_, None
+    new._trace = {name: column[:0] for name, column in old._trace.items()}  # votes of entities that have changed since
+    new.metrics_, new.by_evidence_ = {}, no_table()
+    new._manifest, new._parent = "", old._manifest
+    new._matched_since = old._matched_since + int(changed[0].touched.sum())
+    new.seconds_, new.stopped_because_ = time.perf_counter() - began, "updated without training"
+    touched = [int(of.touched.sum()) for of in changed]
+    said = (
+        f"{touched[0]:,} sources and {touched[1]:,} targets are new or changed, {changed[0].n_gone:,} and "
+        f"{changed[1].n_gone:,} gone: {found.renewed:,} sources are matched anew, {found.asked - found.renewed:,} "
+        "without a target are compared with what is new, all others stay as they were"
+    )
+    return new, said
+
+
+def _student(old: MixTEA, task: Task) -> Encoder:
+    """The student with the vectors of entities that are still there; no relation teaches any."""
+    like = old._student.entity
+    structure = build_structure(task.source, task.target, old._fitted).to(like.device, like.dtype)
+    generator = torch.Generator(like.device).manual_seed(old._fitted.seed)
+    student = Encoder(structure, old._fitted, generator)
+    take_over(student, old._student.state_dict(), old.task_, task)
+    return student

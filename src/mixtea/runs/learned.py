@@ -1,0 +1,60 @@
+"""learned.json of a run folder: what its training has learned of texts, whoever wrote it. No torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixtea.data.checks import check_numbers, is_number
+from mixtea.vote.candidate_pairs import Feature
+from mixtea.vote.learned_text import ComparedPredicates, LearnedText, LearnedView
+from mixtea.vote.likeness import LikenessOpinions
+from mixtea.vote.name_opinions import NAME_FEATURES
+from mixtea.vote.value_index import MOST
+
+VERSION = 1
+LARGEST = 1e4  # of a weight or a constant: log-odds beyond a hundred say no more
+FEATURES: dict[str, tuple[Feature, ...]] = {"names": NAME_FEATURES, "attributes": LikenessOpinions.FEATURES}
+
+
+def learned_json(learned: LearnedText) -> dict[str, Any]:
+    """What a run folder holds of it."""
+    return {"version": VERSION, **learned.to_json()}
+
+
+def check_learned(held: Any) -> LearnedText:
+    """Make it of what a file says; an error if that is not as it was written."""
+    if not isinstance(held, dict) or held.keys() != {"version", "views", "constant", "calibration"}:
+        raise TypeError("it is no object of version, views, constant and calibration")
+    if held["version"] != VERSION:
+        raise ValueError(f"version {held['version']!r}")
+    if not isinstance(held["views"], dict) or held["views"].keys() - FEATURES.keys():
+        raise ValueError("views that there are not")
+    _check(held["constant"], *held["calibration"])
+    check_numbers(held["calibration"], 2)
+    views = {name: _view(name, view) for name, view in held["views"].items()}
+    return LearnedText(views, float(held["constant"]), (float(held["calibration"][0]), float(held["calibration"][1])))
+
+
+def _view(name: str, held: dict[str, Any]) -> LearnedView:
+    weights, constant, wrong, compared = (held[part] for part in ("weights", "constant", "wrong", "compared"))
+    _check(constant, *weights)
+    check_numbers(weights, len(FEATURES[name]))
+    if not is_number(wrong) or not 0 < wrong < 1:
+        raise ValueError(f"{name}: a share that is none")
+    if len(compared) > MOST:
+        raise ValueError(f"{name}: more pairs of predicates than are ever compared")
+    return LearnedView(np.array(weights, float), float(constant), float(wrong), tuple(map(_pair, compared)))
+
+
+def _pair(held: Any) -> ComparedPredicates:
+    source, target, weight = held
+    if type(source) is not str or type(target) is not str or not is_number(weight, LARGEST) or not weight > 0:
+        raise TypeError("predicates that are compared")
+    return ComparedPredicates(source, target, float(weight))
+
+
+def _check(*numbers: Any) -> None:
+    if not all(is_number(number, LARGEST) for number in numbers):
+        raise ValueError("what should be a number is none, or too large a one")

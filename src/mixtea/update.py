@@ -1,0 +1,158 @@
+"""A run again, after its graphs have changed a little: what `mixtea fit --update RUN` does, in one call.
+
+from mixtea import load_task
+from mixtea.update import update
+
+aligner = update(load_task(source="a.csv", target="b.csv", links_from="names"), "runs/nightly")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixtea.config import SETTINGS, Config
+from mixtea.data.difference import difference
+from mixtea.data.paths import PathOrStr, as_path
+from mixtea.data.task import Reviewed, Task
+from mixtea.errors import ConfigError, RunError
+from mixtea.review.decisions import Decisions, beside
+from mixtea.review.learning import reviewed_task
+from mixtea.runs.signals import Stopping
+from mixtea.runs.unfinished import Start, Unfinished, run_checksum
+from mixtea.train import Training, Watch, train
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
+KEPT = 3  # earlier runs
+
+
+def update(
+    task: Task | Callable[[], Task],
+    run: PathOrStr,
+    *,
+    keep_earlier: int = KEPT,
+    preset: str | None = None,
+    watch: Watch | None = None,
+    **settings: Any,
+) -> MixTEA:
+    """Make a run anew for graphs that have changed, in its place; the earlier run goes to `run`/history.
+
+    Where few entities are new, changed or gone, and no relations connect them, only these are matched, by what the run
+    has learned; all others keep their answers. Else it is trained again, beginning with what the run has found, or from
+    nothing where other settings are asked for. `watch` is told which, and why.
+
+    Parameters
+    ----------
+    task
+        The task as it is now, or a function that gives it. Decisions of reviewers about the run
+        (RUN.decisions.sqlite) hold for it too.
+    run
+        The run folder. It always holds a whole run, the earlier or the new one.
+    keep_earlier
+        How many earlier runs stay in `run`/history.
+    preset, settings
+        As in `train`; those of the run unless others are named.
+    watch
+        As in `train`.
+
+    Returns
+    -------
+    MixTEA
+        The aligner of the new run; of the old one if nothing has changed.
+
+    Raises
+    ------
+    RunError
+        There is no run, or a damaged one, or another process is at work there.
+    ConfigError, DataError, VoterError, StoppedError
+        As in `train`.
+    """
+    from mixtea.aligner import MixTEA
+    from mixtea.aligner.updating import updated, why_train
+
+    if not isinstance(keep_earlier, int) or isinstance(keep_earlier, bool) or keep_earlier < 0:
+        raise ConfigError(f"keep_earlier is a whole number, 0 or more, not {keep_earlier!r:.100}.")
+    folder, watch, settings = as_path(run, "run"), watch or Watch(), SETTINGS.check_all(settings)
+    before, old = run_checksum(folder), MixTEA.load(folder, device=settings.get("device"))
+    found = _decided(task() if callable(task) else task, old.task_, folder)
+    changed = (difference(old.task_.source, found.source), difference(old.task_.target, found.target))
+    same_links = _pairs(found) == _pairs(old.task_) and found.synonyms == old.task_.synonyms
+    preset = preset or old.preset
+    chosen = (old.settings if preset == old.preset else {}) | settings
+    same_settings = Config.preset(preset, **chosen).training_settings() == old.config.training_settings()
+    why = why_train(old, found, changed, same_links=same_links) if same_settings else "other settings are asked for"
+    if why:
+        watch.says(f"{why}: trained again" + (", beginning with what the run has found" if same_settings else ""))
+        chosen = {"max_epochs": old.config.max_epochs} | chosen if old._parent else chosen  # fewer already
+        start = folder if same_settings else None
+        return train(
+            found,
+            folder,
+            preset=preset,
+            overwrite=True,
+            warm_start=start,
+            watch=watch,
+            keep_earlier=keep_earlier,
+            **chosen,
+        )
+    if not any(of.touched.any() or of.n_gone for of in changed):
+        watch.says(f"{folder}: nothing has changed, so the run stays as it is")
+        return old
+    work = Unfinished(folder)
+    with work.held(), Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
+        if run_checksum(folder) != before:
+            raise RunError(f"{folder}: replaced by another process meanwhile. Update it again.")
+        new, said = updated(old, found, changed)
+        watch.says(said)
+        Training(Start(found, preset, chosen), work, watch, overwrite=True, keep_earlier=keep_earlier).finish(new, old)
+    return new
+
+
+def _decided(task: Task, old: Task, folder: Path) -> Task:
+    """The task with the decisions of reviewers that the run knows, and those that were made since."""
+    known = [_renumbered(pairs, old, task) for pairs in (old.rejected, old.reviewed.pairs)]
+    new = [kept & ~_among(pairs, _known_pairs(task)) for pairs, kept in known]
+    rejected, said = (pairs[kept] for (pairs, _), kept in zip(known, new, strict=True))
+    opinions = Reviewed(np.concatenate([task.reviewed.pairs, said]),
+                        np.concatenate([task.reviewed.log_odds, old.reviewed.log_odds[new[1]]]))  # fmt: skip
+    task = replace(task, rejected=np.concatenate([task.rejected, rejected]), reviewed=opinions)
+    if not beside(folder).exists():
+        return task
+    store = Decisions(beside(folder))
+    try:
+        return reviewed_task(task, store.standing())
+    finally:
+        store.close()
+
+
+def _renumbered(pairs: np.ndarray, old: Task, task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs [p, 2] by the numbers of another task, and whether it has both ends, bool [p]."""
+    ends = [new.find(of.ids[pairs[:, side]]) for side, (of, new) in
+            enumerate(((old.source, task.source), (old.target, task.target)))]  # fmt: skip
+    found = np.stack(ends, axis=1)
+    there: np.ndarray = np.all(found >= 0, axis=1)
+    return found, there
+
+
+def _known_pairs(task: Task) -> np.ndarray:
+    return np.concatenate([task.train, task.valid, task.rejected, task.reviewed.pairs])
+
+
+def _among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
+    known = {tuple(pair) for pair in others.tolist()}
+    return np.array([tuple(pair) in known for pair in pairs.tolist()], dtype=bool)
+
+
+def _pairs(task: Task) -> list[set[tuple[str, str]]]:
+    """Links, rejected pairs and opinions by ids."""
+    found: list[set[tuple[str, str]]] = []
+    for pairs in (task.train, task.valid, task.test, task.rejected, task.reviewed.pairs):
+        ends = task.source.ids[pairs[:, 0]].tolist(), task.target.ids[pairs[:, 1]].tolist()
+        found.append(set(zip(*ends, strict=True)))
+    return found
