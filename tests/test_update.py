@@ -185,6 +185,15 @@ def test_given_links_and_a_training_that_came_between(tmp_path, undrawn, monkeyp
         update(other_task, run, watch=Notes())
 
 
+def test_several_processes_train_it_again(run, monkeypatch):
+    asked = {}
+    monkeypatch.setattr("mixtea.update.launched", lambda: 2)
+    monkeypatch.setattr("mixtea.update.train", lambda task, out, **how: asked.update(how, out=out))
+    update(task_of(less(OLD[0], "s0"), TARGETS), run, watch=(notes := Notes()))
+    assert notes.said == ["several processes are at work: trained again, beginning with what the run has found"]
+    assert asked["out"] == asked["warm_start"] == run and asked["overwrite"] and asked["keep_earlier"] == 3
+
+
 def test_wrong_calls(run, tmp_path):
     with pytest.raises(RunError, match="no such run folder"):
         update(task_of(*OLD), tmp_path / "nowhere")
@@ -210,6 +219,7 @@ def test_on_the_command_line(tmp_path, mixtea, undrawn):
     assert (code == 0 and "other settings are asked for: trained again\n" in err and len(earlier_runs(run)) == 2) or 1
     for words, message in (
         (("--update", run, "--out", run, *own), "--out: --update writes its run"),
+        (("--update", run), "--update: name the files as they are now"),
         (own, "Name the run folder to write: --out RUN, or --update RUN"),
         (("--out", run, "--keep", "2", *own), "--keep: earlier runs are kept by --update"),
     ):

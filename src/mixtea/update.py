@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixtea.compute.torchrun import launched
 from mixtea.config import SETTINGS, Config
 from mixtea.data.difference import difference
 from mixtea.data.paths import PathOrStr, as_path
@@ -87,6 +88,7 @@ def update(
     chosen = (old.settings if preset == old.preset else {}) | settings
     same_settings = Config.preset(preset, **chosen).training_settings() == old.config.training_settings()
     why = why_train(old, found, changed, same_links=same_links) if same_settings else "other settings are asked for"
+    why = "several processes are at work" if launched() > 1 else why
     if why:
         watch.says(f"{why}: trained again" + (", beginning with what the run has found" if same_settings else ""))
         chosen = {"max_epochs": old.config.max_epochs} | chosen if old._parent else chosen  # fewer already

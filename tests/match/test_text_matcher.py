@@ -145,6 +145,15 @@ def test_given_links_and_their_targets(tmp_path):
     assert again.decisions().equals(found)
 
 
+def test_another_decoder_decides_what_is_taken(aligner):
+    other = MixTEA(max_epochs=0).fit(aligner.task_)
+    before = other.match(row("s5", id="twin"), k=1).frame
+    other.set_params(max_epochs=0, decode_voters=("names",))
+    after = other.match(row("s5", id="twin"), k=1).frame
+    assert before["target"][0] == after["target"][0] == "t5"
+    assert before["probability"][0] != after["probability"][0]
+
+
 def test_values_whose_predicates_are_gone_say_nothing(aligner):
     """As of a run folder that was changed: names decide alone."""
     view = aligner.learned_.views["attributes"]

@@ -237,6 +237,7 @@ class MixTEA(Scoring):
         if self._answers is None or self._answers_by != config:
             with reproducible(config.deterministic):
                 self._answers, self._answers_by = self._predictor(config).answers(), config
+            self._matcher = None
         return self._answers
 
     @property

@@ -33,7 +33,8 @@ def match_rows(aligner: MixTEA, rows: Any, k: int, *, shared_targets: bool) -> M
 
 
 def matcher_of(aligner: MixTEA) -> TextMatcher:
-    """The aligner's matcher, made when it is first asked for."""
+    """The aligner's matcher, made when it is first asked for, or when the aligner has come to other answers."""
+    answers = aligner.answers_
     if aligner._matcher is None:
         if not aligner.learned_.views or aligner._last is None:
             raise ConfigError(
@@ -41,7 +42,7 @@ def matcher_of(aligner: MixTEA) -> TextMatcher:
                 "with voters such as names and attributes; the preset best has them."
             )
         temperature = aligner._fitted.sinkhorn_temperature
-        parts = (aligner.task_, aligner._last, aligner.answers_, aligner.learned_, temperature)
+        parts = (aligner.task_, aligner._last, answers, aligner.learned_, temperature)
         aligner._matcher = TextMatcher(*parts)
     return aligner._matcher
 

@@ -112,7 +112,7 @@ def fit(
         return found if reviewed is None else with_reviewed_file(found, reviewed)
 
     if update is not None:
-        check_only_updated(context)
+        check_only_updated(context, read)
         chosen_preset = preset if given_here(context, "preset") else None
         make_again(task, update, keep_earlier=keep, preset=chosen_preset, watch=Shown(), **chosen)
         return
@@ -143,12 +143,14 @@ def given_here(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def check_only_updated(context: typer.Context) -> None:
-    """Refuse options that say where to write, or what to begin with: --update knows both."""
+def check_only_updated(context: typer.Context, read: TaskOptions) -> None:
+    """Refuse options that say where to write, or what to begin with: --update knows both. It needs the files alone."""
     for name in NOT_UPDATED:
         if given_here(context, name):
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{option}: --update writes its run, and begins with what that has found. Leave it out.")
+    if not read.names_files:
+        raise ConfigError("--update: name the files as they are now, with the options that the run was made with.")
 
 
 def check_only_resumed(context: typer.Context) -> None:

@@ -42,7 +42,10 @@ class Matches:
         return self.frame.copy()
 
     def decisions(self) -> pd.DataFrame:
-        """A row per entity: source, target (None where there is none), probability, decision, taken_by, stored."""
+        """A row per entity: source, target (None where there is none), probability, decision, taken_by, stored.
+
+        The probability and `taken_by` are those of the best candidate, whether it is mapped or not.
+        """
         found = self.frame[self.frame["decision"] != ""].drop(columns=["rank", "if_free"]).reset_index(drop=True)
         has = found["decision"].isin([MAPPED, GIVEN])
         targets = [target if here else None for target, here in zip(found["target"], has, strict=True)]
