@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import SMALL_BEST, write
 
@@ -77,7 +78,11 @@ def test_untouched_rows_stay_and_new_changed_and_gone_ones_are_matched(run, firs
     assert others.equals(before.loc[others.index])
     said = " ".join(notes.said)
     assert "2 sources and 1 targets are new or changed, 1 and 1 gone: 3 sources are matched anew" in said
-    assert (run / "changes.tsv").read_text().splitlines()[1:] == ["s2\tt2\t\tsource gone", "s12\tt12\t\ttarget gone"]
+    changed = pd.read_csv(run / "changes.tsv", sep="\t", dtype=str, keep_default_na=False)
+    assert changed[["change", "source", "target_before", "target", "why"]].to_numpy().tolist() == [
+        ["new", "s30", "", "t30", "new source"], ["gone", "s2", "t2", "", "source gone"],
+        ["gone", "s12", "t12", "", "target gone"],
+    ]  # fmt: skip
     assert [decided(old).equals(before) for old in earlier_runs(run)] == [True]
     about = json.loads((run / "run.json").read_text())
     assert about["matched_since_training"] == 2 and about["parent"] == json.loads(
