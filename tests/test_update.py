@@ -80,8 +80,8 @@ def test_untouched_rows_stay_and_new_changed_and_gone_ones_are_matched(run, firs
     assert "2 sources and 1 targets are new or changed, 1 and 1 gone: 3 sources are matched anew" in said
     changed = pd.read_csv(run / "changes.tsv", sep="\t", dtype=str, keep_default_na=False)
     assert changed[["change", "source", "target_before", "target", "why"]].to_numpy().tolist() == [
-        ["new", "s30", "", "t30", "new source"], ["gone", "s2", "t2", "", "source gone"],
-        ["gone", "s12", "t12", "", "target gone"],
+        ["new", "s30", "", "t30", "new source"], ["gone", "s12", "t12", "", "target gone"],
+        ["gone", "s2", "t2", "", "source gone"],
     ]  # fmt: skip
     assert [decided(old).equals(before) for old in earlier_runs(run)] == [True]
     about = json.loads((run / "run.json").read_text())
