@@ -2,9 +2,9 @@
 
     python benchmarks/columns.py DATA [--part build held_out]
 
-DATA holds ABT_BUY, AMAZON_GOOGLE, DBLP_ACM, FEBRL4 and FODORS_ZAGATS, as far as they are there, unpacked. The labels are
-in column_labels.tsv: by hand, before anything recognised columns; those of packages are tests (tests/data/columns). Each
-table is read as it comes, separators and all. Prints what is right per part, and each column that is not.
+DATA holds ABT_BUY, AMAZON_GOOGLE, DBLP_ACM, FEBRL4 and FODORS_ZAGATS, as far as they are there, unpacked. The labels
+in column_labels.tsv were given by hand, before anything recognised columns; those of packages are tests
+(tests/data/columns). Each table is read as it comes, separators and all. Prints what is right per part, and what is not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--part", nargs="*", default=["build", "held_out"])
     given = parser.parse_args()
     labels = pd.read_csv(LABELS, sep="\t", dtype=str, keep_default_na=False)
-    print(header("part", "columns", "right", "share"))
+    header("part", "columns", "right", "share")
     wrong = []
     for part in given.part:
         n = right = 0
@@ -44,11 +44,11 @@ def main() -> None:
             for column, kind in of_table[["column", "kind"]].itertuples(index=False, name=None):
                 n, right = n + 1, right + (found[column] in kind.split("|"))
                 wrong += [(str(table), column, kind, found[column])] if found[column] not in kind.split("|") else []
-        print(row(part, n, right, f"{right / max(n, 1):.3f}"))
+        row([part, n, right, f"{right / max(n, 1):.3f}"])
     print()
-    print(header("table", "column", "label", "taken for"))
+    header("table", "column", "label", "taken for")
     for one in wrong:
-        print(row(*one))
+        row(one)
 
 
 if __name__ == "__main__":
