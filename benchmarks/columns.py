@@ -3,8 +3,8 @@
     python benchmarks/columns.py DATA [--part build held_out]
 
 DATA holds ABT_BUY, AMAZON_GOOGLE, DBLP_ACM, FEBRL4 and FODORS_ZAGATS, as far as they are there, unpacked. The labels
-in column_labels.tsv were given by hand, before anything recognised columns; those of packages are tests
-(tests/data/columns). Each table is read as it comes, separators and all. Prints what is right per part, and what is not.
+in column_labels.tsv were given by hand, before anything recognised columns; those of columns of packages are tests
+(tests/data/columns). Each table is read as it comes, separators and all. Prints what is right, and what is not.
 """
 
 from __future__ import annotations

@@ -88,6 +88,7 @@ GOOD: dict[str, str | bytes] = {
 }
 OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + b"\x3e\x00\x03\x00" + b"\xff" * 484
 ROWS = [("id", "sta_in"), *((B + b, B + "Italia" if b == "Roma" else None) for _, b in TOWNS)]
+PEOPLE = "id,people,since\n" + "".join(f"{B}{b},{7 * n}00,{1900 + n}\n" for n, (_, b) in enumerate(TOWNS, 1))
 OLD = str(GOOD["a.ttl"]) + f"<{A}Lutetia> <{A}in> <{A}France> ; <http://www.w3.org/2002/07/owl#deprecated> true .\n"
 OLD_LINKS = table([*PAIRS, (A + "Lutetia", B + "Francia")])
 CALL = "mixtea inspect --source a.ttl --target b.ttl --links links.tsv"
@@ -192,6 +193,12 @@ MISTAKES = [
     links("A sign between the columns that nobody expects.", table(PAIRS, "#")),
     Mistake("A wrong separator.", {"links.tsv": table(PAIRS, "#")}, CALL + " --separator ;",
             {"links.tsv": table(PAIRS, "#")}, CALL + " --separator #"),
+    Mistake("A hint about a column that is not there.", {"b.csv": PEOPLE, "columns.toml": 'poeple = "ignore"\n'},
+            CALL.replace("b.ttl", "b.csv") + " --columns columns.toml",
+            {"b.csv": PEOPLE, "columns.toml": 'people = "ignore"\n'},
+            CALL.replace("b.ttl", "b.csv") + " --columns columns.toml"),
+    Mistake("Ids that repeat, where each is to come once.", {"b.csv": PEOPLE + PEOPLE.splitlines()[-1] + "\n"},
+            CALL.replace("b.ttl", "b.csv") + " --strict", {"b.csv": PEOPLE}, CALL.replace("b.ttl", "b.csv") + " --strict"),
     Mistake("A compressed file without its ending.", {"a.ttl": gzip.compress(str(GOOD["a.ttl"]).encode(), mtime=0)}),
     Mistake("Values in a table without a sign that they are none of the entities.", {"b.csv": VALUES},
             CALL.replace("b.ttl", "b.csv"), {"b.csv": VALUES}, CALL.replace("b.ttl", "b.csv") + " --literals fondata"),

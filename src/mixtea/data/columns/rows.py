@@ -163,6 +163,7 @@ def _named(read: list[_Read]) -> list[_Read]:
     for one in read:
         of_ids = () if len(words_of(one.id_name)) < 2 else (one.id_name,)
         same = of_ids or tuple(column.name for column in one.table.columns)
+        same = same if one.place is not None else (str(len(found)),)  # numbers of rows are those of their own table
         name, taken = one.table.name, {*names.values()}
         if same not in names:
             names[same] = name if name not in taken else f"{name} {1 + sum(n.startswith(name) for n in taken)}"
