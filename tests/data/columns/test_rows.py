@@ -81,8 +81,9 @@ def test_links_name_such_ids_with_their_table_or_without_it_where_that_is_enough
 def test_parts_of_one_table_and_tables_of_one_kind_of_ids_share_their_ids(tmp_path):
     parts = graph_of(tmp_path, {"a.csv": "id,name\n1,Ada\n2,Bea\n", "b.csv": "id,name\n2,Bea\n3,Cy\n"})
     assert parts.ids.tolist() == ["1", "2", "3"] and parts.kept_apart == ()
-    rows = graph_of(tmp_path, {"e.csv": "name,city,x,y\nAda,R,1,2\n", "f.csv": "name,city,x,y\nBea,P,1,2\n"})
-    assert rows.ids.tolist() == ["e/1", "f/1"]
+    rows = "name,city,x,y\nAda,R,1,2\nBea,P,3,4\n"
+    numbered = graph_of(tmp_path, {"e.csv": rows, "f.csv": rows})
+    assert numbered.ids.tolist() == ["e/1", "e/2", "f/1", "f/2"]
     more = graph_of(tmp_path, {"c.csv": "person_id,name\n1,Ada\n", "d.csv": "person_id,city,x\n1,Rome,y\n"})
     assert [found[:2] for found in more.attributes_of(0)] == [("rdfs:label", "Ada"), ("city", "Rome"), ("x", "y")]
 
