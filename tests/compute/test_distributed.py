@@ -240,11 +240,11 @@ def test_a_killed_process_ends_the_other_and_leaves_a_readable_run(tmp_path, rin
     settings = SMALL_BEST | dict(max_epochs=100000, patience=100000, validate_every=1)
     words = fit(rings_folder, tmp_path / "run", preset=("paper", "best")[victim], **settings)
     process = two("-m", "mixtea", *words)
-    wait_for_line(process.stdout, "epoch 3/")
+    wait_for_line(process.stdout, "epoch 1/")  # later ones are told every few seconds
     os.kill(children(process.pid)[victim], signal.SIGKILL)
     output, _ = process.communicate()
     assert process.returncode != 0
     assert "error: Another process of this run has ended" in output
     about = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert about["stopped_because"].startswith("another process ended in epoch") and about["n_epochs"] >= 3
+    assert about["stopped_because"].startswith("another process ended in epoch") and about["n_epochs"] >= 1
     assert 0 <= MixTEA.load(tmp_path / "run", device="cpu").score()["hits@1"] <= 1
