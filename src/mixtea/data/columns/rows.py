@@ -159,7 +159,7 @@ def _without_foreign_ids(read: list[_Read]) -> list[_Read]:
 def _named(read: list[_Read]) -> list[_Read]:
     """Give each table a name of its own; parts of one table, and tables of one kind of ids, share it."""
     names: dict[tuple[str, ...], str] = {}
-    found = []
+    found: list[_Read] = []
     for one in read:
         of_ids = () if len(words_of(one.id_name)) < 2 else (one.id_name,)
         same = of_ids or tuple(column.name for column in one.table.columns)
