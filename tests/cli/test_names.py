@@ -52,11 +52,12 @@ def test_inspect_and_fit_say_what_is_taken_as_names(tmp_path, mixtea, undrawn):
     write(tmp_path, {"s.csv": FILMS, "t.csv": FILMS.replace("title", "Titel")})
     task = ("--source", tmp_path / "s.csv", "--target", tmp_path / "t.csv", "--links-from", "names", "--device", "cpu")
     code, out, _ = mixtea("inspect", *task)
+    assert "│ best " in out and "│ paper" not in out, "which needs structure"
     assert code == 0 and "names of the source: 'title' (100% filled, 100% distinct)\n" in out
     found = json.loads(mixtea("inspect", *task, "--json", "--target-name-column", "code")[1])
     assert [found[side]["names"][0]["predicate"] for side in ("source", "target")] == ["title", "code"]
     code, out, err = mixtea("fit", *task, "--quick", "--out", tmp_path / "run")
-    line = "names: source by 'title' (100% filled, 100% distinct); target by 'Titel' (100% filled, 100% distinct)"
+    line = "source  'title'  name      'Titel'        100%    100%\n"
     assert code == 0 and (out + err).count(line) == 1
     assert read_run(tmp_path / "run").task.source.name_predicates == ("title",)
     code, _, err = mixtea("inspect", *task, "--name-column", "titles")

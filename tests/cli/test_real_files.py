@@ -97,7 +97,7 @@ def test_every_export_can_be_judged(run, files, tmp_path, mixtea, ending):
     shown = " ".join(out.split())
     assert code == 0 and "m" + ending + " against reference.rdf (every other pair is wrong)" in shown, err
     assert "owl:Class" in shown and "owl:ObjectPro" in shown and "precision recall F1" in shown
-    assert ("By the least confidence" in shown) == (ending in (".csv", ".json", ".rdf", ".parquet"))
+    assert ("By the least confidence" in shown) == (ending in (".tsv", ".csv", ".json", ".rdf", ".parquet"))
     if ending == ".rdf":
         assert '<Ontology rdf:about="http://cmt">' in path.read_text()
 

@@ -58,8 +58,7 @@ def test_links_of_a_graph_that_lead_elsewhere_are_an_error(tmp_path):
         task_of(tmp_path, SOURCE + "s:a owl:sameAs d:a .", TARGET, "s.ttl")
     with pytest.raises(DataError, match=r"no links among its 3 other statements\. Links are .* is it a graph\?"):
         task_of(tmp_path, SOURCE, TARGET, "s.ttl")
-    with pytest.raises(DataError, match="If a graph's file holds them, name it as links too"):
-        task_of(tmp_path, SOURCE, TARGET, "")
+    assert task_of(tmp_path, SOURCE, TARGET, "").links_from == "names"
 
 
 def test_links_that_are_triples_are_doubted(tmp_path):

@@ -72,14 +72,17 @@ def inspect(
 
 
 def estimates(task: Task, device_name: str) -> dict[str, Any]:
-    """For each preset what it will take on the device."""
+    """Return for each preset that the task has room for what it will take on the device."""
     from mixtea.compute.device import choose_device, describe_device
     from mixtea.measure.estimate import estimate, measure_speed
+    from mixtea.vote.suited import is_suited
 
     device = choose_device(device_name)
     speed = measure_speed(device)
     found: dict[str, Any] = {"device": describe_device(device)}
     for preset in PRESETS:
+        if not is_suited(task, Config.preset(preset)):
+            continue
         expected = estimate(task, Config.preset(preset), device, speed)
         found[preset] = {
             "mib": round(expected.mib),

@@ -155,7 +155,7 @@ def estimate_table(estimates: Mapping[str, Any]) -> Table:
     table = Table(title=text(title), title_justify="left")
     for heading in ("preset", "memory", "an epoch", "epochs", "in all", "suggestion"):
         table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
-    for preset in PRESETS:
+    for preset in (name for name in PRESETS if name in estimates):
         row = estimates[preset]
         quick = row["suggestion"] == {"max_epochs": 0}
         changes = "--quick" if quick else " ".join(f"--set {one}" for one in assignments(row["suggestion"]))

@@ -27,6 +27,15 @@ def suited(task: Task, config: Config) -> dict[str, Any]:
     return {"voters": voters, "decode_voters": deciding, "max_epochs": 0}
 
 
+def is_suited(task: Task, config: Config) -> bool:
+    """Return whether a voter is left of those of the settings."""
+    try:
+        suited(task, config)
+    except ConfigError:
+        return False
+    return True
+
+
 def _without_structure(task: Task, names: Sequence[str]) -> tuple[str, ...]:
     left = tuple(name for name in names if "triples" not in voter_named(name).needs)
     if names and not left:

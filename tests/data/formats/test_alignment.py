@@ -107,11 +107,11 @@ def test_an_alignment_is_no_graph(tmp_path):
         load_task(source=tmp_path / "s.rdf", target=tmp_path / "t", links=tmp_path / "l")
 
 
-def child(content, **xml):
-    """The cells that the process finds, here in this one, in a file without notes."""
+def child(content, notes=(), **xml):
+    """The cells that the process finds, here in this one, in a file with these notes."""
     out = io.BytesIO()
     found = alignment_child.parse({"xml": XML | xml}, io.BytesIO(content.encode()), out, lambda n: None)
-    assert found == {"notes": {}}
+    assert found == {"notes": dict(notes)}
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -122,6 +122,8 @@ def test_the_process_finds_cells():
     assert 1000 <= len(relation) <= 3001
     half = "<Cell><entity1 rdf:ID='x' rdf:resource='a'/></Cell>"
     assert child(START + half + END) == []
+    note = f"<source_ids> http://a.org/ </source_ids>{cell('a', 'b')}"
+    assert len(child(START + note + END, notes=[("source_ids", "http://a.org/")])) == 1
     said = cell("a", "b").replace("'a'/>", "'a'><and/></entity1>")
     assert child(START + said + END) == [[8, "a", "b", "expression", "1.0"]]
 

@@ -93,8 +93,8 @@ def test_damaged_files_are_read_or_explained(tmp_path):
 @pytest.mark.parametrize(
     "name, compares",
     [
-        ("N-Triples", "attribute_opinions.form_of"),
-        ("attr_triples_2 of a folder", "attribute_opinions.form_of"),
+        ("N-Triples", "value_index.form_of"),
+        ("attr_triples_2 of a folder", "value_index.form_of"),
         ("ent_names_1 of a folder", "name_index.in_latin"),
         ("CSV names", "name_index.in_latin"),
         ("safetensors", "own_vectors.cosines"),
