@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import torch
+from scipy.special import logit
 
 from mixtea.data.task import Task
 from mixtea.match.calibration import Calibration, logistic, sigmoid
@@ -21,7 +22,7 @@ LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure
 PSEUDO_LINKS = 10  # validation links that this weight counts for
 LOST = 0.01  # a link is lost at this probability as it is at none
 HAS_SEVERAL = 0.9  # how likely a source has more targets that has several links, or where all are said to have
-RECALIBRATION = np.array([0.0, 1.0]), np.array([0.7, 0.3])  # expected weights and their spread
+RECALIBRATION = np.array([0.0, 0.7, 0.3]), np.array([0.7, 0.3, 0.3])  # expected weights and their spread
 FEW_SEVERAL = 0.02  # of the linked sources: fewer that have several change nothing for the others
 
 
@@ -106,21 +107,22 @@ class PairProbabilities:
         return kept_below(self.target, probability, np.ones(self.shape[1])) if self.once else probability
 
     def _recalibrated(self, probability: np.ndarray, counterpart: np.ndarray, several: bool) -> np.ndarray:
-        """Correct what is lost by making probabilities consistent, by the validation links (Platt scaling).
+        """Calibrate by the validation links (Platt scaling), with what the decoder believes beside the probability.
 
-        P(right | a counterpart) = sigmoid(a + b log-odds), with a near 0 and b near 1 where there are few.
+        P(right | a counterpart) = sigmoid(a + b log-odds + c log-odds of the belief), with a near 0, b near .7 and c
+        near .3 where there are few. The belief knows the student and all rivals at once, which no feature of a pair
+        does; but it is shared out among the targets of a source, so it is left out where there may be `several`.
         """
         of_source = np.zeros(self.shape[0])
         of_source[self.free] = counterpart
-        share = np.clip(probability / np.maximum(of_source[self.source], 1e-12), 1e-6, 1 - 1e-6)
-        odds = np.log(share / (1 - share))
-        order = np.lexsort((-probability, self.source))
+        share = probability / np.maximum(of_source[self.source], 1e-12)
+        belief = share if several else self.decoded.opinions.belief.double().cpu().numpy()
+        seen = np.stack([np.ones(len(share)), _bounded_logit(share), _bounded_logit(belief)], axis=1)
+        order = np.lexsort((-seen @ RECALIBRATION[0], self.source))
         best = order[np.diff(self.source[order], prepend=-1) > 0]
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
         right = among(self.source[best], self.target[best], self.task.valid, self.shape[1])
-        seen = np.stack([np.ones(len(best)), odds[best]], axis=1)
-        weights = logistic(seen, right, *RECALIBRATION)
-        found = sigmoid(weights[0] + weights[1] * odds) * of_source[self.source]
+        found = sigmoid(seen @ logistic(seen[best], right, *RECALIBRATION)) * of_source[self.source]
         return found if several else kept_below(self.source, found, of_source)
 
     @property
@@ -238,6 +240,10 @@ class PairProbabilities:
         right = among(source, target, task.train, self.shape[1])
         looks, hidden = (of.looks(self._neighbours)[source] for of in (pairs, pairs.without(task.train)))
         return Examples(seen, right, looks, hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
+
+
+def _bounded_logit(probability: np.ndarray) -> np.ndarray:
+    return logit(np.clip(probability, 1e-6, 1 - 1e-6))
 
 
 def kept_below(line: np.ndarray, probability: np.ndarray, total: np.ndarray) -> np.ndarray:

@@ -21,7 +21,6 @@ from mixtea.match.answers import Answers
 from mixtea.match.calibration import logistic, sigmoid
 from mixtea.match.decode import StoredOpinions
 from mixtea.match.matches import Taken
-from mixtea.match.probabilities import RECALIBRATION
 from mixtea.vote.candidate_pairs import values_of
 from mixtea.vote.learned_text import LearnedText, LearnedView
 from mixtea.vote.likeness import LikenessOpinions
@@ -34,6 +33,7 @@ LOOKUPS: dict[str, type[NameLookup] | type[ValueLookup]] = {  # of the voters th
     "names": NameLookup,
     "attributes": ValueLookup,
 }
+RECALIBRATION = np.array([0.0, 1.0]), np.array([0.7, 0.3])  # expected weights and their spread
 TOLD = -8.0  # log-odds of a match, from which on a pair counts where the constant is learned
 ALL = ""  # in place of the name of a view: all that the run has concluded
 NOBODY = np.empty(0, dtype=np.int64)
