@@ -2,7 +2,7 @@
 
 Two questions are asked apart, since names that are alike often stand at alike places. Of pairs that text finds similar:
 how much likelier does structure make them? And of entities that text cannot place: is the pair that structure finds
-by itself a match? The second is only asked where structure alone finds most of the pairs that text is sure of.
+by itself a match? The second is only asked where most of what structure finds about entities in sure pairs is right.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ USUAL = 0.9  # the quantile of the scores of sure pairs that counts as 1
 TOUCHED = 1e-6  # a score above it: something speaks for the pair
 SIMILAR = np.array([-1.0, 3.0]), np.array([1.0, 2.0])  # log-odds and spread: of the constant, and of each feature
 ALONE = np.array([-2.0, 3.0]), np.array([1.0, 1.0])  # the same for pairs that structure finds by itself
-FEW_FOUND, MOST_FOUND = 0.5, 0.8  # shares of the sure pairs that structure finds: below it finds by chance; trusted
-PSEUDO_PAIRS = 10  # sure pairs that structure misses, in addition
+CHANCE, TRUSTED = 0.4, 0.7  # shares of what structure finds about known entities that is right: by chance; trusted
+PSEUDO_PAIRS = 10  # wrong pairs in addition
 EM_ROUNDS = 100
 MAX_SCORE, MAX_AHEAD = 3.0, 2.0
 LARGEST_LOG_RATIO = 20.0
@@ -88,8 +88,9 @@ class StructureEvidence:
         everything, hidden = self._best_pairs(self.sure | ~(ours & theirs)), self._best_pairs(~self.sure)
         right = everything.seen[self.sure[everything.place]]
         wrong = hidden.seen[(ours | theirs)[hidden.place]]
-        share_found = len(right) / (self.sure.sum() + PSEUDO_PAIRS)
-        trust = float(np.clip((share_found - FEW_FOUND) / (MOST_FOUND - FEW_FOUND), 0.0, 1.0))
+        found = self._best_pairs(np.ones(len(self.source), dtype=bool)).place
+        share_right = self.sure[found].sum() / ((ours | theirs)[found].sum() + PSEUDO_PAIRS)
+        trust = float(np.clip((share_right - CHANCE) / (TRUSTED - CHANCE), 0.0, 1.0))
         if not trust or not len(asked.place):
             return asked.place[:0], np.empty(0)
         seen, label = np.vstack([right, wrong]), np.r_[np.ones(len(right)), np.zeros(len(wrong))]
