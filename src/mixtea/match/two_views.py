@@ -97,7 +97,7 @@ class PairEvidence:
         counts = UNSEEN + (1 - UNSEEN) * self._above_chance(sigmoid(text))
         by_text = shift_for_total(source, target, text, self.shape, n_matched, counts=counts)[1].probability
         evidence = StructureEvidence(source, target, structure, text, by_text, self.shape)
-        score = text + evidence.of_similar()
+        score, n_matched = text + evidence.of_similar(), n_matched + evidence.n_confirmed()
         score = score + shift_for_total(source, target, score, self.shape, n_matched, counts=counts)[0]
         place, probability = evidence.of_others()  # beside those that text has a say about, so beyond their number
         score[place] = np.maximum(score[place], logit(np.clip(probability, 1e-9, 1 - 1e-9)))
