@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import oracle
 import pytest
+import torch
 from conftest import SMALL_BEST, WORDS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +17,9 @@ from mixtea import MixTEA, Task
 from mixtea.data.graph import Graph
 from mixtea.data.labels import Labels
 from mixtea.match.mapping import FURTHER
-from mixtea.match.probabilities import FEW_SEVERAL, kept_below, matched_greedily
+from mixtea.match.probabilities import FEW_SEVERAL, PairProbabilities, kept_below, matched_greedily
 
+TIED = 40  # sources with two targets that look alike
 N = 5  # entities of either side
 SHARES = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5, 1.0])  # equal ones too
 
@@ -33,6 +36,26 @@ def pairs(draw):
 def chosen_of(source, target, probability):
     kept = matched_greedily(source, target, probability, (N, N))
     return set(zip(source[kept].tolist(), target[kept].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(("belief", "several"), [((0.9, 0.1), False), ((0.1, 0.9), False), ((0.9, 0.1), True)])
+def test_belief_tells_candidates_apart_as_far_as_validation_links_bear_it_out(belief, several):
+    """The first of two equally likely targets is right, which the first half of the sources shows."""
+    source = np.arange(TIED).repeat(2)
+    target, rows = np.arange(2 * TIED), np.arange(TIED)
+    links = np.stack([rows, 2 * rows], axis=1)[: TIED // 2]
+    pairs = SimpleNamespace(
+        source=source, target=target, shape=(TIED, 2 * TIED), free=rows, task=SimpleNamespace(valid=links),
+        decoded=SimpleNamespace(opinions=SimpleNamespace(belief=torch.tensor(belief).repeat(TIED))),
+    )  # fmt: skip
+    p = PairProbabilities._recalibrated(pairs, np.full(2 * TIED, 0.45), np.full(TIED, 0.9), several)
+    right, wrong = p.reshape(TIED, 2)[TIED // 2 :].T
+    if several:
+        assert right == pytest.approx(wrong)
+    elif belief[0] > belief[1]:
+        assert (right > 0.6).all() and (right + wrong <= 0.9 + 1e-9).all()
+    else:  # a belief that is wrong counts less than it would without links
+        assert (wrong < 0.6).all()
 
 
 @given(pairs())

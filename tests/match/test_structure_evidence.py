@@ -56,6 +56,26 @@ def test_structure_alone_finds_matches_where_it_finds_those_that_text_is_sure_of
     assert (probability[source >= 52] < 0.5).all() and ((source >= 40) & (target >= 40)).all()
 
 
+def test_structure_is_not_trusted_by_what_it_misses_but_by_what_it_finds():
+    """Text is sure of 40 pairs; structure knows nothing of half of them, and is right or wrong about the others."""
+    by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
+    tells = (np.arange(N) < 20) | (np.arange(N) >= 40)
+    right = evidence(0.9 * (SAME & tells), by_text)
+    wrong = evidence(0.9 * np.roll(SAME & tells, N // 2, axis=1), by_text)  # known sources with unknown targets
+    assert right.trust > 0.2 and wrong.trust == 0
+    assert len(right.of_others()[0]) == 20 and not len(wrong.of_others()[0])
+
+
+def test_structure_confirms_more_of_the_best_pairs_by_text_than_text_expects():
+    """Text is sure of 40 of 60 pairs and finds the others best, without belief; structure finds three in four."""
+    by_text = sure_of(40)
+    found = SAME & (np.arange(N) % 4 > 0)
+    every = evidence(0.9 * found, by_text)
+    assert every.n_confirmed() == pytest.approx(every.trust * (20 - 20 * 0.1))  # 15 found of 3/4 means all 20
+    none = evidence(0.9 * (found & (np.arange(N) < 40)), by_text)
+    assert every.trust == none.trust == pytest.approx(0.5) and none.n_confirmed() == 0  # 30 found, 10 in addition
+
+
 def test_structure_that_misses_what_text_is_sure_of_finds_nothing_alone():
     by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
     rng = np.random.default_rng(2)
