@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from mixtea.data.graph import Graph
-from mixtea.data.graph_files import read_graph
 from mixtea.errors import Problems
+from mixtea.graph.graph import Graph
+from mixtea.io.load_graph import read_graph
 
 E, OBO = "http://mouse.owl#", "http://www.geneontology.org/formats/oboInOwl#"
 HEAD = f"""<?xml version="1.0"?>

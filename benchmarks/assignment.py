@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from torch import Tensor
 
 from mixtea.compute.pairs import Pairs, pairs_of_keys, rank_within
-from mixtea.match.assignment import UNLIKELY, assign
+from mixtea.decide.assignment import UNLIKELY, assign
 
 
 def problem(n: int, own: float, seed: int = 0) -> tuple[Pairs, Tensor]:

@@ -4,7 +4,7 @@
 
 DATA holds ABT_BUY, AMAZON_GOOGLE, DBLP_ACM, FEBRL4 and FODORS_ZAGATS, as far as they are there, unpacked. The labels
 in column_labels.tsv were given by hand, before anything recognised columns; those of columns of packages are tests
-(tests/data/columns). Each table is read as it comes, separators and all. Prints what is right, and what is not.
+(tests/io/columns). Each table is read as it comes, separators and all. Prints what is right, and what is not.
 """
 
 from __future__ import annotations

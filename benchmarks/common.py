@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import oracle
 
 from mixtea import Config, Task
-from mixtea.teach.loop import Trainer
-from mixtea.vote.votes import Votes
+from mixtea.training.trainer import Trainer
+from mixtea.voters.votes import Votes
 
 
 class DenseTrainer(Trainer):

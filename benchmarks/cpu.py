@@ -19,7 +19,7 @@ import torch
 from common import timed
 
 from mixtea import Config, MixTEA, load_task
-from mixtea.teach.loop import Trainer
+from mixtea.training.trainer import Trainer
 
 CPU = torch.device("cpu")
 FAST: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}

@@ -38,14 +38,14 @@ import torch
 from common import header, row
 
 from mixtea import MixTEA, Task, load_example, load_task
+from mixtea.calibration.calibrator import calibration_error
 from mixtea.config import STRUCTURE, parse_setting
-from mixtea.data.equal_names import linked_by_name
-from mixtea.match.answers import DECISIONS, Choice, Ranked, verdicts
-from mixtea.match.calibration import calibration_error
-from mixtea.match.mapping import MAPPED
-from mixtea.match.predict import Predictor
-from mixtea.vote import name_opinions
-from mixtea.vote.name_index import NameIndex
+from mixtea.decide.answers import DECISIONS, Choice, Ranked, verdicts
+from mixtea.decide.mapping import MAPPED
+from mixtea.decide.predict import Predictor
+from mixtea.text.equality import linked_by_name
+from mixtea.voters.names import opinions as name_opinions
+from mixtea.voters.names.index import NameIndex
 
 TAKEN = 5000  # targets that are taken away
 DRAWS = 5

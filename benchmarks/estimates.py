@@ -26,7 +26,7 @@ from memory import Peak
 from synthetic import synthetic_pair
 
 from mixtea import Config, load_task
-from mixtea.measure.estimate import estimate
+from mixtea.evaluation.estimate import estimate
 
 APPROXIMATE: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixtea.data.graph import Graph
-from mixtea.data.task import Task
-from mixtea.measure.text_summary import text_lines, text_summary
-from mixtea.vote.attribute_opinions import AttributeOpinions
-from mixtea.vote.name_opinions import NameOpinions
-from mixtea.vote.own_vectors import VectorOpinions
+from mixtea.evaluation.inspect_text import text_lines, text_summary
+from mixtea.graph.graph import Graph
+from mixtea.graph.task import Task
+from mixtea.voters.attributes.opinions import AttributeOpinions
+from mixtea.voters.names.opinions import NameOpinions
+from mixtea.voters.user_vectors.opinions import VectorOpinions
 
 LINKED = 3  # entities that are taken to be the same, by which it is judged what likeness is worth
 

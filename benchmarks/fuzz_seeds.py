@@ -19,19 +19,19 @@ from fuzz_compare import compare, compare_task
 from safetensors.numpy import save
 
 from mixtea.config import Config
-from mixtea.data.formats.endings import RDF_ENDINGS
-from mixtea.data.formats.settings import read_settings
-from mixtea.data.graph import Graph
-from mixtea.data.graph_files import read_graph
-from mixtea.data.links import read_links
-from mixtea.data.name_files import NameFiles
-from mixtea.data.safe.limits import in_force
-from mixtea.data.synonym_files import read_synonyms
-from mixtea.data.synonyms import Synonyms
-from mixtea.data.task import load_task
-from mixtea.data.vectors import with_vectors
+from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
+from mixtea.graph.graph import Graph
+from mixtea.graph.task import load_task
+from mixtea.io.endings import RDF_ENDINGS
+from mixtea.io.links.read import read_links
+from mixtea.io.load_graph import read_graph
+from mixtea.io.name_files import NameFiles
+from mixtea.io.safe.limits import in_force
+from mixtea.io.synonym_files import read_synonyms
+from mixtea.io.vectors.load import with_vectors
+from mixtea.text.synonyms import Synonyms
 
 LIMIT = 20_000  # bytes of a good file: longer ones take longer, and break in the same ways
 E = "http://e.org/"

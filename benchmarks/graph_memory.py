@@ -18,10 +18,10 @@ import numpy as np
 from common import header, row
 
 from mixtea import load_task
-from mixtea.data.entity_table import Attributes, EntityTable
-from mixtea.data.graph import Graph
-from mixtea.data.labels import RANKS, Labels
-from mixtea.data.text_column import TextColumn
+from mixtea.graph.entity_table import Attributes, EntityTable
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import RANKS, Labels
+from mixtea.graph.text_column import TextColumn
 
 LABEL = next(iter(RANKS))
 LANGUAGES = ("en", "de", "fr", "")

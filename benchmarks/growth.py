@@ -31,7 +31,7 @@ import growth_review
 from common import header, row
 
 from mixtea import Task, load_task
-from mixtea.train import train
+from mixtea.pipeline import train
 
 SMALL = 8  # n of the runs that load libraries and measure what does not depend on n
 ENTITIES = 40  # per graph, where n is not the number of entities

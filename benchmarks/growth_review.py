@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import Decisions, beside
+from mixtea.review.import_export import read_decisions, write_decisions
 from mixtea.review.session import Session
-from mixtea.review.sharing import read_decisions, write_decisions
 
 OPEN = 20  # an entity without a training link
 

@@ -25,8 +25,8 @@ from common import DenseTrainer, header, row
 from synthetic import synthetic_pair
 
 from mixtea import Config
-from mixtea.reproduce.experiments import structural_voters
-from mixtea.teach.loop import Trainer
+from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.training.trainer import Trainer
 
 
 class Peak(threading.Thread):

@@ -36,11 +36,12 @@ from common import header, row
 from mixtea import MixTEA, Task, load_task
 from mixtea.compute import ngrams
 from mixtea.config import STRUCTURE, Config, parse_setting
-from mixtea.data.graph import Graph
-from mixtea.data.labels import Labels
-from mixtea.data.names import entity_names
-from mixtea.match.predict import Predictor
-from mixtea.vote import name_index, name_opinions
+from mixtea.decide.predict import Predictor
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import Labels
+from mixtea.text.names import entity_names
+from mixtea.voters.names import index as name_index
+from mixtea.voters.names import opinions as name_opinions
 
 NAMED = ("EN_FR_15K_V1", "EN_DE_15K_V1", "D_Y_15K_V1")
 ZH, TRANSLATED = "DBP15K_ZH_EN", "DBP15K_ZH_EN, translated"
@@ -63,7 +64,7 @@ def same_names(task: Task, links: np.ndarray) -> np.ndarray:
 
 
 def _plain_names(graph: Graph) -> dict[int, set[str]]:
-    from mixtea.data.names import plain
+    from mixtea.text.names import plain
 
     entity, column = entity_names(graph)
     texts = [plain(text) for text in column.texts()]

@@ -27,12 +27,12 @@ from memory import Peak
 from scipy.sparse import csr_matrix
 
 from mixtea import Task, load_task
-from mixtea.data.graph import Graph
-from mixtea.data.labels import Labels
-from mixtea.data.names import entity_names
-from mixtea.vote import name_index
-from mixtea.vote.likeness import rank_of
-from mixtea.vote.name_opinions import NameOpinions
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import Labels
+from mixtea.text.names import entity_names
+from mixtea.voters.names import index as name_index
+from mixtea.voters.names.opinions import NameOpinions
+from mixtea.voters.similarity import rank_of
 
 ACCENTS = str.maketrans("aeioucn", "àéîöüçñ")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -31,8 +31,8 @@ import pyarrow.parquet as pq
 import pyoxigraph as ox
 from pyarrow import csv
 
-from mixtea.data.graph_files import read_graph
 from mixtea.errors import Problems
+from mixtea.io.load_graph import read_graph
 
 RDF = {".nt": ox.RdfFormat.N_TRIPLES, ".ttl": ox.RdfFormat.TURTLE}
 LITERALS = "literals.nt"  # long ones full of escapes, which a parser may read again and again

@@ -50,10 +50,10 @@ from rapidfuzz.utils import default_process
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mixtea import MixTEA, load_task
-from mixtea.data.graph import Graph
-from mixtea.data.installed_model import model_folder
-from mixtea.data.names import is_no_thing, local_name
-from mixtea.match.mapping import Mapping
+from mixtea.decide.mapping import Mapping
+from mixtea.graph.graph import Graph
+from mixtea.io.vectors.installed_model import model_folder
+from mixtea.text.names import is_no_thing, local_name
 
 SETS = (
     "ABT_BUY", "AMAZON_GOOGLE", "DBLP_ACM", "CONFERENCE6", "CMT_CONFERENCE", "MI_MATONTO", "OAEI_PERSONS", "FREIZEIT",

@@ -24,10 +24,10 @@ from common import header, row
 
 from mixtea import MixTEA, Task, load_task
 from mixtea.config import STRUCTURE
-from mixtea.match.answers import given_links
-from mixtea.match.mapping import Mapping
-from mixtea.match.relations import Relations, relations_of
-from mixtea.runs.stored import StoredRun
+from mixtea.decide.answers import given_links
+from mixtea.decide.mapping import Mapping
+from mixtea.relations.alignment import Relations, relations_of
+from mixtea.runs.reader import StoredRun
 
 SHORT: dict[str, Any] = dict(
     max_epochs=1, ramp_up_epochs=0, propagation_rounds=3, entity_dim=64, propagation_relation_dim=64, device="cpu",

@@ -24,7 +24,7 @@ from common import header, row
 from mixtea import MixTEA, load_task
 from mixtea.errors import StoppedError
 from mixtea.example import load_example
-from mixtea.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.experiments import structural_voters
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.folder import read_run
 

@@ -36,17 +36,17 @@ from review_kills import Browser
 from synthetic import synthetic_pair
 
 from mixtea import Config, MixTEA, Task, load_example, load_task
-from mixtea.data.entity_table import Attributes
-from mixtea.match.answers import Answers, Ranked
-from mixtea.reproduce.experiments import structural_voters
+from mixtea.council.trace import COLUMNS
+from mixtea.decide.answers import Answers, Ranked
+from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.graph.entity_table import Attributes
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import Decisions, beside
+from mixtea.review.import_export import write_decisions
 from mixtea.review.model import Model
 from mixtea.review.session import Session
-from mixtea.review.sharing import write_decisions
-from mixtea.runs.checks import weight_forms
 from mixtea.runs.folder import Run, write_run
-from mixtea.vote.trace import COLUMNS
+from mixtea.runs.validate import weight_forms
 
 PRESSED = """async (key) => {
     const began = performance.now();

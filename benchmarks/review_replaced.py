@@ -29,7 +29,7 @@ from review_kills import Browser, Server, quickly
 from synthetic import synthetic_pair
 
 from mixtea import MixTEA, Task
-from mixtea.data.graph import Graph
+from mixtea.graph.graph import Graph
 from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
 

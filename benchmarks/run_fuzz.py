@@ -26,11 +26,11 @@ from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError, Task
 from mixtea.config import STRUCTURE
-from mixtea.data.entity_table import Attributes
-from mixtea.data.graph import Graph
-from mixtea.data.labels import Labels
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import Labels
 from mixtea.runs.folder import MANIFEST, SEAL, seal
-from mixtea.runs.untrusted import fingerprint
+from mixtea.runs.safe_read import fingerprint
 
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**63, -(2**63), 10**400, 1e-9, 0.5, -1.5, 1e300, float("nan"),

@@ -15,8 +15,8 @@ from common import header, row, timed
 
 from mixtea import Config, load_task
 from mixtea.compute.similarity import best_both_ways, unit_rows
-from mixtea.teach.loop import Trainer
-from mixtea.vote.directions import directions
+from mixtea.training.trainer import Trainer
+from mixtea.voters.directions import directions
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from mixtea import Config, Task, load_task
 from mixtea.compute.similarity import fast_products
-from mixtea.teach.loop import Trainer
+from mixtea.training.trainer import Trainer
 
 DIMENSIONS = 768  # of the concatenated vectors under the preset paper
 

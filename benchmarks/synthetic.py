@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixtea import Task
-from mixtea.data.graph import Graph
+from mixtea.graph.graph import Graph
 
 
 def synthetic_pair(

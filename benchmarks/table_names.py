@@ -15,7 +15,7 @@ from pathlib import Path
 from common import header, row
 
 from mixtea import MixTEA, Task, load_task
-from mixtea.data.labels import Labels
+from mixtea.graph.labels import Labels
 
 SETS = ("ABT_BUY", "AMAZON_GOOGLE", "DBLP_ACM")
 

@@ -26,8 +26,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from common import header, row
 
 from mixtea import MixTEA, load_task
-from mixtea.runs.stored import StoredRun
-from mixtea.train import Watch, train
+from mixtea.pipeline import Watch, train
+from mixtea.runs.reader import StoredRun
 from mixtea.update import update
 
 LETTERS = ("bdfgklmnprstvz", "aeiou")

@@ -26,8 +26,8 @@ from common import header, row
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.namespace import RDF, XSD
 
-from mixtea.data.formats.rdf import Statements
-from mixtea.data.safe.problems import UnreadableError
+from mixtea.io.rdf.parse import Statements
+from mixtea.io.safe.problems import UnreadableError
 
 SUITES = {
     "ntriples": ("N-Triples", "http://www.w3.org/2013/N-TriplesTests/"),

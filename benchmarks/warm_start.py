@@ -18,8 +18,8 @@ import numpy as np
 from common import header, row
 
 from mixtea import MixTEA, Task, load_task
-from mixtea.data.graph import Graph
-from mixtea.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.graph.graph import Graph
 
 
 def smaller(task: Task, share: float, seed: int, of_entities: float) -> Task:

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mixtea import load_example
-from mixtea.data.graph import Graph
+from mixtea.graph.graph import Graph
 
 SIDES = {"geonames": "en", "cldr": "fr"}
 BASE = "https://example.org/"

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
-from mixtea.data.entity_table import Attributes
-from mixtea.data.graph import Graph
-from mixtea.data.labels import Labels
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import Labels
 
 SOURCE = "a\tr\tb\nb\tr\tc\nc\ts\td\na\ts\td\nd\tr\te\n"
 TARGET = "A\tr\tB\nB\tr\tC\nC\tp\tD\nA\tp\tD\nD\tr\tE\n"
@@ -219,7 +219,9 @@ def mixtea(capsys, monkeypatch):
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs without curves and reports to look at: to draw them takes longer than to train on a small graph."""
     monkeypatch.setattr("mixtea.report.page.make_report", lambda aligner: "<!DOCTYPE html>")
-    monkeypatch.setattr("mixtea.measure.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG"))
+    monkeypatch.setattr(
+        "mixtea.evaluation.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG")
+    )
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mixtea import Task
-from mixtea.data.graph import Graph
-from mixtea.match.answers import Answers, Left, Ranked
+from mixtea.decide.answers import Answers, Left, Ranked
+from mixtea.graph.graph import Graph
 
 
 def seven_entities() -> Task:

@@ -12,11 +12,11 @@ import pandas as pd
 
 from mixtea import Task
 from mixtea.config import Config
-from mixtea.match.side_by_side import SideBySide
+from mixtea.explain.side_by_side import SideBySide
+from mixtea.relations.known import KnownPairs
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
-from mixtea.vote.attributes import Attributes
-from mixtea.vote.known import KnownPairs
+from mixtea.voters.attributes.voter import Attributes
 
 Evidence = tuple[str, str, float]  # voter, what, weight
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from conftest import write
 
-from mixtea.data.graph_files import read_graph
 from mixtea.errors import Problems
+from mixtea.io.load_graph import read_graph
 
 E = "http://e.org/"
 

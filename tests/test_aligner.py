@@ -16,7 +16,7 @@ from mixtea.aligner.common import common
 from mixtea.config import PRESETS, STRUCTURE, Config
 from mixtea.errors import NotFittedError
 from mixtea.export.candidates import write_candidates
-from mixtea.teach.loop import Trainer
+from mixtea.training.trainer import Trainer
 
 SHORT = dict(preset="paper", max_epochs=3, validate_every=2, device="cpu")
 

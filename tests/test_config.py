@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from mixtea.config import FIELDS, PRESETS, TYPES, Config, describe, parse_setting
-from mixtea.data.formats.settings import read_settings
+from mixtea.config_file import read_settings
 from mixtea.errors import ConfigError
+from mixtea.experiments.tune.ranges import parse_ranges
 from mixtea.fields import assignments
-from mixtea.tune.ranges import parse_ranges
 
 
 def test_defaults_are_the_paper_preset_and_text_differs_in_every_documented_field():

@@ -16,7 +16,7 @@ ORDER = (  # a room may import what stands before it; rooms side by side do not 
     "runs", "export", "aligner", "report", "review", "example train", "reproduce tune update", "cli", "__main__",
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
-ON_USE = {("match/mapping.py", "mixtea.export.mapping")}  # a mapping can be told to write itself
+ON_USE = {("decide/mapping.py", "mixtea.export.mapping")}  # a mapping can be told to write itself
 READERS = (  # of data: they use its formats
     "asked", "benchmark_folder", "checksum", "graph_files", "in_memory", "links", "lookup", "name_files", "selection",
     "summary", "synonym_files", "task", "text_model", "texts", "vectors",
@@ -36,7 +36,7 @@ def imports(node: ast.AST) -> Iterator[str]:
 
 
 def _from(found: ast.ImportFrom) -> Iterator[str]:
-    """`from mixtea.data import part` imports mixtea.data.part; a class from a module, that module; `.` a neighbour."""
+    """`from mixtea.data import part` imports mixtea.graph.builder; a class from a module, that module; `.` a neighbour."""
     assert found.level <= 1 and found.module is not None, "imports of other rooms name the whole path"
     for alias in found.names if found.level == 0 else []:
         whole = f"{found.module}.{alias.name}"
@@ -49,7 +49,7 @@ def is_module(name: str) -> bool:
 
 
 def parts(name: str) -> tuple[str, ...]:
-    """The places of a module below the package: `mixtea.data.safe.open` is ("data", "safe", "open")."""
+    """The places of a module below the package: `mixtea.io.safe.open` is ("data", "safe", "open")."""
     return tuple(name.split(".")[1:])
 
 
@@ -92,10 +92,10 @@ def test_opening_files_knows_no_formats_and_formats_know_no_tasks():
 @pytest.mark.parametrize(
     "file, name, against",
     [
-        ("vote/council.py", "mixtea.teach.fuse", True),
-        ("teach/loop.py", "mixtea.vote.council", False),
-        ("teach/loop.py", "mixtea.teach.fuse", False),
-        ("compute/pairs.py", "mixtea.data.graph", True),
+        ("council/council.py", "mixtea.training.fuse", True),
+        ("training/trainer.py", "mixtea.council.council", False),
+        ("training/trainer.py", "mixtea.training.fuse", False),
+        ("compute/pairs.py", "mixtea.graph.graph", True),
         ("aligner.py", "mixtea", True),
         ("aligner.py", "mixtea.MixTEA", True),
         ("aligner.py", "mixtea.__version__", False),
@@ -108,12 +108,12 @@ def test_the_order_is_understood(file, name, against):
 
 def test_imports_are_found_wherever_they_stand():
     code = (
-        "from __future__ import annotations\nimport mixtea.text as t\nfrom mixtea.data import part, graph\n"
+        "from __future__ import annotations\nimport mixtea.messages as t\nfrom mixtea.data import part, graph\n"
         "from mixtea import __version__, load_task\nif TYPE_CHECKING:\n    from mixtea.cli import main\n"
         "def f():\n    try:\n        from mixtea.config import Config\n    finally:\n        import json, mixtea\n"
     )
     assert [name for name in imports(ast.parse(code)) if "mixtea" in name] == [
-        "mixtea.text", "mixtea.data.part", "mixtea.data.graph", "mixtea.__version__", "mixtea.load_task",
+        "mixtea.messages", "mixtea.graph.builder", "mixtea.graph.graph", "mixtea.__version__", "mixtea.load_task",
         "mixtea.config", "mixtea",
     ]  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_reading_exporting_and_help_start_without_torch(folder):
     files = [file.removesuffix(".py") for file in ALL if file.startswith(("data/", "export/"))]
     light = ", ".join(f"mixtea.{file.replace('/', '.').removesuffix('.__init__')}" for file in files)
     program = (
-        f"import sys, {light}, mixtea.runs.folder, mixtea.train\n"
+        f"import sys, {light}, mixtea.runs.folder, mixtea.pipeline\n"
         "from mixtea import load_task; from mixtea.cli import main\n"
         "load_task(sys.argv[1]); sys.argv = ['mixtea', 'fit', '--help']\n"
         "try: main()\n"

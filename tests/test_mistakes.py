@@ -11,7 +11,7 @@ import pytest
 from conftest import write
 from mistakes import GOOD, MISTAKES, told
 
-from mixtea.text import visible
+from mixtea.messages import visible
 
 PAGE = (Path(__file__).parent.parent / "docs" / "mistakes.md").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from mixtea import ConfigError, MixTEA, progress, train
-from mixtea.train import Watch
+from mixtea.pipeline import Watch
 
 QUICK = dict(preset="paper", max_epochs=2, device="cpu")
 

@@ -15,10 +15,10 @@ from processes import run
 
 import mixtea as package
 from mixtea import ConfigError, DataError, MixTEA, RunError
+from mixtea.decide.mapping import CHOSEN_LINKS, MAPPED, Mapping
 from mixtea.errors import StoppedError
-from mixtea.match.mapping import CHOSEN_LINKS, MAPPED, Mapping
-from mixtea.runs.unfinished import Unfinished
-from mixtea.train import GUESSED, MAX_WARNINGS, Watch, train, warnings_at_end
+from mixtea.pipeline import GUESSED, MAX_WARNINGS, Watch, train, warnings_at_end
+from mixtea.runs.in_progress import Unfinished
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
 FLAGS = [word for name, value in SHORT.items() if name != "preset" for word in ("--set", f"{name}={value}")]
@@ -139,9 +139,9 @@ def test_without_test_links_nothing_is_scored(tiny, tmp_path):
 
 
 def test_it_is_logged_unless_somebody_watches(tiny, tmp_path, caplog):
-    with caplog.at_level(logging.INFO, "mixtea.train"):
+    with caplog.at_level(logging.INFO, "mixtea.pipeline"):
         train(tiny, tmp_path / "run", **SHORT)
-    said = [record.getMessage() for record in caplog.records if record.name == "mixtea.train"]
+    said = [record.getMessage() for record in caplog.records if record.name == "mixtea.pipeline"]
     assert said[0] == repr(tiny) and any(line.startswith("epoch 2: valid Hit@1") for line in said)
     assert any(line.startswith("test links: Hit@1 ") for line in said) and said[-1].startswith("run folder: ")
 
@@ -149,10 +149,10 @@ def test_it_is_logged_unless_somebody_watches(tiny, tmp_path, caplog):
 @pytest.mark.parametrize(
     "program",
     [
-        "from mixtea import train; from mixtea.train import train as function",
-        "from mixtea.train import train as function; from mixtea import train",
-        "import mixtea.train; from mixtea import train; function = mixtea.train.train",
-        "import mixtea; train = mixtea.train; from mixtea.train import train as function",
+        "from mixtea import train; from mixtea.pipeline import train as function",
+        "from mixtea.pipeline import train as function; from mixtea import train",
+        "import mixtea.pipeline; from mixtea import train; function = mixtea.pipeline.train",
+        "import mixtea; train = mixtea.pipeline; from mixtea.pipeline import train as function",
     ],
 )
 def test_module_and_function_of_one_name_can_both_be_called(program):

@@ -13,12 +13,12 @@ import pytest
 from conftest import SMALL_BEST, write
 
 from mixtea import ConfigError, MixTEA, RunError, load_task, train
-from mixtea.data.task import Reviewed
+from mixtea.graph.task import Reviewed
+from mixtea.pipeline import Watch
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import Decisions, beside
 from mixtea.runs.history import earlier_runs
-from mixtea.runs.stored import StoredRun
-from mixtea.train import Watch
+from mixtea.runs.reader import StoredRun
 from mixtea.update import update
 
 SIDES = ("North", "South", "Old", "Upper", "Lower", "East", "West", "New")

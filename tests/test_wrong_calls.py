@@ -147,7 +147,7 @@ def test_full_memory_while_answering(task, name, monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
     fresh = MixTEA(**QUICK).fit(task)
-    monkeypatch.setattr("mixtea.match.predict.Predictor._ranked", full)
+    monkeypatch.setattr("mixtea.decide.predict.Predictor._ranked", full)
     wrong(getattr(fresh, name), "Memory is full. Use a smaller entity_dim")
 
 

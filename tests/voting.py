@@ -7,9 +7,9 @@ from conftest import make_graph
 
 from mixtea import Task
 from mixtea.config import Config
-from mixtea.vote.council import voters_of
-from mixtea.vote.open_entities import OpenEntities
-from mixtea.vote.voter import Voter
+from mixtea.council.council import voters_of
+from mixtea.voters.base import Voter
+from mixtea.voters.open_entities import OpenEntities
 
 
 def make_entities(n: int, m: int) -> OpenEntities:

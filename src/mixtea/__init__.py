@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.config import Config
-    from mixtea.data.reading import Reading
-    from mixtea.data.safe.limits import Limits
-    from mixtea.data.task import Task, load_task
+    from mixtea.decide.candidates import Candidates
+    from mixtea.decide.mapping import Mapping
     from mixtea.errors import ConfigError, DataError, MixTEAError, NotFittedError, RunError
+    from mixtea.evaluation.evaluate import Evaluation, evaluate
     from mixtea.example import load_example
     from mixtea.export.splits import split_links
-    from mixtea.match.candidates import Candidates
-    from mixtea.match.mapping import Mapping
-    from mixtea.measure.evaluation import Evaluation, evaluate
-    from mixtea.train import train
+    from mixtea.graph.task import Task, load_task
+    from mixtea.io.filter import Reading
+    from mixtea.io.safe.limits import Limits
+    from mixtea.pipeline import train
 
 try:
     __version__ = version("mixtea")
@@ -59,15 +59,15 @@ __all__ = [
 _ROOMS = {
     "mixtea.aligner": ["MixTEA"],
     "mixtea.config": ["Config"],
-    "mixtea.data.reading": ["Reading"],
-    "mixtea.data.safe.limits": ["Limits"],
-    "mixtea.data.task": ["Task", "load_task"],
+    "mixtea.io.filter": ["Reading"],
+    "mixtea.io.safe.limits": ["Limits"],
+    "mixtea.graph.task": ["Task", "load_task"],
     "mixtea.errors": ["ConfigError", "DataError", "MixTEAError", "NotFittedError", "RunError"],
     "mixtea.example": ["load_example"],
     "mixtea.export.splits": ["split_links"],
-    "mixtea.match.candidates": ["Candidates"],
-    "mixtea.match.mapping": ["Mapping"],
-    "mixtea.measure.evaluation": ["Evaluation", "evaluate"],
+    "mixtea.decide.candidates": ["Candidates"],
+    "mixtea.decide.mapping": ["Mapping"],
+    "mixtea.evaluation.evaluate": ["Evaluation", "evaluate"],
 }
 
 
@@ -77,7 +77,7 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(import_module(room), name)
     if name == "train":  # the module can be called like the function of the same name in it
-        return import_module("mixtea.train")
+        return import_module("mixtea.pipeline")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from mixtea.text import shortened, visible
+from mixtea.messages import shortened, visible
 
 SHOWN_PER_FILE = 20  # kinds of problem
 OTHERS = 5  # places of a kind that are named beside the first

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_type_hints
 
 from mixtea.errors import ConfigError, shorten
-from mixtea.text import shortened
+from mixtea.messages import shortened
 
 Names = tuple[str, ...]
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Names: "a list of names"}

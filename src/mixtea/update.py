@@ -17,15 +17,15 @@ import numpy as np
 
 from mixtea.compute.torchrun import launched
 from mixtea.config import SETTINGS, Config
-from mixtea.data.difference import difference
-from mixtea.data.paths import PathOrStr, as_path
-from mixtea.data.task import Reviewed, Task
 from mixtea.errors import ConfigError, RunError
+from mixtea.graph.difference import difference
+from mixtea.graph.task import Reviewed, Task
+from mixtea.io.paths import PathOrStr, as_path
+from mixtea.pipeline import Training, Watch, train
 from mixtea.review.decisions import Decisions, beside
 from mixtea.review.learning import reviewed_task
+from mixtea.runs.in_progress import Start, Unfinished, run_checksum
 from mixtea.runs.signals import Stopping
-from mixtea.runs.unfinished import Start, Unfinished, run_checksum
-from mixtea.train import Training, Watch, train
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -25,7 +25,7 @@ from mixtea.export.mapping import WRITERS as MAPPINGS
 from mixtea.export.relations import WRITERS as RELATIONS
 from mixtea.progress import TrainingProgress
 from mixtea.report.page import make_report
-from mixtea.runs.stored import StoredRun
+from mixtea.runs.reader import StoredRun
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
 
@@ -460,7 +460,7 @@ def test_an_empty_folder_can_become_the_run(folder, tmp_path, mixtea, monkeypatc
 
 
 def test_a_training_that_cannot_go_on_exits_with_1(folder, tmp_path, mixtea, monkeypatch):
-    monkeypatch.setattr("mixtea.teach.loop.alignment_loss", lambda vectors, *_: vectors.sum() * float("nan"))
+    monkeypatch.setattr("mixtea.training.trainer.alignment_loss", lambda vectors, *_: vectors.sum() * float("nan"))
     code, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
     assert code == 1 and "error: The training diverged at epoch 1: a loss of nan" in err
     assert not (tmp_path / "run").exists()

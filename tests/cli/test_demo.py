@@ -7,7 +7,7 @@ from importlib import import_module
 
 from conftest import SMALL_BEST
 
-from mixtea.train import train
+from mixtea.pipeline import train
 
 
 def test_the_demo_shows_who_finds_what(tmp_path, mixtea, monkeypatch, undrawn):

@@ -12,7 +12,7 @@ import rdflib
 import sssom_pydantic
 
 from mixtea import MixTEA, load_task, train
-from mixtea.export.about import JUSTIFICATIONS
+from mixtea.export.metadata import JUSTIFICATIONS
 
 ROOT = Path(__file__).parent.parent.parent
 SETTINGS = ("--set", "max_epochs=4", "--set", "propagation_rounds=1", "--set", "entity_dim=32", "--device", "cpu")

@@ -12,7 +12,7 @@ import pytest
 import torch
 from processes import start, wait_until_halted
 
-from mixtea.runs.unfinished import Unfinished
+from mixtea.runs.in_progress import Unfinished
 
 SETTINGS = ("--preset", "paper", "--set", "max_epochs=8", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
@@ -206,7 +206,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(folder, tmp_path, mixt
 
 
 def test_memory_that_is_full_is_said_with_the_way_out(folder, tmp_path, mixtea, monkeypatch):
-    from mixtea.teach import loop
+    from mixtea.training import trainer as loop
 
     real, calls = loop.alignment_loss, []
 

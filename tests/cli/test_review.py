@@ -13,10 +13,10 @@ from reviewing import decision
 
 from mixtea import MixTEA
 from mixtea.config import STRUCTURE
-from mixtea.review import simulate
+from mixtea.experiments import simulated_reviewer as simulate
+from mixtea.experiments.simulated_reviewer import simulated
 from mixtea.review.decisions import Decisions, beside
-from mixtea.review.simulate import simulated
-from mixtea.runs.stored import StoredRun
+from mixtea.runs.reader import StoredRun
 
 BEST = SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}
 CHOSEN = BEST | {"voters": ",".join(STRUCTURE)}

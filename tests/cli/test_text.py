@@ -17,9 +17,9 @@ from processes import MIXTEA, run
 
 from mixtea import DataError, cli, load_task
 from mixtea.cli import ending
-from mixtea.cli.saying import LONGEST
+from mixtea.cli.console import LONGEST
 from mixtea.errors import Problem, Problems
-from mixtea.text import json_text, visible
+from mixtea.messages import json_text, visible
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 TITLE, LINK, COLOUR = "\x1b]0;owned\x07", "\x1b]8;;http://e.org\x1b\\x", "\x9b31m"
@@ -173,7 +173,7 @@ def test_each_end_has_its_code_and_one_message(kind, tmp_path, mixtea, monkeypat
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr("mixtea.cli.answering.StoredRun", fails)
+    monkeypatch.setattr("mixtea.cli.load_run.StoredRun", fails)
     code, out, err = mixtea("score", tmp_path)
     assert (code, out) == (expected, "") and err.startswith(message) and err.count("\n") == 1
 
@@ -183,7 +183,7 @@ def test_bugs_stay_bugs(error, tmp_path, monkeypatch):
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr("mixtea.cli.answering.StoredRun", fails)
+    monkeypatch.setattr("mixtea.cli.load_run.StoredRun", fails)
     monkeypatch.setattr(sys, "argv", ["mixtea", "score", str(tmp_path)])
     with pytest.raises(type(error)):
         cli.main()

@@ -25,18 +25,18 @@ from mixtea.compute.similarity import (
     top_k,
     unit,
 )
+from mixtea.council.normalise import csls, sinkhorn
+from mixtea.decide.decoders import decide, ranked
 from mixtea.encode.attention import attend
 from mixtea.encode.structure import product_in_order
 from mixtea.errors import TrainingError
-from mixtea.match.decoders import decide, ranked
-from mixtea.teach.negatives import hard_negatives
-from mixtea.teach.pseudo_loss import cross_entropy, pseudo_mapping_loss
-from mixtea.vote.agreement_steps import AgreementSteps
-from mixtea.vote.normalise import csls, sinkhorn
-from mixtea.vote.open_entities import EntityPairs, OpenEntities
-from mixtea.vote.propagation_graph import PropagationGraph
-from mixtea.vote.voter import Belief
-from mixtea.vote.votes import Votes
+from mixtea.training.negatives import hard_negatives
+from mixtea.training.pseudo_mapping_loss import cross_entropy, pseudo_mapping_loss
+from mixtea.voters.agreement.steps import AgreementSteps
+from mixtea.voters.base import Belief
+from mixtea.voters.open_entities import EntityPairs, OpenEntities
+from mixtea.voters.propagation.graph import PropagationGraph
+from mixtea.voters.votes import Votes
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 N, M, D = 60, 50, 9

@@ -17,10 +17,10 @@ import rdflib
 import sssom_pydantic
 from conftest import labelled
 
-from mixtea.data.graph import Graph
-from mixtea.data.id_iris import decode_id
+from mixtea.decide.mapping import COLUMNS, Mapping
 from mixtea.export.quoting import plain_line
-from mixtea.match.mapping import COLUMNS, Mapping
+from mixtea.graph.graph import Graph
+from mixtea.graph.iris import decode_id
 
 ALIGNMENT = "http://knowledgeweb.semanticweb.org/heterogeneity/alignment"
 Pairs = list[tuple[str, str]]

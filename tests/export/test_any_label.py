@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
-from mixtea.data.id_iris import decode_id, encode_id
 from mixtea.errors import RunError, shorten
-from mixtea.export.about import About
 from mixtea.export.changes import changes_text
 from mixtea.export.mapping import write_mapping
+from mixtea.export.metadata import About
 from mixtea.export.quoting import plain_line
+from mixtea.graph.iris import decode_id, encode_id
 
 ABOUT = About(set_id="https://example.org/set", licence="https://example.org/licence")
 PIECES = [

@@ -16,13 +16,13 @@ import pytest
 import rdflib
 import sssom_pydantic
 
+from mixtea.decide.answers import DECISIONS
 from mixtea.errors import ConfigError, Problems, RunError
-from mixtea.export.about import UNSPECIFIED, About
+from mixtea.evaluation.evaluate import evaluate
+from mixtea.evaluation.mapping_files import read_pairs
 from mixtea.export.justification import justifications, shared_justification
 from mixtea.export.mapping import WRITERS, write_mapping
-from mixtea.match.answers import DECISIONS
-from mixtea.measure.evaluation import evaluate
-from mixtea.measure.mapping_files import read_pairs
+from mixtea.export.metadata import UNSPECIFIED, About
 
 DB, YAGO = "http://dbpedia.org/resource/", "http://yago/"
 ABOUT = About(

@@ -7,12 +7,12 @@ import sssom_pydantic
 from conftest import write
 
 from mixtea import load_task
-from mixtea.data.formats.sssom_slots import slots_of
 from mixtea.errors import ConfigError, Problems, RunError
-from mixtea.export.about import About
+from mixtea.evaluation.mapping_files import read_pairs
 from mixtea.export.identifiers import made_up, made_up_note
 from mixtea.export.mapping import write_mapping
-from mixtea.measure.mapping_files import read_pairs
+from mixtea.export.metadata import About
+from mixtea.io.formats.sssom_slots import slots_of
 
 HERE, THERE = "https://shop.example/items/", "https://other.example/item?id="
 ABOUT = About(set_id="https://example.org/s", source_namespace=f"shop={HERE}", target_namespace=THERE)

@@ -14,12 +14,12 @@ import rdflib
 import sssom_pydantic
 from conftest import labelled
 
-from mixtea.data.entity_table import Attributes
-from mixtea.data.graph import Graph
 from mixtea.errors import ConfigError, RunError
-from mixtea.export.about import About
+from mixtea.export.metadata import About
 from mixtea.export.relations import WRITERS, write_relations
-from mixtea.match.relations import COLUMNS, Relations
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.graph import Graph
+from mixtea.relations.alignment import COLUMNS, Relations
 
 DBO = "http://dbpedia.org/ontology/"
 ABOUT = About(set_id="https://example.org/r", date=datetime.date(2026, 1, 31), tool_version="0.1", title="Words")

@@ -11,12 +11,12 @@ from conftest import write
 from small_files import parquet
 
 from mixtea import load_task, split_links
-from mixtea.data.formats.sssom import read_sssom
-from mixtea.data.links import read_link_table
-from mixtea.data.splits import deal
 from mixtea.errors import ConfigError, DataError, Problems, RunError
 from mixtea.export.quoting import csv_text
 from mixtea.export.splits import split_file
+from mixtea.io.formats.sssom import read_sssom
+from mixtea.io.links.read import read_link_table
+from mixtea.io.links.split import deal
 
 THIRDS = {"train": 0.4, "valid": 0.2, "test": 0.4}
 LINKS = [(f"s{i}", f"t{i}") for i in range(10)]

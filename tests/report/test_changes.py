@@ -9,8 +9,8 @@ import pandas as pd
 from conftest import make_graph
 
 from mixtea import Task
-from mixtea.data.graph import Graph
-from mixtea.match.mapping import Mapping
+from mixtea.decide.mapping import Mapping
+from mixtea.graph.graph import Graph
 from mixtea.report.changes import WHY, changes
 from mixtea.report.compare import COLUMNS, UNCHANGED, without_unchanged
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from conftest import make_graph, write
 
-from mixtea.data.graph import Graph
+from mixtea.decide.mapping import Mapping
 from mixtea.errors import DataError
-from mixtea.match.mapping import Mapping
+from mixtea.graph.graph import Graph
 from mixtea.report.compare import compare, compared, summary, without_unchanged
 
 SOURCE, TARGET = "abcdefgh", "ABCDEFGH"

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from conftest import make_graph, said_graph, said_task
 
+from mixtea.calibration.calibrator import reliability
 from mixtea.config import STRUCTURE, Config
-from mixtea.data.display import Name, name_of
-from mixtea.data.task import Task
-from mixtea.match.calibration import reliability
-from mixtea.match.candidates import Candidates
-from mixtea.match.mapping import Mapping
-from mixtea.match.side_by_side import SideBySide
-from mixtea.measure.by_evidence import evidence_table
+from mixtea.decide.candidates import Candidates
+from mixtea.decide.mapping import Mapping
+from mixtea.evaluation.by_voter import evidence_table
+from mixtea.explain.side_by_side import SideBySide
+from mixtea.graph.display import Name, name_of
+from mixtea.graph.task import Task
 from mixtea.report import figures, findings, plots
 from mixtea.report.columns import MAX_COLUMNS, MAX_VALUES, columns
 

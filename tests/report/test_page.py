@@ -10,8 +10,8 @@ from conftest import SMALL_BEST, labelled, make_graph
 from served import OVERFLOW, browsing
 
 from mixtea import MixTEA, Task
+from mixtea.messages import visible
 from mixtea.report.page import make_report
-from mixtea.text import visible
 
 SHORT = dict(preset="paper", max_epochs=2, device="cpu")
 HOSTILE = (

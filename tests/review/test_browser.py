@@ -10,11 +10,11 @@ import pytest
 from conftest import SMALL_BEST
 from served import OVERFLOW, Server, Watched, browsing, serving, small_run, texts, violations
 
-from mixtea.data.formats.sssom_slots import slots_of
+from mixtea.io.formats.sssom_slots import slots_of
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import Decisions
-from mixtea.review.sharing import read_decisions
-from mixtea.runs.stored import StoredRun
+from mixtea.review.import_export import read_decisions
+from mixtea.runs.reader import StoredRun
 
 ACTIONS = {"a": "accept", "x": "reject", "u": "unsure", "0": "none"} | {str(n): "accept" for n in range(1, 10)}
 CARD = """() => {

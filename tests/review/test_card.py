@@ -10,10 +10,10 @@ import pytest
 from conftest import said_graph, said_task
 from reviewing import model_of
 
-from mixtea.data.labels import Labels
-from mixtea.match.side_by_side import ALIKE, DIFFERS, LEFT, PENDING, RIGHT, SAME
-from mixtea.review.belief import Belief, Effect
+from mixtea.explain.side_by_side import ALIKE, DIFFERS, LEFT, PENDING, RIGHT, SAME
+from mixtea.graph.labels import Labels
 from mixtea.review.card import SHOWN_NEIGHBOURS, SHOWN_VALUES, Cards, Voice, entity, steps
+from mixtea.review.posterior import Belief, Effect
 from mixtea.review.reviewers import Share
 
 VOTERS = ("forward", "backward", "names", "agreement")

@@ -10,10 +10,10 @@ import pytest
 from conftest import make_graph
 from reviewing import decision
 
-from mixtea.data.formats.sssom_slots import slots_of
-from mixtea.data.links import read_link_table
+from mixtea.decide.mapping import COLUMNS, Mapping
 from mixtea.errors import Problems
-from mixtea.match.mapping import COLUMNS, Mapping
+from mixtea.io.formats.sssom_slots import slots_of
+from mixtea.io.links.read import read_link_table
 from mixtea.review.decision import KNOWN
 from mixtea.review.mapped import in_words, most_precise, with_decisions
 from mixtea.review.queue import Filter

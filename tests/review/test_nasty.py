@@ -18,9 +18,10 @@ from processes import MIXTEA, start, wait_for_line
 from served import OVERFLOW, Watched, browsing, small_run
 
 from mixtea import Task
-from mixtea.data.entity_table import Attributes
-from mixtea.data.graph import Graph
-from mixtea.data.labels import Labels
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import Labels
+from mixtea.messages import visible
 from mixtea.review.app import Page
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import Decisions
@@ -29,7 +30,6 @@ from mixtea.review.security import Guard
 from mixtea.review.server import _listening
 from mixtea.review.session import Session
 from mixtea.review.training import Training
-from mixtea.text import visible
 
 TEXTS = nasty(500)
 WEB = [f"http://example.org/{n}" for n in range(10)] + ["https://example.org/a'onclick='alert(1)&amp;"]

@@ -16,8 +16,8 @@ from served import form_of
 
 from mixtea.errors import VoterError
 from mixtea.review import app as app_module
+from mixtea.review.import_export import write_decisions
 from mixtea.review.learning import _alone
-from mixtea.review.sharing import write_decisions
 
 
 async def until(condition):

@@ -13,11 +13,11 @@ from served import save_undrawn, serving
 
 from mixtea import MixTEA
 from mixtea.config import STRUCTURE
-from mixtea.data.graph import Graph
+from mixtea.graph.graph import Graph
 from mixtea.review.decisions import Decisions, beside
 from mixtea.review.learning import retrained
 from mixtea.review.session import Session, new_key
-from mixtea.review.standing import ReplacedError
+from mixtea.review.state import ReplacedError
 
 HOW = ("shrunk", "grown", "reordered", "renamed", "the same")
 

@@ -7,7 +7,7 @@ import math
 import pytest
 from reviewing import decision
 
-from mixtea.data.reviewed import LEAST_SURE, RELIABLE
+from mixtea.review.merge import LEAST_SURE, RELIABLE
 from mixtea.review.reviewers import ENOUGH, NOBODY, Reviewer, Share, agrees, is_right, reviewers
 
 TRUTH = {f"s{i}": {f"t{i}"} for i in range(100)}

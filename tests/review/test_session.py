@@ -20,8 +20,8 @@ from mixtea.review.decision import KNOWN, REPEAT
 from mixtea.review.decisions import Decisions, beside
 from mixtea.review.learning import retrained
 from mixtea.review.model import Model
-from mixtea.review.places import HELD
 from mixtea.review.queue import Filter, Item
+from mixtea.review.queue_positions import HELD
 from mixtea.review.session import REPEAT_EVERY, Session, Shown, new_key
 from mixtea.review.training import Training
 
@@ -339,7 +339,7 @@ def test_two_are_not_asked_the_same_at_the_same_time(session, monkeypatch):
     answer(session, "ann")
     assert session.current_item("ann") not in (first, second)
     later = time.monotonic() + HELD + 1
-    monkeypatch.setattr("mixtea.review.places.time.monotonic", lambda: later)
+    monkeypatch.setattr("mixtea.review.queue_positions.time.monotonic", lambda: later)
     assert session.current_item("cleo") == second  # held no more
 
 

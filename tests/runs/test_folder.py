@@ -12,11 +12,11 @@ import pytest
 from conftest import labelled, write
 
 from mixtea import MixTEA, RunError, load_task, train
-from mixtea.data.checksum import checksum
-from mixtea.data.labels import TRANSLATED
-from mixtea.runs.checks import check_task, weight_forms
+from mixtea.graph.fingerprint import checksum
+from mixtea.graph.labels import TRANSLATED
 from mixtea.runs.folder import FORMAT, about_task, graph_arrays, read_run, seal, vocabulary
-from mixtea.runs.unfinished import Start, Unfinished
+from mixtea.runs.in_progress import Start, Unfinished
+from mixtea.runs.validate import check_task, weight_forms
 
 SHORT = dict(max_epochs=3, propagation_rounds=1, entity_dim=8, relation_dim=4, device="cpu")
 TIMED = {"run.json", "report.html"}

@@ -11,10 +11,10 @@ from conftest import SMALL_BEST
 from safetensors.numpy import load_file
 
 from mixtea import MixTEA, train
-from mixtea.data.checksum import checksum
-from mixtea.runs.stored import StoredRun
-from mixtea.runs.unfinished import Start, Unfinished
-from mixtea.train import Watch
+from mixtea.graph.fingerprint import checksum
+from mixtea.pipeline import Watch
+from mixtea.runs.in_progress import Start, Unfinished
+from mixtea.runs.reader import StoredRun
 
 SETTINGS = SMALL_BEST | dict(voters=("forward", "backward", "propagation", "descriptions"), max_epochs=4)
 

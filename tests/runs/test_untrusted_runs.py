@@ -18,11 +18,11 @@ from processes import run as run_process
 from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError
-from mixtea.data.safe import holes as holes_of
-from mixtea.runs import untrusted as run_files
+from mixtea.io.safe import sparse_files as holes_of
+from mixtea.runs import safe_read as run_files
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.folder import CONCLUDED
-from mixtea.runs.unfinished import Start, Unfinished
+from mixtea.runs.in_progress import Start, Unfinished
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "benchmarks"))

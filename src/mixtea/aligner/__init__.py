@@ -15,6 +15,7 @@ from mixtea.aligner.common import common
 from mixtea.aligner.matching import match_rows
 from mixtea.aligner.saving import restore, run_of
 from mixtea.aligner.scoring import Scoring, Voters, reproducibly
+from mixtea.calibration.probabilities import HAS_SEVERAL
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device
@@ -22,35 +23,34 @@ from mixtea.compute.memory import enough_memory
 from mixtea.compute.reproducible import reproducible
 from mixtea.compute.torchrun import in_company, is_first
 from mixtea.config import Config
-from mixtea.data.lookup import entities, links_of
-from mixtea.data.paths import PathOrStr, as_path
-from mixtea.data.task import Task
+from mixtea.council.applicable import suited
+from mixtea.council.council import OnRound, voters_of
+from mixtea.council.summary import check_begins
+from mixtea.council.trace import trace_frame
+from mixtea.decide.answers import STORED, Answers, Choice
+from mixtea.decide.candidates import Candidates, check_k
+from mixtea.decide.decode import check_deciding, stored_opinions
+from mixtea.decide.given import of_sources
+from mixtea.decide.later_entities import Matches
+from mixtea.decide.mapping import Mapping
+from mixtea.decide.predict import Predictor
+from mixtea.decide.text_matcher import TextMatcher, learned_text
 from mixtea.errors import ConfigError, DataError, NotFittedError
-from mixtea.match.answers import STORED, Answers, Choice
-from mixtea.match.candidates import Candidates, check_k
-from mixtea.match.decode import check_deciding, stored_opinions
-from mixtea.match.explain import Explainer
-from mixtea.match.linked import of_sources
-from mixtea.match.mapping import Mapping
-from mixtea.match.matches import Matches
-from mixtea.match.predict import Predictor
-from mixtea.match.probabilities import HAS_SEVERAL
-from mixtea.match.relations import MIN_SCORE, Relations, relations_of
-from mixtea.match.text_matcher import TextMatcher, learned_text
-from mixtea.measure.by_evidence import no_table
+from mixtea.evaluation.by_voter import no_table
+from mixtea.explain.explainer import Explainer
+from mixtea.graph.task import Task
+from mixtea.io.links.resolve import entities, links_of
+from mixtea.io.paths import PathOrStr, as_path
+from mixtea.messages import METRICS, html_table
 from mixtea.progress import Asked, both, training_progress
+from mixtea.relations.alignment import MIN_SCORE, Relations, relations_of
 from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import read_run, write_run
-from mixtea.teach.loop import Observer, OnAnswer, OnEpoch
-from mixtea.teach.recovery import trained_with
-from mixtea.teach.warm_start import Start
-from mixtea.text import METRICS, html_table
-from mixtea.vote.council import OnRound, voters_of
-from mixtea.vote.learned_text import LearnedText, LearnedView
-from mixtea.vote.registry import package_of
-from mixtea.vote.speaking import check_begins
-from mixtea.vote.suited import suited
-from mixtea.vote.trace import trace_frame
+from mixtea.training.recovery import trained_with
+from mixtea.training.trainer import Observer, OnAnswer, OnEpoch
+from mixtea.training.warm_start import Start
+from mixtea.voters.learned_text import LearnedText, LearnedView
+from mixtea.voters.registry import package_of
 
 DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
 

@@ -11,10 +11,10 @@ import torch
 
 from mixtea.aligner.saving import versions
 from mixtea.config import Config
-from mixtea.data.checksum import checksums
-from mixtea.data.task import Task
+from mixtea.graph.fingerprint import checksums
+from mixtea.graph.task import Task
 from mixtea.runs.checkpoints import Checkpoints, epoch_of, start_checksum
-from mixtea.vote.registry import package_of
+from mixtea.voters.registry import package_of
 
 
 def common(

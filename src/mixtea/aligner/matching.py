@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mixtea.data.new_rows import NewRows, read_new_rows
+from mixtea.decide.answers import MIN_PROBABILITY
+from mixtea.decide.later_entities import COLUMNS, Matches, Taken, decided_about
+from mixtea.decide.mapping import GIVEN
+from mixtea.decide.text_matcher import Judged, TextMatcher
 from mixtea.errors import ConfigError
-from mixtea.match.answers import MIN_PROBABILITY
-from mixtea.match.mapping import GIVEN
-from mixtea.match.matches import COLUMNS, Matches, Taken, decided_about
-from mixtea.match.text_matcher import Judged, TextMatcher
+from mixtea.io.new_rows import NewRows, read_new_rows
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -15,11 +15,11 @@ import torch
 from mixtea import __version__
 from mixtea.compute.device import choose_device, describe_device
 from mixtea.config import Config
+from mixtea.decide.decode import StoredOpinions
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import RunError
-from mixtea.match.decode import StoredOpinions
-from mixtea.measure.by_evidence import as_numbers, without_table
+from mixtea.evaluation.by_voter import as_numbers, without_table
 from mixtea.runs.folder import SEAL, Run
 
 if TYPE_CHECKING:

@@ -11,21 +11,21 @@ import pandas as pd
 
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.reproducible import reproducible
-from mixtea.data.equal_names import linked_by_name
-from mixtea.data.lookup import links_of
-from mixtea.match.answers import linked_ids
-from mixtea.match.decode import deciding_alone
-from mixtea.measure.by_evidence import evidence_table, no_table
-from mixtea.measure.mapping_scores import mapping_scores, threshold_curve
+from mixtea.decide.answers import linked_ids
+from mixtea.decide.decode import deciding_alone
+from mixtea.evaluation.by_voter import evidence_table, no_table
+from mixtea.evaluation.mapping_scores import mapping_scores, threshold_curve
+from mixtea.io.links.resolve import links_of
+from mixtea.text.equality import linked_by_name
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.config import Config
-    from mixtea.data.task import Task
-    from mixtea.match.answers import Answers
-    from mixtea.match.decode import StoredOpinions
-    from mixtea.match.mapping import Mapping
-    from mixtea.match.predict import Predictor
+    from mixtea.decide.answers import Answers
+    from mixtea.decide.decode import StoredOpinions
+    from mixtea.decide.mapping import Mapping
+    from mixtea.decide.predict import Predictor
+    from mixtea.graph.task import Task
 
 Voters = str | Sequence[str] | None  # names, in a list or joined by commas
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""An aligner after a few entities of its graphs have changed, without training: see match/rematch.py."""
+"""An aligner after a few entities of its graphs have changed, without training: see decide/rematch.py."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from mixtea.data.difference import Difference
-from mixtea.data.task import Task
+from mixtea.decide.answers import STORED
+from mixtea.decide.rematch import rematched
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
-from mixtea.match.answers import STORED
-from mixtea.match.rematch import rematched
-from mixtea.measure.by_evidence import no_table
-from mixtea.teach.warm_start import take_over
+from mixtea.evaluation.by_voter import no_table
+from mixtea.graph.difference import Difference
+from mixtea.graph.task import Task
+from mixtea.training.warm_start import take_over
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -16,8 +16,8 @@ from mixtea.cli.tables import text
 from mixtea.cli.training import Shown
 from mixtea.compute.torchrun import is_first
 from mixtea.example import load_example
-from mixtea.text import visible
-from mixtea.train import train
+from mixtea.messages import visible
+from mixtea.pipeline import train
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 import typer
 from typer import rich_utils
 
-from mixtea.cli.saying import one_line
+from mixtea.cli.console import one_line
 from mixtea.compute.torchrun import is_first
 from mixtea.errors import MixTEAError, RunError, StoppedError, is_full_memory
 from mixtea.runs.atomic import HARDWARE

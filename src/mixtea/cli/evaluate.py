@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from mixtea.cli import options
-from mixtea.cli.saying import one_line
+from mixtea.cli.console import one_line
 from mixtea.cli.tables import text
 from mixtea.compute.intervals import beside
-from mixtea.text import LONGEST_LABEL, json_text
+from mixtea.messages import LONGEST_LABEL, json_text
 
 if TYPE_CHECKING:
-    from mixtea.measure.evaluation import Evaluation
+    from mixtea.evaluation.evaluate import Evaluation
 
 MOST_TYPES = 20  # rows that are shown
 UNKNOWN = {
@@ -64,7 +64,7 @@ def evaluate(
 
     mixtea evaluate mapping.sssom.tsv --reference gt.csv --separator "#"
     """
-    from mixtea.measure.evaluation import evaluate as judged
+    from mixtea.evaluation.evaluate import evaluate as judged
 
     found = judged(
         mapping, reference, partial=partial, threshold=threshold, source=source, target=target,

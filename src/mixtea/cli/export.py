@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.answering import SEVERAL, answering, arguments
-from mixtea.match.relations import MIN_SCORE, relations_of
+from mixtea.cli.load_run import SEVERAL, answering, arguments
+from mixtea.messages import visible
+from mixtea.relations.alignment import MIN_SCORE, relations_of
 from mixtea.runs.atomic import check_new_file
-from mixtea.runs.stored import StoredRun
-from mixtea.text import visible
+from mixtea.runs.reader import StoredRun
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
-    from mixtea.export.about import About
-    from mixtea.match.mapping import Mapping
+    from mixtea.decide.mapping import Mapping
+    from mixtea.export.metadata import About
 
 FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet, .csv, .json"
 
@@ -109,8 +109,8 @@ def export(
     from mixtea.export import changes as differences
     from mixtea.export import mapping as mappings
     from mixtea.export import relations as alike
-    from mixtea.export.about import UNSPECIFIED, About
     from mixtea.export.identifiers import BY_IRIS, made_up, made_up_note
+    from mixtea.export.metadata import UNSPECIFIED, About
     from mixtea.report.compare import compared, summary, without_unchanged
 
     if changes is not None and compare_with is None:

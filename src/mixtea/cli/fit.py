@@ -11,11 +11,11 @@ from mixtea.cli import options
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.cli.training import Shown
 from mixtea.config import parse_setting
-from mixtea.data.formats.settings import read_settings
-from mixtea.data.reviewed import with_reviewed_file
-from mixtea.data.task import Task
+from mixtea.config_file import read_settings
 from mixtea.errors import ConfigError
-from mixtea.train import train
+from mixtea.graph.task import Task
+from mixtea.pipeline import train
+from mixtea.review.merge import with_reviewed_file
 from mixtea.update import KEPT
 from mixtea.update import update as make_again
 

@@ -9,8 +9,8 @@ from typing import Any
 import typer
 
 from mixtea.cli import options
-from mixtea.text import visible
-from mixtea.vote.registry import known_voters
+from mixtea.messages import visible
+from mixtea.voters.registry import known_voters
 
 EXTRAS = {
     "faiss": "faiss", "optuna": "tune", "sentence_transformers": "text", "tensorboard": "tensorboard",

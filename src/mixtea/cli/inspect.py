@@ -11,12 +11,12 @@ from mixtea.cli import options
 from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_line, relation_table
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
-from mixtea.data.naming import names_line
-from mixtea.data.summary import doubts, summary, synonyms_line
-from mixtea.data.task import Task
-from mixtea.measure.column_summary import column_lines
-from mixtea.measure.text_summary import text_lines, text_summary
-from mixtea.text import json_text, visible
+from mixtea.evaluation.inspect_columns import column_lines
+from mixtea.evaluation.inspect_text import text_lines, text_summary
+from mixtea.graph.task import Task
+from mixtea.io.naming import names_line
+from mixtea.io.summary import doubts, summary, synonyms_line
+from mixtea.messages import json_text, visible
 
 
 @reads_task
@@ -74,8 +74,8 @@ def inspect(
 def estimates(task: Task, device_name: str) -> dict[str, Any]:
     """Return for each preset that the task has room for what it will take on the device."""
     from mixtea.compute.device import choose_device, describe_device
-    from mixtea.measure.estimate import estimate, measure_speed
-    from mixtea.vote.suited import is_suited
+    from mixtea.council.applicable import is_suited
+    from mixtea.evaluation.estimate import estimate, measure_speed
 
     device = choose_device(device_name)
     speed = measure_speed(device)

@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
-from mixtea.cli.saying import one_line
+from mixtea.cli.console import one_line
 from mixtea.cli.tables import match_table
-from mixtea.data.safe.limits import applied
 from mixtea.errors import ConfigError
+from mixtea.io.safe.limits import applied
 from mixtea.runs.atomic import check_new_file
 
 

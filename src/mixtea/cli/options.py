@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mixtea.data.reading import Reading
-from mixtea.data.safe.limits import Limits, parsed
+from mixtea.io.filter import Reading
+from mixtea.io.safe.limits import Limits, parsed
 
 TaskFolder = Annotated[
     Path | None, typer.Argument(metavar="TASK", help="A benchmark folder in OpenEA's layout.", show_default=False)

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.answering import SEVERAL, answering, arguments
-from mixtea.match.answers import STORED
+from mixtea.cli.load_run import SEVERAL, answering, arguments
+from mixtea.decide.answers import STORED
+from mixtea.messages import visible
 from mixtea.runs.atomic import check_new_file
-from mixtea.runs.stored import StoredRun
-from mixtea.text import visible
+from mixtea.runs.reader import StoredRun
 
 
 def predict(

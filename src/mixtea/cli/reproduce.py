@@ -11,15 +11,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mixtea.cli import options
-from mixtea.cli.saying import say
+from mixtea.cli.console import say
 from mixtea.config import parse_setting
-from mixtea.data.safe.limits import also_in_new_processes, in_force
 from mixtea.errors import MixTEAError, StoppedError, TrainingError
+from mixtea.io.safe.limits import also_in_new_processes, in_force
 from mixtea.runs.signals import Stopping
 
 if TYPE_CHECKING:
-    from mixtea.reproduce.plan import Job, Plan
-    from mixtea.reproduce.runner import Rows
+    from mixtea.experiments.reproduce.plan import Job, Plan
+    from mixtea.experiments.reproduce.runner import Rows
 
 WHAT = "data, main, ablation, strategies, curves, layers, momentum, seeds"
 
@@ -52,9 +52,9 @@ def reproduce(
     mixtea reproduce data --out results --tasks D_W_15K_V1 --folds 1 --folds 2 --only main --only ablation
     """
     from mixtea import __version__
-    from mixtea.reproduce.pages import write_pages
-    from mixtea.reproduce.plan import make_plan
-    from mixtea.reproduce.runner import Rows
+    from mixtea.experiments.reproduce.pages import write_pages
+    from mixtea.experiments.reproduce.plan import make_plan
+    from mixtea.experiments.reproduce.runner import Rows
 
     chosen = dict(parse_setting(text) for text in settings) | ({} if seed is None else {"seed": seed})
     allowed = options.limits(limit) or in_force()
@@ -89,7 +89,7 @@ def _places(device: str | None, jobs: int) -> tuple[list[str], int]:
 
 def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console: Console) -> int:
     """All runs that are not done yet, with progress and the time left; how many failed."""
-    from mixtea.reproduce.runner import run_jobs
+    from mixtea.experiments.reproduce.runner import run_jobs
 
     jobs = plan.jobs()
     n_before = sum(job.key in rows.rows for job in jobs)

@@ -10,8 +10,8 @@ import typer
 
 from mixtea.cli import options
 from mixtea.errors import ConfigError, RunError
+from mixtea.messages import visible
 from mixtea.review.decisions import Decisions, beside
-from mixtea.text import visible
 
 HELP = {
     "decisions": "The file of decisions; else RUN.decisions.sqlite, beside the run.",
@@ -88,11 +88,11 @@ def _move(
     run: Path, file: Path, export: Path | None, take: Path | None, copy: Path | None, reviewer: str, *, overwrite: bool
 ) -> None:  # fmt: skip
     """Decisions out of their file, or into it."""
+    from mixtea.review.import_export import read_decisions, write_decisions
     from mixtea.review.learning import truth_of
     from mixtea.review.reviewers import reviewers
-    from mixtea.review.sharing import read_decisions, write_decisions
     from mixtea.runs.atomic import check_new_file
-    from mixtea.runs.stored import StoredRun
+    from mixtea.runs.reader import StoredRun
 
     if copy is not None and not file.exists():
         raise RunError(f"{file}: no decisions are there to copy.")
@@ -120,7 +120,7 @@ def _simulate(run: Path, gold: Path, error: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mixtea.review.simulate import HEADER, simulated
+    from mixtea.experiments.simulated_reviewer import HEADER, simulated
 
     table = Table(*HEADER, title=f"A simulated reviewer who errs in {error:.0%} of the cases")
     for row in simulated(run, gold, error=error, tell=lambda text: typer.echo(text, err=True)):

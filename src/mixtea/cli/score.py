@@ -11,20 +11,20 @@ import typer
 from rich.console import Console
 
 from mixtea.cli import options
-from mixtea.cli.answering import answering
-from mixtea.cli.saying import one_line
+from mixtea.cli.console import one_line
+from mixtea.cli.load_run import answering
 from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.intervals import interval
-from mixtea.data.links import check_links, read_links
-from mixtea.data.safe.limits import applied, in_force
-from mixtea.data.task import Task
 from mixtea.errors import ConfigError, DataError, Problems
+from mixtea.evaluation.by_voter import as_objects
+from mixtea.evaluation.representativeness import sample_line, sample_of
 from mixtea.export.curve import write_curve
-from mixtea.measure.by_evidence import as_objects
-from mixtea.measure.sample import sample_line, sample_of
+from mixtea.graph.task import Task
+from mixtea.io.links.read import check_links, read_links
+from mixtea.io.safe.limits import applied, in_force
+from mixtea.messages import METRICS
 from mixtea.runs.atomic import check_new_file
-from mixtea.runs.stored import StoredRun
-from mixtea.text import METRICS
+from mixtea.runs.reader import StoredRun
 
 NEEDED = {back + name for back in ("", "backward_") for name in METRICS}  # of stored scores, to be shown
 

@@ -9,7 +9,7 @@ import typer
 from mixtea.cli import options
 from mixtea.config import FIELDS, SETTINGS, Config
 from mixtea.fields import written
-from mixtea.text import json_text
+from mixtea.messages import json_text
 
 
 def settings(

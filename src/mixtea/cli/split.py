@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.saying import one_line
-from mixtea.data.splits import SHARES
+from mixtea.cli.console import one_line
+from mixtea.io.links.split import SHARES
 
 
 def split(

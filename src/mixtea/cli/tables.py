@@ -12,12 +12,12 @@ from rich.text import Text
 
 from mixtea.compute.intervals import ENOUGH, beside
 from mixtea.config import PRESETS, Config
-from mixtea.data.task import Task
+from mixtea.decide.answers import Answers
+from mixtea.decide.later_entities import Matches
+from mixtea.evaluation.by_voter import HITS, LINKS, NOTE, PARTS, deciders
 from mixtea.fields import assignments
-from mixtea.match.answers import Answers
-from mixtea.match.matches import Matches
-from mixtea.measure.by_evidence import HITS, LINKS, NOTE, PARTS, deciders
-from mixtea.text import LONGEST_LABEL, METRICS, decoded_by, origin_of, visible
+from mixtea.graph.task import Task
+from mixtea.messages import LONGEST_LABEL, METRICS, decoded_by, origin_of, visible
 
 SIDES = ("source", "target")
 LONGEST_TEXT = 4096  # characters, of titles and of paths

@@ -9,8 +9,8 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 
 from mixtea.cli import options
-from mixtea.cli.saying import say_encoded
-from mixtea.data.task import Task, load_task
+from mixtea.cli.console import say_encoded
+from mixtea.graph.task import Task, load_task
 
 
 @dataclass(frozen=True)

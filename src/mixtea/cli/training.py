@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from mixtea.cli.saying import say
+from mixtea.cli.console import say
 from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
+from mixtea.pipeline import Watch
 from mixtea.progress import Heartbeat, TrainingProgress
-from mixtea.train import Watch
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -14,16 +14,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mixtea.cli import options
+from mixtea.cli.console import say
 from mixtea.cli.fit import chosen_settings
-from mixtea.cli.saying import say
 from mixtea.cli.tables import text
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import Config
-from mixtea.data.summary import doubts
 from mixtea.errors import TrainingError
-from mixtea.text import visible
-from mixtea.tune.ranges import parse_ranges
-from mixtea.tune.study import Study, Trial, Watch
+from mixtea.experiments.tune.ranges import parse_ranges
+from mixtea.experiments.tune.study import Study, Trial, Watch
+from mixtea.io.summary import doubts
+from mixtea.messages import visible
 
 RANGES = (
     "What to try: FIELD=a,b,c (choices) or FIELD=low..high (numbers; on a log scale if both are above 0 and high is at "
@@ -115,14 +115,14 @@ class TuneProgress(Watch):
         self.bar = self.progress.add_task("", total=n_trials, completed=len(study.trials))
 
     def __enter__(self) -> TuneProgress:
-        logging.getLogger("mixtea.teach.loop").addFilter(self.once)
+        logging.getLogger("mixtea.training.trainer").addFilter(self.once)
         self.progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        logging.getLogger("mixtea.teach.loop").removeFilter(self.once)
+        logging.getLogger("mixtea.training.trainer").removeFilter(self.once)
         self.progress.stop()
         if kind is KeyboardInterrupt:
             n = len(self.study.trials)

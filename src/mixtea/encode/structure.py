@@ -15,8 +15,8 @@ from torch import Tensor
 
 from mixtea.compute.memory import CHUNK_BYTES, sweep
 from mixtea.config import Config
-from mixtea.data.graph import Graph
-from mixtea.data.joint import joint_triples
+from mixtea.graph.graph import Graph
+from mixtea.graph.joint_index import joint_triples
 
 # torch says once that its compressed rows are in beta, and that it trusts our indices as we ask it to
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")

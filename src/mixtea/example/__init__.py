@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mixtea.data.task import Task, load_task
+from mixtea.graph.task import Task, load_task
 
 FOLDER = Path(__file__).parent / "world"
 

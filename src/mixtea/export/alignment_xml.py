@@ -10,10 +10,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 import pandas as pd
 
-from mixtea.data.id_iris import MARK
-from mixtea.export.about import About
+from mixtea.decide.mapping import Mapping
 from mixtea.export.identifiers import only_pairs, with_iris
-from mixtea.match.mapping import Mapping
+from mixtea.export.metadata import About
+from mixtea.graph.iris import MARK
 from mixtea.runs.atomic import atomic_file
 
 _OPEN = """<?xml version="1.0" encoding="utf-8"?>

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from mixtea.decide.candidates import Candidates
+from mixtea.decide.later_entities import Matches
+from mixtea.decide.mapping import GIVEN, Mapping
 from mixtea.errors import ConfigError
-from mixtea.export.about import marked
 from mixtea.export.csv_file import write_csv_table
 from mixtea.export.json_file import write_json_table
-from mixtea.export.refusal import half_characters, refuse
+from mixtea.export.metadata import marked
 from mixtea.export.tsv import write_table
-from mixtea.match.candidates import Candidates
-from mixtea.match.mapping import GIVEN, Mapping
-from mixtea.match.matches import Matches
+from mixtea.export.unsupported import half_characters, refuse
 
 OTHERS = {".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}  # endings that promise what candidates are not written as
 

@@ -10,7 +10,7 @@ import pandas as pd
 from mixtea.export.csv_file import write_csv_table
 from mixtea.export.mapping import writer_for
 from mixtea.export.quoting import tsv_text
-from mixtea.export.rows import as_texts
+from mixtea.export.table import as_texts
 from mixtea.runs.atomic import atomic_file
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from mixtea.data.formats.table_columns import BETWEEN, TABLES
-from mixtea.export.about import About, marked
+from mixtea.decide.mapping import Mapping
 from mixtea.export.identifiers import text_of
+from mixtea.export.metadata import About, marked
 from mixtea.export.quoting import csv_text
-from mixtea.export.refusal import refuse
-from mixtea.export.rows import as_texts, labelled_rows, warn_of_formulas
-from mixtea.match.mapping import Mapping
+from mixtea.export.table import as_texts, labelled_rows, warn_of_formulas
+from mixtea.export.unsupported import refuse
+from mixtea.io.formats.table_columns import BETWEEN, TABLES
 from mixtea.runs.atomic import atomic_file
 
 ENDS = ("source", "target")

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import TYPE_CHECKING
 
-from mixtea.data.id_iris import MARK, SIDES
-from mixtea.data.prefixes import BUILT_IN as COMMON
-from mixtea.match.mapping import Mapping
-from mixtea.match.relations import Relations
+from mixtea.decide.mapping import Mapping
+from mixtea.graph.iris import MARK, SIDES
+from mixtea.graph.prefixes import BUILT_IN as COMMON
+from mixtea.relations.alignment import Relations
 
 if TYPE_CHECKING:
-    from mixtea.export.about import About
+    from mixtea.export.metadata import About
 
 BUILT_IN = {
     "linkml": "https://w3id.org/linkml/",

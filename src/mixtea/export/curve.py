@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from mixtea.export.about import marked
+from mixtea.export.metadata import marked
+from mixtea.messages import origin_of
 from mixtea.runs.atomic import atomic_file
-from mixtea.text import origin_of
 
 
 def write_curve(curve: pd.DataFrame, path: Path, links_from: str = "given") -> None:

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from pyoxigraph import NamedNode
 
-from mixtea.data.graph import Graph
-from mixtea.data.id_iris import SIDES, decode_id, encode_in
+from mixtea.decide.mapping import Mapping
 from mixtea.errors import ConfigError
-from mixtea.export.about import About
 from mixtea.export.iris import MEANT_AS_IRI, is_iri
-from mixtea.export.refusal import half_character, holds, refuse
-from mixtea.match.mapping import Mapping
-from mixtea.text import HALF, visible
+from mixtea.export.metadata import About
+from mixtea.export.unsupported import half_character, holds, refuse
+from mixtea.graph.graph import Graph
+from mixtea.graph.iris import SIDES, decode_id, encode_in
+from mixtea.messages import HALF, visible
 
 logger = logging.getLogger(__name__)
 

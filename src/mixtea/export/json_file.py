@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from mixtea.export.about import About
-from mixtea.export.rows import labelled_rows, plain, without_numpy
-from mixtea.match.mapping import Mapping
+from mixtea.decide.mapping import Mapping
+from mixtea.export.metadata import About
+from mixtea.export.table import labelled_rows, plain, without_numpy
 from mixtea.runs.atomic import atomic_file
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mixtea.export.about import About
 from mixtea.export.identifiers import text_of
+from mixtea.export.metadata import About
 
 BY_STRUCTURE, BY_NAMES = "semapv:StructuralMatching", "semapv:LexicalMatching"
 BY_SEVERAL = "semapv:CompositeMatching"

@@ -9,16 +9,16 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mixtea.decide.mapping import Mapping
 from mixtea.errors import ConfigError, RunError
-from mixtea.export.about import About
 from mixtea.export.alignment_xml import write_alignment
 from mixtea.export.csv_file import write_csv
 from mixtea.export.json_file import write_json
+from mixtea.export.metadata import About
 from mixtea.export.parquet import write_parquet
 from mixtea.export.rdf import write_ntriples, write_turtle
 from mixtea.export.sssom import write_sssom
 from mixtea.export.tsv import write_links
-from mixtea.match.mapping import Mapping
 
 W = TypeVar("W")
 Writer = Callable[[Mapping, Path, About], int]

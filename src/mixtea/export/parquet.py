@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mixtea.export.about import About
+from mixtea.decide.mapping import Mapping
 from mixtea.export.identifiers import text_of
 from mixtea.export.justification import shared_justification
-from mixtea.export.rows import labelled_rows
-from mixtea.match.mapping import Mapping
+from mixtea.export.metadata import About
+from mixtea.export.table import labelled_rows
 from mixtea.runs.atomic import atomic_file
 
 _KINDS = {"probability": pa.float64(), "runner_up_probability": pa.float64(), "given": pa.bool_()}

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from collections.abc import Mapping as Table
 from pathlib import Path
 
-from mixtea.data.id_iris import MARK
-from mixtea.export.about import PREDICATES, About
+from mixtea.decide.mapping import Mapping
 from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.identifiers import only_pairs, with_iris
 from mixtea.export.iris import is_iri
-from mixtea.match.mapping import Mapping
+from mixtea.export.metadata import PREDICATES, About
+from mixtea.graph.iris import MARK
 from mixtea.runs.atomic import atomic_file
 
 _SIMPLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")

@@ -10,19 +10,19 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from mixtea.data.id_iris import SIDES
-from mixtea.export.about import About, marked
 from mixtea.export.csv_file import write_csv_table
 from mixtea.export.curies import BUILT_IN, Curies, known_prefixes
 from mixtea.export.identifiers import Naming, text_of, without_blank
 from mixtea.export.json_file import write_json_table
 from mixtea.export.mapping import writer_for
+from mixtea.export.metadata import About, marked
 from mixtea.export.parquet import write_columns
 from mixtea.export.rdf import write_triples
-from mixtea.export.refusal import half_characters, refuse
 from mixtea.export.sssom import check_rows, numbers, shown_labels, write_slots
 from mixtea.export.tsv import write_table
-from mixtea.match.relations import Relations
+from mixtea.export.unsupported import half_characters, refuse
+from mixtea.graph.iris import SIDES
+from mixtea.relations.alignment import Relations
 
 JUSTIFICATION = "semapv:InstanceBasedMatching"
 NUMBERS = ("score", "count", "source_count", "target_count")

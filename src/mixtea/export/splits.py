@@ -11,27 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.content import kind_of
-from mixtea.data.formats.first_rows import can_have_header, is_header, without_first
-from mixtea.data.formats.head import head_of
-from mixtea.data.formats.headers import LINK_HEADERS
-from mixtea.data.formats.layout import layout_of
-from mixtea.data.formats.link_tables import LinkTable
-from mixtea.data.formats.separators import separated_by
-from mixtea.data.formats.sssom import delimiter_of
-from mixtea.data.formats.tables import csv_rows
-from mixtea.data.formats.tsv import text_lines
-from mixtea.data.in_memory.given import Given, given
-from mixtea.data.links import read_given_links
-from mixtea.data.paths import PathOrStr, as_path
-from mixtea.data.safe.encoding import encoding_of
-from mixtea.data.safe.limits import Limits, applied, in_force
-from mixtea.data.safe.open import COMPRESSED
-from mixtea.data.splits import SHARES, check_shares, deal
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.quoting import csv_text, tsv_text
+from mixtea.io.formats.first_rows import can_have_header, is_header, without_first
+from mixtea.io.formats.headers import LINK_HEADERS
+from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.formats.sssom import delimiter_of
+from mixtea.io.formats.tables import csv_rows
+from mixtea.io.formats.tsv import text_lines
+from mixtea.io.head import head_of
+from mixtea.io.links.read import read_given_links
+from mixtea.io.links.split import SHARES, check_shares, deal
+from mixtea.io.memory.dispatch import Given, given
+from mixtea.io.paths import PathOrStr, as_path
+from mixtea.io.safe.encoding import encoding_of
+from mixtea.io.safe.limits import Limits, applied, in_force
+from mixtea.io.safe.open import COMPRESSED
+from mixtea.io.separators import separated_by
+from mixtea.io.sniff import kind_of
+from mixtea.io.table_layout import layout_of
+from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file, check_new_file
-from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
 IN_MEMORY = "in memory"  # in place of a format

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from mixtea.data.graph import Graph
-from mixtea.export.about import About
+from mixtea.decide.mapping import GIVEN as GIVEN_LINK
+from mixtea.decide.mapping import MAPPED, Mapping
 from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.given import with_own_slots
 from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
 from mixtea.export.justification import justifications
+from mixtea.export.link_metadata import with_own_slots
+from mixtea.export.metadata import About
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
-from mixtea.export.refusal import half_labels, holds, refuse
-from mixtea.match.mapping import GIVEN as GIVEN_LINK
-from mixtea.match.mapping import MAPPED, Mapping
-from mixtea.match.relations import Relations
+from mixtea.export.unsupported import half_labels, holds, refuse
+from mixtea.graph.graph import Graph
+from mixtea.relations.alignment import Relations
 from mixtea.runs.atomic import atomic_file
 
 GIVEN = "semapv:UnspecifiedMatching"

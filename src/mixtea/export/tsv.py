@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from mixtea.export.about import About
+from mixtea.decide.mapping import Mapping
 from mixtea.export.identifiers import only_pairs
-from mixtea.export.refusal import INSTEAD, half_character, holds, refuse
-from mixtea.export.rows import SIX_PLACES
-from mixtea.match.mapping import Mapping
+from mixtea.export.metadata import About
+from mixtea.export.table import SIX_PLACES
+from mixtea.export.unsupported import INSTEAD, half_character, holds, refuse
+from mixtea.messages import HALF
 from mixtea.runs.atomic import atomic_file
-from mixtea.text import HALF
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 _SEPARATORS = re.compile("[\t\n\r]")

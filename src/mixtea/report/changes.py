@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mixtea.data.graph import Graph
+from mixtea.graph.graph import Graph
 from mixtea.report.compare import UNCHANGED, among, compare
 
 if TYPE_CHECKING:

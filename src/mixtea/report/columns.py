@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.data.display import name_of
-from mixtea.data.task import Task
-from mixtea.match.columns import ColumnPair, column_pairs
-from mixtea.match.mapping import Mapping
-from mixtea.match.side_by_side import SideBySide
-from mixtea.match.value_lines import value_lines
+from mixtea.decide.mapping import Mapping
+from mixtea.explain.columns import ColumnPair, column_pairs
+from mixtea.explain.side_by_side import SideBySide
+from mixtea.explain.value_lines import value_lines
+from mixtea.graph.display import name_of
+from mixtea.graph.task import Task
 from mixtea.report.findings import drawn
 
 MAX_COLUMNS, MAX_VALUES = 40, 12  # pairs of columns, and values of an example, that are shown

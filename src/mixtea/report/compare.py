@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mixtea.data.safe.limits import in_force
+from mixtea.decide.mapping import Mapping
 from mixtea.errors import DataError, Problems, shorten
-from mixtea.match.mapping import Mapping
-from mixtea.measure.mapping_files import PairFile, read_pairs
-from mixtea.runs.stored import StoredRun
+from mixtea.evaluation.mapping_files import PairFile, read_pairs
+from mixtea.io.safe.limits import in_force
+from mixtea.runs.reader import StoredRun
 
 NEW, GONE, CHANGED, UNCHANGED = "new", "gone", "changed", "unchanged"
 CHANGES = (NEW, GONE, CHANGED, UNCHANGED)

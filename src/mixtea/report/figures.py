@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from mixtea.data.task import Task
-from mixtea.match.calibration import reliability
-from mixtea.match.candidates import Candidates
+from mixtea.calibration.calibrator import reliability
+from mixtea.decide.candidates import Candidates
+from mixtea.graph.task import Task
 from mixtea.report import findings, plots
 
 HISTOGRAM_BINS = 20

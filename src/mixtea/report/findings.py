@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mixtea.calibration.calibrator import BINS
 from mixtea.config import FIELDS, Config
-from mixtea.data.display import name_of
-from mixtea.data.task import SPLITS, Task
+from mixtea.decide.answers import Answers
+from mixtea.decide.candidates import Candidates
+from mixtea.evaluation.by_voter import HITS, LINKS, PARTS, STRUCTURE, deciders
 from mixtea.fields import written
-from mixtea.match.answers import Answers
-from mixtea.match.calibration import BINS
-from mixtea.match.candidates import Candidates
-from mixtea.measure.by_evidence import HITS, LINKS, PARTS, STRUCTURE, deciders
-from mixtea.text import LONGEST_LABEL, METRICS, visible
+from mixtea.graph.display import name_of
+from mixtea.graph.task import SPLITS, Task
+from mixtea.messages import LONGEST_LABEL, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))

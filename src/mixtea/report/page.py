@@ -12,21 +12,21 @@ from markupsafe import Markup
 
 from mixtea.aligner import MixTEA
 from mixtea.aligner.saving import versions
+from mixtea.calibration.calibrator import trust
 from mixtea.compute.device import describe_device
 from mixtea.compute.intervals import beside
 from mixtea.config import Config
-from mixtea.data.summary import doubts
-from mixtea.data.task import SPLITS
-from mixtea.match.answers import Answers
-from mixtea.match.calibration import trust
-from mixtea.match.candidates import Candidates
-from mixtea.match.value_lines import SIGNS, WORDS
-from mixtea.measure.by_evidence import NOTE
+from mixtea.council.summary import misleading_lines
+from mixtea.decide.answers import Answers
+from mixtea.decide.candidates import Candidates
+from mixtea.evaluation.by_voter import NOTE
+from mixtea.explain.value_lines import SIGNS, WORDS
+from mixtea.graph.task import SPLITS
+from mixtea.io.summary import doubts
+from mixtea.messages import METRICS, decoded_by, origin_of
 from mixtea.report import figures, findings
 from mixtea.report.columns import columns
-from mixtea.report.why import Why
-from mixtea.text import METRICS, decoded_by, origin_of
-from mixtea.vote.speaking import misleading_lines
+from mixtea.report.reasons import Why
 
 
 def make_report(aligner: MixTEA) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import PlainTextResponse, Response
 
+from mixtea.messages import visible
 from mixtea.review.decision import ACCEPT, NONE, REJECT, UNSURE, Decision
 from mixtea.review.forms import LONGEST_NAME
-from mixtea.text import visible
 
 SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
 STATIC_TYPES = {".js": "text/javascript", ".css": "text/css"}

@@ -15,7 +15,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mixtea.errors import MixTEAError
-from mixtea.match.value_lines import SIGNS, WORDS
+from mixtea.explain.value_lines import SIGNS, WORDS
+from mixtea.messages import visible
 from mixtea.review.answers import (
     SIGNED,
     decision_in_words,
@@ -46,11 +47,10 @@ from mixtea.review.pictures import pictures
 from mixtea.review.queue import ORDERS, STATES
 from mixtea.review.security import ENTRANCE, MAX_OPEN_INVITATIONS, Guard
 from mixtea.review.session import Session, new_key
-from mixtea.review.standing import ReplacedError
+from mixtea.review.state import ReplacedError
 from mixtea.review.threads import Threads, in_slices
 from mixtea.review.training import Training
 from mixtea.review.transfer import copied, decisions_in, exported, mapping_file
-from mixtea.text import visible
 
 T = TypeVar("T")
 TSV = "text/tab-separated-values"

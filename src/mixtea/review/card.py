@@ -11,17 +11,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from mixtea.config import VECTORS
-from mixtea.data.display import name_of
-from mixtea.data.graph import Graph
-from mixtea.data.vocabulary import TYPE
-from mixtea.match.marking import Marked, marked
-from mixtea.match.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
-from mixtea.match.value_lines import Line, value_lines
-from mixtea.review.belief import Belief, Effect
+from mixtea.explain.marking import Marked, marked
+from mixtea.explain.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
+from mixtea.explain.value_lines import Line, value_lines
+from mixtea.graph.display import name_of
+from mixtea.graph.graph import Graph
+from mixtea.graph.terms import TYPE
+from mixtea.messages import visible
 from mixtea.review.model import Model
+from mixtea.review.posterior import Belief, Effect
 from mixtea.review.reviewers import Share
-from mixtea.text import visible
-from mixtea.vote.vectors import OPINION
+from mixtea.voters.student import OPINION
 
 SHOWN_VALUES, SHOWN_NEIGHBOURS, SHOWN_REASONS = 24, 30, 4
 ALTERNATIVES = 9  # as many as there are keys

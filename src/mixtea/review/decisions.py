@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mixtea.errors import RunError
+from mixtea.messages import visible
 from mixtea.review.decision import Decision
 from mixtea.review.decision_rows import COLUMNS, decision_of, now, stored, text_of, wrong_column
 from mixtea.runs.atomic import atomic_file
-from mixtea.text import visible
 
 MARK = 0x6D697874  # application_id of the file: "mixt"
 VERSION = 1

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
+from mixtea.messages import visible
 from mixtea.review.queue import STATES, Filter
 from mixtea.review.session import Shown
-from mixtea.text import visible
 
 LONGEST_FORM = 1 << 20  # bytes
 LONGEST_NAME = 60

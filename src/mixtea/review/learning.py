@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixtea.data.reviewed import with_reviewed, with_reviewer
-from mixtea.data.task import Task
 from mixtea.errors import RunError
+from mixtea.graph.task import Task
+from mixtea.messages import visible
 from mixtea.review.decision import Decision, Said, facts
 from mixtea.review.decisions import Decisions
+from mixtea.review.merge import with_reviewed, with_reviewer
 from mixtea.review.reviewers import Reviewer, reviewers
 from mixtea.runs.lock import HeldError, alone
-from mixtea.text import visible
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

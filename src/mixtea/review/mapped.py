@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from mixtea.data.formats.sssom_slots import Slots
-from mixtea.match.calibration import acceptable
-from mixtea.match.mapping import COLUMNS, GIVEN, Mapping
+from mixtea.calibration.calibrator import acceptable
+from mixtea.decide.mapping import COLUMNS, GIVEN, Mapping
+from mixtea.io.formats.sssom_slots import Slots
 from mixtea.review.decision import Decision
 
 CURATED = "https://w3id.org/semapv/vocab/ManualMappingCuration"

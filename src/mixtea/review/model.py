@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.match.answers import DECISIONS
-from mixtea.match.mapping import MAPPED, Mapping
+from mixtea.decide.answers import DECISIONS
+from mixtea.decide.mapping import MAPPED, Mapping
+from mixtea.relations.known import KnownPairs
+from mixtea.relations.neighbours import Neighbourhood, neighbourhood
 from mixtea.runs.folder import SEAL
-from mixtea.runs.stored import StoredRun
-from mixtea.vote.known import KnownPairs
-from mixtea.vote.neighbours import Neighbourhood, neighbourhood
+from mixtea.runs.reader import StoredRun
 
 UNLIKELY = 1e-3  # a candidate of less probability is nobody's rival
 

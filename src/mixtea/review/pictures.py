@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from mixtea.review.model import Model
-from mixtea.runs.checks import timed_history
-from mixtea.runs.untrusted import named, read_json
+from mixtea.runs.safe_read import named, read_json
+from mixtea.runs.validate import timed_history
 
 
 class Picture(NamedTuple):

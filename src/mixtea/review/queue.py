@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mixtea.data.task import Task
+from mixtea.graph.task import Task
 from mixtea.review.decision import KNOWN, RANDOM
 from mixtea.review.model import Model
 

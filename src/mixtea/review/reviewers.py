@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mixtea.compute.intervals import interval
-from mixtea.data.reviewed import LEAST_SURE, RELIABLE, SUREST
 from mixtea.review.decision import ACCEPT, AUDIT, KNOWN, NONE, REJECT, REPEAT, UNSURE, Decision
+from mixtea.review.merge import LEAST_SURE, RELIABLE, SUREST
 
 ENOUGH = 20  # known items from which on a reviewer counts as measured
 

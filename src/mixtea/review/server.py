@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mixtea.errors import ConfigError, RunError
+from mixtea.messages import visible
 from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
 from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session
 from mixtea.review.training import Training, unreadable
-from mixtea.text import visible
 
 SWITCH_SECONDS = 0.001  # after which a busy thread lets the page go on
 SHUTDOWN_SECONDS = 2  # for requests that are under way when the server ends

@@ -14,9 +14,9 @@ from mixtea.review.card import Card
 from mixtea.review.decision import ACCEPT, ACTIONS, KNOWN, NONE, REJECT, REPEAT, Decision
 from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
-from mixtea.review.places import Places
 from mixtea.review.queue import Item
-from mixtea.review.standing import EARLIER_CARD
+from mixtea.review.queue_positions import Places
+from mixtea.review.state import EARLIER_CARD
 
 REPEAT_EVERY, REPEAT_AFTER = 15, 10  # decisions: one in so many is asked again, when so many others lie between
 ALIKE_SHOWN, ALIKE_LOOKED_AT = 50, 2000

@@ -12,13 +12,13 @@ from contextlib import suppress
 from typing import Any
 
 from mixtea.errors import MixTEAError
+from mixtea.messages import visible
 from mixtea.review.decisions import Rows
 from mixtea.review.model import Model
 from mixtea.review.session import Session
-from mixtea.review.standing import TOLD_AT_ONCE, ReplacedError
+from mixtea.review.state import TOLD_AT_ONCE, ReplacedError
 from mixtea.review.threads import Threads
 from mixtea.runs.folder import MANIFEST
-from mixtea.text import visible
 
 NICE = 10  # the page goes first
 END_SECONDS = 1.5  # that a training has to end when it is told to, before it is killed
@@ -36,7 +36,7 @@ class Training:
     def __init__(self, session: Session, every: int = 50, tell: Callable[[str], None] = lambda text: None) -> None:
         self.session, self.every, self.tell = session, every, tell
         self.database, self.reading, self.beside = Threads(), Threads(), Threads()
-        self.command = [sys.executable, "-m", "mixtea.cli.learn"]
+        self.command = [sys.executable, "-m", "mixtea.cli.review_worker"]
         self.task: asyncio.Task[None] | None = None
         self.process: asyncio.subprocess.Process | None = None
         self.doing, self.error, self.began, self.seconds = "", "", 0.0, 0.0

@@ -8,13 +8,13 @@ from contextlib import closing
 from pathlib import Path
 
 from mixtea.errors import MixTEAError
-from mixtea.export.about import About
 from mixtea.export.mapping import write_mapping
+from mixtea.export.metadata import About
 from mixtea.review.decision import Decision
+from mixtea.review.import_export import read_decisions, write_decisions
 from mixtea.review.mapped import most_precise
 from mixtea.review.reviewers import reviewers
 from mixtea.review.session import Session
-from mixtea.review.sharing import read_decisions, write_decisions
 
 NAME = "decisions.sssom.tsv"
 

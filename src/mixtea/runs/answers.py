@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from mixtea.compute.array_checks import check_finite, check_lengths, check_within
 from mixtea.config import Config
-from mixtea.data.checks import check_finite, check_lengths, check_within
-from mixtea.data.task import Task
-from mixtea.match.answers import DECISIONS, STORED, Answers, Left, Ranked
-from mixtea.runs.untrusted import Form
+from mixtea.decide.answers import DECISIONS, STORED, Answers, Left, Ranked
+from mixtea.graph.task import Task
+from mixtea.runs.safe_read import Form
 
 Arrays = Mapping[str, np.ndarray]
 PREFIX = "score."  # of an opinion's scores

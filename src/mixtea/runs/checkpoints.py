@@ -18,14 +18,14 @@ import numpy as np
 
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
-from mixtea.data.checksum import checksum
-from mixtea.data.paths import PathOrStr
-from mixtea.data.task import Task
 from mixtea.errors import RunError, StoppedError
+from mixtea.graph.fingerprint import checksum
+from mixtea.graph.task import Task
+from mixtea.io.paths import PathOrStr
+from mixtea.messages import visible
 from mixtea.runs.atomic import clear_errors, clear_leftovers
 from mixtea.runs.lock import alone
 from mixtea.runs.state_file import read_state_file, write_state_file
-from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
 KIND = "mixtea checkpoint 2"

@@ -20,13 +20,15 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
+from mixtea.compute.array_checks import check_finite, is_numbers
 from mixtea.config import Config
-from mixtea.data.checks import check_finite, is_numbers
-from mixtea.data.task import Task
+from mixtea.council.trace import check_trace
+from mixtea.decide.answers import Answers
 from mixtea.errors import RunError, shorten
-from mixtea.match.answers import Answers
-from mixtea.measure.by_evidence import without_table
-from mixtea.runs import checks
+from mixtea.evaluation.by_voter import without_table
+from mixtea.graph.task import Task
+from mixtea.messages import visible
+from mixtea.runs import validate as checks
 from mixtea.runs.answers import (
     candidate_arrays,
     candidate_forms,
@@ -38,8 +40,7 @@ from mixtea.runs.answers import (
 from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
 from mixtea.runs.history import carry_over
 from mixtea.runs.learned import check_learned, learned_json
-from mixtea.runs.text_checks import text_arrays
-from mixtea.runs.untrusted import (
+from mixtea.runs.safe_read import (
     AGAIN,
     MIB,
     array_forms,
@@ -50,9 +51,8 @@ from mixtea.runs.untrusted import (
     read_arrays,
     read_json,
 )
-from mixtea.text import visible
-from mixtea.vote.learned_text import LearnedText
-from mixtea.vote.trace import check_trace
+from mixtea.runs.validate_text import text_arrays
+from mixtea.voters.learned_text import LearnedText
 
 FORMAT = 5
 MANIFEST = "run.json"
@@ -324,7 +324,7 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 def _draw(run: Run, path: Path) -> None:
     """The curves; a name in letters that the font lacks still gets its picture, and `$` in it is no formula."""
-    from mixtea.measure.curves import draw_curves
+    from mixtea.evaluation.curves import draw_curves
 
     title = visible(f"{run.task.name}, seed {run.config.seed}", 100).replace("$", r"\$")
     with warnings.catch_warnings():

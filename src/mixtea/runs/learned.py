@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.data.checks import check_numbers, is_number
-from mixtea.vote.candidate_pairs import Feature
-from mixtea.vote.learned_text import ComparedPredicates, LearnedText, LearnedView
-from mixtea.vote.likeness import LikenessOpinions
-from mixtea.vote.name_opinions import NAME_FEATURES
-from mixtea.vote.value_index import MOST
+from mixtea.compute.array_checks import check_numbers, is_number
+from mixtea.voters.attributes.index import MOST
+from mixtea.voters.candidate_pairs import Feature
+from mixtea.voters.learned_text import ComparedPredicates, LearnedText, LearnedView
+from mixtea.voters.names.opinions import NAME_FEATURES
+from mixtea.voters.similarity import LikenessOpinions
 
 VERSION = 1
 LARGEST = 1e4  # of a weight or a constant: log-odds beyond a hundred say no more

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mixtea.errors import RunError
-from mixtea.text import visible
+from mixtea.messages import visible
 
 try:
     import fcntl

@@ -11,7 +11,7 @@ from mixtea.compute.torchrun import is_first
 from mixtea.errors import ConfigError, RunError
 from mixtea.runs.atomic import check_free
 from mixtea.runs.folder import read_run
-from mixtea.runs.unfinished import Start, Unfinished, run_checksum
+from mixtea.runs.in_progress import Start, Unfinished, run_checksum
 
 
 def begun(work: Unfinished, read: Callable[[], Start], overwrite: bool) -> Start:

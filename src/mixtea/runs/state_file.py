@@ -17,9 +17,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from mixtea.errors import RunError
+from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file
-from mixtea.runs.untrusted import AGAIN, check_plain
-from mixtea.text import visible
+from mixtea.runs.safe_read import AGAIN, check_plain
 
 JSON = "json"  # the name of the bytes of JSON; arrays have a number, after a dot
 ARRAY, PLAIN = "array", "plain"  # {"array": name} stands for one, {"plain": {...}} for an object that looks like these

@@ -14,8 +14,8 @@ from typing import Any
 
 from mixtea.compute.torchrun import is_first
 from mixtea.errors import MissingExtraError
+from mixtea.messages import visible
 from mixtea.runs.atomic import clear_errors
-from mixtea.text import visible
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,123 @@
+"""Probabilities of candidate pairs from what is said of entities and how they are connected, with or without links.
+
+Text (names, values, vectors of descriptions) gives log-odds. Pairs of which text is sure show what structure is worth.
+Both are added, a constant is chosen with which as many are matched as have a counterpart by text, matches that
+structure finds by itself come in addition, and a random matching turns log-odds into probabilities that are consistent:
+those of an entity add up to at most 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.special import logit
+
+from mixtea.calibration.calibrator import sigmoid
+from mixtea.calibration.structure_evidence import SURE, StructureEvidence
+from mixtea.compute.matching import matching, shift_for_total
+from mixtea.config import Config
+from mixtea.council.opinions import Opinions, giving_log_odds, said_alone
+from mixtea.graph.task import Task
+from mixtea.text.names import is_no_thing
+from mixtea.voters.base import Voter, judges_alone
+from mixtea.voters.open_entities import OpenEntities
+from mixtea.voters.student import OPINION
+
+UNSEEN = 0.3  # how much pairs of which nothing is known count towards the number that is matched
+
+
+def without_links(task: Task) -> bool:
+    return not len(task.train) + len(task.valid)
+
+
+def evidence_of(
+    opinions: Opinions, entities: OpenEntities, voters: Sequence[Voter], task: Task, config: Config
+) -> PairEvidence:
+    """Collect what text and structure say about the candidates of opinions."""
+    by_odds, pairs = giving_log_odds(voters), opinions.pairs
+    ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
+    temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
+    text = said_alone(opinions.scores, voters, opinions.weights)
+    comparing = sorted({voter.opinion for voter in voters if judges_alone(voter)} & opinions.scores.keys())
+    views = [_numpy(opinions.scores[name]) / temperature - log_m for name in comparing]
+    listening = [opinions.scores[name] for name in (by_odds & opinions.scores.keys()) - {*comparing}]
+    added = [_numpy(part) / temperature for part in (text, *listening) if part is not None]
+    others = {name: values for name, values in opinions.scores.items() if name not in by_odds}
+    others = {name: values for name, values in others.items() if name != OPINION} or others  # it has learned the pairs
+    structure = np.zeros((len(pairs), len(others)))
+    for column, name in enumerate(sorted(others)):
+        structure[:, column] = np.nan_to_num(_numpy(others[name]))
+    possible = np.ones(len(pairs), dtype=bool)
+    for graph, own, rows in zip((task.source, task.target), entities.own, ends, strict=True):
+        is_thing = np.array([not is_no_thing(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
+        possible &= is_thing[rows]
+    log_odds = np.sum([np.nan_to_num(part) for part in added], axis=0, initial=0.0) - log_m + np.zeros(len(pairs))
+    return PairEvidence(*ends, log_odds, structure, views, pairs.shape, possible)
+
+
+def _numpy(values: torch.Tensor) -> np.ndarray:
+    return values.double().cpu().numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class PairEvidence:
+    """Candidate pairs: log-odds by all text together, scores by structure [p, k], and log-odds by each view of text.
+
+    A view is NaN where one of both has nothing to compare. Pairs that are not `possible` are matched by nobody.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    text: np.ndarray
+    structure: np.ndarray
+    views: list[np.ndarray]
+    shape: tuple[int, int]
+    possible: np.ndarray
+
+    def probability(self, *, several: bool = False) -> np.ndarray:
+        """Compute how likely each pair is a match, if a source has one target at most, or `several`."""
+        ends = self.source[self.possible], self.target[self.possible]
+        every = np.ones(self.shape[0], dtype=bool)
+        found = matching(*ends, self._log_odds, self.shape, several=every if several else None)
+        probability = np.zeros(len(self.possible))
+        probability[self.possible] = found.probability
+        return probability
+
+    @cached_property
+    def _log_odds(self) -> np.ndarray:
+        """Add text and structure for possible pairs, such that as many are matched as have a counterpart."""
+        source, target, text, structure = (
+            part[self.possible] for part in (self.source, self.target, self.text, self.structure)
+        )
+        n_matched = self._n_matched()
+        counts = UNSEEN + (1 - UNSEEN) * self._above_chance(sigmoid(text))
+        by_text = shift_for_total(source, target, text, self.shape, n_matched, counts=counts)[1].probability
+        evidence = StructureEvidence(source, target, structure, text, by_text, self.shape)
+        score, n_matched = text + evidence.of_similar(), n_matched + evidence.n_confirmed()
+        score = score + shift_for_total(source, target, score, self.shape, n_matched, counts=counts)[0]
+        place, probability = evidence.of_others()  # beside those that text has a say about, so beyond their number
+        score[place] = np.maximum(score[place], logit(np.clip(probability, 1e-9, 1 - 1e-9)))
+        return score
+
+    def _n_matched(self) -> float:
+        """Estimate how many have a counterpart: by the view that is sure of the most pairs, then by others."""
+        seen = [sigmoid(np.nan_to_num(view, nan=-np.inf)) for view in self.views]
+        alone = [np.where(self.possible, p * self._above_chance(p), 0.0) for p in seen]
+        order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE).sum())
+        total, rest = 0.0, np.ones(len(self.possible), dtype=bool)
+        for place in order:
+            total += float(alone[place][rest].sum())
+            rest &= np.isnan(self.views[place])
+        return max(total, 1.0)
+
+    def _above_chance(self, p: np.ndarray) -> np.ndarray:
+        """Compute the share of a probability that is not chance: 0 where nothing is known of a pair, 1 where all is.
+
+        Pairs of which nothing is known are many, and add up to much.
+        """
+        by_chance = 1 / max(self.shape[1], 1)
+        return np.maximum(p - by_chance, 0.0) / max(1 - by_chance, 1e-9) / np.maximum(p, 1e-300)

@@ -1,0 +1,196 @@
+"""Opinions about candidates: each voter's scores, what they add up to, the belief behind it, and whose favourites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mixtea.compute.array_checks import check_numbers, check_scores
+from mixtea.compute.arrays import State, as_arrays, as_tensors, checked_rows
+from mixtea.compute.pairs import LEAST, Pairs, pairs_of_keys
+from mixtea.config import Config
+from mixtea.council.normalise import csls, sinkhorn
+from mixtea.voters.base import Belief, Voter, judges_alone
+from mixtea.voters.open_entities import EntityPairs, OpenEntities
+
+MIN_WEIGHT = 0.05  # of a view that may take the place of the best one: below, it is of no use
+Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
+Ask = Callable[[Voter, EntityPairs, Belief | None], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Opinions:
+    """What a council thinks: candidates among the open entities, the scores of each opinion, the belief.
+
+    `total` are the scores added up by the voters' weights.
+    """
+
+    pairs: Pairs
+    scores: Scores
+    belief: Tensor
+    total: Tensor
+    weights: dict[str, float]
+
+    def state_dict(self) -> State:
+        tensors = as_arrays({"key": self.pairs.key, "belief": self.belief, "total": self.total})
+        return tensors | {"scores": as_arrays(self.scores), "weights": self.weights}
+
+
+def opinions_of_state(state: State, shape: tuple[int, int], like: Tensor, precision: str) -> Opinions:
+    """Opinions from a `state_dict`; ValueError if they are not numbers about pairs of so many rows."""
+    check_numbers(state["weights"].values())
+    for name in ("belief", "total"):
+        check_scores(name, state[name], precision)
+    for name, scores in state["scores"].items():
+        check_scores(name, scores, precision, or_nan=True)
+    pairs = pairs_of_keys(checked_rows(state["key"], shape[0] * shape[1], like), shape)
+    scores = as_tensors(state["scores"], like.device)
+    belief, total = as_tensors({"belief": state["belief"], "total": state["total"]}, like.device).values()
+    if any(part.shape != (len(pairs),) for part in (belief, total, *scores.values())):
+        raise ValueError("opinions of different lengths")
+    return Opinions(pairs, scores, belief, total, dict(state["weights"]))
+
+
+def settle(
+    pairs: Pairs, entities: OpenEntities, scores: Scores, weights: dict[str, float], voters: Sequence[Voter], ask: Ask,
+    config: Config, before: Belief | None, rounds: int,
+) -> Opinions:  # fmt: skip
+    """Add the scores, normalise them to a belief, and let those voters who listen judge by it, `rounds` times.
+
+    At first they judge by the belief before; without one, by that of the other voters.
+    """
+    scores, asked = dict(scores), EntityPairs(pairs, entities)
+    scale, sure_of_worth = scales(voters, weights), giving_log_odds(voters)
+    total = total_score(scores, scale, sure_of_worth)
+    belief = believed(pairs, total, config)
+    listeners = [voter for voter in voters if voter.listens]
+    said = said_alone(scores, voters, weights)
+    held = before or Belief(asked, belief, said)
+    for _ in range(rounds if listeners else 0):
+        scores |= {voter.opinion: ask(voter, asked, held) for voter in listeners}
+        total = total_score(scores, scale, sure_of_worth)
+        belief = believed(pairs, total, config)
+        held = Belief(asked, belief, said)
+    return Opinions(pairs, scores, belief, total, weights)
+
+
+def scales(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, float]:
+    """What each opinion is multiplied by: the voter's weight by the validation links, times its own."""
+    return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.weight() for voter in voters}
+
+
+def giving_log_odds(voters: Sequence[Voter]) -> frozenset[str]:
+    """The opinions that know themselves what they are worth."""
+    return frozenset(voter.opinion for voter in voters if voter.log_odds)
+
+
+def said_alone(
+    scores: Mapping[str, Tensor], voters: Sequence[Voter], weights: Mapping[str, float] | None = None
+) -> Tensor | None:
+    """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
+    names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
+    heard = [name for name in names if not bool(scores[name].isnan().all())]
+    return added_views({name: scores[name] for name in heard}, weights or {}) if heard else None
+
+
+def added_views(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+    """Add the opinions of views, which are log-odds, by their weights; NaN where none has an opinion."""
+    stacked = torch.stack(list(weighted_views(scores, weights, sorted(scores), frozenset(scores)).values()))
+    return stacked.nan_to_num(0.0).sum(0).masked_fill(stacked.isnan().all(0), float("nan"))
+
+
+def total_score(
+    scores: Mapping[str, Tensor], scale: Mapping[str, float], log_odds: frozenset[str] = frozenset()
+) -> Tensor:
+    """sum_k w_k s_k over those who speak about a pair, times mean(W) / W: a weighted mean, so that silence counts
+
+    neither for nor against. W is the weight of those who speak about the pair; where all do, it is the plain sum. Who
+    speaks about no pair is not there. `log_odds` are added by their own weights, where there are any.
+    """
+    heard = _heard(scores)
+    others = [name for name in heard if name not in log_odds]
+    parts = [_weighted_mean(scores, scale, others)] if others else []
+    parts += [part.nan_to_num(0.0) for part in weighted_views(scores, scale, heard, log_odds).values()]
+    return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+
+
+def parts_of(
+    scores: Mapping[str, Tensor], scale: Mapping[str, float], log_odds: frozenset[str] = frozenset()
+) -> dict[str, Tensor]:
+    """What each opinion adds to `total_score`, a pair; NaN where it has none. Who is never heard is not there."""
+    heard = _heard(scores)
+    others = [name for name in heard if name not in log_odds]
+    factor = _for_silence(scores, scale, others)
+    parts = {name: scale.get(name, 1.0) * scores[name] for name in others}
+    if factor is not None:
+        parts = {name: part * factor for name, part in parts.items()}
+    return parts | weighted_views(scores, scale, heard, log_odds)
+
+
+def weighted_views(
+    scores: Mapping[str, Tensor], scale: Mapping[str, float], heard: Sequence[str], log_odds: frozenset[str]
+) -> dict[str, Tensor]:
+    """Weigh the opinions that are log-odds, NaN where they have none.
+
+    Weights hold beside the best view. Where that has no opinion about a pair, the best of the others takes its place:
+    their weights are divided by the greatest of them.
+    """
+    names = [name for name in heard if name in log_odds]
+    if len(names) < 2 or len({scale.get(name, 1.0) for name in names}) == 1:
+        return {name: scale.get(name, 1.0) * scores[name] for name in names}
+    greatest = max(scale.get(name, 1.0) for name in names)
+    there = torch.stack([scale.get(name, 1.0) * (~scores[name].isnan()).to(scores[name].dtype) for name in names])
+    best = there.amax(0)
+    factor = torch.where(best > MIN_WEIGHT, greatest / best.clamp(min=MIN_WEIGHT), 1.0)
+    return {name: scale.get(name, 1.0) * factor * scores[name] for name in names}
+
+
+def _heard(scores: Mapping[str, Tensor]) -> list[str]:
+    return [name for name in sorted(scores) if not bool(scores[name].isnan().all())] or sorted(scores)[:1]
+
+
+def _weighted_mean(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor:
+    parts = [scale.get(name, 1.0) * scores[name] for name in names]  # in one order, so that sums round alike
+    factor = _for_silence(scores, scale, names)
+    if factor is None:
+        return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+    return torch.stack([part.nan_to_num(0.0) for part in parts]).sum(0) * factor
+
+
+def _for_silence(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor | None:
+    """mean(W) / W of each pair, 1 where nobody speaks; None where all speak about all pairs."""
+    spoken = {name: ~scores[name].isnan() for name in names}
+    if all(bool(speaks.all()) for speaks in spoken.values()):
+        return None
+    heard = torch.stack([scale.get(name, 1.0) * s.to(scores[name].dtype) for name, s in spoken.items()]).sum(0)
+    return torch.where(heard > 0, heard[heard > 0].mean() / heard.clamp(min=1e-12), 1.0)
+
+
+def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
+    """The belief behind scores: p in [0, 1] a pair."""
+    if config.vote_normaliser == "sinkhorn":
+        return sinkhorn(pairs, scores, config.sinkhorn_temperature, config.sinkhorn_rounds)
+    scaled = (csls(pairs, scores) if config.vote_normaliser == "csls" else scores) / config.sinkhorn_temperature
+    exponent = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
+    return exponent / pairs.row_sum(exponent)[pairs.source]
+
+
+def favourites(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
+    """bool [candidates, voters]: the pairs that a voter is named for.
+
+    It favours its best target of a source, its best source of a target, or both, as the voter says; and only where it
+    speaks for the pair, with a score above 0.
+    """
+    named = torch.zeros(len(pairs), len(voters), dtype=torch.bool, device=pairs.source.device)
+    for column, voter in enumerate(voters):
+        if voter.opinion not in scores:
+            continue
+        values = scores[voter.opinion].nan_to_num(nan=LEAST)
+        best = {"target": pairs.best_of_rows, "source": pairs.best_of_columns}
+        for end in voter.favours:
+            named[:, column] |= best[end](values)
+        named[:, column] &= values > 0
+    return named

@@ -1,0 +1,64 @@
+"""Decoders: from scored candidate pairs to a ranking of each row's candidates. All are linear in the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from mixtea.compute.memory import enough_memory
+from mixtea.compute.pairs import FEWER_PAIRS, Pairs, rank_within
+from mixtea.council.normalise import csls
+from mixtea.decide.assignment import assign
+
+ASSIGNED = 1000.0  # added to the score of an assigned pair: far above any logarithm of a belief
+LEAST_LOG = -60.0
+
+
+@enough_memory(FEWER_PAIRS)
+def decide(pairs: Pairs, scores: Tensor, belief: Tensor, decoder: str) -> Tensor:
+    """A number a pair by which each row's candidates are ranked, greatest first, by one of DECODERS.
+
+    All are rounded, so that twins tie whatever the order of the sums behind them.
+    """
+    return DECODERS[decoder](pairs, scores, belief)
+
+
+def _nearest(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The scores as they are."""
+    return scores.round(decimals=6)
+
+
+def _csls(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The scores normalised by both neighbourhoods."""
+    return csls(pairs, scores).round(decimals=6)
+
+
+def _sinkhorn(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The logarithm of the belief."""
+    return belief.log().clamp_(min=LEAST_LOG).round(decimals=4)
+
+
+def _one_to_one(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
+    """The same, after the pairs of the best assignment, in which every source and target occurs once."""
+    ranking = _sinkhorn(pairs, scores, belief)
+    return ranking + ASSIGNED * assign(pairs, ranking)
+
+
+DECODERS: dict[str, Callable[[Pairs, Tensor, Tensor], Tensor]] = {
+    "nearest": _nearest,
+    "csls": _csls,
+    "sinkhorn": _sinkhorn,
+    "one_to_one": _one_to_one,
+}
+
+
+@enough_memory(FEWER_PAIRS)
+def ranked(pairs: Pairs, ranking: Tensor, k: int) -> Tensor:
+    """int64 [n, k]: the places of each row's k best pairs, best first, -1 where a row has fewer."""
+    rank = rank_within(pairs.source, ranking, pairs.shape[0])
+    kept = rank < k
+    out = torch.full((pairs.shape[0], k), -1, device=rank.device)
+    out[pairs.source[kept], rank[kept]] = torch.arange(len(pairs), device=rank.device)[kept]
+    return out

@@ -1,0 +1,68 @@
+"""Candidates of the sources that were asked about, those with a training link among them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from mixtea.compute.similarity import nearness, unit
+from mixtea.config import Config
+from mixtea.decide.candidates import Candidates
+from mixtea.graph.task import Task
+
+BY_SOURCE = ("source_index", "target_index", "score", "probability", "voters", "counterpart")  # a row a source
+
+
+def of_sources(
+    found: Candidates, sources: np.ndarray, vectors: Tensor, task: Task, config: Config, k: int
+) -> Candidates:
+    """The candidates of these sources [p], in this order, of those who have no training link and of those who do."""
+    linked = np.intersect1d(sources, task.train[:, 0])
+    if len(linked):
+        found = _joined(found, _linked(found, linked, vectors, task, config, k))
+    row = np.full(task.source.n_entities, -1, dtype=np.int64)
+    row[found.source_index] = np.arange(len(found))
+    return _taken(found, row[sources])
+
+
+def _taken(found: Candidates, rows: np.ndarray) -> Candidates:
+    """These rows."""
+    return replace(found, **{name: getattr(found, name)[rows] for name in BY_SOURCE})
+
+
+def _joined(one: Candidates, other: Candidates) -> Candidates:
+    """The rows of both, which have as many candidates each."""
+    both: dict[str, Any] = {n: np.concatenate([getattr(one, n), getattr(other, n)]) for n in BY_SOURCE}
+    return replace(one, **both)
+
+
+def _linked(found: Candidates, sources: np.ndarray, vectors: Tensor, task: Task, config: Config, k: int) -> Candidates:
+    """The targets of training links, which are sure, then the student's nearest; rejected ones come last.
+
+    The score is the student's nearness: nobody else was asked.
+    """
+    shape = len(sources), min(k, task.target.n_entities)
+    target, score, probability = np.empty(shape, dtype=np.int64), np.empty(shape), np.zeros(shape)
+    own, others = vectors[: task.source.n_entities], vectors[task.source.n_entities :]
+    if config.metric == "cosine":
+        own, others = unit(own), unit(others)
+    for row, source in enumerate(sources.tolist()):
+        near = nearness(own[source][None], others, config.metric)[0].double().cpu().numpy()
+        given, rejected = (_ends(links, source, len(near)) for links in (task.train, task.rejected))
+        best = np.lexsort((-near, rejected, ~given))[: shape[1]]
+        target[row], score[row], probability[row] = best, near[best], given[best] / given.sum()
+    voters = np.zeros((*shape, len(found.voter_names)), dtype=bool)
+    return replace(
+        found, source_index=sources, target_index=target, score=score, probability=probability, voters=voters,
+        counterpart=np.ones(len(sources)),
+    )  # fmt: skip
+
+
+def _ends(links: np.ndarray, source: int, n: int) -> np.ndarray:
+    """bool [n]: the targets that the links of a source go to."""
+    found = np.zeros(n, dtype=bool)
+    found[links[links[:, 0] == source, 1]] = True
+    return found

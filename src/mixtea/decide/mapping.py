@@ -1,0 +1,197 @@
+"""The mapping: for each source entity one decision, with its probability, its rival, and who spoke for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mixtea.errors import ConfigError
+from mixtea.graph.graph import Graph
+from mixtea.io.formats.sssom_slots import Slots
+from mixtea.io.paths import PathOrStr, as_path
+from mixtea.messages import html_table
+
+COLUMNS = (
+    "source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given", "evidence", "decision",
+)  # fmt: skip
+MAPPED, ALONE, TAKEN, UNKNOWN, GIVEN = "mapped", "no counterpart", "target taken", "no evidence", "given"
+FURTHER = "further target"  # of a source that has one already
+UNSURE = "unsure"  # no target is likely enough
+ANYWAY = "mapped anyway"  # although it is not likely enough, since every source was to be mapped
+WORDS = {
+    ALONE: "have no counterpart", TAKEN: "lost their target to another", UNSURE: "are unsure",
+    UNKNOWN: "without evidence",
+}  # fmt: skip
+SHOWN = 10  # mappings in a notebook
+CHOSEN_LINKS = "the training links do not look like a random choice of the entities that have a counterpart, so sizes \
+and evidence decide who has one"
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """Decisions about source entities, a row each (several where a source has several targets).
+
+    `frame` has the columns of COLUMNS: `source` and `target` are ids as in the graphs, `target` None where no
+    counterpart is likelier than any; `probability` is that of the decision; `runner_up` the next candidate, or None;
+    `voters` as in Candidates; `given` is true for links that were given; `evidence` is what each opinion adds to the
+    score of the pair, the largest first: `names=+9.1 vectors=+7.9`; `decision` is "mapped", "no counterpart" where that
+    is likelier, "target taken" where the target went to another source, "no evidence" where nothing is known of the
+    source, "unsure" where no target is likely enough, "mapped anyway" where it is mapped all the same since every
+    source was to be, "further target" where a source has several, or "given". `links_from` is that of the task.
+    `expected` is how many of the sources that were asked about have a counterpart by the evidence; `links_are_random`
+    whether the training links look like a random choice of such. `slots` is what SSSOM files said of given links, by
+    their ids; `n_links` how many links the probabilities were learned from.
+    """
+
+    source: Graph
+    target: Graph
+    frame: pd.DataFrame
+    links_from: str = "given"
+    expected: float | None = None
+    links_are_random: bool = True
+    slots: Table[tuple[str, str], Slots] = field(default_factory=dict)
+    n_links: int = 0
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        given = self._count(GIVEN)
+        return f"Mapping({self.summary()}{f'; {given:,} given links' if given else ''})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was decided, and the first mappings by their labels."""
+        shown = self.frame.sort_values("given", kind="stable").head(SHOWN)
+        columns = ["source", "target", "probability", "decision", "evidence"]
+        rows = [
+            (_called(self.source, row[0]), _called(self.target, row[1]), *_in_words(*row[2:]))
+            for row in shown[columns].itertuples(index=False)
+        ]
+        more = len(self) - len(rows)
+        return html_table(repr(self), columns, [*rows, *([(f"{more:,} more", "", "", "", "")] if more else [])])
+
+    def summary(self) -> str:
+        """What was decided, in one sentence: how many of the sources without a given link are mapped, and why not all.
+
+        >>> frame = pd.DataFrame({"decision": [MAPPED, MAPPED, TAKEN, ALONE, GIVEN, FURTHER]})
+        >>> Mapping(None, None, frame).summary()
+        'mapped 2 of 4: 1 have no counterpart, 1 lost their target to another; 1 further target'
+        """
+        counts = {words: self._count(decision) for decision, words in WORDS.items()}
+        others = ", ".join(f"{n:,} {words}" for words, n in counts.items() if n)
+        n_anyway, more = self._count(ANYWAY), self._count(FURTHER)
+        n_mapped = self._count(MAPPED) + n_anyway
+        return (
+            f"mapped {n_mapped:,} of {n_mapped + sum(counts.values()):,}" + (f": {others}" if others else "")
+            + (f"; {n_anyway:,} of them anyway, though they are not likely" if n_anyway else "")
+            + (f"; {more:,} further target{'s' if more > 1 else ''}" if more else "")
+        )  # fmt: skip
+
+    def promise(self) -> str:
+        """Precision and recall to be expected of what is mapped, and what that rests on, in one sentence.
+
+        The interval holds for 95 % if the probabilities are right. "" where nothing is mapped.
+        """
+        p = self.frame.loc[self.frame["target"].notna() & ~self.frame["given"], "probability"].to_numpy(dtype=float)
+        if not len(p):
+            return ""
+        low, high = expected_interval(p)
+        recall = min(1.0, float(p.sum()) / max(self.expected or 0.0, float(p.sum()), 1e-9))
+        rests = f"learned from {self.n_links:,} links" if self.n_links else "a guess: no links were given"
+        return (
+            f"expected precision {p.mean():.3f} ({low:.3f}–{high:.3f}), recall {recall:.3f}; "
+            f"the probabilities are {rests}"
+        )
+
+    def doubts(self) -> Iterator[str]:
+        """What may be wrong with how many are mapped, a sentence each."""
+        if not self.links_are_random:
+            yield CHOSEN_LINKS
+
+    def _count(self, decision: str) -> int:
+        return int((self.frame["decision"] == decision).sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.frame.copy()
+
+    def above(self, probability: float) -> Mapping:
+        """Without the mappings that are less probable, given ones apart."""
+        if not isinstance(probability, int | float | np.number) or not 0 <= probability <= 1:
+            raise ConfigError(f"A probability is a number from 0 to 1, not {probability!r:.100}.")
+        kept = self.frame["given"] | self.frame["target"].isna() | (self.frame["probability"] >= probability)
+        return replace(self, frame=self.frame[kept].reset_index(drop=True))
+
+    def predicted(self) -> Mapping:
+        """Without the links that were given."""
+        return replace(self, frame=self.frame[~self.frame["given"]].reset_index(drop=True))
+
+    def pairs(self) -> pd.DataFrame:
+        """The mappings alone, without the sources that have no counterpart."""
+        return self.frame[self.frame["target"].notna()].reset_index(drop=True)
+
+    def write(self, path: PathOrStr, *, overwrite: bool = False, **about: Any) -> int:
+        """Write the mapping to a file, whole or not at all; the ending of its name chooses the format.
+
+        Parameters
+        ----------
+        path
+            The file: .tsv for links, .sssom.tsv, .nt or .ttl for RDF, .rdf for the OAEI's Alignment format, .parquet,
+            .csv or .json.
+        overwrite
+            Replace a file that is there already.
+        about
+            What the file says about itself, fields of `mixtea.export.metadata.About`: `title`, `licence`, `set_id`,
+            `date`, `predicate`, `with_unmapped`, `source_namespace` and others.
+
+        Returns
+        -------
+        int
+            The number of mappings in the file.
+
+        Raises
+        ------
+        ConfigError
+            No format has this ending, or a field of `about` is unknown or wrong.
+        RunError
+            The file is there already, cannot be written, or cannot hold one of the ids.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from mixtea import MixTEA, load_example
+        >>> mapping = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example()).map()
+        >>> with TemporaryDirectory() as folder:
+        ...     mapping.write(f"{folder}/m.sssom.tsv", title="The world") == len(mapping.pairs())
+        True
+        """
+        from mixtea.export.mapping import write_new_mapping  # a later room, asked for by the user alone
+
+        return write_new_mapping(self, as_path(path, "path"), about, overwrite=overwrite)
+
+
+def expected_interval(probability: np.ndarray) -> tuple[float, float]:
+    """Return where the share of right pairs lies in 95 of 100 cases, if each is right with its probability.
+
+    >>> expected_interval(np.full(100, 0.9))
+    (0.8412, 0.9588)
+    """
+    spread = 1.96 * float(np.sqrt((probability * (1 - probability)).sum())) / len(probability)
+    mean = float(probability.mean())
+    return round(max(0.0, mean - spread), 4), round(min(1.0, mean + spread), 4)
+
+
+def _called(graph: Graph, id: Any) -> str:
+    """An entity for a person; nothing where there is none."""
+    if id is None or pd.isna(id):
+        return ""
+    place = int(graph.find(np.array([id], dtype=object))[0])
+    return graph.display(place) if place >= 0 else str(id)
+
+
+def _in_words(probability: float, *others: str) -> tuple[str, ...]:
+    return ("" if pd.isna(probability) else f"{probability:.3f}", *others)

@@ -1,0 +1,232 @@
+"""Judge entities that come to a run later by their names and values, with what the run has learned. Nothing is trained.
+
+A run's mapping is a matching, and a further source joins it: what a target sends to a new source is how likely it is
+that no other has it (compute/matching.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from mixtea.calibration.calibrator import logistic, sigmoid
+from mixtea.compute.matching import MAX_LOG_ODDS, shift_for_total
+from mixtea.council.opinions import added_views
+from mixtea.decide.answers import Answers
+from mixtea.decide.decode import StoredOpinions
+from mixtea.decide.later_entities import Taken
+from mixtea.graph.graph import Graph
+from mixtea.graph.task import Task
+from mixtea.text.names import is_no_thing, names_by_id
+from mixtea.voters.attributes.later import ValueLookup
+from mixtea.voters.candidate_pairs import values_of
+from mixtea.voters.learned_text import LearnedText, LearnedView
+from mixtea.voters.log_odds import Learned, judge_further, share_matched
+from mixtea.voters.names.later import NameLookup
+from mixtea.voters.similarity import LikenessOpinions
+
+LOOKUPS: dict[str, type[NameLookup] | type[ValueLookup]] = {  # of the voters that can judge what was not there
+    "names": NameLookup,
+    "attributes": ValueLookup,
+}
+RECALIBRATION = np.array([0.0, 1.0]), np.array([0.7, 0.3])  # expected weights and their spread
+TOLD = -8.0  # log-odds of a match, from which on a pair counts where the constant is learned
+ALL = ""  # in place of the name of a view: all that the run has concluded
+NOBODY = np.empty(0, dtype=np.int64)
+TAKEN = 0.5  # how likely a target is free, below which another source rather has it
+CERTAIN = 1e-12  # away from 0 and 1, of a probability whose log-odds are taken
+
+
+class Judged(NamedTuple):
+    """Pairs of new sources [p] and targets [p], sorted by source, and how likely each pair is a match.
+
+    `if_free` [p] is how likely it would be if nobody else had its target; `known` [n] says of which sources there is
+    something to compare. `views` [p] are the log-odds by each view beside what nothing known says, NaN for none.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    probability: np.ndarray
+    if_free: np.ndarray
+    known: np.ndarray
+    views: dict[str, np.ndarray]
+
+
+class Claims(NamedTuple):
+    """Pairs of sources and targets of a run, and how likely each is a match, by one view or by all that is known."""
+
+    source: np.ndarray
+    target: np.ndarray
+    probability: np.ndarray
+
+
+class OpenOpinions(NamedTuple):
+    """The stored pairs without a training link, and what views say of each: log-odds beside what nothing known says."""
+
+    source: np.ndarray
+    target: np.ndarray
+    views: dict[str, np.ndarray]
+    n_open: int
+
+    def log_odds(self, weights: Mapping[str, float]) -> np.ndarray:
+        """Compute the log-odds [p] of a match by all views; those of a pair of which nothing is known are -log n."""
+        return _added(self.views, weights, self.n_open)
+
+
+def _added(views: Mapping[str, np.ndarray], weights: Mapping[str, float], n_open: int) -> np.ndarray:
+    found = added_views({name: torch.from_numpy(odds) for name, odds in views.items()}, weights)
+    return found.nan_to_num(0.0).numpy() - np.log(n_open)
+
+
+def open_opinions(task: Task, last: StoredOpinions, names: list[str], temperature: float) -> OpenOpinions:
+    """Take what the voters `names` said from the stored opinions."""
+    kept = ~(np.isin(last.source, task.settled(0)) | np.isin(last.target, task.settled(1)))
+    views = {name: last.scores[name][kept].astype(np.float64) / temperature for name in names}
+    n_open = max(1, task.target.n_entities - len(task.train))
+    return OpenOpinions(last.source[kept].astype(np.int64), last.target[kept].astype(np.int64), views, n_open)
+
+
+def learned_text(
+    task: Task, last: StoredOpinions | None, answers: Answers, views: Mapping[str, LearnedView], temperature: float
+) -> LearnedText:
+    """Learn what the views of a run are worth together, by what the run has concluded about its own entities.
+
+    The constant is such that as many are matched by text as the run has matched of the sources that text knows. How
+    often the best pair of a source is right then, as the run sees it, is regressed on its log-odds (Platt scaling).
+    """
+    names = _heard(last, views)
+    if last is None or not names:
+        return LearnedText()
+    found = open_opinions(task, last, names, temperature)
+    odds = found.log_odds(last.weights)
+    told = odds > TOLD
+    source, target, odds = found.source[told], found.target[told], odds[told]
+    shape = (task.source.n_entities, task.target.n_entities)
+    total = float(answers.ranked.counterpart[np.isin(answers.free, source)].sum())
+    constant, matched = shift_for_total(source, target, odds, shape, total)
+    order = np.lexsort((-matched.probability, source))
+    best = order[np.diff(source[order], prepend=-1) > 0]
+    ranked, k = answers.ranked, answers.ranked.target.shape[1]
+    stored = (answers.free.repeat(k), ranked.target.ravel())
+    right = values_of((source[best], target[best]), stored, ranked.probability(k).ravel(), shape[1], 0.0)
+    seen = np.stack([np.ones(len(best)), _logit(matched.probability[best])], axis=1)
+    a, b = logistic(seen, right, *RECALIBRATION).tolist()
+    return LearnedText({name: views[name] for name in names}, float(constant), (a, b))
+
+
+def _heard(last: StoredOpinions | None, views: Mapping[str, LearnedView]) -> list[str]:
+    """The views that can judge new entities and had an opinion on some pair."""
+    held = {} if last is None else last.scores
+    return sorted(name for name in views if name in LOOKUPS and name in held and not np.isnan(held[name]).all())
+
+
+def _logit(probability: np.ndarray) -> np.ndarray:
+    p = np.clip(probability, CERTAIN, 1 - CERTAIN)
+    return np.log(p) - np.log1p(-p)
+
+
+class TextMatcher:
+    """Matches new sources with the targets of a run; what it looks up in is made once."""
+
+    def __init__(
+        self, task: Task, last: StoredOpinions, answers: Answers, learned: LearnedText, temperature: float
+    ) -> None:
+        self.task, self.learned, self.weights = task, learned, last.weights
+        found = open_opinions(task, last, sorted(learned.views), temperature)
+        self.n_open = found.n_open
+        self.allowed = np.array([not is_no_thing(str(id)) for id in task.target.ids], dtype=float)
+        self.ids_are_names = any(names_by_id(task.source.ids))
+        self.lookups = {name: LOOKUPS[name](task, view) for name, view in learned.views.items()}
+        ranked, k = answers.ranked, answers.ranked.target.shape[1]
+        self.claims = {ALL: Claims(answers.free.repeat(k), ranked.target.ravel(), ranked.probability(k).ravel())}
+        for name, view in learned.views.items():
+            odds = np.nan_to_num(found.views[name], nan=-np.inf) - np.log(self.n_open)
+            share = share_matched(odds, view.wrong, task.target.n_entities)
+            self.claims[name] = Claims(found.source, found.target, share)
+        self.taken = Taken.of(answers)
+        self.given = np.unique(np.concatenate([task.train, task.valid])[:, 1])
+
+    def unmatched(self, without: np.ndarray) -> dict[str, np.ndarray]:
+        """Return by view, and for ALL, [m] how likely each target is that of no source but those `without`."""
+        m, found = self.task.target.n_entities, {}
+        for name, claims in self.claims.items():
+            share = np.where(np.isin(claims.source, without), 0.0, claims.probability) if len(without) else claims[2]
+            found[name] = np.clip(1 - np.bincount(claims.target, share, minlength=m), 0.0, 1.0)
+            found[name][self.given] = 0.0
+        return found
+
+    def __call__(self, entities: Graph, *, once: bool = True, without: np.ndarray = NOBODY) -> Judged:
+        """Judge all entities of a graph, each as if it alone came to the run.
+
+        Where targets are given `once`, what the run has mapped to a target makes it less likely; but not what the
+        sources `without` [s] were mapped to, which are no longer what they were.
+        """
+        n, m = entities.n_entities, max(self.task.target.n_entities, 1)
+        everybody = dict.fromkeys(self.claims, np.ones(len(self.allowed)))
+        unmatched = self.unmatched(without) if once else everybody
+        opinions = self._opinions(entities)
+        proposed = [of.found.source * m + of.found.target for of in opinions.values()]
+        key = np.unique(np.concatenate([NOBODY, *proposed]))
+        ends = key // m, key % m
+        if_free = self._weight(self._views(opinions, ends, everybody), ends[1], everybody[ALL])
+        views = self._views(opinions, ends, unmatched)
+        weight = self._weight(views, ends[1], unmatched[ALL])
+        taken = unmatched[ALL][ends[1]] < TAKEN
+        probability, if_free = self._probabilities(ends[0], weight, if_free, taken, n)
+        known = np.any([np.zeros(n, dtype=bool), *(of.has[0] for of in opinions.values())], axis=0)
+        return Judged(*ends, probability, if_free, known, views)
+
+    def _opinions(self, entities: Graph) -> dict[str, LikenessOpinions]:
+        """What each view says of the entities, by what it has learned; ids are names only if they are in the run."""
+        numbers = np.arange(entities.n_entities).astype(str).astype(object)
+        named = entities if self.ids_are_names else replace(entities, ids=numbers)
+        none = np.empty((0, 2), dtype=np.int64)
+        task = Task("new", named, self.task.target, none, none, none)
+        opinions: dict[str, LikenessOpinions] = {}
+        opinions |= {name: found for name, of in self.lookups.items() if (found := of.opinions(task)) is not None}
+        for name, of in opinions.items():
+            view = self.learned.views[name]
+            of.n_open, of.learned = self.n_open, Learned(view.weights, view.constant, 0.0)
+        return opinions
+
+    def _probabilities(
+        self, source: np.ndarray, weight: np.ndarray, if_free: np.ndarray, taken: np.ndarray, n: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute how likely pairs of n sources are from what they weigh: as it is, and if those `taken` were free."""
+        others = 1 + np.bincount(source, weight, minlength=n)[source] - weight
+        probability = self._calibrated(source, weight / (others + weight), n)
+        a, b = self.learned.calibration
+        hoped = sigmoid(a + b * np.log(np.maximum(if_free, CERTAIN) / others))
+        return probability, np.where(taken & (if_free > weight), np.maximum(hoped, probability), probability)
+
+    def _views(
+        self, opinions: Mapping[str, LikenessOpinions], ends: tuple[np.ndarray, np.ndarray],
+        unmatched: Mapping[str, np.ndarray],
+    ) -> dict[str, np.ndarray]:  # fmt: skip
+        """Compute the log-odds of pairs by each view, by how likely targets are `unmatched` by others."""
+        views = {name: np.full(len(ends[0]), np.nan) for name in self.learned.views}
+        for name, of in opinions.items():
+            odds, wrong = of.learned.log_odds(of.columns), self.learned.views[name].wrong
+            of.judged = judge_further(of.candidates, odds, unmatched[name] * self.allowed, wrong)
+            views[name] = of.log_odds(*ends)
+        return views
+
+    def _weight(self, views: Mapping[str, np.ndarray], target: np.ndarray, unmatched: np.ndarray) -> np.ndarray:
+        """Compute what each pair weighs against no match, less where others have its target."""
+        odds = _added(views, self.weights, self.n_open) + self.learned.constant
+        return np.exp(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * (unmatched * self.allowed)[target]
+
+    def _calibrated(self, source: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
+        """Correct the best of each source by the calibration; the others have the same share of what is left."""
+        a, b = self.learned.calibration
+        best: np.ndarray = np.zeros(n)
+        np.maximum.at(best, source, probability)
+        right = sigmoid(a + b * _logit(best))
+        left = (1 - right) / np.maximum(1 - best, CERTAIN)
+        is_best = probability == best[source]
+        right = np.minimum(right, 1 / np.maximum(np.bincount(source[is_best], minlength=n), 1))
+        return np.where(is_best, right[source] * (probability > 0), probability * left[source])

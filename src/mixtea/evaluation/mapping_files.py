@@ -1,0 +1,109 @@
+"""Read mappings and links, from files or memory, as pairs of ids that go the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mixtea.errors import Problems
+from mixtea.evaluation.mapping_scores import ENDS
+from mixtea.graph.graph import Graph
+from mixtea.graph.prefixes import BUILT_IN, expand, obo_iri
+from mixtea.io.formats.first_rows import can_have_header, is_header, without_first
+from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.links.ends import UNKNOWN, find_ends, ids_in
+from mixtea.io.links.read import read_given_links
+from mixtea.io.links.resolve import by_labels
+from mixtea.io.memory.dispatch import Given
+from mixtea.io.sniff import kind_of
+
+OTHER = dict(zip(ENDS, reversed(ENDS), strict=True))
+LONGEST_NUMBER = 30  # digits
+
+
+@dataclass(frozen=True, eq=False)
+class PairFile:
+    """`frame` has source, target and probability (NaN where none is said), a row a pair.
+
+    `rejected` are the pairs of which the file says that they are not the same; `turned` if it went from target to
+    source.
+    """
+
+    path: Path
+    frame: pd.DataFrame
+    rejected: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+    turned: bool = False
+
+    def facing(self, sources: pd.Index, targets: pd.Index, *, all_known: bool = False) -> PairFile:
+        """Return the same from source to target: with all pairs turned round, or none.
+
+        It is turned if more of its ends fit so, among ids that one side alone has. `all_known` if there are no more
+        than these sources and targets; else numbers are no evidence where both sides count alike.
+        """
+        first, second = (set(self.frame[end]) | set(self.rejected[end]) for end in ENDS)
+        own, others = set(sources) - set(targets), set(targets) - set(sources)
+        turned = len(first & others) + len(second & own) > len(first & own) + len(second & others)
+        if not turned or (not all_known and _count_alike(set(sources), set(targets))):
+            return self
+        frame, rejected = (_once(frame.rename(columns=OTHER)[[*frame]]) for frame in (self.frame, self.rejected))
+        return replace(self, frame=frame, rejected=rejected, turned=True)
+
+    def in_full(self) -> PairFile:
+        """The same with IRIs in place of ids with common prefixes, and of OBO's."""
+        return replace(self, **{name: _in_full(getattr(self, name)) for name in ("frame", "rejected")})
+
+
+def read_pairs(one: Given, problems: Problems, graphs: Sequence[Graph | None] = ()) -> PairFile:
+    """Return the pairs of a file in any format that links are read in, or of an object, with how sure it is of each.
+
+    Their ends are written as the graphs write them, where these are known. A header whose words are not known is no
+    pair.
+    """
+    table = read_given_links(one, problems)
+    known = [graph for graph in graphs if graph is not None]
+    both = known if len(known) == len(ENDS) else []
+    table = by_labels(table, *both)[0] if both else table
+    if isinstance(one, Path) and len(table) and can_have_header(table, kind_of(one)):
+        table = without_first(table) if is_header(table.columns) or _alone_outside(table, both) else table
+    whole = ids_in(table, known)
+    frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(ENDS, whole, strict=True)})
+    frame["probability"] = np.nan if table.measures is None else table.measures
+    rejected = np.zeros(len(frame), dtype=bool) if table.rejected is None else table.rejected
+    return PairFile(table.path, _once(frame[~rejected]), _once(frame[rejected]), table.warnings)
+
+
+def _alone_outside(table: LinkTable, graphs: Sequence[Graph]) -> bool:
+    """Whether the first row has no end in the graphs, and all others have both."""
+    if not graphs:
+        return False
+    outside = find_ends(table, *graphs).indices == UNKNOWN
+    return bool(outside[:, 0].all() and not outside[:, 1:].any())
+
+
+def _in_full(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(**{end: [obo_iri(expand(str(id), BUILT_IN)) for id in frame[end]] for end in ENDS})
+
+
+def joined(files: Sequence[PairFile]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The pairs of all files, each once, and those that one of them rejects."""
+    links, rejected = (pd.concat([getattr(file, name) for file in files]) for name in ("frame", "rejected"))
+    return _once(links.reset_index(drop=True)), _once(rejected.reset_index(drop=True))
+
+
+def _count_alike(sources: set[str], targets: set[str]) -> bool:
+    """Whether the ids of both sides are numbers from one range: the same number means another entity on each side."""
+    if not all(id.isdecimal() and len(id) <= LONGEST_NUMBER for id in sources | targets):
+        return False
+    ranges = [(min(ids), max(ids)) for ids in ({*map(int, sources)}, {*map(int, targets)}) if ids]
+    return len(ranges) == len(ENDS) and max(low for low, _ in ranges) <= min(high for _, high in ranges)
+
+
+def _once(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row a pair, the surest of several."""
+    best = frame.sort_values("probability", ascending=False, kind="stable")
+    return frame.loc[best.drop_duplicates(ENDS).index.sort_values()] if best.duplicated(ENDS).any() else frame

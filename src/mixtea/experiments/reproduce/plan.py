@@ -1,0 +1,138 @@
+"""Which trainings the wanted tables and figures need. A training that several of them need is done once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mixtea.config import Config
+from mixtea.errors import ConfigError, DataError
+from mixtea.experiments.reproduce.experiments import CURVE, EXPERIMENTS, Variant
+from mixtea.experiments.reproduce.published import TASKS
+from mixtea.fields import assignments
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training on one fold of one task, whoever asks for it."""
+
+    task: str
+    fold: int | None
+    preset: str
+    settings: tuple[tuple[str, Any], ...]
+    share: float | None
+    observed: bool
+    data: str  # the fingerprint of the task's files
+
+    @property
+    def key(self) -> str:
+        """The same for the same training on the same files, whenever it is asked for."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        changed = " ".join(assignments(dict(self.settings)))
+        share = "" if self.share is None else f" {self.share:.0%} of the links"
+        fold = "" if self.fold is None else f" fold {self.fold}"
+        return f"{self.task}{fold} {self.preset}{share}{' ' + changed if changed else ''}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rows of each wanted experiment, and the folders and folds of each task."""
+
+    rows: Mapping[str, Sequence[Variant]]
+    folders: Mapping[str, Path]
+    folds: Mapping[str, Sequence[int | None]]
+    prints: Mapping[str, str]
+
+    def jobs_of(self, variant: Variant, task: str) -> list[Job]:
+        return [job_of(variant, task, fold, self.prints[task]) for fold in self.folds[task]]
+
+    def jobs(self) -> list[Job]:
+        """Every training once, task by task."""
+        found = (
+            job
+            for task in self.folders for rows in self.rows.values() for row in rows for job in self.jobs_of(row, task)
+        )  # fmt: skip
+        return list({job.key: job for job in found}.values())
+
+
+def make_plan(
+    data: Path, tasks: Sequence[str], folds: Sequence[int], only: Sequence[str], presets: Sequence[str],
+    settings: Mapping[str, Any],
+) -> Plan:  # fmt: skip
+    """All experiments on all tasks and folds, each for its own presets, unless some are named."""
+    unknown = [name for name in only if name not in EXPERIMENTS]
+    if unknown:
+        raise ConfigError(f"There is no part {unknown[0]!r}. Choose among {', '.join(EXPERIMENTS)}.")
+    if "device" in settings:
+        raise ConfigError("Name the device by --device, not as a setting: a run is the same on another one.")
+    for preset in (*presets, "paper"):
+        Config.preset(preset, **settings)
+    wanted = {name: experiment for name, experiment in EXPERIMENTS.items() if name in only or not only}
+    for name, experiment in wanted.items():
+        varied = {field for _, changed in experiment.variants for field in changed} - CURVE.keys()
+        if varied & settings.keys():
+            field = min(varied & settings.keys())
+            raise ConfigError(f"The part {name!r} varies {field} itself: leave it out of --set, or the part by --only.")
+    rows = {
+        name: [
+            replace(row, settings={**row.settings, **settings}, own=row.own - settings.keys())
+            for preset in presets or experiment.presets for row in experiment.of_preset(preset)
+        ]
+        for name, experiment in wanted.items()
+    }  # fmt: skip
+    folders = find_tasks(data, tasks)
+    found = {task: find_folds(folder, folds) for task, folder in folders.items()}
+    return Plan(rows, folders, found, {task: fingerprint(folder) for task, folder in folders.items()})
+
+
+def job_of(variant: Variant, task: str, fold: int | None, data: str) -> Job:
+    usual = Config.preset(variant.preset).to_dict()
+    changed = Config.preset(variant.preset, **variant.settings).to_dict()
+    settings = tuple(sorted((k, v) for k, v in changed.items() if v != usual[k]))
+    return Job(task, fold, variant.preset, settings, variant.share, variant.observed, data)
+
+
+def find_tasks(data: Path, names: Sequence[str]) -> dict[str, Path]:
+    """Benchmark folders in `data` (or `data` itself): those named, else all, the paper's first."""
+    if not data.is_dir():
+        raise DataError(f"{data}: no such folder. Name one that holds benchmark folders in OpenEA's layout.")
+    folders = [data, *sorted(p for p in data.iterdir() if p.is_dir())]
+    found = {p.resolve().name: p for p in folders if (p / "rel_triples_1").is_file()}
+    missing = [name for name in names if name not in found]
+    if missing or not found:
+        there = f"It holds {', '.join(found)}" if found else "It holds no benchmark folder in OpenEA's layout"
+        raise DataError(f"{data}: no task {', '.join(missing)}. {there}." if missing else f"{data}: {there}.")
+    order = {name: place for place, name in enumerate(TASKS)}
+    return {name: found[name] for name in names or sorted(found, key=lambda n: (order.get(n, len(order)), n))}
+
+
+def find_folds(folder: Path, wanted: Sequence[int]) -> list[int | None]:
+    """The folds of a task: those wanted, else all; [None] for a task without folds."""
+    folds = folder / "721_5fold"
+    if not folds.is_dir():
+        return [None]
+    there = sorted(int(p.name) for p in folds.iterdir() if p.name.isdigit())
+    if not there:
+        raise DataError(f"{folds}: no fold in it. Lay train_links, valid_links and test_links into {folds / '1'}.")
+    missing = [fold for fold in wanted if fold not in there]
+    if missing:
+        raise DataError(f"{folds}: no fold {missing[0]}. Choose among {', '.join(map(str, there))}.")
+    return list(wanted or there)
+
+
+def fingerprint(folder: Path) -> str:
+    """Of the files that a training can read."""
+    digest = hashlib.sha256()
+    names = ("rel_triples_*", "attr_triples_*", "ent_names_*", "ent_links", "721_5fold/*/*_links", "split*/*_links")
+    for path in sorted(path for name in names for path in folder.glob(name)):
+        if path.is_file():
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]

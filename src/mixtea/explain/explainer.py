@@ -1,0 +1,53 @@
+"""Why a pair: what each voter has to say for it, from what a run has stored. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import pandas as pd
+
+from mixtea.config import Config
+from mixtea.decide.answers import Answers
+from mixtea.errors import MissingVoterError
+from mixtea.explain.side_by_side import SideBySide
+from mixtea.voters.attributes.voter import Attributes
+from mixtea.voters.base import Evidence, Voter
+from mixtea.voters.plugin import voter_of
+
+COLUMNS = ("voter", "what", "weight")
+
+
+class Explainer:
+    """Says why, of as many pairs as it is asked about.
+
+    A voter whose package is not here says so in place of its evidence.
+    """
+
+    def __init__(self, answers: Answers, config: Config, packages: Mapping[str, str]) -> None:
+        self.task, self.config, known = answers.task, config, answers.known()
+        self.voters: dict[str, Voter | MissingVoterError] = {}
+        for name in config.voters:
+            try:
+                voter = voter_of(name, answers.task, config, packages.get(name, ""))
+            except MissingVoterError as error:
+                self.voters[name] = error
+                continue
+            voter.known, self.voters[name] = known, voter
+
+    def __call__(self, source: int, target: int) -> pd.DataFrame:
+        """A row for each thing that speaks for a pair, by numbers in their own graphs: voter, what, weight."""
+        rows: list[tuple[str, str, float]] = []
+        for name, voter in self.voters.items():
+            if isinstance(voter, MissingVoterError):
+                rows.append((name, str(voter), float("nan")))
+            else:
+                rows += [(name, *Evidence(*row)) for row in voter.explain(source, target)]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    @cached_property
+    def side_by_side(self) -> SideBySide:
+        """The values of pairs, as the voter of attributes compares them, whether it votes here or not."""
+        voter = self.voters.get(Attributes.name) or Attributes().bind(self.task, self.config)
+        assert isinstance(voter, Attributes), "it is one of our own"
+        return SideBySide(self.task, voter.opinions_by_links)

@@ -1,0 +1,216 @@
+"""What a file says of a graph, in numbers, and several of them as one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mixtea.errors import KEPT
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.labels import Labels
+from mixtea.graph.text_column import TextColumn
+from mixtea.io.formats.tsv import Table
+
+HEADER = (
+    "If it is one, remove it, or name the columns head, relation and tail; if each row is an entity, name the column "
+    "of its ids id."
+)
+
+
+class ColumnRead(NamedTuple):
+    """A column of a table with an entity per row, and what it was taken as, by a hint of the user where `is_hint`.
+
+    `refers_to` is the table whose ids it holds, "" of a column of values; `filled` is the share of the rows that have a
+    cell, `distinct` the share of these that are different.
+    """
+
+    name: str
+    kind: str
+    refers_to: str
+    filled: float
+    distinct: float
+    is_hint: bool
+
+
+@dataclass(frozen=True)
+class FileRead:
+    """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said.
+
+    `base` is what its relative IRIs were taken as relative to, where it has such without a base of its own. `columns`
+    are those of a table with an entity per row.
+    """
+
+    path: Path
+    format: str
+    n_triples: int
+    n_attribute_triples: int
+    ontology: str = ""
+    notes: tuple[str, ...] = ()
+    base: str = ""
+    columns: tuple[ColumnRead, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """`ids` and `predicates` are arrays of str; the other numbers are places in them.
+
+    `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
+    included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
+    side are joined, and then `kinds` (uint8 [n], numbers of vocabulary.KINDS) are. `ontology` is the IRI that the file
+    says it has, and `notes` are what a user should know of it; `base` is that of `FileRead`. `kept_apart` are tables
+    whose name stands before the ids of their rows, as other tables have some of these too.
+    """
+
+    ids: np.ndarray
+    predicates: np.ndarray
+    triples: np.ndarray
+    attributes: Attributes = field(default_factory=Attributes.none)
+    labels: Labels = field(default_factory=Labels.none)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    ontology: str = ""
+    notes: tuple[str, ...] = ()
+    base: str = ""
+    kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    kept_apart: tuple[str, ...] = ()
+
+    def kept(self, stays: np.ndarray) -> Part:
+        """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
+        place = np.cumsum(stays) - 1
+        triples = self.triples[stays[self.triples[:, [0, 2]]].all(axis=1)]
+        triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
+        attributes, labels = self.attributes.kept(stays), self.labels.kept(stays)
+        kinds = self.kinds[stays] if len(self.kinds) else self.kinds
+        return replace(self, ids=self.ids[stays], triples=triples, attributes=attributes, labels=labels, kinds=kinds)
+
+    def stated(self) -> np.ndarray:
+        """bool [n]: the entities that a triple or an attribute triple names."""
+        found = np.zeros(len(self.ids), dtype=bool)
+        found[np.concatenate([self.triples[:, [0, 2]].ravel(), self.attributes.entity])] = True
+        return found
+
+
+def only_stated(part: Part) -> Part:
+    """The part without entities that nothing is stated of any more."""
+    stays = part.stated()
+    return part if stays.all() else part.kept(stays)
+
+
+def triple_part(table: Table) -> Part:
+    """Head, relation, tail: entities in the order of the heads, then of the tails."""
+    head, relation, tail = table.columns
+    codes, ids = pd.factorize(np.concatenate([head, tail]))
+    relations, predicates = pd.factorize(relation)
+    triples = np.stack([codes[: len(head)], relations, codes[len(head) :]], axis=1).astype(np.int64)
+    return Part(ids, predicates, triples)
+
+
+def header_note(table: Table) -> tuple[str, ...]:
+    """What to tell of a first line that may be a header: none of its words stands in another."""
+    if len(table) < 3 or table.lines[0] != 1:
+        return ()
+    first = [str(column[0]) for column in table.columns]
+    plain = not any(":" in word or word.isdigit() for word in first)
+    if not plain or (table.columns[1][1:] == first[1]).any():
+        return ()
+    if any((column[1:] == word).any() for word in first[::2] for column in table.columns[::2]):
+        return ()
+    return (f"line 1, {' '.join(first)[:KEPT]!r}, may be a header, and is read as a triple. {HEADER}",)
+
+
+def attribute_part(table: Table) -> Part:
+    """Entity, predicate, value."""
+    entity, ids = pd.factorize(table.columns[0])
+    predicate, predicates = pd.factorize(table.columns[1])
+    columns = (TextColumn.coded(predicates, predicate), TextColumn.from_texts(table.columns[2]))
+    return Part(ids, predicates, _none(), Attributes(entity.astype(np.int32), *columns, *[_empty(len(table))] * 2))
+
+
+def values_part(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn]]) -> Part:
+    """Entities, each once, and what is said of them: predicates with the numbers of entities and a value for each.
+
+    The columns of values are compact.
+    """
+    if not said:
+        return Part(ids, np.empty(0, dtype=object), _none())
+    codes, words = pd.factorize(np.array([word for word, _, _ in said], dtype=object))
+    entity = np.concatenate([numbers for _, numbers, _ in said]).astype(np.int32)
+    predicate = TextColumn.coded(words, np.repeat(codes, [len(numbers) for _, numbers, _ in said]))
+    columns = (
+        predicate,
+        TextColumn.joined([values for _, _, values in said], are_compact=True),
+        *[_empty(len(entity))] * 2,
+    )
+    return Part(ids, words, _none(), Attributes(entity, *columns))
+
+
+def entity_part(ids: np.ndarray) -> Part:
+    """Entities alone, in this order."""
+    return Part(pd.unique(ids), np.empty(0, dtype=object), _none())
+
+
+def joined(parts: Sequence[Part]) -> Part:
+    """One part of all: entities and predicates keep the order in which they come first."""
+    if len(parts) == 1:
+        return parts[0]
+    entity_places, ids = _places([part.ids for part in parts])
+    predicate_places, predicates = _places([part.predicates for part in parts])
+    triples = [_none()]
+    prefixes: dict[str, str] = {}
+    for part, entity, predicate in zip(parts, entity_places, predicate_places, strict=True):
+        head, relation, tail = part.triples.T
+        triples.append(np.stack([entity[head], predicate[relation], entity[tail]], axis=1))
+        prefixes = part.prefixes | prefixes
+    both = zip(parts, entity_places, strict=True)
+    attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
+    apart = tuple(dict.fromkeys(name for part in parts for name in part.kept_apart))
+    return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes, kept_apart=apart)
+
+
+def each_once(triples: np.ndarray) -> np.ndarray:
+    """The triples without repetitions, each where it stands first.
+
+    >>> each_once(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+    sizes = [int(column.max(initial=0)) + 1 for column in triples.T]
+    if math.prod(sizes) >= 1 << 63:
+        return triples[~pd.DataFrame(triples).duplicated().to_numpy()]
+    keys = _keys(triples, sizes)
+    keys.sort()  # most graphs have few repetitions, if any: those are looked at
+    several = np.unique(keys[1:][keys[1:] == keys[:-1]])
+    if not len(several):
+        return triples
+    keys = _keys(triples, sizes)
+    rows = np.flatnonzero(several[np.searchsorted(several[:-1], keys)] == keys)
+    return np.delete(triples, rows[pd.Index(keys[rows]).duplicated()], axis=0)
+
+
+def _keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
+    """A number for each triple, the same for the same one; as little memory as can be."""
+    keys: np.ndarray = triples[:, 0] * sizes[1]
+    keys += triples[:, 1]
+    keys *= sizes[2]
+    keys += triples[:, 2]
+    return keys
+
+
+def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """For each array the places of its words among the unique ones of all; and those."""
+    codes, unique = pd.factorize(np.concatenate([np.empty(0, dtype=object), *words]))
+    ends = np.cumsum([len(one) for one in words])
+    return np.split(codes.astype(np.int64), ends[:-1]), unique
+
+
+def _empty(n: int) -> TextColumn:
+    """A column that says nothing in n rows."""
+    return TextColumn.coded([""], np.zeros(n, dtype=np.int64)).compact()
+
+
+def _none() -> np.ndarray:
+    return np.empty((0, 3), dtype=np.int64)

@@ -1,0 +1,63 @@
+"""What has changed between two states of a graph, entity by entity."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mixtea.graph.graph import Graph
+
+
+class Difference(NamedTuple):
+    """`place` [n_old] is the number of each earlier entity now, -1 for one that is gone; `touched` [n_new] says which
+
+    entities are new, or are said other things of: values, labels, or triples.
+    """
+
+    place: np.ndarray
+    touched: np.ndarray
+
+    @property
+    def n_gone(self) -> int:
+        return int((self.place < 0).sum())
+
+    @property
+    def share(self) -> float:
+        """How many entities are new, changed or gone, of those that were there."""
+        return (int(self.touched.sum()) + self.n_gone) / max(len(self.place), 1)
+
+    @property
+    def untouched(self) -> np.ndarray:
+        """[n_old]: the number now of each earlier entity of which the same is said, else -1."""
+        found = np.full(len(self.place), -1)
+        there = np.flatnonzero(self.place >= 0)
+        same = there[~self.touched[self.place[there]]]
+        found[same] = self.place[same]
+        return found
+
+
+def difference(old: Graph, new: Graph) -> Difference:
+    """Compare two states of a graph by the ids of its entities."""
+    place, before, now = new.find(old.ids), _said(old), _said(new)
+    touched = np.ones(new.n_entities, dtype=bool)
+    for number, at in enumerate(place.tolist()):
+        if at >= 0:
+            touched[at] = before[number] != now[at]
+    return Difference(place, touched)
+
+
+def _said(graph: Graph) -> list[set[tuple[str, ...]]]:
+    """What is said of each entity, as sets of values, labels and triples."""
+    said: list[set[tuple[str, ...]]] = [set() for _ in range(graph.n_entities)]
+    of, labels = graph.attributes, graph.labels
+    values = (column.tolist() for column in (of.predicate, of.value, of.language, of.datatype))
+    for entity, *row in zip(of.entity.tolist(), *values, strict=True):
+        said[entity].add(("value", *row))
+    for entity, *row in zip(labels.entity.tolist(), labels.text.tolist(), labels.language.tolist(), strict=True):
+        said[entity].add(("label", *row))
+    for head, relation, tail in graph.triples.tolist():
+        triple = (str(graph.ids[head]), str(graph.relations[relation]), str(graph.ids[tail]))
+        said[head].add(triple)
+        said[tail].add(triple)
+    return said

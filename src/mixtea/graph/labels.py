@@ -1,0 +1,98 @@
+"""What people read in place of an entity's id: all its labels, the best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from mixtea.graph.entity_table import Attributes, EntityTable
+from mixtea.graph.prefixes import BUILT_IN, expand
+from mixtea.graph.text_column import TextColumn
+
+NAMING = ("rdfs:label", "skos:prefLabel", "foaf:name", "schema:name", "sdo:name")
+ALTERNATIVE = (  # broader and narrower synonyms are not among them: what they name is something else
+    "dcterms:title", "dc:title", "obo:IAO_0000589", "skos:altLabel", "schema:alternateName", "sdo:alternateName",
+    "dcterms:alternative", "obo:IAO_0000118", "oboInOwl:hasExactSynonym", "oboInOwl:hasSynonym",
+    "oboInOwl:hasRelatedSynonym", "foaf:nick", "skos:hiddenLabel",
+)  # fmt: skip
+RANKS = {expand(name, BUILT_IN): rank for rank, name in enumerate(NAMING + ALTERNATIVE)}  # the best first
+RANKS |= {name.replace(BUILT_IN["skos"], BUILT_IN["skosxl"]): rank for name, rank in RANKS.items()}
+PLAIN = {"name": "rdfs:label", "label": "rdfs:label"}  # what names are said by where no vocabulary is used
+NO_LABEL = -1  # in place of a rank, of every other predicate
+TAKEN, TAKEN_FURTHER = len(NAMING) - 1, 199  # ranks of names, and of further ones, of no vocabulary
+TRANSLATED = 200  # the rank of a label that is a translation: shown only where there is no other
+LANGUAGES = ("en", "")
+
+
+@dataclass(frozen=True, eq=False)
+class Labels(EntityTable):
+    """`language` is a tag in small letters, "" for none; `rank` says how good the predicate is, 0 the best.
+
+    A label with the rank `TRANSLATED` is a name of the entity in the language of the other graph, and none of its own.
+
+    >>> found = Labels.from_columns([0, 0], ["Hund", "dog"], ["de", "en"]).as_set()
+    >>> found.text.tolist(), found.language.tolist()
+    (['dog', 'Hund'], ['en', 'de'])
+    """
+
+    KINDS: ClassVar = {"entity": np.int32, "text": TextColumn, "language": TextColumn, "rank": np.uint8}
+    text: TextColumn
+    language: TextColumn
+    rank: np.ndarray
+
+    @classmethod
+    def of_entities(cls, entity: Sequence[int] | np.ndarray, text: Sequence[str] | np.ndarray, rank: int = 0) -> Self:
+        """Labels without a language, the best there are unless a rank is given; a blank text is no label."""
+        found = cls.from_columns(entity, text)
+        return replace(found, rank=np.full(len(found), rank, dtype=np.uint8))._that_can_be_read()
+
+    @classmethod
+    def of_attributes(cls, attributes: Attributes, rank_of: Callable[[str], int] | None = None) -> Self:
+        """Those that attribute triples state, by the ranks of their predicates; a blank text is no label."""
+        ranks = np.array([(rank_of or label_rank)(word) for word in attributes.predicate.texts()], dtype=np.int64)
+        rank = ranks[attributes.predicate.codes]
+        rows = np.flatnonzero(rank != NO_LABEL)
+        language = attributes.language.take(rows)
+        tags = TextColumn.from_texts(tag.lower() for tag in language.texts())
+        language = TextColumn(tags.data, tags.offsets, tags.codes[language.codes])
+        text = attributes.value.take(rows).compact()
+        return cls(attributes.entity[rows], text, language, rank[rows].astype(np.uint8))._that_can_be_read()
+
+    def _that_can_be_read(self) -> Self:
+        blank = self.text.are_blank()
+        return self.take(~blank[self.text.codes]) if blank.any() else self
+
+    def as_set(self, languages: Sequence[str] = LANGUAGES) -> Self:
+        """Each label once, by entity, the one to show first: names, alternatives, translations, then by language.
+
+        Then by its tag, by predicate and by the alphabet, so that it does not matter in which order they come.
+        """
+        if (self.entity[1:] > self.entity[:-1]).all():  # one label each: there is nothing to choose
+            return self.once("entity", "text", "language")
+        tags = self.language.texts()
+        wanted = np.array([_place(tag, languages) for tag in tags], dtype=np.int64)
+        keys = (
+            self.text.ranks()[self.text.codes], self.rank, self.language.ranks()[self.language.codes],
+            wanted[self.language.codes], self.rank >= len(NAMING), self.rank == TRANSLATED, self.entity,
+        )  # fmt: skip
+        return self.take(np.lexsort(keys)).once("entity", "text", "language")
+
+
+def label_rank(predicate: str) -> int:
+    """The rank of a predicate, in full or with a common prefix; NO_LABEL if its values are no labels.
+
+    >>> label_rank("rdfs:label"), label_rank("http://www.w3.org/2004/02/skos/core#prefLabel"), label_rank("label")
+    (0, 1, -1)
+    """
+    return RANKS.get(expand(predicate, BUILT_IN), NO_LABEL)
+
+
+def _place(tag: str, languages: Sequence[str]) -> int:
+    """The place of a language among the wanted ones; `en` also wants `en-gb`, the empty one text without any."""
+    for place, wanted in enumerate(language.lower() for language in languages):
+        if tag == wanted or (wanted and tag.startswith(wanted + "-")):
+            return place
+    return len(languages)

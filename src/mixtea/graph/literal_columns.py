@@ -1,0 +1,86 @@
+"""Values that stand where entities should: a table has no sign for what is a text, a number or a date."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from shlex import quote
+
+import numpy as np
+
+from mixtea.errors import shorten
+from mixtea.graph.builder import Part, only_stated
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import NO_LABEL, PLAIN, label_rank
+from mixtea.graph.terms import values_of
+
+NUMBER = re.compile(r"[+-]?\d[\d.,:/TZ+-]*(?:[eE][+-]?\d+)?|(?:true|false)", re.IGNORECASE)  # dates and times too
+NAMED = re.compile(r"[\w.-]*:\S+")  # an IRI or an id with a prefix
+SENTENCE = 6  # words
+MOST, FEW = 0.8, 0.05  # of a relation's objects; of the graph's subjects
+SAMPLE, SHOWN = 20_000, 5  # triples that are looked at; relations that are told
+FORMS = ("number", "word", "words", "sentence")  # of what is no id by its form
+
+
+def as_values(part: Part, wanted: np.ndarray) -> Part:
+    """The part with values in place of the objects of some predicates (a mask); `name` and `label` are labels then."""
+    words = [PLAIN.get(name, name) if here else name for name, here in zip(part.predicates, wanted, strict=True)]
+    part = replace(part, predicates=np.array(words, dtype=object))
+    rows = wanted[part.triples[:, 1]]
+    attributes = Attributes.joined([part.attributes, values_of(part, rows, "")])
+    return only_stated(replace(part, triples=part.triples[~rows], attributes=attributes))
+
+
+def says_labels(part: Part) -> np.ndarray:
+    """bool: the predicates of labels, such as rdfs:label, whose objects are plain texts throughout."""
+    found = np.array([label_rank(str(name)) != NO_LABEL for name in part.predicates], dtype=bool)
+    for word in np.flatnonzero(found):
+        objects = np.unique(part.triples[part.triples[:, 1] == word, 2])
+        found[word] = len(objects) and not any(form(str(id)) == "id" for id in part.ids[objects])
+    return found
+
+
+def literal_doubts(graph: Graph, side: str) -> Iterator[str]:
+    """Relations whose objects are never subjects, and are written as hardly one of these is: numbers, dates, texts."""
+    triples = graph.triples[:: len(graph.triples) // SAMPLE + 1]
+    relations, values = triples[:, 1], _like_values(graph, triples)
+    counts = [np.bincount(relations[rows], minlength=graph.n_relations) for rows in (values, values >= 0)]
+    doubtful = np.flatnonzero((counts[0] > 0) & (counts[0] >= MOST * counts[1]))
+    if len(doubtful):
+        names = [str(name) for name in graph.relations[doubtful[:SHOWN]]]
+        more = f" and {len(doubtful) - SHOWN} more" if len(doubtful) > SHOWN else ""
+        such = graph.ids[triples[values & (relations == doubtful[0]), 2][0]]
+        way_out = " ".join(f"--literals {quote(name)}" for name in names)
+        yield (
+            f"the objects of {', '.join(map(shorten, names))}{more} look like values, such as {shorten(such)}, and are "
+            f"read as entities of the {side} graph. If they are values: {way_out}"
+        )
+
+
+def _like_values(graph: Graph, triples: np.ndarray) -> np.ndarray:
+    """bool: the triples with an object that looks like a value."""
+    is_subject = np.zeros(graph.n_entities, dtype=bool)
+    is_subject[graph.triples[:, 0]] = True
+    usual = Counter(form(str(id)) for id in graph.ids[np.unique(triples[:, 0])])
+    rare = {how for how in FORMS if usual[how] < FEW * usual.total()}
+    objects, places = np.unique(triples[:, 2], return_inverse=True)
+    odd = np.array([form(str(id)) in rare for id in graph.ids[objects]], dtype=bool)
+    found: np.ndarray = (odd & ~is_subject[objects])[places]
+    return found
+
+
+def form(text: str) -> str:
+    """How an id is written.
+
+    >>> [form(text) for text in ("http://e.org/a", "wd:Q1", "-3.5", "2001-01-31", "Rome", "New York")]
+    ['id', 'id', 'number', 'number', 'word', 'words']
+    """
+    if NAMED.fullmatch(text):
+        return "id"
+    if NUMBER.fullmatch(text):
+        return "number"
+    n = len(text.split())
+    return "word" if n < 2 else "words" if n < SENTENCE else "sentence"

@@ -1,0 +1,66 @@
+"""What is strange about two graphs and their links taken together, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mixtea.errors import shorten
+from mixtea.graph.graph import Graph
+from mixtea.graph.prefixes import BUILT_IN
+from mixtea.graph.task import Task
+
+VOCABULARIES = tuple(
+    BUILT_IN[name] for name in ("rdf", "rdfs", "owl", "xsd", "skos", "foaf", "schema", "sdo", "dc", "dcterms", "prov")
+)
+
+
+def pair_doubts(task: Task) -> Iterator[str]:
+    if same := list(_same_files(task)):
+        yield from same
+        return
+    links = np.concatenate([task.train, task.valid, task.test])
+    for side, graph in (("source", task.source), ("target", task.target)):
+        yield from _links_in(graph, side, task.source.ids[links[:, 0]], task.target.ids[links[:, 1]])
+    yield from _equal_iris(task.source, task.target)
+
+
+def _same_files(task: Task) -> Iterator[str]:
+    """A file given twice."""
+    source, target = ([file.path.resolve() for file in graph.files] for graph in (task.source, task.target))
+    for paths in (source, target):
+        if twice := [path for path in dict.fromkeys(paths) if paths.count(path) > 1]:
+            yield f"{twice[0].name} is given twice for one graph: it adds nothing the second time"
+    if both := [path for path in dict.fromkeys(source) if path in target]:
+        yield f"{both[0].name} is given as source and as target: every entity of it is its own counterpart"
+
+
+def _equal_iris(source: Graph, target: Graph) -> Iterator[str]:
+    """IRIs of entities that both graphs have, other than words of common vocabularies."""
+    both = source.ids[target.find(source.ids) >= 0]
+    equal = [iri for iri in both if "://" in iri and not iri.startswith(VOCABULARIES)]
+    if equal:
+        n = len(equal)
+        many = f"{n:,} entities have" if n > 1 else "1 entity has"
+        yield (
+            f"{many} the same IRI in both graphs, such as {shorten(equal[0])}: that alone does not make them the same; "
+            "if it should, give such pairs as links"
+        )
+
+
+def _links_in(graph: Graph, side: str, sources: np.ndarray, targets: np.ndarray) -> Iterator[str]:
+    """Links between whose ends a graph has a triple."""
+    ends = np.stack([graph.find(sources), graph.find(targets)], axis=1)
+    ends = np.sort(ends[(ends >= 0).all(axis=1)], axis=1)
+    pairs = np.sort(graph.triples[:, [0, 2]], axis=1)
+    n = graph.n_entities
+    held = np.isin(pairs[:, 0] * n + pairs[:, 1], ends[:, 0] * n + ends[:, 1]) & (pairs[:, 0] != pairs[:, 1])
+    if held.any():
+        many = len(np.unique(pairs[held], axis=0))
+        links = f"{many:,} links are triples" if many > 1 else "1 link is a triple"
+        name = graph.shorten(str(graph.relations[graph.triples[held][0, 1]]))
+        yield (
+            f"{links} of the {side} graph too, such as of {name}: what is to be found stands there, and "
+            f"scores will flatter; name the graph's file as links, or leave such triples out (--drop-predicates {name})"
+        )

@@ -1,0 +1,158 @@
+"""Recognise cells of a table one by one: numbers with units, dates, codes, lists."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from mixtea.io.formats.cell_values import Column
+from mixtea.io.formats.tsv import as_array
+from mixtea.text.dates import date_of
+
+_NUMBER = re.compile(
+    r"[~≈<>±]?\s*(?:[$€£¥₹]|(?:USD|EUR|GBP)\s)?\s*[+\-−]?\s*"
+    r"(?:\d[\d,'’ \u00a0]*(?:\.\d*)?|\.\d+|\d{1,3}(?:\.\d{3})*,\d+)"
+    r"(?:[eE][+-]?\d+)?\s*(%|[€$£¥₹]|°\s?[CFcf]?|\"|''|[^\W\d_]{1,5}\.?(?:[²³]|/[^\W\d_]{1,4}[²³]?)?)?",
+)
+_SEVERAL_UNITS = re.compile(r"(?:\d+(?:\.\d+)?\s?[^\W\d_]{1,7}\.?,?\s?){2,4}")
+_TIME = re.compile(r"(?:T)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d\d:?\d\d)?")
+_DATE_AND_TIME = re.compile(r"(\S+(?: \S+){0,3}?),?[ T]+(\d{1,2}:\d\d.*)")
+_SHORT_DATE = re.compile(
+    r"\d{1,2}([-/.])\d{1,2}\1\d{2}|\d{1,2}[- ][^\W\d_]{3,9}\.?[- ]\d{2}|[^\W\d_]{3,9}\.? \d{1,2},? \d{2}"
+)
+_YEAR = re.compile(r"(?:1[0-9]|20)\d\d(?:\.0)?")
+_PACKED = re.compile(r"(?:1[6-9]|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+_HEX = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16,64}", re.IGNORECASE)
+_MIXED = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])[\w./:+-]{2,40}")  # letters and digits in one word
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9._-]{0,7}")
+FLAGS = frozenset(["0", "1", "true", "false", "yes", "no", "y", "n", "t", "f"])
+EARLIEST_YEAR = "1700"  # of a column that is not called so
+SEPARATORS = ("|", ";", ",")
+MAX_ITEM_WORDS = 4.0  # mean words of the items of a list
+SHORT_ITEM = 4.0  # mean characters of items that are codes
+MIN_ITEMS = 2.6  # mean items of a list with commas, unless its name is a plural
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number, with a currency or a unit or without.
+
+    >>> [is_number(text) for text in ("12.5", "$ 1,200.00", "256 MB", "-3e5", "310-246-1501", "007", "12 Main St")]
+    [True, True, True, True, False, False, False]
+    """
+    return _NUMBER.fullmatch(text) is not None and not (text[0] == "0" and text[1:2].isdigit())
+
+
+def is_duration(text: str) -> bool:
+    """Return whether a text is several numbers with units, as in `1h 30m`."""
+    return _SEVERAL_UNITS.fullmatch(text) is not None
+
+
+def unit_of(text: str) -> str:
+    """Return the unit behind a number, in small letters; "" without one."""
+    found = _NUMBER.fullmatch(text)
+    return (found[1] or "").lower() if found else ""
+
+
+def is_flag(text: str) -> bool:
+    return text.casefold() in FLAGS
+
+
+def is_year(text: str) -> bool:
+    return _YEAR.fullmatch(text) is not None
+
+
+def is_recent_year(text: str) -> bool:
+    return is_year(text) and text >= EARLIEST_YEAR
+
+
+def is_decimal(text: str) -> bool:
+    return is_number(text) and "." in text
+
+
+def is_iri(text: str) -> bool:
+    return "://" in text and " " not in text
+
+
+def is_packed_date(text: str) -> bool:
+    """Return whether eight digits are a year, a month and a day: `19991231`."""
+    return _PACKED.fullmatch(text) is not None
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date, a time of day, or both; years alone are not sure to be such.
+
+    >>> [is_date(text) for text in ("1999-12-31", "Jan 5 1999", "10:30", "31/12/99 10:30", "1999", "12-inch")]
+    [True, True, True, True, False, False]
+    """
+    if _TIME.fullmatch(text) or _SHORT_DATE.fullmatch(text):
+        return True
+    if date_of(text):
+        return not is_year(text)
+    both = _DATE_AND_TIME.fullmatch(text)
+    return both is not None and is_date(both[1])
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is a code: letters and digits in one word, capitals, or many hexadecimal digits.
+
+    >>> [is_code(text) for text in ("SKU-12a", "FRA", "b0006zf55o", "Rome", "12", "Q64")]
+    [True, True, True, False, False, True]
+    """
+    return any(pattern.fullmatch(text) for pattern in (_MIXED, _CAPITALS, _HEX)) and not is_number(text)
+
+
+def is_list(text: str) -> bool:
+    """Return whether a text is written as lists are in JSON or Python."""
+    return len(text) > 1 and (text[0], text[-1]) in {("[", "]"), ("{", "}")}
+
+
+def list_separator(texts: Sequence[str], least: float, *, trusted: bool = False) -> str | None:
+    """Return what separates the items of lists; None if fewer than this share of the texts are such.
+
+    Of `trusted` texts two items are enough; else commas must separate more, for `Smith, Jane` is one name.
+    """
+    for separator in SEPARATORS:
+        found = [text.split(separator) for text in texts if separator in text.strip(separator)]
+        if len(found) < max(1.0, least * len(texts)):
+            continue
+        items = [item.strip() for row in found for item in row]
+        mean = len(items) / len(found)
+        are_short = np.mean([len(item) for item in items]) <= SHORT_ITEM
+        if separator == "," and not (trusted or are_short) and (mean < MIN_ITEMS or any(map(_has_digit, items[:50]))):
+            continue
+        if np.mean([len(item.split()) for item in items]) <= MAX_ITEM_WORDS and "://" not in items[0]:
+            return separator
+    return None
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
+def items_of(column: Column, separator: str = "") -> Column:
+    """Return a column of lists with an item in each cell; without a separator that which most cells have.
+
+    >>> import numpy as np
+    >>> items_of(Column("genres", np.array([0, 1]), np.array(['["a", "b"]', "c|d"], dtype=object))).texts.tolist()
+    ['a', 'b', 'c', 'd']
+    """
+    texts = column.texts.tolist()
+    separator = separator or list_separator([text for text in texts if not is_list(text)], 0.0, trusted=True) or ""
+    found = [_items(text, separator) for text in texts]
+    rows = np.repeat(column.rows, [len(items) for items in found])
+    return Column(column.name, rows, as_array([item for items in found for item in items]))
+
+
+def _items(text: str, separator: str) -> list[str]:
+    if is_list(text):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = [item.strip(" '\"") for item in text[1:-1].split(separator or ",")]
+        items = [*map(str, found)] if isinstance(found, list) else [text]
+    else:
+        items = text.split(separator) if separator else [text]
+    return [item.strip() for item in items if item.strip()]

@@ -1,0 +1,157 @@
+"""What a user says of columns: `columns=` in Python, a TOML file on the command line. A hint is never overruled."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from mixtea.errors import DataError, shorten
+from mixtea.io.columns.kinds import KINDS, REFERENCE
+from mixtea.io.paths import PathOrStr
+from mixtea.io.safe.open import opened
+from mixtea.io.safe.problems import UnreadableError
+
+IGNORE = "ignore"
+SIDES = ("source", "target")
+MAX_BYTES = 1 << 20
+MAX_WEIGHT = 100.0
+MAX_SHOWN = 20  # columns that an error lists
+EXAMPLE = 'Write for instance {"price": "ignore", "phone": {"key": True}, "source": {"title": "name"}}.'
+
+
+@dataclass(frozen=True)
+class ColumnHint:
+    """What a user says of a column; what is empty is left to be found.
+
+    `kind` is one of KINDS or "ignore"; a `key` decides alone; `weight` multiplies what the column counts for;
+    `same_as` is the column of the other side that it belongs to, `refers_to` the table whose ids it holds, and
+    `separator` what separates the items of a list.
+    """
+
+    kind: str = ""
+    key: bool = False
+    weight: float = 1.0
+    same_as: str = ""
+    refers_to: str = ""
+    separator: str = ""
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value, wanted = getattr(self, option.name), type(option.default)
+            if isinstance(value, int) and not isinstance(value, bool) and wanted is float:
+                object.__setattr__(self, option.name, float(value))
+            elif type(value) is not wanted:
+                raise DataError(f"{option.name} is {value!r:.100}. It is a {WANTED[wanted]}.")
+        if self.kind not in ("", *KINDS, IGNORE):
+            raise DataError(f"kind is {self.kind!r:.100}. Choose one of {', '.join((*KINDS, IGNORE))}.")
+        if not 0 <= self.weight <= MAX_WEIGHT:
+            raise DataError(f"weight is {self.weight!r:.100}. Choose a number from 0 to {MAX_WEIGHT:g}.")
+        if self.kind and self.refers_to and self.kind != REFERENCE:
+            raise DataError(f"it is a {self.kind} and refers to {shorten(self.refers_to)}. Leave one of both out.")
+        if self.refers_to:
+            object.__setattr__(self, "kind", REFERENCE)
+
+
+WANTED = {str: "text", bool: "truth value", float: "number"}
+Hints = Mapping[str, ColumnHint]
+
+
+@dataclass(frozen=True)
+class ColumnHints:
+    """Hints by the name of the column: of both sides, and of one side alone, which come before those of both."""
+
+    both: Hints = field(default_factory=dict)
+    source: Hints = field(default_factory=dict)
+    target: Hints = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.both or self.source or self.target)
+
+    def of_side(self, side: str) -> Hints:
+        return {**self.both, **getattr(self, side)}
+
+    def check_known(self, source: Iterable[str], target: Iterable[str]) -> None:
+        """Raise a DataError about a hint for a column that is not there; of `source` and `target` are the columns."""
+        there = {"source": [*source], "target": [*target]}
+        for side, hints in (("", self.both), *((side, getattr(self, side)) for side in SIDES)):
+            known = there[side] if side else there["source"] + there["target"]
+            for name in hints:
+                if name not in known:
+                    which = f"the {side} has no column" if side else "neither side has a column"
+                    shown = ", ".join(map(shorten, dict.fromkeys(known[:MAX_SHOWN])))
+                    raise DataError(f"columns: {which} {shorten(name)}. There are: {shown or 'none at all'}.")
+        for side, other in (SIDES, SIDES[::-1]):
+            for name, hint in self.of_side(side).items():
+                if hint.same_as and name in there[side] and hint.same_as not in there[other]:
+                    shown = ", ".join(map(shorten, there[other][:MAX_SHOWN]))
+                    raise DataError(
+                        f"columns: {shorten(name)} is said to be the same as {shorten(hint.same_as)}, which the "
+                        f"{other} does not have. There are: {shown}."
+                    )
+
+
+def column_hints(given: Mapping[str, Any] | PathOrStr | None) -> ColumnHints:
+    """Read the hints from a dictionary or a TOML file.
+
+    Examples
+    --------
+    >>> column_hints({"price": "ignore", "source": {"title": "name"}}).of_side("source")["title"].kind
+    'name'
+    """
+    if given is None:
+        return ColumnHints()
+    if isinstance(given, Mapping):
+        return _parsed(given, "columns")
+    path = Path(given)
+    return _parsed(_toml(path), str(path))
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    try:
+        with opened(path) as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise DataError(f"{path}: more than {MAX_BYTES:,} bytes, which no hints need. Name another file.")
+        return tomllib.loads(data.decode("utf-8"))
+    except UnreadableError as error:
+        raise DataError(f"{path}: {error.problem.what}. {error.problem.todo}") from None
+    except (ValueError, RecursionError) as error:
+        todo = 'Write a line for each column, such as price = "ignore" or phone = {key = true}.'
+        raise DataError(f"{path}: not valid TOML: {str(error)[:200]}. {todo}") from None
+
+
+def _parsed(given: Mapping[str, Any], where: str) -> ColumnHints:
+    """Return the hints; a member called source or target that holds hints is about that side alone."""
+    of_sides = {side: given[side] for side in SIDES if _holds_hints(given.get(side))}
+    rest = {name: value for name, value in given.items() if name not in of_sides}
+    found = {
+        side: {str(name): _hint(value, f"{where}: {prefix}{name}") for name, value in members.items()}
+        for side, prefix, members in (
+            ("both", "", rest), *((side, f"{side}.", members) for side, members in of_sides.items())
+        )
+    }  # fmt: skip
+    return ColumnHints(**found)
+
+
+def _holds_hints(value: Any) -> bool:
+    options = {option.name for option in fields(ColumnHint)}
+    return isinstance(value, Mapping) and not (value and options.issuperset(value))
+
+
+def _hint(value: Any, where: str) -> ColumnHint:
+    if isinstance(value, ColumnHint):
+        return value
+    if isinstance(value, str):
+        value = {"kind": value}
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where} is {value!r:.100}. {EXAMPLE}")
+    options = [option.name for option in fields(ColumnHint)]
+    if unknown := next((str(name) for name in value if name not in options), ""):
+        raise DataError(f"{where}: there is no {shorten(unknown)}. Choose some of {', '.join(options)}.")
+    try:
+        return replace(ColumnHint(), **value)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None

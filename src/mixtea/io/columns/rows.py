@@ -1,0 +1,314 @@
+"""Tables with an entity per row become triples and values, all tables of a side together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.errors import DataError, Problems, shorten
+from mixtea.graph.builder import ColumnRead, Part, attribute_part, joined, triple_part, values_part
+from mixtea.graph.labels import PLAIN
+from mixtea.graph.text_column import TextColumn
+from mixtea.io.columns.cells import items_of
+from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
+from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
+from mixtea.io.columns.references import RowKey, key_referred_to, no_key
+from mixtea.io.columns.words import is_id_word, words_of
+from mixtea.io.endings import plain_name
+from mixtea.io.formats.cell_values import Column
+from mixtea.io.formats.headers import id_place
+from mixtea.io.formats.table_columns import BETWEEN
+from mixtea.io.formats.tsv import Table, as_array
+from mixtea.io.named_parts import named
+from mixtea.io.safe.problems import UnreadableError
+
+LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
+TYPE = "rdf:type"  # states which of several tables an entity is a row of
+
+
+@dataclass(frozen=True, eq=False)
+class RowTable:
+    """A table as it was read; `lines` [n] are where its rows stand, `notes` are what a user should know of it."""
+
+    path: Path
+    columns: tuple[Column, ...]
+    lines: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called: its name in a file of several, else that of its file, or what an object was given as."""
+        file, part, _ = named(self.path)
+        return part or plain_name(file).partition(" (")[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A table with what each column is; `place` is that of the column of ids, None where rows are numbered."""
+
+    table: RowTable
+    hints: Hints
+    columns: tuple[Column, ...]
+    place: int | None
+    name: str = ""
+    prefix: str = ""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    led: Mapping[str, RowKey] = field(default_factory=dict)  # by column: what it refers to
+
+    @cached_property
+    def ids(self) -> Column:
+        """The ids of the rows; a row may have none."""
+        n = len(self.table.lines)
+        if self.place is None:
+            return Column("", np.arange(n), as_array([str(row) for row in range(1, n + 1)]))
+        ids = self.columns[self.place]
+        if not ids.is_single:
+            line = int(self.table.lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
+            todo = "Write one id in each row."
+            raise UnreadableError(self.table.path, line, ids.name, "several ids of an entity, in", todo)
+        return ids
+
+    @cached_property
+    def entity(self) -> np.ndarray:
+        """int64 [n]: the number of each row's id among the different ones, -1 where it has none."""
+        found = np.full(len(self.table.lines), -1)
+        found[self.ids.rows] = self.ids.coded.codes
+        return found
+
+    @cached_property
+    def entities(self) -> np.ndarray:
+        """The different ids, as the graph has them."""
+        return _prefixed(self.ids.distinct[1], self.prefix)
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether hardly an id comes twice."""
+        return self.ids.coded.n_texts >= MIN_DISTINCT_ID * len(self.ids.rows)
+
+    def row_keys(self) -> Iterator[RowKey]:
+        """Yield the columns by whose values others may refer to rows: ids, then codes; not numbers of rows."""
+        if self.place is not None:
+            yield RowKey(self.name, self.id_name, self.ids.coded, self.ids.coded)
+        for column in self.columns:
+            if self.kinds.get(column.name) == ID and column.name != self.id_name and column.is_single:
+                entity = self.entity[column.rows]
+                there = entity >= 0
+                ids = TextColumn(self.ids.coded.data, self.ids.coded.offsets, entity[there].astype(np.int32))
+                yield RowKey(self.name, column.name, column.coded.take(there), ids)
+
+    @property
+    def id_name(self) -> str:
+        return "" if self.place is None else self.columns[self.place].name
+
+    def hint(self, column: Column) -> ColumnHint:
+        return self.hints.get(column.name, ColumnHint())
+
+
+def parts_of_tables(
+    tables: Sequence[RowTable], hints: Hints, problems: Problems
+) -> list[tuple[Part, tuple[ColumnRead, ...], tuple[str, ...]]]:
+    """Return of each table what it says, what its columns are, and what a user should know of it.
+
+    Each row is an entity, by its column of ids, else by its number from 1. Columns that refer to rows, of this table
+    or another, and of IRIs lead to entities; others hold values, unless empty. Ids that tables of different things have
+    in common are kept apart by the names of the tables.
+    """
+    read = _named(_without_foreign_ids([_beginning(table, hints) for table in tables]))
+    read = [_with_kinds(one) for one in _kept_apart(read)]
+    read = [_with_references(one, read) for one in read]
+    prefixes = {one.name: one.prefix for one in read}
+    several = len({one.name for one in read}) > 1
+    return [(_part(one, prefixes, several=several), _summary(one), (*_notes(one, problems),)) for one in read]
+
+
+def _beginning(table: RowTable, hints: Hints) -> _Read:
+    columns = tuple(column for column in table.columns if hints.get(column.name, ColumnHint()).kind != IGNORE)
+    if id_place([column.name for column in columns]) != 0:
+        columns = tuple(column for column in columns if column.name)  # labels of rows that pandas has written
+    said = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
+    place = said[0] if said else id_place([column.name for column in columns])
+    if place is not None and not said and hints.get(columns[place].name, ColumnHint()).kind:
+        place = None  # it is said to be something else
+    elif place is None:
+        place = next((place for place, column in enumerate(columns) if _identifies(column, table, hints)), None)
+    return _Read(table, hints, columns, place)
+
+
+def _identifies(column: Column, table: RowTable, hints: Hints) -> bool:
+    """Return whether a column is called by a word for codes, such as `sku`, and has a different one in each row."""
+    n = len(table.lines)
+    is_free = bool(column.name) and not hints.get(column.name, ColumnHint()).kind and is_id_word(column.name)
+    return is_free and len(column.rows) == n == column.coded.n_texts
+
+
+def _without_foreign_ids(read: list[_Read]) -> list[_Read]:
+    """Number the rows of tables whose column of ids repeats those of another table, where each comes once."""
+    unique = {one.id_name for one in read if one.place is not None and one.is_unique}
+    return [
+        replace(one, place=None)
+        if one.id_name in unique and not one.is_unique and one.hint(one.ids).kind != ID
+        else one
+        for one in read
+    ]
+
+
+def _named(read: list[_Read]) -> list[_Read]:
+    """Give each table a name of its own; parts of one table, and tables of one kind of ids, share it."""
+    names: dict[tuple[str, ...], str] = {}
+    found: list[_Read] = []
+    for one in read:
+        of_ids = () if len(words_of(one.id_name)) < 2 else (one.id_name,)
+        same = of_ids or tuple(column.name for column in one.table.columns)
+        same = same if one.place is not None else (str(len(found)),)  # numbers of rows are those of their own table
+        name, taken = one.table.name, {*names.values()}
+        if same not in names:
+            names[same] = name if name not in taken else f"{name} {1 + sum(n.startswith(name) for n in taken)}"
+        found.append(replace(one, name=names[same]))
+    return found
+
+
+def _kept_apart(read: list[_Read]) -> list[_Read]:
+    """Put the name of the table before ids of tables that have some in common with another."""
+    several = len({one.name for one in read}) > 1
+    owners: dict[str, str] = {}
+    clashing: set[str] = set()
+    for one in read if several else ():
+        for id in one.ids.coded.texts():
+            if owners.setdefault(id, one.name) != one.name:
+                clashing |= {one.name, owners[id]}
+    return [replace(one, prefix=f"{one.name}{BETWEEN}") if one.name in clashing else one for one in read]
+
+
+def _with_kinds(one: _Read) -> _Read:
+    found = kinds_of_columns(one.columns, len(one.table.lines), one.place)
+    columns = zip(one.columns, found, strict=True)
+    return replace(one, kinds={column.name: one.hint(column).kind or kind for column, kind in columns})
+
+
+def _with_references(one: _Read, every: Sequence[_Read]) -> _Read:
+    """Find what columns refer to: rows by their ids, and rows of other tables by other codes of theirs too."""
+    keys = [key for table in every for key in table.row_keys() if table is not one or key.column == one.id_name]
+    keys = keys or [no_key(one.name)]
+    led: dict[str, RowKey] = {}
+    for place, column in enumerate(one.columns):
+        hint = one.hint(column)
+        if hint.kind == REFERENCE:
+            led[column.name] = _key_said(hint, keys, one)
+        elif not hint.kind and place != one.place and (
+            key := key_referred_to(column, one.kinds[column.name], keys, one.ids)
+        ):  # fmt: skip
+            led[column.name] = key
+    return replace(one, led=led, kinds={**one.kinds, **dict.fromkeys(led, REFERENCE)})
+
+
+def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
+    name = hint.refers_to or one.name
+    found = next((key for key in keys if key.table == name), None)
+    if found is None and hint.refers_to:
+        there = ", ".join(dict.fromkeys(key.table for key in keys))
+        raise DataError(f"columns: there is no table {shorten(name)} with ids. There are: {there}.")
+    return found or no_key(name)
+
+
+def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
+    """Return what a table says; where a side has `several` tables, of each entity also which it is a row of."""
+    path, lines = one.table.path, one.table.lines
+    others = [column for place, column in enumerate(one.columns) if place != one.place]
+    led = {column.name: column for column in others if column.name in one.led and column.is_single}
+    values, parts = [], list[Part]()
+    if several:
+        number = np.arange(len(one.entities))
+        values.append((TYPE, number, TextColumn.coded([one.name], np.zeros(len(number), dtype=np.int32))))
+    for column in others:
+        leads, (about, word) = column.name in one.led, _said_of(column.name, one, led)
+        if one.hint(column).kind == LIST:
+            column = items_of(column, one.hint(column).separator)
+        if about is None and not leads:
+            values.append((word, *_of_known(one.entity[column.rows], column.coded)))
+            continue
+        subjects = _subjects(one, about, prefixes)[column.rows]
+        rows = subjects != ""
+        objects = _referred(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
+        words = np.full(int(rows.sum()), column.name if leads else word, dtype=object)
+        stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
+        parts.append((triple_part if leads else attribute_part)(stated))
+    return replace(joined([values_part(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
+
+
+def _of_known(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
+    """Return the rows whose entity has an id."""
+    known = entity >= 0
+    return (entity, texts) if known.all() else (entity[known], texts.take(known).compact())
+
+
+def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:
+    """Return per row the entity itself, or what a column that it is `about` refers to; empty where there is none."""
+    if about is not None:
+        return _referred(about.cells(len(one.table.lines)), one.led[about.name], prefixes)
+    found = np.full(len(one.entity), "", dtype=object)
+    found[one.entity >= 0] = one.entities[one.entity[one.entity >= 0]]
+    return found
+
+
+def _said_of(name: str, one: _Read, led: Mapping[str, Column]) -> tuple[Column | None, str]:
+    """Return the column of references that a column of values is about, None for the rows, and the predicate."""
+    about = name.removesuffix(LABEL)
+    if about != name and (about in led or about == one.id_name):
+        return led.get(about), PLAIN["label"]
+    is_label = one.hints.get(name, ColumnHint()).kind in ("", NAME)
+    return None, PLAIN.get(name.casefold(), name) if is_label else name
+
+
+def _referred(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
+    """Return the entities that cells refer to; what is no id of a row stays as it is."""
+    if key.values is not key.ids:
+        texts = as_array([key.by_value.get(text, text) for text in texts.tolist()])
+    return _prefixed(texts, prefixes.get(key.table, ""))
+
+
+def _prefixed(ids: np.ndarray, prefix: str) -> np.ndarray:
+    return as_array([f"{prefix}{id}" if id else "" for id in ids.tolist()]) if prefix else ids
+
+
+def _summary(one: _Read) -> tuple[ColumnRead, ...]:
+    looks = {column.name: Looks(column, len(one.table.lines)) for column in one.columns}
+    found = []
+    there = {one.id_name, *(column.name for column in one.table.columns if column.name)}
+    for name in (column.name for column in one.table.columns if column.name in there):
+        table = one.led[name].table if name in one.led else ""
+        found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *_shares(looks.get(name)), name in one.hints))
+    return tuple(found)
+
+
+def _shares(look: Looks | None) -> tuple[float, float]:
+    return (0.0, 0.0) if look is None else (look.filled, look.distinct)
+
+
+def _notes(one: _Read, problems: Problems) -> list[str]:
+    """Return what a user should know of the ids of a table."""
+    found = []
+    if one.place is None:
+        found.append("each row is an entity, whose id is the number of the row, as no column is called id")
+    if without := int((one.entity < 0).sum()):
+        found.append(
+            f"{_rows(without)} no id in the column {one.id_name} and {'is' if without == 1 else 'are'} left out"
+        )
+    if again := len(one.ids.rows) - one.ids.coded.n_texts:
+        counts = np.bincount(one.ids.coded.codes)
+        most = int(counts.argmax())
+        id = one.ids.coded.text(most)
+        found.append(f"{_rows(again)} an id that an earlier one has, such as {shorten(id)}: each id is one entity")
+        if problems.strict:
+            line = int(one.table.lines[np.flatnonzero(one.entity == most)[1]])
+            problems.add(one.table.path, line, id, f"an id that {counts[most]} rows have:", "Write each id once.")
+    if one.prefix:
+        found.append(f"another table has some of its ids: they are written {one.prefix}ID")
+    return found
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' * (n != 1)} {'has' if n == 1 else 'have'}"

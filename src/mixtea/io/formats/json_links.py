@@ -1,0 +1,96 @@
+"""Links in JSON: a list of objects with source and target, alone or under `mappings` as `mixtea export` has it.
+
+In JSON lines each line is such an object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixtea.errors import Problems
+from mixtea.graph.prefixes import BUILT_IN, expand
+from mixtea.io.formats.headers import LINK_HEADERS, header_places
+from mixtea.io.formats.link_tables import IDENTITY, LinkTable, as_measures, columns_of, left_out_warning
+from mixtea.io.formats.table_process import NUMBERS
+from mixtea.io.formats.tsv import text_blocks
+from mixtea.io.safe.limits import MIB, in_force
+from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, beyond
+from mixtea.messages import is_whole
+
+START = re.compile(r'\s*+(?:\[|\{.*?"mappings"\s*+:\s*+\[)', re.DOTALL)
+LINES = re.compile("")
+BETWEEN = re.compile(r"[\s,]*+")
+NEEDED = 'It needs a list of objects with "source" and "target", alone or under "mappings".'
+
+
+def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
+    """Each object is a link, with its confidence if it says one; those without a target are left out."""
+    rows, lines, sure, others = [], [], [], Counter[str]()
+    for line, found in _objects(path, problems, START if kind == "JSON" else LINES):
+        ends = _ends(found)
+        if ends is None:
+            problems.add(path, line, json.dumps(found)[:80], "no source and target:", NEEDED)
+        elif not all(map(is_whole, ends)):
+            problems.add(path, line, " ".join(ends), f"{HALF_A_CHARACTER} source or target:", MEND)
+        elif "" in ends:
+            others["without an end"] += 1
+        elif expand(str(found.get("predicate_id") or "owl:sameAs"), BUILT_IN) not in IDENTITY:
+            others[str(found["predicate_id"])] += 1
+        else:
+            rows.append(ends)
+            lines.append(line)
+            sure.append(next((str(found[name]) for name in NUMBERS if found.get(name) is not None), ""))
+    if not rows and not problems.found:
+        raise UnreadableError(path, None, "", "no links in it", NEEDED)
+    warnings = left_out_warning(path, "row", others)
+    return LinkTable(
+        path, columns_of(rows), np.array(lines, dtype=np.int64), warnings=warnings, measures=as_measures(sure)
+    )
+
+
+def _ends(found: dict[str, Any]) -> tuple[str, str] | None:
+    names = list(found)
+    places = header_places(names, LINK_HEADERS)
+    values = [found[names[place]] for place in places or ()]
+    if not places or not all(value is None or isinstance(value, str) for value in values):
+        return None
+    return values[0] or "", values[1] or ""
+
+
+def _objects(path: Path, problems: Problems, begins: re.Pattern[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(the line where it begins, the object) of each: no more of the file is held than one of them may be long."""
+    ending = ["]"] if begins is LINES else []  # as if it were a list
+    blocks = chain((text for _, text, _ in text_blocks(path, problems)), ending)
+    text, line, decoder, longest = next(blocks, ""), 1, json.JSONDecoder(), in_force().max_token_mib * MIB
+    if not (start := begins.match(text)):
+        raise UnreadableError(path, None, "", "not JSON with a list of links", NEEDED)
+    place = start.end()
+    line += text.count("\n", 0, place)
+    while True:
+        following = BETWEEN.match(text, place).end()  # type: ignore[union-attr]
+        line, place = line + text.count("\n", place, following), following
+        if text[place : place + 1] == "]":
+            return
+        try:
+            found, end = decoder.raw_decode(text, place)
+        except json.JSONDecodeError as error:
+            if len(text) - place > longest:
+                raise beyond(path, line, "an object that is too long", "max_token_mib") from None
+            if (more := next(blocks, None)) is None:
+                raise UnreadableError(path, line, "", f"not JSON ({error.msg})", "Write the file again.") from None
+            text, place = text[place:] + more, 0
+            continue
+        except (ValueError, RecursionError):
+            raise UnreadableError(path, line, "", "not JSON (a number or nesting beyond sense)", NEEDED) from None
+        if not isinstance(found, dict):
+            raise UnreadableError(path, line, str(found)[:80], "no object:", NEEDED)
+        yield line, found
+        line, place = line + text.count("\n", place, end), end

@@ -1,0 +1,174 @@
+"""Links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.errors import Problems
+from mixtea.graph.iris import NOTES
+from mixtea.graph.prefixes import expand, joined
+from mixtea.io.formats.link_tables import (
+    CLOSE,
+    IDENTITY,
+    IDENTITY_NAMES,
+    LinkTable,
+    as_measures,
+    close_warning,
+    columns_of,
+    in_full,
+    left_out_warning,
+)
+from mixtea.io.formats.tables import csv_rows
+from mixtea.io.formats.tsv import text_lines
+from mixtea.io.safe.encoding import encoding_notes, encoding_of
+from mixtea.io.safe.problems import UnreadableError
+
+NEEDED = ("subject_id", "predicate_id", "object_id")
+NO_TERM = "sssom:NoTermFound"
+ENTRY = re.compile(
+    r"""\s++(?P<key>"[^"]*+"|'[^']*+'|[^\s:#]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|\S++)\s*+(?:#.*)?$"""
+)  # ++ and *+ take what they can and never give back, so that no line takes long
+INLINE_ENTRY = re.compile(
+    r"""\s*+(?P<key>"[^"]*+"|'[^']*+'|[^\s:,{]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|[^\s,}]++)\s*+,?"""
+)
+NOTE = re.compile(rf"""#\s?ext_(?P<name>{"|".join(NOTES)}):\s+(?P<value>"[^"]*+"|\S++)\s*$""")
+MAP = re.compile(r"""["']?curie_map["']?\s*+:""")
+
+
+class NoMapError(ValueError):
+    """`curie_map` is something else than prefixes with a namespace each."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line, self.text = line, text
+
+
+def read_sssom(path: Path, problems: Problems) -> LinkTable:
+    """The rows that say two are the same or, by `predicate_modifier` Not, that they are not; others are left out.
+
+    A warning tells of those.
+    """
+    encoding = encoding_of(path)
+    comments, table = _apart(text_lines(path, problems, encoding))
+    try:
+        own = curie_map(comments)
+    except NoMapError as error:
+        todo = "Write `#curie_map:` and below it a line `#  prefix: http://...` for each prefix."
+        raise UnreadableError(
+            path, error.line, error.text, "the curie_map is no plain map of prefixes:", todo
+        ) from None
+    prefixes = joined([own])
+    header = next(table, "")
+    delimiter = delimiter_of(header)
+    rows = csv_rows(path, chain([header], table), problems, delimiter=delimiter, lines_before=len(comments))
+    places = _places(path, next(rows, None) or (len(comments) + 1, []))
+    links, lines, rejected, sure, reasons, n_close = [], [], [], [], Counter[str](), 0
+    for line, row in rows:
+        if len(row) != places["columns"]:
+            wanted = f"Write {places['columns']} columns separated by tabs."
+            problems.add(path, line, "\t".join(row), f"{len(row)} columns", wanted)
+            continue
+        reason = _why_not(row, places, prefixes)
+        if reason:
+            reasons[reason] += 1
+        else:
+            links.append((row[places["subject_id"]], row[places["object_id"]]))
+            lines.append(line)
+            n_close += expand(row[places["predicate_id"]], prefixes) == CLOSE
+            rejected.append(_is_negated(row, places))
+            sure.append(row[places["confidence"]] if "confidence" in places else "")
+    if not links:
+        todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
+        what = f"no links among its {reasons.total():,} other rows" if reasons else "no row after its header"
+        raise UnreadableError(path, None, "", what, todo)
+    columns, warnings = columns_of(links), tuple(f"{path}: {note}" for note in encoding_notes(encoding))
+    warnings += (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
+    full = in_full(columns, prefixes, id_notes(comments))
+    negated, measures = np.array(rejected, dtype=bool), as_measures(sure)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, measures)
+
+
+def delimiter_of(header: str) -> str:
+    """A tab, or a comma where the header has only such."""
+    return "," if "\t" not in header and "," in header else "\t"
+
+
+def curie_map(comments: Sequence[str]) -> dict[str, str]:
+    """The prefixes in the metadata, which is YAML; of YAML no more is read than this map needs, if it is a plain one.
+
+    >>> curie_map(["#curie_map:", "#  wd: http://www.wikidata.org/entity/", "#license: x"])
+    {'wd': 'http://www.wikidata.org/entity/'}
+    """
+    lines = textwrap.dedent("\n".join(line.removeprefix("#") for line in comments)).split("\n")
+    start = next((i for i, line in enumerate(lines) if MAP.match(line)), len(lines))
+    found, place = {}, 0
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        if line.strip() and not line[0].isspace():
+            break
+        if entry := ENTRY.match(line):
+            found[_bare(entry["key"])] = _bare(entry["value"])
+        elif line.strip() and not line.strip().startswith("#"):
+            raise NoMapError(number, line)
+    inline = MAP.sub("", "".join(lines[start : start + 1])).partition(" #")[0].strip()
+    while inline_entry := INLINE_ENTRY.match(inline, max(place, 1)):
+        found[_bare(inline_entry["key"])] = _bare(inline_entry["value"])
+        place = inline_entry.end()
+    if inline and (inline[0] != "{" or inline[max(place, 1) :].strip() != "}"):
+        raise NoMapError(start + 1, inline)
+    return found
+
+
+def id_notes(comments: Iterable[str]) -> dict[str, str]:
+    """What the metadata say of namespaces that hold plain ids, by side.
+
+    >>> id_notes(["#license: x", "#ext_source_ids: https://example.org/items/"])
+    {'source_ids': 'https://example.org/items/'}
+    """
+    return {found["name"]: _bare(found["value"]) for found in map(NOTE.match, comments) if found}
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if text[:1] in "\"'" and text[:1] else text
+
+
+def _apart(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """The comment lines at the beginning, and the lines after them."""
+    comments: list[str] = []
+    for line in lines:
+        if not line.startswith("#"):
+            return comments, chain([line], lines)
+        comments.append(line.rstrip("\r\n"))
+    return comments, iter(())
+
+
+def _places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
+    """Where the columns are that are needed, and how many there are."""
+    line, names = header
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        todo = "An SSSOM table begins with a line of column names."
+        raise UnreadableError(path, line, "\t".join(names), f"no column {', '.join(missing)}:", todo)
+    return {name: names.index(name) for name in (*NEEDED, "predicate_modifier", "confidence") if name in names} | {
+        "columns": len(names)
+    }
+
+
+def _why_not(row: list[str], places: dict[str, int], prefixes: dict[str, str]) -> str:
+    """Why the row says nothing about two being the same; empty if it does."""
+    subject, predicate, value = (row[places[name]] for name in NEEDED)
+    if expand(predicate, prefixes) not in IDENTITY:
+        return f"{'Not ' * _is_negated(row, places)}{predicate or 'no predicate'}"
+    if not subject or not value or NO_TERM in (subject, value):
+        return "no id"
+    return ""
+
+
+def _is_negated(row: list[str], places: dict[str, int]) -> bool:
+    return "predicate_modifier" in places and row[places["predicate_modifier"]].strip().lower() == "not"

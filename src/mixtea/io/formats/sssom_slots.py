@@ -1,0 +1,65 @@
+"""What an SSSOM file says of each of its links beside the two ids: how it was found, by whom, how sure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from mixtea.errors import Problems
+from mixtea.graph.iris import NOTES, decode_id
+from mixtea.graph.prefixes import expand, joined
+from mixtea.io.formats.sssom import curie_map, delimiter_of, id_notes
+from mixtea.io.formats.tables import csv_rows
+from mixtea.io.formats.tsv import text_lines
+from mixtea.io.named_parts import named
+from mixtea.io.safe.encoding import encoding_of
+from mixtea.io.sniff import kind_of
+
+REFERENCES = frozenset(  # slots that hold IRIs
+    ("predicate_id", "mapping_justification", "author_id", "reviewer_id", "creator_id", "mapping_source")
+)
+SLOTS = (  # in SSSOM's order
+    "predicate_id", "mapping_justification", "author_id", "author_label", "reviewer_id", "reviewer_label",
+    "creator_id", "creator_label", "mapping_provider", "mapping_source", "mapping_cardinality", "mapping_tool",
+    "mapping_tool_version", "mapping_date", "confidence", "similarity_score", "similarity_measure", "other", "comment",
+)  # fmt: skip
+SHARED = ("mapping_provider", "mapping_tool", "mapping_tool_version", "mapping_date")  # which the head may say for all
+Slots = Mapping[str, str]
+_ENTRY = re.compile(r"""#\s?(?P<key>\w++):\s++(?P<value>"[^"]*+"|'[^']*+'|.*\S)\s*$""")
+
+
+def slots_of(paths: Iterable[Path]) -> dict[tuple[str, str], Slots]:
+    """By subject and object, in full, the slots of each row that says something beside them; other formats have none.
+
+    The files have been read as links before, so whatever is wrong with them has been told.
+    """
+    files = [path for path in paths if named(path).file.is_file() and kind_of(path) == "SSSOM"]
+    return {pair: slots for path in files for pair, slots in _rows(path)}
+
+
+def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
+    lines, comments, first = text_lines(path, Problems(), encoding_of(path)), list[str](), ""
+    for first in lines:
+        if not first.startswith("#"):
+            break
+        comments.append(first.rstrip("\r\n"))
+    prefixes, entries = joined([curie_map(comments)]), map(_ENTRY.match, comments)
+    shared = {found["key"]: found["value"].strip("\"'") for found in entries if found and found["key"] in SHARED}
+    found, notes = chain([first], lines), id_notes(comments)
+    namespaces = [notes.get(note, "") for note in NOTES]
+    rows = csv_rows(path, found, Problems(), delimiter=delimiter_of(first), lines_before=len(comments))
+    _, header = next(rows, (0, []))
+    for _, row in rows:
+        said = dict(zip(header, row, strict=False))
+        iris = (expand(said.get(end, ""), prefixes) for end in ("subject_id", "object_id"))
+        subject, object_ = (decode_id(iri, where) or iri for iri, where in zip(iris, namespaces, strict=True))
+        own = {name: said.get(name) or shared.get(name, "") for name in SLOTS}
+        slots = {name: _in_full(name, text, prefixes) for name, text in own.items() if text}
+        yield (subject, object_), slots
+
+
+def _in_full(name: str, text: str, prefixes: Mapping[str, str]) -> str:
+    """Without prefixes, where it is IRIs; several stand between bars."""
+    return "|".join(expand(one, prefixes) for one in text.split("|")) if name in REFERENCES else text

@@ -1,0 +1,165 @@
+"""Tables into columns of labels: those that a header names, or all."""
+
+from __future__ import annotations
+
+import csv
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.errors import Problems
+from mixtea.io.formats.cell_values import CodedColumn, Column, column_of_texts
+from mixtea.io.formats.fast_tables import FastTable, read_fast
+from mixtea.io.formats.headers import Headers
+from mixtea.io.formats.tsv import Table, as_array, read_rows, text_lines, without_empty_labels
+from mixtea.io.formats.typed_tables import TYPED, typed_columns
+from mixtea.io.head import head_of
+from mixtea.io.safe.encoding import encoding_notes, encoding_of
+from mixtea.io.safe.limits import MIB, in_force
+from mixtea.io.safe.problems import beyond
+from mixtea.io.separators import check_separator, separator_note, shown
+from mixtea.io.table_layout import Layout, layout_of
+
+
+def read_columns(
+    path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False, last_may_be_empty: bool = False
+) -> Table:
+    """The columns that one of the headers names; in a file without a header all, and there must be as many.
+
+    Of `links` a third column may come back, their relation.
+    """
+    if kind in TYPED:
+        table = typed_columns(path, kind, headers, problems, links=links)
+    else:
+        head = head_of(path)
+        check_separator(path, head)
+        table = read_laid_out(path, kind, layout_of(path, head, kind, headers, links=links), problems)
+    return without_empty_labels(
+        table, problems, last_may_be_empty=last_may_be_empty or len(table.columns) > len(headers[0])
+    )
+
+
+def read_laid_out(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
+    """The columns that the layout means, with their empty fields."""
+    if found := _plain_table(path, kind, layout):
+        fast, notes = found
+        return Table(path, tuple(column.array() for column in fast.columns), fast.lines, notes=notes)
+    return _carefully(path, kind, layout, problems)
+
+
+def read_named(
+    path: Path, kind: str, layout: Layout, names: Sequence[str], problems: Problems
+) -> tuple[list[Column], np.ndarray, tuple[str, ...]]:
+    """All columns of a table by their names, the numbers of the lines, and notes."""
+    if found := _plain_table(path, kind, layout):
+        fast, notes = found
+        columns: list[Column] = [CodedColumn(*named) for named in zip(names, fast.columns, strict=True)]
+        return columns, fast.lines, notes
+    table = _carefully(path, kind, layout, problems)
+    return [column_of_texts(*named) for named in zip(names, table.columns, strict=True)], table.lines, table.notes
+
+
+def _plain_table(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[str, ...]] | None:
+    """The table and notes if nothing is odd about it."""
+    encoding = head_of(path).encoding
+    fast = read_fast(path, layout, quoted=not _has_no_quotes(kind, layout), encoding=encoding)
+    return (fast, _notes(kind, layout, encoding)) if fast else None
+
+
+def _carefully(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
+    encoding = encoding_of(path)
+    table = (_tsv if _has_no_quotes(kind, layout) else _csv)(path, layout, problems, encoding)
+    return replace(table, notes=_notes(kind, layout, encoding))
+
+
+def _has_no_quotes(kind: str, layout: Layout) -> bool:
+    return layout.separator == "\t" and kind == "TSV"
+
+
+def _notes(kind: str, layout: Layout, encoding: str) -> tuple[str, ...]:
+    return (*separator_note(layout.separator, kind), *encoding_notes(encoding))
+
+
+def csv_rows(
+    path: Path, lines: Iterator[str], problems: Problems, *, delimiter: str = ",", lines_before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """(the line where it starts, the fields) of each row that is not blank; a broken quote is a problem."""
+    record, limits = Record(path, lines, lines_before), in_force()
+    allowed = csv.field_size_limit(limits.max_token_mib * MIB)
+    try:
+        reader = csv.reader(record, delimiter=delimiter, strict=True)
+        while True:
+            record.begin()
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                what = "an open quote" if "unexpected end" in str(error) else f"broken quoting ({error})"
+                todo = 'Quote a field as "...", and write a quote inside it twice.'
+                problems.add(path, record.line, record.first.rstrip("\r\n"), what, todo)
+                continue
+            if len(row) > limits.max_columns:
+                raise beyond(path, record.line, f"{len(row):,} columns", "max_columns")
+            if row:
+                yield record.line, row
+    finally:
+        csv.field_size_limit(allowed)
+
+
+class Record:
+    """Hands the lines of a file to the module csv, and knows where the record began that they belong to."""
+
+    def __init__(self, path: Path, lines: Iterator[str], lines_before: int) -> None:
+        self.path, self.lines, self.n, self.longest = path, lines, lines_before, in_force().max_token_mib * MIB
+        self.line, self.first, self.size = 0, "", 0
+
+    def begin(self) -> None:
+        self.line, self.first, self.size = self.n + 1, "", 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self.lines:
+            if not self.size:
+                self.first = line
+            self.n += 1
+            self.size += len(line)
+            if self.size > self.longest:
+                what = f"an open quote, or a record of more than {self.longest // MIB} MiB"
+                raise beyond(self.path, self.line, what, "max_token_mib")
+            yield line
+
+
+def _tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
+    """No quoting: a field is what stands between two tabs."""
+    before = len(problems.found)
+    table = read_rows(path, layout.width, problems, comments=True, encoding=encoding)
+    rows = table.lines > layout.header_line
+    if len(table) and not rows.any() and len(problems.found) == before:
+        problems.add(path, None, "", "the file is empty", "It needs lines after its header.")
+    return Table(path, tuple(table.columns[place][rows] for place in layout.places), table.lines[rows])
+
+
+def _csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
+    n, before = len(layout.places), len(problems.found)
+    fields: list[str] = []
+    labels: dict[str, str] = {}
+    lines, shared, wanted = array("q"), labels.setdefault, itemgetter(*layout.places)
+    todo = f"{layout.width} columns separated by {shown(layout.separator)}."
+    for line, row in csv_rows(path, text_lines(path, problems, encoding), problems, delimiter=layout.separator):
+        if line <= layout.header_line or (row[0].startswith("#") and len(row) != layout.width):
+            continue
+        if len(row) == layout.width:
+            found = wanted(row)
+            fields.extend(map(shared, found, found))
+            lines.append(line)
+        else:
+            what = f"{len(row)} column{'s' if len(row) > 1 else ''}"
+            problems.add(path, line, layout.separator.join(row), what, f"Write {todo}")
+    if not lines and len(problems.found) == before:
+        problems.add(path, None, "", "the file is empty", f"It needs lines of {todo}")
+    flat = as_array(fields)
+    return Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))

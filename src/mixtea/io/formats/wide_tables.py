@@ -1,0 +1,124 @@
+"""Tables with an entity a row and a column for each thing that is said of it, as spreadsheets and queries have them.
+
+Whatever holds a table, what its columns are called decides whether a row is an entity or a triple.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.errors import Problems
+from mixtea.graph.builder import Part, triple_part
+from mixtea.graph.literal_columns import form
+from mixtea.io.columns.rows import RowTable
+from mixtea.io.formats.cell_values import Column
+from mixtea.io.formats.headers import (
+    EDGE_HEADERS,
+    LINK_HEADERS,
+    TRIPLE_HEADERS,
+    header_places,
+    id_place,
+    is_id_name,
+    of_triples,
+    too_few,
+)
+from mixtea.io.formats.tables import read_named
+from mixtea.io.formats.tsv import Table, without_empty_labels
+from mixtea.io.head import Head
+from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
+from mixtea.io.separators import first_rows, separators_of
+from mixtea.io.table_layout import Layout, cells, check_names, first_lines, no_relation
+from mixtea.messages import is_whole
+
+OF_PANDAS = re.compile(r"__index_level_\d+__")  # a column of Parquet with the numbers of the rows
+ROWS_OF_ENTITIES, ROWS_OF_THREE = 2, 3  # the least below a first line that is a header by what is not below it
+
+
+def has_entities(path: Path, names: Sequence[str]) -> bool:
+    """Whether columns that have names hold an entity in each row; if not, each row is a triple."""
+    if of_triples(names):
+        return False
+    if id_place(names) is None:
+        if len(names) > 2 and header_places(names, EDGE_HEADERS):
+            raise no_relation(path, None, ", ".join(names))
+        if (len(names) < 2 and (not names or is_id_name(names[0]))) or (
+            len(names) == 2 and header_places(names, LINK_HEADERS)
+        ):  # fmt: skip
+            raise too_few(path, names, TRIPLE_HEADERS)
+    check_names(path, None, names, range(len(names)), ", ")
+    if half := next((name for name in names if not is_whole(name)), ""):
+        raise UnreadableError(path, None, half, f"{HALF_A_CHARACTER} the name of a column,", MEND)
+    return True
+
+
+def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
+    """The layout and the names of the columns, if the first line names them and each row is an entity."""
+    for separator in separators_of(kind, head):
+        for number, line in first_lines(head):
+            names = [name.strip() for name in cells(line.removeprefix("#"), separator)]
+            if id_place(names, certain=False) is not None:
+                return Layout(separator, tuple(range(len(names))), len(names), number), names
+    return _without_ids(head, kind)
+
+
+def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
+    """The same of a table without a column of ids, whose first line is a header by its words and those below it."""
+    for separator in separators_of(kind, head):
+        lines = [cells(line.removeprefix("#"), separator) for _, line in first_lines(head)]
+        if any(header_places(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
+            return None
+    first = next((number for number, line in head.numbered if not line.startswith("#")), 0)
+    for separator in separators_of(kind, head):
+        is_plain = kind == "TSV" and separator == "\t"
+        rows = [line.split(separator) for line in head.lines] if is_plain else first_rows(head, separator)
+        if rows and _is_header(names := [name.strip() for name in rows[0]], rows[1:]):
+            return Layout(separator, tuple(range(len(names))), len(names), first), names
+    return None
+
+
+def _is_header(names: list[str], rows: list[list[str]]) -> bool:
+    """Whether the names of more columns than a triple has stand above the rows; of three, none may be a relation."""
+    n = len(names)
+    alike = [row for row in rows if len(row) == n]
+    if n < 3 or len(set(names)) < n or not all(names) or len(alike) <= len(rows) / 2:
+        return False
+    if any(form(name) in ("number", "id") for name in names) or not set(names).isdisjoint(chain(*alike)):
+        return False
+    if n > 3:
+        return len(alike) >= ROWS_OF_ENTITIES
+    heads, words, tails = ([cell for cell in column if cell] for column in zip(*alike, strict=True))
+    none_twice = len(set(words)) == len(words) and set(heads).isdisjoint(tails)
+    return len(rows) >= ROWS_OF_THREE and len(alike) == len(rows) and none_twice
+
+
+def wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> RowTable:
+    """Read a table of text with an entity in each row."""
+    check_names(path, layout.header_line, names, layout.places, layout.separator)
+    columns, lines, notes = read_named(path, kind, layout, names, problems)
+    return RowTable(path, tuple(columns), lines, notes)
+
+
+def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> Part | RowTable:
+    """Return what columns hold that have names: triples or entities; `lines` [n] are where the rows stand."""
+    columns = [column for column in columns if not OF_PANDAS.fullmatch(column.name)]
+    if not len(lines):
+        what = "empty" if path in problems.by_row else "the file is empty"
+        problems.add(path, None, "", what, "It needs rows: triples, or an entity in each.")
+    names = [column.name for column in columns]
+    if has_entities(path, names):
+        return RowTable(path, tuple(columns), lines)
+    places = header_places(names, TRIPLE_HEADERS) or range(3)
+    check_names(path, None, names, places, ", ")
+    for place in places:
+        if not columns[place].is_single:
+            rows = columns[place].rows
+            line = int(lines[rows[1:][rows[1:] == rows[:-1]][0]])
+            todo = "Write a triple for each."
+            problems.add(path, line, names[place], "several values in a triple, in", todo)
+    table = Table(path, tuple(columns[place].cells(len(lines)) for place in places), lines)
+    return triple_part(without_empty_labels(table, problems))

@@ -1,0 +1,58 @@
+"""The beginning of a file, by which its format and the layout of a table are known."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mixtea.io.safe.encoding import MARK, UTF_8, encoding_of, encoding_of_start
+from mixtea.io.safe.open import opened
+
+SIZE = 1 << 16  # bytes
+MOST_LINES = 50
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first bytes of a file, unpacked; `whole` if there are no more."""
+
+    data: bytes
+    whole: bool
+    encoding: str = UTF_8
+
+    @cached_property
+    def text(self) -> str:
+        return self.data.decode(self.encoding, "replace").removeprefix(MARK)
+
+    @cached_property
+    def numbered(self) -> list[tuple[int, str]]:
+        """(number, line) of the first whole lines that are not blank."""
+        lines = self.text.replace("\r\n", "\n").split("\n")
+        whole = lines if self.whole else lines[:-1]
+        return [(number, line) for number, line in enumerate(whole[:MOST_LINES], 1) if line.strip()]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The same without comments and numbers."""
+        return [line for _, line in self.numbered if not line.lstrip().startswith("#")]
+
+
+def head_of(path: Path) -> Head:
+    """The beginning of a file; an UnreadableError if it cannot be opened."""
+    with opened(path, utf_16=True) as file:
+        data = file.read(SIZE + 1)
+    encoding = encoding_of_start(data)
+    if encoding == UTF_8 and b"\0" not in data and not _is_utf_8(data):
+        encoding = encoding_of(path)
+    return Head(data[:SIZE], len(data) <= SIZE, encoding)
+
+
+def _is_utf_8(start: bytes) -> bool:
+    """Whether the beginning of a file is UTF-8, whose last character may be cut."""
+    try:
+        codecs.getincrementaldecoder(UTF_8)().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True

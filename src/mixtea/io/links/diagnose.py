@@ -1,0 +1,157 @@
+"""Why links do not fit their graphs: one cause for many of them, found by trying what people get wrong."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+
+from mixtea.errors import shorten
+from mixtea.graph.graph import Graph
+from mixtea.io.links.ends import last_part
+from mixtea.io.links.resolve import labelled
+
+SAMPLE = 2000  # links that are tried
+LONGEST = 2000  # characters of an id that is looked at closely
+ENOUGH = 0.5  # the share of them that a cause must explain
+SIDES = ("source", "target")
+CURIE = re.compile(r"(?P<prefix>[A-Za-z_][\w.-]*|):(?!//)(?P<rest>.+)", re.DOTALL)
+ALIKE = "Write both alike."
+
+
+class Cause(NamedTuple):
+    """What is wrong, and what to do."""
+
+    what: str
+    todo: str
+
+
+class Way(NamedTuple):
+    """A way in which an id is written otherwise than in the graph: the same key means the same id."""
+
+    what: str
+    key: Callable[[str], str]
+    todo: str = ALIKE
+
+
+WAYS = (
+    Way("spaces around the ids", str.strip, "Remove them."),
+    Way("angle brackets or quotes around the ids", lambda id: id.strip("<>\"'"), "Remove them."),
+    Way("http against https", lambda id: re.sub(r"\Ahttps?://", "", id)),
+    Way("a slash or # at the end", lambda id: id.rstrip("/#")),
+    Way("percent-encoding", unquote),
+    Way("capital and small letters", str.casefold),
+    Way("spaces against underscores", lambda id: id.replace(" ", "_")),
+    Way("composed and decomposed letters (Unicode NFC, NFD)", lambda id: unicodedata.normalize("NFC", id)),
+)
+
+
+def cause_of(
+    ids: Sequence[np.ndarray], lines: np.ndarray, outside: np.ndarray, graphs: tuple[Graph, Graph], prefixes: set[str]
+) -> Cause | None:
+    """The cause for the links with an end outside its graph (bool [2, p]), if one explains half of them or more.
+
+    `prefixes` are those that the links declare.
+    """
+    rows = np.flatnonzero(outside.any(axis=0))[:SAMPLE]
+    ends = [column[rows] for column in ids]
+    if found := _as_pairs(ends, lines[rows], outside[:, rows], graphs, n=outside.shape[1]):
+        return found
+    of_sides = [
+        cause
+        for side, column, out, graph in zip(SIDES, ids, outside, graphs, strict=True)
+        if out.any() and (cause := _of_side(column[np.flatnonzero(out)[:SAMPLE]].tolist(), side, graph, prefixes))
+    ]
+    return of_sides[0] if of_sides else None
+
+
+def _as_pairs(
+    ends: list[np.ndarray], lines: np.ndarray, outside: np.ndarray, graphs: tuple[Graph, Graph], n: int
+) -> Cause | None:
+    """What is wrong with both ends together."""
+    inside = [[graph.find(column) >= 0 for graph in graphs] for column in ends]
+    if _enough(inside[0][1] & inside[1][0]):
+        what = f"source and target are swapped, as in line {lines[0]}"
+        return Cause(what, "Exchange the columns, or --source and --target.")
+    for number, side in enumerate(SIDES):
+        if _enough(inside[0][number] & inside[1][number]):
+            todo = "Name the file of links between the two graphs; is this a graph?"
+            return Cause(f"both ends are entities of the {side} graph, as in line {lines[0]}", todo)
+    if len(lines) == 1 < n and outside.all() and lines[0] == 1:
+        return Cause("the first line may be a header", "Remove it, or name the columns source and target.")
+    return None
+
+
+def _of_side(ids: list[str], side: str, graph: Graph, prefixes: set[str]) -> Cause | None:
+    """What is wrong with the ids of one side, as far as any one thing is."""
+    ids = [id for id in ids if len(id) <= LONGEST]
+    if not ids:
+        return None
+    there = [str(id) for id in graph.ids if len(id) <= LONGEST]
+    for way in WAYS:
+        keys = {way.key(id): id for id in there}
+        if found := _met(ids, partial(_by_key, way.key, keys)):
+            return Cause(f"{way.what}, {_against(*found, side)}", way.todo)
+    if _met(ids, {str(name): str(name) for name in (*graph.relations, *graph.attributes.predicate.texts())}.get):
+        what = f"ids such as {shorten(ids[0])} are relations of the {side} graph, and links are between entities"
+        return Cause(what, "Leave them out; `mixtea export --relations` compares relations.")
+    return _prefix(ids, side, graph, prefixes) or _label(ids, side, graph) or _namespace(ids, side, graph)
+
+
+def _prefix(ids: list[str], side: str, graph: Graph, declared: set[str]) -> Cause | None:
+    """A prefix that neither the links nor the graph declares."""
+    parts = [found for id in ids if (found := CURIE.fullmatch(id)) and found["prefix"] not in graph.prefixes]
+    strange = Counter(found["prefix"] for found in parts if found["prefix"] not in declared)
+    if strange.total() < ENOUGH * len(ids) or graph.find(np.array([parts[0]["rest"]], dtype=object))[0] >= 0:
+        return None
+    name = strange.most_common(1)[0][0]
+    by_last = {last_part(id): id for id in graph.ids}
+    meant = next((by_last[found["rest"]] for found in parts if found["rest"] in by_last), "")
+    todo = "Declare it (in SSSOM by curie_map), or write the ids in full"
+    todo += f", as {shorten(meant)}." if meant else f", as the {side} graph has them."
+    return Cause(f"the prefix {shorten(name + ':')} is declared nowhere, as in {shorten(parts[0][0])}", todo)
+
+
+def _label(ids: list[str], side: str, graph: Graph) -> Cause | None:
+    """Labels in place of ids."""
+    called = dict(zip(ids, labelled(graph, ids), strict=True))
+    if not (found := _met(ids, lambda id: str(graph.ids[called[id][0]]) if len(called[id]) else "")):
+        return None
+    several = " that several entities have" if len(called[found[0]]) > 1 else ""
+    return Cause(f"labels{several} in place of ids, {_against(*found, side)}", "Write ids.")
+
+
+def _namespace(ids: list[str], side: str, graph: Graph) -> Cause | None:
+    """The same names under another namespace; else other namespaces, so that it is another graph."""
+    by_last = {last_part(id): id for id in graph.ids}
+    if found := _met(ids, lambda id: by_last.get(last_part(id), "") if last_part(id) else ""):
+        return Cause(f"another namespace, {_against(*found, side)}", "Write the ids as the graph does.")
+    here, there = (Counter(id[: len(id) - len(last_part(id))] for id in many) for many in (ids, graph.ids))
+    if here.keys() & there.keys():
+        return None
+    what = f"ids such as {shorten(ids[0])}, while the {side} graph has such as {shorten(str(graph.ids[0]))}"
+    return Cause(what, "Is it the file of another pair, or of another version of the graph?")
+
+
+def _by_key(key: Callable[[str], str], keys: dict[str, str], id: str) -> str | None:
+    return keys.get(key(id))
+
+
+def _met(ids: list[str], meant: Callable[[str], str | None]) -> tuple[str, str] | None:
+    """The first id with what it stands for, if enough of them stand for something."""
+    found = [(id, other) for id in ids if (other := meant(id))]
+    return found[0] if len(found) >= ENOUGH * len(ids) else None
+
+
+def _enough(fits: np.ndarray) -> bool:
+    return bool(fits.mean() >= ENOUGH)
+
+
+def _against(here: str, there: str, side: str) -> str:
+    return f"{shorten(here)} in the links and {shorten(there)} in the {side} graph"

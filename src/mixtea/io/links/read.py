@@ -1,0 +1,185 @@
+"""Links between two graphs: read, check, split. A link is a pair (source index, target index).
+
+A pair of which a file says that it is not the same is rejected: no link, and no link of anybody else's either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mixtea.errors import KEPT, Problems, shorten
+from mixtea.graph.graph import Graph
+from mixtea.io.formats.confidences import confidence_of
+from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.formats.registry import FORMATS
+from mixtea.io.links.ends import UNKNOWN, find_ends
+from mixtea.io.links.messages import count, left_outside, less_sure, of_unwanted, report_each, with_ids
+from mixtea.io.memory.dispatch import Given
+from mixtea.io.safe.problems import collected
+from mixtea.io.sniff import kind_of, remark
+from mixtea.messages import visible
+
+REJECTED = "rejected"  # in place of a split
+
+
+@dataclass(frozen=True, eq=False)
+class LinkFile:
+    """The pairs of one file that name known entities, with where they stand; `rejected` says which are no links."""
+
+    split: str
+    path: Path
+    pairs: np.ndarray
+    lines: np.ndarray
+    rejected: np.ndarray
+    warnings: tuple[str, ...] = ()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_links(
+    path: Path, split: str, source: Graph, target: Graph, problems: Problems, *, strict: bool = False
+) -> LinkFile:
+    """Read links in whatever format the file has; see `find_links`."""
+    return find_links(read_link_table(path, problems), split, source, target, problems, strict=strict)
+
+
+def read_link_table(path: Path, problems: Problems) -> LinkTable:
+    """The links as ids; none where the file cannot be read, which is a problem."""
+    with collected(problems):
+        kind = kind_of(path)
+        table = FORMATS[kind].read_links(path, kind, problems)
+        warnings, measures = (*remark(path, kind), *table.warnings), confidence_of(table, kind)
+        return replace(table, warnings=warnings, measures=measures)
+    return _no_table(path)
+
+
+def read_given_links(one: Given, problems: Problems) -> LinkTable:
+    """Return the links of a file or of an object in memory, as ids or labels; none where it cannot be read."""
+    if isinstance(one, Path):
+        return read_link_table(one, problems)
+    with collected(problems):
+        return one.links(problems)
+    return _no_table(one.path)
+
+
+def _no_table(path: Path) -> LinkTable:
+    return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
+
+
+def find_links(
+    table: LinkTable, split: str, source: Graph, target: Graph, problems: Problems, *, strict: bool = False
+) -> LinkFile:
+    """The links as numbers. Those with an end outside its graph are left out with a warning; all are too many.
+
+    So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
+    """
+    table = with_ids(table, source, target)
+    ends = find_ends(table, source, target)
+    unwanted: np.ndarray = np.any(ends.indices < UNKNOWN, axis=0)
+    outside = (ends.indices == UNKNOWN) & ~unwanted
+    for graph, out in zip((source, target), outside, strict=True):
+        out &= graph.n_entities > 0  # else its files are reported already, and every link would follow
+    known, warnings = (ends.indices >= 0).all(axis=0), [*table.warnings]
+    rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
+    what = "pair" if rejected.any() else "link"
+    warnings += less_sure(table, known & ~rejected)
+    if strict:
+        report_each(table, ends, outside, problems)
+    elif outside.any():
+        warnings += left_outside(table, ends, outside, (source, target), what, problems)
+    if (ends.turned & known).any():
+        n = count((ends.turned & known).sum(), what)
+        warnings.append(f"{table.path}: {n} turned round, to go from source to target")
+    if unwanted.any():
+        warnings += of_unwanted(table.path, ends.indices, what)
+    if (~rejected).any() and unwanted[~rejected].all():
+        todo = "Keep entities that have links; obsolete ones are kept by --keep-obsolete."
+        problems.add(table.path, None, "", "no link is left with these options", todo)
+    pairs, lines = ends.indices.T[known], table.lines[known]
+    return LinkFile(split, table.path, pairs, lines, rejected[known], tuple(warnings), table.prefixes)
+
+
+def check_links(
+    files: list[LinkFile], source: Graph, target: Graph, problems: Problems
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The links of each split without repetitions, the rejected pairs as one split more, and warnings.
+
+    A link in two splits is a problem, and so is one that is rejected elsewhere.
+    """
+    if not files:
+        return {}, []
+    split_of = np.array([f.split for f in files], dtype=object)
+    rows = pd.DataFrame(
+        {
+            "source": np.concatenate([f.pairs[:, 0] for f in files]),
+            "target": np.concatenate([f.pairs[:, 1] for f in files]),
+            "file": np.repeat(np.arange(len(files)), [len(f.pairs) for f in files]),
+            "line": np.concatenate([f.lines for f in files]),
+        }
+    )
+    rows["split"] = np.where(np.concatenate([f.rejected for f in files]), REJECTED, split_of[rows["file"]])
+    repeated = rows.duplicated(["source", "target", "split"])
+    warnings = [warning for file in files for warning in file.warnings]
+    warnings += [
+        f"{files[f].path}: {n} repeated link{'s' if n > 1 else ''}, used once"
+        for f, n in rows.loc[repeated & (rows["split"] != REJECTED), "file"].value_counts(sort=False).items()
+    ]
+    rows = rows[~repeated]
+    _report_second_places(rows, files, source, target, problems)
+    splits = {
+        split: rows.loc[rows["split"] == split, ["source", "target"]].to_numpy(np.int64, copy=True)
+        for split in (*dict.fromkeys(f.split for f in files), REJECTED)
+    }
+    return splits, warnings
+
+
+def _report_second_places(
+    rows: pd.DataFrame, files: list[LinkFile], source: Graph, target: Graph, problems: Problems
+) -> None:
+    """One problem for each two files that have links in common."""
+    again = rows[rows.duplicated(["source", "target"])]
+    first = rows[~rows.duplicated(["source", "target"])]
+    both = again.merge(first, on=["source", "target"], suffixes=("", "_first"))
+    both["contradict"] = (both["split"] == REJECTED) | (both["split_first"] == REJECTED)
+    for _, alike in both.groupby(["file", "file_first", "contradict"], sort=False):
+        row, n = next(alike.itertuples()), len(alike)
+        ends = (str(source.ids[row.source]), str(target.ids[row.target]))
+        there = f"{visible(files[row.file_first].path.name)}, line {row.line_first}"
+        there += f", and {n - 1:,} more such:" if n > 1 else ":"
+        what, todo = f"the link is also in {there}", "A link belongs to one split; remove one of the two."
+        if row.contradict:
+            here, said = ("rejected", "a link") if row.split == REJECTED else ("a link", "rejected")
+            what, todo = (
+                f"{here} here, and {said} in {there}",
+                "Two are the same or they are not; remove one of the rows.",
+            )
+        elif files[row.file].path == files[row.file_first].path:
+            todo = "The same file is given for two purposes: name different ones."
+        problems.add(files[row.file].path, int(row.line), "\t".join(end[:KEPT] for end in ends), what, todo)
+
+
+def several_links(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:
+    """Warnings about entities that have more than one link."""
+    found = []
+    links = np.unique(
+        np.concatenate([np.empty((0, 2), dtype=np.int64), *(f.pairs[~f.rejected] for f in files)]), axis=0
+    )
+    for column, (side, other, graph) in enumerate((("source", "targets", source), ("target", "sources", target))):
+        entities, counts = np.unique(links[:, column], return_counts=True)
+        several = entities[counts > 1]
+        if len(several):
+            are = f"{len(several):,} {side} entities are" if len(several) > 1 else f"1 {side} entity is"
+            such = shorten(str(graph.ids[several[0]]))
+            found.append(f"{are} linked to several {other}, such as {such}: all these links are kept")
+    return found
+
+
+def split_off(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(the rest, a seeded random `share` of the links): at least one link stays in the rest."""
+    order = np.random.default_rng(seed).permutation(len(links))
+    n = min(round(share * len(links)), max(len(links) - 1, 0))
+    return links[np.sort(order[n:])], links[np.sort(order[:n])]

@@ -1,0 +1,115 @@
+"""One side of a task from its files and objects, in whatever formats they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mixtea.errors import Problems
+from mixtea.graph import prefixes
+from mixtea.graph.builder import FileRead, Part, attribute_part, each_once, entity_part, joined
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import Labels
+from mixtea.graph.terms import kinds_of
+from mixtea.io.columns.hints import Hints
+from mixtea.io.columns.rows import RowTable, parts_of_tables
+from mixtea.io.filter import Reading
+from mixtea.io.formats.registry import read_part
+from mixtea.io.formats.tsv import read_table
+from mixtea.io.memory.dispatch import Given, InMemory
+from mixtea.io.safe.problems import collected
+from mixtea.io.selection import Selection
+from mixtea.io.sniff import kind_of
+from mixtea.progress import doing
+
+
+def read_graph(
+    triples: Path | Sequence[Given],
+    problems: Problems,
+    *,
+    attributes: Path | None = None,
+    labels: Path | None = None,
+    also: np.ndarray | None = None,
+    selection: Selection | None = None,
+    hints: Hints | None = None,
+) -> Graph:
+    """Read a graph: entities in the order of the files, then of the attribute triples, then `also`, sorted.
+
+    `labels` is a table of ids and labels, `hints` are what the user says of columns of tables. `also` are the entities
+    that a benchmark names in its links alone. Their order must not tell which link they come from, hence the sorting. A
+    file that cannot be read is a problem, and then the graph is empty.
+    """
+    paths = [triples] if isinstance(triples, Path) else list(triples)
+    selection = selection or Selection(Reading(keep_obsolete=True))
+    read = []
+    for given in paths:
+        with collected(problems):
+            read.append(_read(given, problems))
+    parts, files = [], []
+    with collected(problems):
+        of_tables = iter(
+            parts_of_tables([one for one, _, _ in read if isinstance(one, RowTable)], hints or {}, problems)
+        )
+        for one, path, kind in read:
+            part, columns, notes = next(of_tables) if isinstance(one, RowTable) else (one, (), ())
+            parts.append(part)
+            n, n_values = len(part.triples), len(part.attributes)
+            files.append(FileRead(path, kind, n, n_values, part.ontology, (*one.notes, *notes), part.base, columns))
+    if attributes is not None:
+        with collected(problems):
+            table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
+            parts.append(attribute_part(table))
+            files.append(FileRead(attributes, "TSV", 0, len(table)))
+    if len(parts) < len(paths) + (attributes is not None):
+        return Graph(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
+    if also is not None:
+        parts.append(entity_part(np.sort(also)))
+    part = joined(parts)
+    part = selection.with_values(part, prefixes.joined([part.prefixes]))
+    return _graph(_labelled(part, labels, problems), files, selection, problems)
+
+
+def _read(given: Given, problems: Problems) -> tuple[Part | RowTable, Path, str]:
+    """Read a file or an object; return what it holds, what it is called, and its format."""
+    if isinstance(given, InMemory):
+        doing(f"reading {given.path}")
+        return given.part(problems), given.path, given.kind
+    doing(f"reading {given}")
+    kind = kind_of(given)
+    return read_part(given, kind, problems), given, kind
+
+
+def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:
+    """The part as a graph, with the relations that its triples have."""
+    known = prefixes.joined([part.prefixes])
+    part = replace(part, kinds=kinds_of(part))
+    kept, left_out, obsolete = selection(part, known)
+    if len(part.ids) and not len(kept.ids):
+        todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
+        problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
+    used = np.bincount(kept.triples[:, 1], minlength=len(kept.predicates)) > 0  # not by attribute triples alone
+    triples = each_once(kept.triples)
+    if not used.all():
+        triples = triples.copy()
+        triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
+    attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
+    parts = (kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
+    iri = next((file.ontology for file in files if file.ontology), "")
+    return Graph(*parts, iri=iri, kinds=kept.kinds, obsolete=obsolete, kept_apart=kept.kept_apart)
+
+
+def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:
+    """The part with the labels that its attribute triples state, and those of a table that are of its entities."""
+    part = replace(part, labels=Labels.of_attributes(part.attributes))
+    if path is None:
+        return part
+    with collected(problems):
+        ids, texts = read_table(path, 2, problems, may_be_empty=True).columns
+        place = pd.Index(part.ids, dtype=object).get_indexer(pd.Index(ids, dtype=object))
+        more = Labels.of_entities(place[place >= 0], texts[place >= 0])
+        return replace(part, labels=Labels.joined([part.labels, more]))
+    return part

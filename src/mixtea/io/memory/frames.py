@@ -1,0 +1,152 @@
+"""Data frames, arrays and rows as tables of text. Whole numbers become text; what is no id is told with its row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+
+from mixtea.errors import Problems, shorten
+from mixtea.graph.builder import Part, triple_part
+from mixtea.io.columns.rows import RowTable
+from mixtea.io.formats.cell_values import WHOLE, column_of_values
+from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers, header_places, is_id_name, too_few
+from mixtea.io.formats.tsv import Table, as_array, without_empty_labels
+from mixtea.io.formats.wide_tables import has_entities, named_part
+from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, told
+from mixtea.messages import is_whole
+
+NO_ID = "Write an id there, or leave the row out"
+
+
+class Columns(NamedTuple):
+    """Some columns of a table as they were given; `rows` are the numbers of their rows, from 1."""
+
+    names: list[str]
+    values: list[Any]
+    rows: np.ndarray
+
+
+def table_part(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
+    """What a table says of a graph: triples, or an entity in each row if its columns are called so."""
+    if isinstance(thing, np.ndarray):
+        thing = _frame_of(thing, path, TRIPLE_HEADERS)
+    if isinstance(thing, pd.DataFrame):
+        thing = _with_ids_of_index(thing)
+        if any(isinstance(name, str) for name in thing.columns):
+            names, lines = [str(name) for name in thing.columns], np.arange(1, len(thing) + 1)
+            if has_entities(path, names):
+                cells = [_cells(thing.iloc[:, place]) for place in range(len(names))]
+                columns = [column_of_values(*named, path, lines, problems) for named in zip(names, cells, strict=True)]
+                return named_part(path, columns, lines, problems)
+        elif len(thing.columns) > len(TRIPLE_HEADERS[0]):
+            todo = f"Name them: {_needed(TRIPLE_HEADERS)}; or id and what the others hold, for an entity in each row."
+            raise UnreadableError(path, None, "", f"{len(thing.columns)} columns without names", todo)
+    return triple_part(as_table(thing, path, TRIPLE_HEADERS, problems))
+
+
+def _with_ids_of_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its index as first column if this has ids by its name, as a CSV file would have it."""
+    name = frame.index.name
+    is_first = isinstance(name, str) and is_id_name(name) and name not in frame.columns
+    return frame.reset_index() if is_first else frame
+
+
+def _cells(column: pd.Series) -> list[Any]:
+    """The values of a column; numbers of 32 bits as they are written, 0.1 and not 0.10000000149."""
+    values = column.to_numpy()
+    if values.dtype in (np.float16, np.float32):
+        return [float(str(value)) for value in values]
+    return column.to_numpy(dtype=object).tolist()
+
+
+def as_table(thing: Any, path: Path, headers: Headers, problems: Problems) -> Table:
+    """The columns that one of the headers names, else the first."""
+    if isinstance(thing, np.ndarray):
+        thing = _frame_of(thing, path, headers)
+    is_frame = isinstance(thing, pd.DataFrame)
+    found = _of_frame(thing, path, headers) if is_frame else _of_rows(thing, path, headers, problems)
+    if not len(thing):
+        problems.add(path, None, "", "empty", f"It needs rows of {', '.join(headers[0])}.")
+    texts = [_texts(column) for column in found.values]
+    bad = np.zeros(len(found.rows), dtype=bool)
+    for name, column, text in zip(found.names, found.values, texts, strict=True):
+        here = np.array([one is None for one in text], dtype=bool)
+        for place in told(problems, path, np.flatnonzero(here)):
+            what, todo = _why_no_id(column[place], name, thing.index[place] if is_frame else None)
+            problems.add(path, int(found.rows[place]), "", what, todo)
+        bad |= here
+    columns = tuple(as_array([one or "" for one in text])[~bad] for text in texts)
+    return without_empty_labels(Table(path, columns, found.rows[~bad]), problems)
+
+
+def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
+    n, names = len(headers[0]), [str(name) for name in frame.columns]
+    if len(names) < n:
+        raise too_few(path, names, headers)
+    places = header_places(names, headers) or list(range(n))
+    values = [frame.iloc[:, place].to_numpy(dtype=object).tolist() for place in places]
+    return Columns([names[place] for place in places], values, np.arange(1, len(frame) + 1))
+
+
+def _frame_of(array: np.ndarray, path: Path, headers: Headers) -> pd.DataFrame:
+    """An array [rows, columns], or one of records."""
+    if array.dtype.names or (array.ndim == 2 and array.shape[1] == len(headers[0])):
+        return pd.DataFrame(array, dtype=object)  # in pandas' own type text must be whole
+    shape = f"an array of shape {list(array.shape)}"
+    raise UnreadableError(path, None, "", shape, f"It needs [rows, {len(headers[0])}]: {_needed(headers)}.")
+
+
+def _of_rows(rows: Sequence[Any], path: Path, headers: Headers, problems: Problems) -> Columns:
+    n = len(headers[0])
+    good = np.array([isinstance(row, list | tuple | np.ndarray) and len(row) == n for row in rows], dtype=bool)
+    for place in told(problems, path, np.flatnonzero(~good)).tolist():
+        row = rows[place]
+        what = f"{len(row)} fields:" if isinstance(row, list | tuple | np.ndarray) else f"{type(row).__name__}:"
+        problems.add(path, place + 1, str(row), what, f"A row is ({', '.join(headers[0])}).")
+    kept = [rows[place] for place in np.flatnonzero(good).tolist()]
+    return Columns(list(headers[0]), [[row[i] for row in kept] for i in range(n)], np.flatnonzero(good) + 1)
+
+
+def _texts(column: Sequence[Any]) -> list[str | None]:
+    """Each value as an id, None where it is none; equal ones are one object."""
+    texts = [value if type(value) is str else id_text(value) for value in column]
+    ids = {text: text if text is not None and is_whole(text) else None for text in dict.fromkeys(texts)}
+    return [ids[text] for text in texts]
+
+
+def id_text(value: Any) -> str | None:
+    """A value as an id: text, a whole number, or nothing.
+
+    >>> id_text("007"), id_text(7), id_text(7.0), id_text(7.5), id_text(float("nan")), id_text(True)
+    ('007', '7', '7', None, None, None)
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < WHOLE:
+        return str(int(value))
+    return str(value) if isinstance(value, UUID) else None
+
+
+def _why_no_id(value: Any, name: str, index: Any) -> tuple[str, str]:
+    """What is wrong with a value that is no id, and what to do; `index` is the row's in a data frame."""
+    where = "" if index is None else f", index {index}"
+    if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        shown = "None" if value is None else str(value)
+        return f"no {name} ({shown}{where})", NO_ID + (": frame.dropna()." if where else ".")
+    if isinstance(value, str):
+        return f"{HALF_A_CHARACTER} column {name}, {shorten(value, 40)}{where}", MEND
+    shown = f"{type(value).__name__} {shorten(str(value), 40)}"
+    return f"{name} is no id but {shown}{where}", "Ids are text or whole numbers: write it as text."
+
+
+def _needed(headers: Headers) -> str:
+    return " or ".join(", ".join(header) for header in headers[:2])

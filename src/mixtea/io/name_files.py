@@ -1,0 +1,116 @@
+"""Files that say what entities are called: names, translations, a dictionary to translate by, and synonyms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mixtea.errors import Problems, shorten
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import LANGUAGES, TRANSLATED, Labels
+from mixtea.io.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
+from mixtea.io.formats.tables import read_columns
+from mixtea.io.formats.tsv import Table
+from mixtea.io.formats.typed_tables import TYPED
+from mixtea.io.safe.problems import collected
+from mixtea.io.sniff import kind_among
+from mixtea.text.dictionary import Dictionary
+from mixtea.text.names import entity_names
+from mixtea.text.phrases import TOO_LONG
+
+TABLES = ("TSV", "CSV", *TYPED)
+
+
+@dataclass(frozen=True)
+class NameFiles:
+    """Names of each side, names of the source in the target's language, words that translate them, and synonyms."""
+
+    source: Sequence[Path] = ()
+    target: Sequence[Path] = ()
+    translations: Sequence[Path] = ()
+    dictionary: Sequence[Path] = ()
+    synonyms: Sequence[Path] = ()
+
+    def added(
+        self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = LANGUAGES
+    ) -> tuple[Graph, Graph, list[str]]:
+        """Both graphs with the labels that the files say, and warnings; what is wrong with a file is a problem."""
+        warnings: list[str] = []
+
+        def labels(graph: Graph, paths: Sequence[Path], side: str, rank: int) -> list[Labels]:
+            return [_labels(path, graph, side, rank, problems, warnings) for path in paths]
+
+        target = _labelled(target, labels(target, self.target, "target", 0), languages)
+        source = _labelled(source, labels(source, self.source, "source", 0), languages)
+        found = labels(source, self.translations, "source", TRANSLATED)
+        if self.dictionary:
+            found.append(_by_dictionary(self.dictionary, source, problems, warnings))
+        return _labelled(source, found, languages), target, warnings
+
+
+def _labelled(graph: Graph, more: list[Labels], languages: Sequence[str]) -> Graph:
+    if not more:
+        return graph
+    return replace(graph, labels=Labels.joined([graph.labels, *more]).as_set(languages))
+
+
+def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, warnings: list[str]) -> Labels:
+    """The labels of a table of ids and texts. Of ids that the graph does not have, all are too many."""
+    table = _read(path, NAME_HEADERS, problems)
+    if table is None or not graph.n_entities:  # whose files are reported already
+        return Labels.none()
+    warnings += [f"{path}: {note}" for note in table.notes]
+    ids, texts = table.columns
+    place = graph.find(ids)
+    unknown = place < 0
+    if len(graph.left_out) and unknown.any():
+        unknown &= pd.Index(graph.left_out, dtype=object).get_indexer(pd.Index(ids, dtype=object)) < 0
+    if unknown.any():
+        _tell(table, unknown, side, problems, warnings)
+    known = place >= 0
+    return Labels.of_entities(place[known], texts[known], rank)
+
+
+def _tell(table: Table, unknown: np.ndarray, side: str, problems: Problems, warnings: list[str]) -> None:
+    """Say which ids the graph does not have: a warning, or an error if it has none of them."""
+    first, n = int(np.argmax(unknown)), int(unknown.sum())
+    id = table.columns[0][first]
+    if n == len(table):
+        what = f"the {side} graph has none of the {n:,} ids, such as" if n > 1 else f"the {side} graph has no"
+        todo = "Write ids as the graph has them, then names; or is the file of the other side?"
+        problems.add(table.path, int(table.lines[first]), id, what, todo)
+    names = "1 name is left out, of an entity" if n == 1 else f"{n:,} names are left out, of entities"
+    warnings.append(f"{table.path}: {names} that the {side} graph does not have, such as {shorten(id)}")
+
+
+def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, warnings: list[str]) -> Labels:
+    """Of the source's own names those that have a word in the dictionary, translated."""
+    entries: list[tuple[str, str]] = []
+    for path in paths:
+        if (table := _read(path, WORD_HEADERS, problems)) is not None:
+            entries += zip(*table.columns, strict=True)
+            warnings += [f"{path}: {note}" for note in table.notes]
+    words = Dictionary(entries)
+    entity, names = entity_names(source, translated=False)
+    texts = [words.translated(name) for name in names.texts()]
+    has_word = np.array([text is not None for text in texts], dtype=bool)[names.codes]
+    if words.left_out:
+        many = f"{words.left_out:,} entries are" if words.left_out > 1 else "1 entry is"
+        warnings.append(f"{paths[0]}: {many} left out, without a word or with {TOO_LONG}")
+    if len(entries) and not has_word.any():
+        warnings.append(f"{paths[0]}: no name of the source has a word that is in the dictionary")
+    found = [texts[code] or "" for code in names.codes[has_word].tolist()]
+    return Labels.of_entities(entity[has_word], found, TRANSLATED)
+
+
+def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
+    """Two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
+    with collected(problems):
+        todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv, .xlsx or .parquet."
+        kind = kind_among(path, TABLES, "table of names", todo)
+        return read_columns(path, kind, headers, problems, last_may_be_empty=True)
+    return None

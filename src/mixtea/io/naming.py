@@ -1,0 +1,142 @@
+"""Decide which texts of a graph are labels beside those of the vocabulary: as the user wants it, else as it is found.
+
+A graph whose entities mostly have labels stays as it is, unless the user names others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from mixtea.errors import DataError, shorten
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import LANGUAGES, NO_LABEL, PLAIN, TAKEN, Labels, label_rank
+from mixtea.graph.prefixes import expand
+from mixtea.io.columns.hints import ColumnHints
+from mixtea.io.columns.kinds import NAME
+from mixtea.text.name_looks import looks_of, names_among, rows_by_predicate
+
+DOUBTFUL = 0.5  # share of the entities with a name, or of the names that differ, below which names are in doubt
+MAX_SHOWN = 20  # columns that an error lists
+
+
+@dataclass(frozen=True)
+class NameColumns:
+    """Predicates, or columns of a table, that the user wants as names: of whichever side has them, or of one side.
+
+    `never` are those of the source and of the target that are no names, whatever they look like.
+    """
+
+    both: Sequence[str] = ()
+    source: Sequence[str] = ()
+    target: Sequence[str] = ()
+    never: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
+
+    def with_hints(self, hints: ColumnHints, source: Graph, target: Graph) -> NameColumns:
+        """Return the same with the columns that hints call names, and those that they call something else."""
+        found, never = [], []
+        for side, graph, own in (("source", source, self.source), ("target", target, self.target)):
+            of_side = hints.of_side(side).items()
+            called = [name for name, hint in of_side if hint.kind == NAME and _predicate(graph, name)]
+            found.append((*own, *called))
+            never.append(frozenset(name for name, hint in of_side if hint.kind not in ("", NAME)))
+        return replace(self, source=found[0], target=found[1], never=(never[0], never[1]))
+
+    def applied(
+        self, source: Graph, target: Graph, find: Sequence[bool], languages: Sequence[str] = LANGUAGES
+    ) -> tuple[Graph, Graph]:
+        """Return both graphs with the labels that are wanted, else where `find` says so with those that are found."""
+        graphs = (source, target)
+        wanted = [_wanted(source, self.source, "source"), _wanted(target, self.target, "target")]
+        for word in self.both:
+            found = [_predicate(graph, word) for graph in graphs]
+            if not any(found):
+                raise DataError(_unknown(word, "neither graph has", "--name-column", graphs))
+            for side, predicate in enumerate(found):
+                wanted[side] += [predicate] if predicate else []
+        looks = [
+            [look for look in looks_of(graph) if look.predicate not in no_names] if here and not own else []
+            for graph, here, own, no_names in zip(graphs, find, wanted, self.never, strict=True)
+        ]
+        taken = []
+        for side, graph in enumerate(graphs):
+            if wanted[side]:
+                ranks = {predicate: min(rank, TAKEN) for rank, predicate in enumerate(wanted[side])}
+                taken.append(_labelled(graph, ranks, Labels.none(), languages))
+            elif ranks := names_among(graph, looks[side], graphs[1 - side], looks[1 - side]):
+                known = {word: rank for word in graph.attributes.predicate.texts() if (rank := label_rank(word)) >= 0}
+                taken.append(_labelled(graph, known | ranks, graph.labels, languages))
+            else:
+                taken.append(graph)
+        return taken[0], taken[1]
+
+
+def names_taken(graph: Graph) -> list[dict[str, Any]]:
+    """Return the predicates whose values are names, with how many entities have one and how distinct they are."""
+    of, found = graph.attributes, []
+    for predicate, rows in rows_by_predicate(of):
+        if graph.is_name(predicate):
+            entities, values = (len(pd.unique(codes[rows])) for codes in (of.entity, of.value.codes))
+            numbers = {"entities": entities, "share": entities / graph.n_entities, "distinct": values / len(rows)}
+            found.append({"predicate": graph.shorten(predicate)} | numbers)
+    return sorted(found, key=lambda one: -one["entities"])
+
+
+def names_line(graph: Graph) -> str:
+    """Return in words which predicates are taken as names; "" where none is.
+
+    >>> from mixtea import load_example
+    >>> names_line(load_example().source)
+    ''
+    """
+    return ", ".join(
+        f"{shorten(one['predicate'], 60)} ({one['share']:.0%} filled, {one['distinct']:.0%} distinct)"
+        for one in names_taken(graph)
+    )
+
+
+def names_doubt(source: Graph, target: Graph) -> str:
+    """Return which predicates that are taken as names may not be those of things; "" where they may well be.
+
+    Such names are few, or shared by many entities.
+    """
+    found = [f"{side} by {names_line(graph)}" for side, graph in (("source", source), ("target", target))
+             if (of := names_taken(graph)) and min(of[0]["share"], of[0]["distinct"]) < DOUBTFUL]  # fmt: skip
+    told = "; ".join(found)
+    return f"names: {told}: if another column names the rows, say which (--name-column)" if told else ""
+
+
+def _labelled(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:
+    """Return the graph with the values of these predicates as labels, beside those that it has already."""
+    stated = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
+    return replace(graph, labels=Labels.joined([labels, stated]).as_set(languages), name_predicates=tuple(ranks))
+
+
+def _wanted(graph: Graph, words: Sequence[str], side: str) -> list[str]:
+    """Return the predicates that a user names for one side."""
+    found = []
+    for word in words:
+        if (predicate := _predicate(graph, word)) is None:
+            raise DataError(_unknown(word, f"the {side} graph has no", f"--{side}-name-column", [graph]))
+        found.append(predicate)
+    return found
+
+
+def _predicate(graph: Graph, word: str) -> str | None:
+    """Return the attribute predicate that a user means, as it is written, with a prefix, or in other letters."""
+    there = graph.attributes.predicate.texts()
+    meant = (word, expand(word, graph.prefixes), PLAIN.get(word.casefold()))
+    exact = next((one for one in meant if one in there), None)
+    return exact or next((one for one in there if graph.shorten(one).casefold() == word.casefold()), None)
+
+
+def _unknown(word: str, who: str, option: str, graphs: Sequence[Graph]) -> str:
+    """Return the error about a column that is not there, with those that are."""
+    there = dict.fromkeys(graph.shorten(one) for graph in graphs for one in graph.attributes.predicate.texts())
+    shown = ", ".join(map(shorten, list(there)[:MAX_SHOWN])) + (", ..." if len(there) > MAX_SHOWN else "")
+    leads = any({word, expand(word, graph.prefixes)} & {*graph.relations} for graph in graphs)
+    more = f" {shorten(word)} leads to entities; --literals makes values of it." if leads else ""
+    return f"{option}: {who} values of {shorten(word)}.{more} There are: {shown or 'none at all'}."

@@ -1,0 +1,62 @@
+"""What a user wants of a task, whatever it is read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+
+from mixtea.errors import DataError, Problems
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import LANGUAGES
+from mixtea.graph.terms import only_types
+from mixtea.io.columns.hints import ColumnHints
+from mixtea.io.name_files import NameFiles
+from mixtea.io.naming import NameColumns
+
+LINKS_FROM = ("given", "names", "ids")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How strictly files are read, how links are split, the files of names, what is kept, where links come from."""
+
+    strict: bool
+    seed: int
+    names: NameFiles
+    attributes: bool
+    links_from: str
+    name_columns: NameColumns
+    columns: ColumnHints = field(default_factory=ColumnHints)
+
+    def __post_init__(self) -> None:
+        if self.links_from not in LINKS_FROM:
+            raise DataError(f"links_from is {self.links_from!r}. Choose one of {', '.join(LINKS_FROM)}.")
+        if not isinstance(self.seed, Integral) or self.seed < 0:
+            raise DataError(f"seed is {self.seed!r:.100}. Choose a whole number, 0 or more.")
+
+    @property
+    def reads_links(self) -> bool:
+        return self.links_from == "given"
+
+    def completed(
+        self, source: Graph, target: Graph, problems: Problems, languages: tuple[str, ...] = LANGUAGES,
+        *, finds_names: bool = False,
+    ) -> tuple[Graph, Graph, list[str]]:  # fmt: skip
+        """Return both graphs with more names, and without values if they are not wanted; and warnings.
+
+        Names are looked for among the values, if `finds_names`, of a side that no file of names is given for.
+        """
+        if not problems.found:  # else a graph may be empty, and what is wrong with its file is to be told
+            self.columns.check_known(_columns(source), _columns(target))
+            find = [finds_names and not files for files in (self.names.source, self.names.target)]
+            wanted = self.name_columns.with_hints(self.columns, source, target)
+            source, target = wanted.applied(source, target, find, languages)
+        if not self.attributes:
+            source, target = (replace(graph, attributes=only_types(graph.attributes)) for graph in (source, target))
+        return self.names.added(source, target, problems, languages)
+
+
+def _columns(graph: Graph) -> list[str]:
+    """Return the columns of the tables that a graph was read from, and the predicates of its values."""
+    columns = [column.name for file in graph.files for column in file.columns]
+    return [*columns, *graph.attributes.predicate.texts()]

@@ -1,0 +1,221 @@
+"""RDF files as statements: subject, predicate, object, graph. The parser is pyoxigraph's."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from mixtea.errors import Problems
+from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending
+from mixtea.io.rdf.sources import Blocks, Made, Start, by_line, numbered, xml_prefixes
+from mixtea.io.safe.limits import MIB, in_force
+from mixtea.io.safe.lines import Lines
+from mixtea.io.safe.open import opened
+from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.sandbox import Process
+from mixtea.io.safe.sandboxed.xml_ids import shown
+from mixtea.messages import visible
+
+if TYPE_CHECKING:
+    from pyoxigraph import Quad
+
+Found = TypeVar("Found")
+CUT_LINE = re.compile(r"line jumps|followed by a dot")
+LONGEST = 500
+CORRECT = "Correct it, or let the file's ending say which format it has."
+SAVE_AS_UTF_8 = "Save the file as UTF-8; if its first line names another encoding, let it name this one."
+OTHER_XML = "Convert it to RDF, or to a table with the columns head, relation and tail."
+NEEDS_A_BASE = (
+    "Write the IRI in full, or give the file a base: `@base <http://...> .` as its first line, "
+    'in RDF/XML xml:base="http://..." in its first element.'
+)
+
+
+REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
+PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
+FOR_SCHEMA_ORG = 'Write {"@vocab": "https://schema.org/"} in its place, or convert the file to .nt or .ttl.'
+SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
+HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
+
+
+class MendableError(UnreadableError):
+    """A file with a statement that cannot be read as it is, though others can."""
+
+
+class Statements:
+    """Iterates over the statements of a file; `prefixes` are those of the file once it is through.
+
+    Blank nodes keep the names they have in the file; those without a name get a random one from the parser. With
+    `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended.
+    Relative IRIs are resolved by the file's own base, else by `base`, else they are an error. What is not as it should
+    be is an error, or `mending` says how it is read.
+
+    N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
+    them into N-Quads, which are parsed here. The parser gets whole lines: of one that comes in pieces it would read
+    the beginning again with each of them.
+    """
+
+    def __init__(
+        self, path: Path, kind: str, *, base: str | None = None, by_line: bool = False, mending: Mending | None = None
+    ) -> None:
+        self.path, self.kind, self.base, self.by_line, self.mending = path, kind, base, by_line, mending
+        self.prefixes: dict[str, str] = {}
+        self.line = 0
+
+    def __iter__(self) -> Iterator[Quad]:
+        with opened(self.path) as file:
+            yield from self._sandboxed(file) if self.kind in SANDBOXED else self._here(file)
+        if self.mending:
+            self.mending.end()
+
+    def _here(self, file: IO[bytes]) -> Iterator[Quad]:
+        lines = Lines(self.path, file.read, rdf=True)
+        blocks = lines.whole()
+        if self.mending:
+            self.mending.whole = lines
+        try:
+            yield from self._quads(by_line(blocks) if self.by_line else blocks, HERE[self.kind], base_iri=self.base)
+        except SyntaxError as error:
+            self._fail(error.msg, self.line + (error.lineno or 1) - 1, error.offset, mendable=True)
+
+    def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
+        start = Start(file)
+        base = self.base or (NO_BASE if self.kind == "JSON-LD" else None)
+        mend = self.mending is not None
+        with sandboxed(self.path, self.kind, base, self.by_line, mend).start(start, feed=True) as process:
+            made = Made(self.path, process, numbered=self.by_line)
+            blocks = numbered(made.whole()) if self.by_line else made.whole()
+            if mend and self.kind == "RDF/XML":
+                blocks = ((line, shown(block)) for line, block in blocks)
+            cut = None
+            try:
+                quads = self._quads(blocks, "N_QUADS", lenient=not mend)  # without mending, terms are checked already
+                yield from self._absolute(quads) if base == NO_BASE else quads
+            except SyntaxError as error:
+                cut = error.msg
+            except UnreadableError:
+                if made.too_deep and not self.by_line:
+                    self._read_by_line()  # the same again, with its line
+                raise
+            found = process.result()
+        said = found.get("said") or found.get("what") or cut
+        if "LoadDocumentCallback" in (said or ""):
+            self._fail_remote(start.first)
+        if said:
+            line = found.get("line") or (self._line_of_error() if "said" in found else None)
+            self._fail(said, line, found.get("column"), mendable=found.get("mendable", False))
+        if self.mending:
+            for what, (n, line, value) in found["ids"].items():
+                self.mending.add(what, line, value, n)
+        self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
+
+    def _quads(self, blocks: Blocks, format_name: str, **options: Any) -> Iterator[Quad]:
+        import pyoxigraph as ox
+
+        options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
+        read: Callable[..., Iterator[Quad]] = ox.parse
+        counted = self.by_line or self.kind in HERE
+        for self.line, block in blocks:
+            if self.mending:
+                read = partial(self.mending.quads, self.line, counted=counted)
+            yield from read(block, **options)
+
+    def _absolute(self, quads: Iterator[Quad]) -> Iterator[Quad]:
+        for quad in quads:
+            if any(str(term).startswith(f"<{NO_BASE}") for term in quad.triple):
+                what = "not JSON-LD: a relative IRI without a base"
+                todo = 'Write the IRI in full, or give the file a base: "@base": "http://..." in its @context.'
+                line, statement = self.line if self.by_line else None, str(quad.triple).replace(NO_BASE, "")
+                if not self.mending:
+                    raise MendableError(self.path, line, statement, what, todo)
+                self.mending.add(RELATIVE, line, statement)
+            yield quad
+
+    def _fail_remote(self, first: bytes) -> NoReturn:
+        """A context that lies elsewhere says what the words of the file mean."""
+        found = REMOTE.search(first)
+        where = f"at {visible(found[1].decode('utf-8', 'replace'))}" if found else "elsewhere"
+        what = f"its @context lies {where}, and nothing is fetched"
+        todo = FOR_SCHEMA_ORG if found and b"schema.org" in found[1] else PUT_INTO_THE_FILE
+        raise UnreadableError(self.path, None, "", what, todo)
+
+    def _line_of_error(self) -> int | None:
+        """Where the parser does not count lines, they are counted by handing it one at a time."""
+        if not self.by_line:
+            try:
+                self._read_by_line()
+            except UnreadableError as error:
+                return error.problem.line
+        return None
+
+    def _read_by_line(self) -> None:
+        deque(Statements(self.path, self.kind, base=self.base, by_line=True, mending=self.anew()), maxlen=0)
+
+    def anew(self) -> Mending | None:
+        """The mending for reading the file again."""
+        return Mending(self.path, self.kind, self.mending.error) if self.mending else None
+
+    def _fail(self, said: str, line: int | None, offset: int | None, *, mendable: bool = False) -> NoReturn:
+        """The parser's error as ours."""
+        place, said = WHERE.match(said), WHERE.sub("", said)
+        if line and offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
+            line, place = max(line - 1, 1), None
+        todo = CORRECT
+        if "No scheme found" in said:
+            said, todo = "a relative IRI without a base", NEEDS_A_BASE
+        elif NOT_UTF_8.match(said):
+            todo, mendable = SAVE_AS_UTF_8, False
+        elif "namespaces are required" in said:
+            said, todo = "XML of another kind", OTHER_XML
+        column = f" (column {place[1]})" if place else ""
+        error = MendableError if mendable and not self.mending else UnreadableError
+        raise error(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
+
+
+def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool = False) -> Process:
+    import pyoxigraph
+
+    limits = in_force()
+    xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
+    xml["max_token"] = limits.max_token_mib * MIB
+    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml}
+    return Process(path, "rdf_child", kind, wanted, [Path(pyoxigraph.__file__).parent.parent])
+
+
+def read_mending(
+    path: Path, kind: str, problems: Problems, read: Callable[[Statements], Found], *, by_line: bool = False
+) -> tuple[Found, Mending | None]:
+    """What `read` makes of the statements, and how they were mended if they are not as they should be.
+
+    The file is read as it should be first. Only where that fails it is read again with mending, unless the problems are
+    asked for strictly.
+    """
+    try:
+        return read(Statements(path, kind, by_line=by_line)), None
+    except MendableError as error:
+        if problems.strict:
+            raise
+        mending = Mending(path, kind, error)
+    found = read(Statements(path, kind, by_line=by_line, mending=mending))
+    if any(line is None for line, _ in mending.first.values()):
+        mending.first = _places(path, kind, mending)
+    return found, mending
+
+
+def _places(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | None, str]]:
+    """The first of each kind that was mended, with its line: the file is read by line as far as that takes."""
+    again = Mending(path, kind, mending.error)
+    for _ in Statements(path, kind, by_line=True, mending=again):
+        if again.first.keys() >= mending.first.keys():
+            break
+    return mending.first | again.first
+
+
+def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool], mending: Mending | None = None) -> int | None:
+    """The line of the first wanted statement."""
+    statements = Statements(path, kind, by_line=True, mending=mending)
+    return next((statements.line for quad in statements if wanted(quad)), None)

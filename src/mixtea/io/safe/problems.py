@@ -1,0 +1,46 @@
+"""What is wrong in files: one that cannot be read at all, and as many places as anyone will look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from mixtea.errors import DataError, Problem, Problems
+from mixtea.io.safe.limits import way_out
+from mixtea.messages import visible
+
+HALF_A_CHARACTER, MEND = "half a character in", "No file can hold it: mend the text."
+
+
+class UnreadableError(DataError):
+    """A file that cannot be read, or not any further."""
+
+    def __init__(self, path: Path, line: int | None, value: str, what: str, todo: str) -> None:
+        self.problem = Problem(path, line, value, what, todo)
+        super().__init__(f"{visible(path)}: {str(self.problem).strip()}")
+
+
+def beyond(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
+    """The error of a file that exceeds a limit; it names the limit."""
+    return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", way_out(limit))
+
+
+@contextmanager
+def collected(problems: Problems) -> Iterator[None]:
+    """A file that turns out unreadable in the block joins the problems."""
+    try:
+        yield
+    except UnreadableError as error:
+        by_row = error.problem.file in problems.by_row
+        problems.found.append(replace(error.problem, counted="row") if by_row else error.problem)
+
+
+def told(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:
+    """The first of the rows, to be told one by one; the rest is counted and costs no more than that."""
+    kept = rows[: max(problems.limit - problems.kept[path], 0)]
+    problems.skipped[path] += len(rows) - len(kept)
+    return kept

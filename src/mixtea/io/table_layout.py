@@ -1,0 +1,140 @@
+"""How a table of text is laid out: what separates its columns, where its header is, and which columns are meant."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mixtea.io.formats.headers import EDGE_HEADERS, TRIPLE_HEADERS, Headers, header_places, repeated_name, squeezed
+from mixtea.io.head import Head
+from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.separators import separators_of
+
+RELATIONS = ("relation", "relationship")
+SIGNS = frozenset({"=", "<", ">", "%", "?", "==", "≡", "⊑", "⊒"})
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`places` are the columns that are meant among `width`; what stands up to `header_line` (0: none) is no row.
+
+    A relation between the ends of links, where there is one, is the last of the places.
+    """
+
+    separator: str
+    places: tuple[int, ...]
+    width: int
+    header_line: int = 0
+
+
+def layout_of(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
+    """By the header if one is known; else all columns, of which links may have more than two if these are measures."""
+    own, *_ = separators = separators_of(kind, head)
+    for separator in separators:
+        for number, line in first_lines(head):
+            names = cells(line.removeprefix("#"), separator)
+            if places := header_places(names, headers):
+                return _named(path, number, names, places, separator, links)
+    n = len(headers[0])
+    if headers is TRIPLE_HEADERS:
+        _check_edges(path, head, separators)
+    rows = {one: [cells(line, one) for line in head.lines] for one in separators}
+    separator = next((one for one in separators[1:] if _is_rather(rows[one], rows[own], one, n)), own)
+    if links and (more := _measures(rows[separator], n)) is not None:
+        return Layout(separator, (0, 1, *more), len(rows[separator][0]))
+    _check_width(path, {len(row) for row in rows[separator]}, n, links)
+    return Layout(separator, tuple(range(n)), n)
+
+
+def _named(
+    path: Path, number: int, names: list[str], places: list[int], separator: str, links: bool
+) -> Layout:  # fmt: skip
+    check_names(path, number, names, places, separator)
+    also = [i for i, name in enumerate(names) if squeezed(name) in RELATIONS and i not in places] if links else []
+    return Layout(separator, (*places, *also[:1]), len(names), number)
+
+
+def _check_edges(path: Path, head: Head, separators: list[str]) -> None:
+    """Say that a header names the ends of edges and no relation."""
+    for number, line in first_lines(head):
+        for separator in separators:
+            names = cells(line.removeprefix("#"), separator)
+            if len(names) > 2 and header_places(names, EDGE_HEADERS):
+                raise no_relation(path, number, line)
+
+
+def no_relation(path: Path, line: int | None, header: str) -> UnreadableError:
+    todo = "Name that column relation, or add one with the same word in each row."
+    return UnreadableError(path, line, header, "no column says by which relation:", todo)
+
+
+def check_names(path: Path, line: int | None, names: Sequence[str], places: Sequence[int], separator: str) -> None:
+    """Of the columns that are meant each has a name of its own."""
+    if name := repeated_name(names, places):
+        raise UnreadableError(path, line, separator.join(names), f"two columns named {name}:", "Name each column once.")
+
+
+def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
+    """Say once that all rows are as wide as another kind of table."""
+    if links and n > 2:
+        raise UnreadableError(path, None, "", "no measures", "Name their column: confidence.")
+    if links and len(widths) == 1 and max(widths) > n:
+        as_graph = ", as a graph has," if widths == {3} else ""
+        what = f"{max(widths)} columns{as_graph} and no header that says which two are the links"
+        todo = "Name them in a first line, source and target; or name the file of links."
+        raise UnreadableError(path, None, "", what, todo)
+    if n == 3 and widths == {2}:
+        todo = "Name a file of head, relation and tail."
+        raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
+
+
+def first_lines(head: Head) -> list[tuple[int, str]]:
+    """The comments at the beginning and the first line after them: one of these may be the header."""
+    found = []
+    for number, line in head.numbered:
+        found.append((number, line))
+        if not line.startswith("#"):
+            break
+    return found
+
+
+def cells(line: str, separator: str) -> list[str]:
+    """What stands between separators; the line as it is if its quotes are broken."""
+    if separator == "\t":
+        return line.split("\t")
+    try:
+        return next(csv.reader([line], delimiter=separator), [line])
+    except csv.Error:
+        return [line]
+
+
+def _is_rather(rows: list[list[str]], own: list[list[str]], separator: str, n: int) -> bool:
+    """Whether this separator makes equal rows, each of which begins with a cell that the usual one does not divide."""
+    widths = {len(row) for row in rows}
+    return len(widths) == 1 and max(widths) >= n and all(separator in row[0] for row in own)
+
+
+def _measures(rows: list[list[str]], n: int) -> list[int] | None:
+    """[] or the place of the relation, if all columns after the second hold measures, relations or kinds.
+
+    Where three columns are meant (n), the place of the measure.
+    """
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or max(widths) <= 2:
+        return None
+    columns = list(zip(*rows, strict=True))[2:]
+    signs = [i for i, column in enumerate(columns, 2) if set(column) <= SIGNS]
+    numbers = [i for i, column in enumerate(columns, 2) if all(map(_is_number, column))]
+    if n > 2:
+        return numbers[:1] or None
+    return signs[:1] if signs or 2 in numbers else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,499 @@
+"""Train, score, report, save, resume: what `mixtea fit` does, in one call.
+
+    from mixtea import load_task, train
+
+    aligner = train(load_task("data/EN_DE_15K_V1", fold=1), "runs/en_de")
+
+The module can be called itself, so that `from mixtea import train` and `from mixtea.pipeline import train` are the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
+from mixtea.config import SETTINGS, Config
+from mixtea.errors import (
+    ConfigError,
+    DataError,
+    FullMemoryError,
+    MixTEAError,
+    ProcessLostError,
+    RunError,
+    StoppedError,
+    VoterError,
+    is_full_memory,
+)
+from mixtea.fields import assignments
+from mixtea.graph.task import Task
+from mixtea.io.naming import names_doubt, names_line
+from mixtea.io.paths import PathOrStr, as_path
+from mixtea.io.summary import doubts, synonym_counts, synonyms_line
+from mixtea.messages import METRICS, visible
+from mixtea.progress import Asked, Quiet, doing, heard_by
+from mixtea.review.merge import with_reviewer
+from mixtea.runs.checkpoints import Checkpoints
+from mixtea.runs.in_progress import Start, Unfinished, run_checksum
+from mixtea.runs.resume import begun, resumed
+from mixtea.runs.signals import Stopping
+from mixtea.runs.tensorboard import TensorBoard
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+    from mixtea.decide.mapping import Mapping
+
+logger = logging.getLogger(__name__)
+MAX_WARNINGS = 3  # about what was found; the report has all of them
+GUESSED = "no link shows how often such pairs are right: give a few, or review some, before you rely on probabilities"
+
+
+class Watch:
+    """Is told how a training goes. This one logs it; a class of your own can show it otherwise, or keep quiet."""
+
+    def says(self, text: str) -> None:
+        """A line for people: what is trained and where, what came of it, how to go on with what was interrupted."""
+        logger.info("%s", visible(text))
+
+    def warns(self, text: str) -> None:
+        """Something to know that does not keep the training from going on."""
+        logger.warning("%s", visible(text))
+
+    def working(self) -> AbstractContextManager[object]:
+        """A context in which all of it happens, from reading to writing."""
+        return nullcontext()
+
+    def doing(self, what: str) -> None:
+        """What is being waited for from now on, such as `reading a.csv`: for people who wonder whether it is alive."""
+
+    def training(self, config: Config) -> AbstractContextManager[object]:
+        """A context in which the training runs, for what has to be put up before and taken down after."""
+        return nullcontext()
+
+    def loaded(self, epoch: int) -> None:
+        """It goes on from the checkpoint of this epoch."""
+        self.says(f"going on after epoch {epoch}")
+
+    def round(self, number: int, n_sure: int) -> None:
+        """A round before the first epoch has ended, with so many sure pairs."""
+        self.says(Quiet(0).sure(number, n_sure))
+
+    def answer(self, found: dict[str, Any]) -> None:
+        """Voters that need no training have answered, before the first epoch; see `on_answer` of `MixTEA.fit`."""
+        self.says(Quiet(0).answered(found))
+
+    def epoch(self, record: dict[str, Any]) -> None:
+        """An epoch has ended; `record` is its row of `history_`."""
+        if "valid_hits@1" in record:
+            self.says(f"epoch {record['epoch']}: valid Hit@1 {record['valid_hits@1']:.3f}")
+
+    def ends_at_once(self) -> None:
+        """A second signal ends the process now, which is the last moment to put a terminal in order."""
+
+    def scored(self, aligner: MixTEA) -> None:
+        """The run is written; `aligner.metrics_` are the scores of its test links."""
+        self.says("test links: " + ", ".join(f"{name} {aligner.metrics_[key]:.3f}" for key, name in METRICS.items()))
+
+
+@in_company()
+def train(
+    task: Task | Callable[[], Task] | None,
+    out: PathOrStr,
+    *,
+    preset: str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    warm_start: PathOrStr | None = None,
+    checkpoint_every: float = 60.0,
+    tensorboard: PathOrStr | None = None,
+    watch: Watch | None = None,
+    progress: Asked = None,
+    keep_earlier: int | None = None,
+    **settings: Any,
+) -> MixTEA:
+    """Learn from a task, score its test links and write the run folder `out`, through interruptions if need be.
+
+    It is `MixTEA(preset, **settings).fit(task)` and `save`, and what belongs around them: the run has a page about it,
+    report.html; on the way the state of the training lies in `out` + ".unfinished"; the first Ctrl-C (or SIGTERM, or
+    SIGHUP) ends it after its epoch and saves that state, the second ends it at once. Several processes of torchrun
+    train one run, which the first of them writes.
+
+    Parameters
+    ----------
+    task
+        What `load_task` gives; or a function that gives it, called when it is known that the run can be written. None
+        goes with `resume`: the training knows what it began with.
+    out
+        The run folder to write. It appears whole, or not at all.
+    preset, settings
+        As in `MixTEA`: "best" unless another preset is named, and single fields of `Config`.
+    resume
+        Go on with the interrupted training of `out`, to the same bytes that it would have had. If there is none, it
+        begins with `task`; if it has ended, the run is loaded. What is said of it must be what it began with.
+    overwrite
+        Replace the run that is in `out`, or begin an interrupted one anew.
+    warm_start
+        The folder of a run of an earlier state of the graphs, to begin with what it has found and learned: then the
+        epochs until the second vote are enough, or a third where it does not stop when the answers stand. changes.tsv
+        in the run folder says which earlier mappings changed, and why.
+    checkpoint_every
+        Seconds between two savings of the state; 0 saves after every epoch.
+    tensorboard
+        A folder to write each epoch to as well, for TensorBoard; not inside `out`.
+    watch
+        Is told how it goes, see `Watch`; it is logged if there is none.
+    progress
+        As in `MixTEA.fit`: None shows the epochs in notebooks, unless somebody watches.
+    keep_earlier
+        How many earlier runs stay in `out`/history, where a run that is replaced goes then. None: it is not kept.
+
+    Returns
+    -------
+    MixTEA
+        The fitted aligner, the scores of its test links, if there are any, in `metrics_`.
+
+    Raises
+    ------
+    ConfigError
+        A setting is wrong, or another than the training to resume began with.
+    DataError
+        The task cannot be trained on.
+    RunError
+        The folder cannot be written: a run is there, or an interrupted training, or another process at work.
+    VoterError
+        A voter from outside failed; no run is written.
+    StoppedError
+        A signal asked it to end. Like other TrainingErrors it says what is saved, and how to go on.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from mixtea import MixTEA, load_example, train
+    >>> with TemporaryDirectory() as folder:
+    ...     aligner = train(load_example(), f"{folder}/run", preset="paper", max_epochs=2, seed=1)
+    ...     again = train(None, f"{folder}/run", resume=True)  # has ended already, so it is loaded
+    >>> aligner.n_epochs_, again.n_epochs_, again.metrics_ == aligner.metrics_
+    (2, 2, True)
+    """
+    if watch is not None and not isinstance(watch, Watch):
+        raise ConfigError(f"watch is a Watch of mixtea.pipeline, not an object of type {type(watch).__name__}.")
+    if not isinstance(checkpoint_every, int | float) or not checkpoint_every >= 0:
+        raise ConfigError(f"checkpoint_every is a number of seconds, 0 or more, not {checkpoint_every!r:.100}.")
+    progress = False if watch is not None and progress is None else progress
+    folder, watch, settings = as_path(out, "out"), watch or Watch(), SETTINGS.check_all(settings)
+    if tensorboard and as_path(tensorboard, "tensorboard").resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
+    read = _reader(task, preset, warm_start, settings, resume)
+    work = Unfinished(folder)
+    with watch.working(), heard_by(watch.doing), work.held() if is_first() else nullcontext():
+        goes_on = resume and work.path.exists()
+        start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
+        if start is not None:
+            training = Training(start, work, watch, overwrite, progress, keep_earlier)
+            with _nothing_left(work, goes_on):
+                return training.run(checkpoint_every, TensorBoard(tensorboard))
+    from mixtea.aligner import MixTEA
+
+    watch.says(f"{folder}: finished already")
+    return MixTEA.load(folder, device=settings.get("device"))
+
+
+@contextmanager
+def _nothing_left(work: Unfinished, goes_on: bool) -> Iterator[None]:
+    """Leave nothing that this call has begun where the call, the data or a voter from outside is at fault.
+
+    A state that was saved stays, and so does a training that somebody began before.
+    """
+    try:
+        yield
+    except (ConfigError, DataError, VoterError) as error:
+        if not goes_on and work.epoch() is None:
+            if is_first():
+                work.forget()
+        elif isinstance(error, VoterError):
+            raise VoterError(f"{error} {work.how_to_go_on()}") from error.__cause__
+        raise
+
+
+def _reader(
+    task: Task | Callable[[], Task] | None, preset: str | None, warm_start: PathOrStr | None, settings: dict[str, Any],
+    resume: bool,
+) -> Callable[[], Start] | None:  # fmt: skip
+    """What gives a new training its start; None if the call does not say what to train, but to go on."""
+    if task is None:
+        if not resume:
+            raise DataError("train needs a task, unless it resumes: load_task(...) makes one.")
+        for name, value in (("preset", preset), ("warm_start", warm_start)):
+            if value is not None:
+                raise ConfigError(f"{name}: a training goes on with what it began with. Leave it out.")
+        return None
+    preset = "best" if preset is None else preset
+    config = Config.preset(preset, **settings)  # which says what is wrong with them, before any file is read
+    if warm_start is not None:
+        settings = config.warm() | settings
+    earlier = None if warm_start is None else str(as_path(warm_start, "warm_start").resolve())
+
+    def read() -> Start:
+        found = task() if callable(task) else task
+        if not isinstance(found, Task):
+            raise DataError(f"train needs a task, not {type(found).__name__}: load_task(...) makes one.")
+        return Start(found, preset, settings | _by_task(found, config), earlier)
+
+    return read
+
+
+def _by_task(task: Task, config: Config) -> dict[str, Any]:
+    """Settings that a task asks for: its reviewers vote, and large graphs are propagated lightly on a CPU."""
+    from mixtea.compute.device import choose_device
+    from mixtea.evaluation.estimate import lighter
+
+    return with_reviewer(task, config) | lighter(task, config, choose_device(config.device))
+
+
+@dataclass
+class Training:
+    """A training from its start, or its last checkpoint, to its run folder."""
+
+    start: Start
+    work: Unfinished
+    watch: Watch
+    overwrite: bool
+    progress: Asked = None
+    keep_earlier: int | None = None
+    last_epoch: int = 0
+
+    def run(self, every: float, board: TensorBoard) -> MixTEA:
+        """Train, score the test links, write the run; of several processes the first one writes."""
+        from mixtea.aligner import MixTEA
+
+        watch = self.watch
+        watch.says(f"{self.start.task!r}")
+        aligner, old = MixTEA(self.start.preset, **self._settings()), self._earlier()
+        self._introduce(aligner)
+        before = run_checksum(self.work.out)
+        try:
+            self._fit(aligner, old, every, board)
+        except ProcessLostError as error:
+            raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
+        epochs = f"{aligner.n_epochs_} epochs in " if aligner.n_epochs_ else ""
+        watch.says(f"{epochs}{aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
+        if is_first():
+            with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
+                self.finish(aligner, old)
+        return aligner
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings that it began with, as far as there is something to learn from."""
+        from mixtea.council.applicable import suited
+
+        settings = self.start.settings
+        return settings | suited(self.start.task, Config.preset(self.start.preset, **settings))
+
+    def _earlier(self) -> MixTEA | None:
+        """The run that a warm start begins with. A training that goes on needs it no more, but for comparison."""
+        from mixtea.aligner import MixTEA
+
+        earlier = self.start.warm_start
+        if earlier is None:
+            return None
+        try:
+            if self.start.warm_checksum not in (None, run_checksum(Path(earlier))):
+                raise RunError(f"{earlier}: not the run any more that the training began with.")
+            return MixTEA.load(earlier, device=self.start.settings.get("device"))
+        except RunError as error:
+            if self.work.epoch() is None:
+                raise
+            self.watch.warns(f"not compared with the earlier run: {error}")
+            return None
+
+    def _introduce(self, aligner: MixTEA) -> None:
+        """Say what is trained on what, and what may be wrong with it."""
+        from mixtea.compute.device import choose_device, describe_device
+        from mixtea.council.applicable import has_structure
+        from mixtea.council.council import voters_of
+        from mixtea.council.summary import who_decides, who_speaks
+        from mixtea.evaluation.inspect_columns import columns_by_voters
+
+        config = aligner.config
+        place = describe_device(choose_device(config.device))
+        self.watch.says(f"training on {place}, preset {self.start.preset}, seed {config.seed}")
+        if config.approximations():
+            self.watch.says(f"approximate: {', '.join(assignments(config.approximations()))}")
+        voters = voters_of(self.start.task, config, config.voters)
+        for line in (columns := columns_by_voters(self.start.task, voters)):
+            self.watch.says(line)
+        sides = (("source", self.start.task.source), ("target", self.start.task.target))
+        named = [f"{side} by {names}" for side, graph in sides if (names := names_line(graph))]
+        if named and not columns:
+            self.watch.says(f"names: {'; '.join(named)}")
+        if synonyms := synonyms_line(synonym_counts(self.start.task)):
+            self.watch.says(synonyms)
+        self.watch.says(who_speaks(voters))
+        if not has_structure(self.start.task):
+            self.watch.says(who_decides(voters))
+        for doubt in doubts(self.start.task):
+            self.watch.warns(doubt)
+
+    def _fit(self, aligner: MixTEA, old: MixTEA | None, every: float, board: TensorBoard) -> None:
+        """Fit with checkpoints, TensorBoard and somebody who watches. A signal ends it after its epoch."""
+        watch, advice = self.watch, self.work.how_to_go_on
+        stopping = Stopping(lambda: watch.says("stopping after this epoch (once more: at once)"), watch.ends_at_once)
+
+        def on_load(epoch: int) -> None:
+            self.last_epoch = epoch
+            watch.loaded(epoch)
+
+        def on_round(number: int, n_sure: int) -> None:
+            watch.round(number, n_sure)
+            if stopping.asked:
+                raise StoppedError("Stopped before the first epoch.", stopping.asked)
+
+        def on_epoch(record: dict[str, Any]) -> None:
+            self.last_epoch = record["epoch"]
+            watch.epoch(record)
+            board(record)
+
+        checkpoints = Checkpoints(self.work.folder, every, lambda: stopping.asked, on_load)
+        try:
+            with stopping if launched() == 1 else nullcontext(), watch.training(aligner.config), board:
+                aligner.fit(
+                    self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints,
+                    on_answer=watch.answer, progress=self.progress,
+                )  # fmt: skip
+        except StoppedError as error:
+            raise error.with_advice(advice()) from None
+        except KeyboardInterrupt:
+            watch.says(advice())
+            raise
+        except FullMemoryError as error:
+            raise FullMemoryError(f"In epoch {self.last_epoch + 1}: {error} {advice()}") from error
+
+    def finish(self, aligner: MixTEA, old: MixTEA | None) -> None:
+        """Score, compare, write the run folder; then the checkpoints are not needed any more."""
+        watch, out = self.watch, self.work.out
+        self._score(aligner)
+        self._say_decided(aligner)
+        pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
+        doing("writing the run folder")
+        try:
+            aligner.save(out, overwrite=self.overwrite, pages=pages, keep_earlier=self.keep_earlier)
+        except (RunError, FullMemoryError) as error:
+            raise type(error)(f"{error} {self.work.how_to_go_on()}") from error
+        except BaseException as error:
+            if is_full_memory(error) or isinstance(error, KeyboardInterrupt):
+                watch.says(self.work.how_to_go_on())
+            raise
+        try:
+            self.work.forget()
+        except RunError as error:  # the run is there, which is what counts
+            watch.warns(str(error))
+        if aligner.metrics_:
+            watch.scored(aligner)
+        watch.says(f"run folder: {out}" + (f" (open {out / 'report.html'})" if "report.html" in pages else ""))
+
+    def _score(self, aligner: MixTEA) -> None:
+        if len(self.start.task.test):
+            doing("scoring the test links")
+            try:
+                aligner.metrics_ = aligner.score(self.start.task.test)
+                aligner.by_evidence_ = aligner.score_by_evidence(self.start.task.test)
+            except Exception as error:  # what was learned is worth more than its score
+                if isinstance(error, VoterError) or not (isinstance(error, MixTEAError) or is_full_memory(error)):
+                    raise
+                self.watch.warns(f"the test links could not be scored: {str(error) or 'memory is full'}")
+
+    def _say_decided(self, aligner: MixTEA) -> None:
+        """Say how many sources are mapped, what to expect of that, and what may be wrong with it."""
+        mapping = aligner.map()
+        self.watch.says(mapping.summary())
+        if promise := mapping.promise():
+            self.watch.says(promise)
+        for doubt in warnings_at_end(aligner, mapping):
+            self.watch.warns(doubt)
+
+    def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
+        """What became of the earlier run's mappings, as a page of the run; said in short."""
+        doing("comparing with the earlier run")
+        try:
+            from mixtea.export.changes import changes_text
+            from mixtea.report.changes import WHY, changes
+            from mixtea.report.compare import summary, without_unchanged
+
+            found = changes(old, new)
+            changed = without_unchanged(found)
+            page = _whole(changes_text(changed))
+        except VoterError:
+            raise
+        except Exception as error:  # what was learned is worth more than a comparison
+            self.watch.warns(f"the earlier mappings could not be compared: {error!r}")
+            return {}
+        self.watch.says(f"{summary(found)}, compared with the earlier run")
+        for reason, n in changed["why"].value_counts().items():
+            self.watch.says(f"  {n:,}: {WHY[reason]}")
+        return {"changes.tsv": page}
+
+    def _report(self, aligner: MixTEA) -> dict[str, str]:
+        """The page about the run; a run is written without one if it cannot be made."""
+        doing("writing the report")
+        try:
+            from mixtea.report.page import make_report
+
+            return {"report.html": _whole(make_report(aligner))}
+        except VoterError:
+            raise
+        except Exception as error:  # what was learned is worth more than a page about it
+            self.watch.warns(f"the report could not be made: {error!r}")
+            return {}
+
+    def _save_after_loss(self, aligner: MixTEA, before: str | None) -> str:
+        """Each process that is left waits for those before it; the first of them writes what was learned so far.
+
+        Where a checkpoint is, the training can go on instead: how is what comes back. `before` is the checksum of the
+        run.json from before.
+        """
+        if getattr(aligner, "n_epochs_", 0):
+            time.sleep(2 * launched_as())
+        if self.work.epoch() is not None:
+            return f" {self.work.how_to_go_on()}"
+        if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:
+            aligner.save(self.work.out, overwrite=self.overwrite, keep_earlier=self.keep_earlier)
+            self.work.forget()
+        return ""
+
+
+def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
+    """Return what may be wrong with a mapping, what matters most first, and how many more the report has."""
+    from mixtea.council.summary import misleading_lines
+
+    found = [] if mapping.n_links else [GUESSED]
+    doubt = names_doubt(aligner.task_.source, aligner.task_.target)
+    found += [
+        *([doubt] if doubt else []),
+        *mapping.doubts(),
+        *misleading_lines(aligner.misleading_, aligner.misleading_links_),
+    ]
+    more = len(found) - MAX_WARNINGS
+    return found if more <= 0 else [*found[:MAX_WARNINGS], f"and {more:,} more in report.html"]
+
+
+def _whole(page: str) -> str:
+    """The page, if it can be written: half a character in it could not."""
+    page.encode()
+    return page
+
+
+class _Callable(ModuleType):
+    """This module, whose name in the package is that of its function."""
+
+    def __call__(self, *args: Any, **settings: Any) -> MixTEA:
+        return train(*args, **settings)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,223 @@
+"""Which matched neighbours speak for a pair, from plain arrays: one local step of neighbour agreement. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mixtea.graph.graph import Graph
+from mixtea.graph.joint_index import relation_numbers
+from mixtea.graph.task import Task
+from mixtea.relations.join import Pairs, meetings
+from mixtea.relations.known import KnownPairs
+from mixtea.relations.parallel import merge_parallel
+from mixtea.voters.base import Evidence, Voter
+
+MANY = 200  # neighbours through one relation, from which on a single one says nothing
+FLOOR = 0.1  # a weaker belief is not listened to
+ALIKE = 0.02  # relations less alike than this do not speak
+SHOWN = 10  # neighbours that an explanation names
+
+
+class Speaking(NamedTuple):
+    """Triples (a, r, x) and (b, r', y) that speak for (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
+
+    source: np.ndarray
+    target: np.ndarray
+    kind: np.ndarray
+    other_kind: np.ndarray
+    weight: np.ndarray
+
+
+class Neighbourhood:
+    """The triples of both graphs walked both ways, the links, and what is believed of further pairs."""
+
+    def __init__(self, task: Task, known: KnownPairs, *, shared_relations: bool = True) -> None:
+        self.task, self.shared, self.n_source = task, shared_relations, task.source.n_entities
+        merged = merge_parallel(task, shared_relations=shared_relations)
+        (head, relation, tail), self.relations, self.n_merged = merged
+        self.n, self.n_kinds = self.n_source + task.target.n_entities, 2 * len(self.relations)
+        steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
+        key = np.sort((steps[:, 0] * self.n_kinds + steps[:, 1]) * self.n + steps[:, 2])  # below 2**63 by far
+        key = key[np.r_[True, key[1:] != key[:-1]][: len(key)]]
+        first, far = key // self.n, key % self.n
+        _, place, count = np.unique(first, return_inverse=True, return_counts=True)
+        kept = count[place] <= MANY
+        self.near, self.kind, self.far = first[kept] // self.n_kinds, first[kept] % self.n_kinds, far[kept]
+        self.count = count[place][kept]
+        self.multiplicity = self.n_merged[(self.near >= self.n_source).astype(np.int64), self.kind // 2]
+        strong = known.belief > FLOOR
+        self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
+        self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
+        self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
+
+    def score(self, source: int, target: int) -> float:
+        """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
+        return float(np.log1p(self.speaking(source, target).weight.sum()))
+
+    def speaking(self, source: int, target: int, above: float = FLOOR) -> Speaking:
+        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
+        theirs: dict[int, list[int]] = {}
+        for j in self._steps_to(target + self.n_source).tolist():
+            theirs.setdefault(int(self.near[j]) - self.n_source, []).append(j)
+        rows = [
+            (i, j, belief)
+            for i in (self._steps_to(source).tolist() if theirs else [])
+            for end, belief in self.believed(int(self.near[i])).items()
+            if belief > above
+            for j in theirs.get(end, ())
+        ]
+        first, second = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
+        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
+        n_pairs = self.multiplicity[first] * self.multiplicity[second]
+        weight = np.array([row[2] for row in rows]) * meaning * few * n_pairs
+        kept = meaning > ALIKE
+        ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
+        return Speaking(*(part[kept] for part in ends))
+
+    def spoken_for(
+        self, source: int, target: int, asked: Callable[[int], Iterable[int]]
+    ) -> dict[tuple[int, int], float]:
+        """What belief in a pair says for pairs one step further, for each unit of it, by numbers in their own graphs.
+
+        Of each source beside the pair only the targets that are `asked` about are looked at.
+        """
+        theirs: dict[int, list[int]] = {}
+        for j in self._steps_from(target + self.n_source).tolist():
+            theirs.setdefault(int(self.far[j]) - self.n_source, []).append(j)
+        rows = [
+            (i, j)
+            for i in (self._steps_from(source).tolist() if theirs else [])
+            for end in asked(int(self.far[i]))
+            for j in theirs.get(end, ())
+        ]
+        if not rows:
+            return {}
+        first, second = np.array(rows, dtype=np.int64).T
+        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        weight = meaning / np.sqrt(np.maximum(self.count[first], self.count[second]))
+        weight *= self.multiplicity[first] * self.multiplicity[second]
+        found: dict[tuple[int, int], float] = {}
+        for i, j, value in zip(first[meaning > ALIKE], second[meaning > ALIKE], weight[meaning > ALIKE], strict=True):
+            pair = (int(self.far[i]), int(self.far[j]) - self.n_source)
+            found[pair] = found.get(pair, 0.0) + float(value)
+        return found
+
+    def believed(self, source: int) -> dict[int, float]:
+        """The belief in each target of a source, by numbers in their own graphs."""
+        order, starts = self._by_source
+        rows = order[starts[source] : starts[source + 1]]
+        return dict(zip((self.target[rows] - self.n_source).tolist(), self.belief[rows].tolist(), strict=True))
+
+    def prepare(self) -> None:
+        """Make all indices now."""
+        _ = (self._by_far, self._by_near, self._by_source, self._alike)
+
+    def relation_name(self, side: int, kind: int) -> str:
+        """Name the relation by which an end of the pair reaches a neighbour, which reaches it by `kind`.
+
+        Of merged relations the first is named, and the others are counted.
+        """
+        number, more = int(self.relations[kind // 2]), int(self.n_merged[side, kind // 2]) - 1
+        graph, place = self._relation_places[number]
+        name = graph.shorten(str(graph.relations[place])) + (f" and {more:,} more" if more > 0 else "")
+        return name if kind % 2 else f"inverse of {name}"
+
+    @cached_property
+    def _relation_places(self) -> dict[int, tuple[Graph, int]]:
+        """Map a joint relation number to a graph that has it, the source graph if both do, and its number there."""
+        graphs = (self.task.target, self.task.source)
+        numbers, _ = relation_numbers(self.task.source, self.task.target, self.shared)
+        return {
+            number: (graph, place)
+            for graph, own in zip(graphs, reversed(numbers), strict=True)
+            for place, number in enumerate(own.tolist())
+        }
+
+    def _steps_to(self, entity: int) -> np.ndarray:
+        """The steps that end at an entity, by its joint number."""
+        order, starts = self._by_far
+        return order[starts[entity] : starts[entity + 1]]
+
+    def _steps_from(self, entity: int) -> np.ndarray:
+        order, starts = self._by_near
+        return order[starts[entity] : starts[entity + 1]]
+
+    @cached_property
+    def _by_near(self) -> tuple[np.ndarray, np.ndarray]:
+        return _index(self.near, self.n)
+
+    @cached_property
+    def _by_far(self) -> tuple[np.ndarray, np.ndarray]:
+        return _index(self.far, self.n)
+
+    @cached_property
+    def _by_source(self) -> tuple[np.ndarray, np.ndarray]:
+        return _index(self.source, self.n_source)
+
+    def _meaning(self, key: np.ndarray) -> np.ndarray:
+        """How alike two relations are, by r * n_kinds + r'."""
+        keys, values = self._alike
+        if not len(keys):
+            return np.zeros(len(key))
+        place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where(keys[place] == key, values[place], 0.0)
+
+    @cached_property
+    def _alike(self) -> tuple[np.ndarray, np.ndarray]:
+        """The belief in triples of r that meet triples of r', over the geometric mean of what both could have met."""
+        pairs = Pairs.of(self.source, self.target, self.belief)
+        sides = [np.flatnonzero(part) for part in (self.near < self.n_source, self.near >= self.n_source)]
+        ours, theirs = ((self.near[side], self.far[side]) for side in sides)
+        first, second, weight = meetings(ours, theirs, pairs, pairs)
+        kinds = self.kind[sides[0][first]] * self.n_kinds + self.kind[sides[1][second]]
+        key, where = np.unique(kinds, return_inverse=True)
+        total = np.bincount(where, weight, minlength=len(key))
+        most = [
+            np.bincount(
+                self.kind[rows], pairs.matched(side, self.near[rows]) * pairs.matched(side, self.far[rows]),
+                minlength=self.n_kinds,
+            ) + 1
+            for side, rows in zip(("source", "target"), sides, strict=True)
+        ]  # fmt: skip
+        return key, np.minimum(total / np.sqrt(most[0][key // self.n_kinds] * most[1][key % self.n_kinds]), 1)
+
+
+def _index(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of n numbers stands: the places in order, and where those of each begin."""
+    return np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n))])
+
+
+def neighbourhood(task: Task, known: KnownPairs, shared_relations: bool) -> Neighbourhood:
+    """That of a task by what is known of it, made once for all who ask."""
+    held: dict[tuple[int, bool], Neighbourhood] = known.__dict__.setdefault("neighbourhoods", {})
+    key = (id(task), shared_relations)
+    if key not in held:
+        held[key] = Neighbourhood(task, known, shared_relations=shared_relations)
+    return held[key]
+
+
+def matched_neighbours(voter: Voter, source: int, target: int, above: float = FLOOR) -> list[Evidence]:
+    """What speaks for a pair in words, the strongest first: the neighbours, and the relations that lead to them."""
+    if voter.known is None:
+        return []
+    near = neighbourhood(voter.task, voter.known, voter.config.shared_relations)
+    speaking = near.speaking(source, target, above)
+    return [
+        Evidence(_words(near, speaking, i), float(speaking.weight[i]))
+        for i in np.argsort(-speaking.weight, kind="stable")[:SHOWN].tolist()
+    ]
+
+
+def _words(near: Neighbourhood, speaking: Speaking, i: int) -> str:
+    """`capital: Rome ~ capitale: Rome`, each seen from its end of the pair."""
+    graphs, ends = (near.task.source, near.task.target), (int(speaking.source[i]), int(speaking.target[i]))
+    kinds = (int(speaking.kind[i]), int(speaking.other_kind[i]))
+    return " ~ ".join(
+        f"{near.relation_name(side, kind)}: {graph.display(end)}"
+        for side, (graph, end, kind) in enumerate(zip(graphs, ends, kinds, strict=True))
+    )

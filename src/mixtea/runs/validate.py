@@ -1,0 +1,307 @@
+"""What each file of a run folder must hold, and how the files must fit together, whoever wrote them.
+
+Indices become addresses in compiled code, and sizes become memory, so none is believed. A check raises an error that
+says what is wrong; who calls it names the file. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mixtea.compute.array_checks import (
+    Arrays,
+    check_finite,
+    check_history,
+    check_lengths,
+    check_within,
+    is_number,
+    is_numbers,
+)
+from mixtea.config import PRESETS, Config
+from mixtea.council.trace import COLUMNS
+from mixtea.graph.graph import Graph
+from mixtea.graph.task import SPLITS, Reviewed, Task
+from mixtea.io.columns.compared import ComparedColumns
+from mixtea.io.columns.hints import MAX_WEIGHT
+from mixtea.io.formats.sssom_slots import SLOTS
+from mixtea.io.options import LINKS_FROM
+from mixtea.runs.safe_read import PLAIN_NAME, Form
+from mixtea.runs.validate_text import check_texts, text_forms
+from mixtea.text.synonyms import joined
+from mixtea.voters.base import LARGEST
+
+SIDES = ("source", "target")
+MOST_EPOCHS = 1_000_000
+_DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def is_count(value: Any, most: int = 2**53) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
+def is_words(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(word) is str for word in value.values())
+
+
+_ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whether a field is needed, and its check
+    "task": (True, lambda value: type(value) is str),
+    "fold": (True, lambda value: value is None or is_count(value)),
+    "links_from": (False, lambda value: value in LINKS_FROM),
+    "n_epochs": (True, lambda value: is_count(value, MOST_EPOCHS)),
+    "best_epoch": (True, lambda value: value is None or is_count(value, MOST_EPOCHS)),
+    "stopped_because": (True, lambda value: type(value) is str),
+    "seconds": (True, lambda value: is_number(value) and value >= 0),
+    "voter_weights": (True, lambda value: are_weights(value)),
+    "voter_packages": (True, is_words),
+    "epoch_seconds": (True, lambda value: isinstance(value, list) and all(map(is_number, value))),
+    "files": (True, lambda value: isinstance(value, dict) and all(map(is_entry, value.items()))),
+    "preset": (False, lambda value: type(value) is str and value in PRESETS),
+    "seed": (False, is_count),
+    "device": (False, lambda value: type(value) is str),
+    "created": (False, lambda value: type(value) is str),
+    "approximations": (False, lambda value: isinstance(value, dict)),
+    "learning_rate_lowered": (False, lambda value: is_numbers(value)),
+    "misleading": (False, lambda value: are_weights(value) and all(share <= 1 for share in value.values())),
+    "misleading_links": (False, lambda value: are_weights(value)),
+    "links_are_random": (False, lambda value: type(value) is bool),
+    "matched_since_training": (False, is_count),
+    "versions": (False, is_words),
+    "parent": (False, lambda value: type(value) is str and _DIGEST.fullmatch(value) is not None),
+}
+
+
+def check_about(about: Any) -> dict[str, Any]:
+    """run.json: every field of the kind it should be."""
+    if not isinstance(about, dict):
+        raise TypeError("it is no object")
+    missing = [name for name, (needed, _) in _ABOUT.items() if needed and name not in about]
+    if missing:
+        raise KeyError(f"without {', '.join(missing)}")
+    wrong = [name for name, (_, fits) in _ABOUT.items() if name in about and not fits(about[name])]
+    if wrong:
+        raise TypeError(f"what it says of {', '.join(wrong)}")
+    if (about["best_epoch"] or 0) > about["n_epochs"]:
+        raise ValueError("its best epoch is after the last one")
+    return about
+
+
+def is_entry(item: tuple[str, Any]) -> bool:
+    """A line of the list of files: a name that stays in the folder, a size, a checksum."""
+    name, entry = item
+    return (
+        PLAIN_NAME.fullmatch(name) is not None
+        and isinstance(entry, dict)
+        and is_count(entry.get("bytes"))
+        and type(entry.get("sha256")) is str
+        and _DIGEST.fullmatch(entry["sha256"]) is not None
+    )
+
+
+def are_weights(value: Any) -> bool:
+    known = isinstance(value, dict) and all(type(name) is str and name.isidentifier() for name in value)
+    return known and all(is_number(weight, LARGEST) and weight >= 0 for weight in value.values())
+
+
+def check_config(settings: Any) -> Config:
+    """config.json: settings that there are, in their ranges, for a device that could be here."""
+    if not isinstance(settings, dict):
+        raise TypeError("it is no object")
+    config = Config.from_dict(settings)
+    if not _DEVICE.fullmatch(config.device):
+        raise ValueError(f"there is no device {config.device!r}")
+    for name in ("agreement_weight", "agreement_weight_few"):
+        if getattr(config, name) > LARGEST:
+            raise ValueError(f"{name} is too large")
+    return config
+
+
+def is_said(row: Any) -> bool:
+    """Two ids, and slots of SSSOM that a link between them has."""
+    return (
+        isinstance(row, list) and len(row) == 3 and all(type(end) is str for end in row[:2])
+        and is_words(row[2]) and row[2].keys() <= {*SLOTS}
+    )  # fmt: skip
+
+
+WORD_LISTS = ("name_predicates", "kept_apart")  # of a graph, where it has some
+
+
+def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
+    """vocabulary.json: of both sides ids and relations, each once, and prefixes; what is said of links; synonyms."""
+    for side in SIDES:
+        words = vocabulary[side]
+        for name in ("ids", "relations"):
+            found = words[name]
+            if not isinstance(found, list) or not all(type(word) is str for word in found):
+                raise TypeError(f"the {name} of the {side} are no list of words")
+            if len(set(found)) != len(found):
+                raise ValueError(f"the {name} of the {side} repeat a word")
+        if not is_words(words.get("prefixes", {})):
+            raise TypeError(f"the prefixes of the {side} are no words")
+        if type(words.get("iri", "")) is not str:
+            raise TypeError(f"the IRI of the {side} is no word")
+        for name in WORD_LISTS:
+            listed = words.get(name, [])
+            if not isinstance(listed, list) or not all(type(word) is str for word in listed):
+                raise TypeError(f"the {name} of the {side} are no list of words")
+    if not all(map(is_said, vocabulary.get("slots", []))):
+        raise TypeError("what is said of a link is no words")
+    check_synonyms(vocabulary.get("synonyms", []))
+    check_compared(vocabulary.get("compared", []))
+    return vocabulary
+
+
+def check_compared(pairs: Any) -> None:
+    """Check that these are pairs of columns with a weight and whether they are a key."""
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 4 for pair in pairs):
+        raise TypeError("the compared columns are no list of four")
+    for source, target, weight, key in pairs:
+        if (type(source), type(target), type(weight), type(key)) != (str, str, float, bool):
+            raise TypeError("compared columns are two words, a number and a truth value")
+        if not 0 <= weight <= MAX_WEIGHT:
+            raise ValueError("the weight of compared columns is out of range")
+
+
+def check_synonyms(groups: Any) -> None:
+    """Check that these are groups of words as a task has them: in order, and no word in two of them."""
+    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+        raise TypeError("the synonyms are no groups")
+    if not all(type(word) is str for group in groups for word in group):
+        raise TypeError("a synonym is no word")
+    if joined(groups) != tuple(map(tuple, groups)):
+        raise ValueError("the synonyms are not in order, or a word is in two groups")
+
+
+PAIRS = (*SPLITS, "rejected")
+GRAPH_FORMS: dict[str, Form] = {
+    **{f"{side}_triples": ("I64", (None, 3)) for side in SIDES},
+    **dict.fromkeys(PAIRS, ("I64", (None, 2))),
+    **{name: form for side in SIDES for name, form in text_forms(side).items()},
+}
+
+REVIEWED: dict[str, Form] = {"reviewed": ("I64", (None, 2)), "reviewed_log_odds": ("F64", (None,))}
+
+
+def graph_forms(names: Iterable[str]) -> dict[str, Form]:
+    """The arrays of graphs.safetensors; one's own vectors and opinions of people are only where a task has such."""
+    there = {*names}
+    own = {f"{side}_vectors" for side in SIDES} & there
+    said = REVIEWED if REVIEWED.keys() & there else {}
+    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | said
+
+
+def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arrays) -> Task:
+    """graphs.safetensors: triples, texts and links of entities and relations that there are."""
+    source, target = (_graph(vocabulary[side], arrays, side) for side in SIDES)
+    if source.vectors.size and target.vectors.size and source.vectors.shape[1] != target.vectors.shape[1]:
+        raise ValueError("the vectors of the two sides differ in length")
+    said = _reviewed(arrays)
+    for name in (*PAIRS, *(["reviewed"] if len(said.pairs) else [])):
+        check_within(arrays[name][:, 0], source.n_entities, f"a {name} pair's source")
+        check_within(arrays[name][:, 1], target.n_entities, f"a {name} pair's target")
+    links_from = about.get("links_from", "given")
+    if links_from not in LINKS_FROM:
+        raise ValueError("where its links come from")
+    if not len(arrays["train"]) and links_from != "names":
+        raise ValueError("there is no training link")
+    train, valid, test, rejected = (arrays[name] for name in PAIRS)
+    slots = {(one, other): said for one, other, said in vocabulary.get("slots", [])}
+    links = (train, valid, test, about["fold"], (), rejected, links_from, slots, said)
+    synonyms = tuple(map(tuple, vocabulary.get("synonyms", [])))
+    compared = tuple(ComparedColumns(*pair) for pair in vocabulary.get("compared", []))
+    return Task(about["task"], source, target, *links, synonyms, compared)
+
+
+def _reviewed(arrays: Arrays) -> Reviewed:
+    """What people said of pairs, if anything."""
+    if "reviewed" not in arrays:
+        return Reviewed(np.empty((0, 2), dtype=np.int64), np.empty(0))
+    pairs, log_odds = (arrays[name] for name in REVIEWED)
+    if len(pairs) != len(log_odds):
+        raise ValueError("the opinions of people are not one a pair")
+    check_finite("reviewed_log_odds", log_odds, LARGEST)
+    return Reviewed(pairs, log_odds)
+
+
+def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
+    ids, relations = (np.array(words[name], dtype=object) for name in ("ids", "relations"))
+    triples = arrays[f"{side}_triples"]
+    for column, known in enumerate((ids, relations, ids)):
+        check_within(triples[:, column], len(known), f"a {side} triple's {('head', 'relation', 'tail')[column]}")
+    attributes, labels = check_texts(arrays, side, len(ids))
+    graph = Graph(
+        ids, relations, triples, attributes, labels, words.get("prefixes", {}), iri=words.get("iri", ""),
+        name_predicates=tuple(words.get("name_predicates", ())), kept_apart=tuple(words.get("kept_apart", ())),
+    )  # fmt: skip
+    vectors = arrays.get(f"{side}_vectors")
+    return graph if vectors is None else replace(graph, vectors=_check_vectors(vectors, len(ids), side))
+
+
+def _check_vectors(vectors: np.ndarray, n_entities: int, side: str) -> np.ndarray:
+    """One's own vectors: a row an entity, of numbers, or of NaN throughout where it has none."""
+    if len(vectors) != n_entities or not vectors.shape[1]:
+        raise ValueError(f"the {side} has vectors {list(vectors.shape)} for {n_entities} entities")
+    if not (np.isfinite(vectors).all(axis=1) | np.isnan(vectors).all(axis=1)).all():
+        raise ValueError(f"a vector of the {side} holds what is no number")
+    return vectors
+
+
+def weight_forms(task: Task, config: Config) -> dict[str, Form]:
+    """The parameters of the encoder that these settings make of these graphs."""
+    labels = [graph.relations.tolist() for graph in (task.source, task.target)]
+    n_relations = len({*labels[0], *labels[1]}) if config.shared_relations else len(labels[0]) + len(labels[1])
+    d, layers = config.entity_dim, range(config.n_layers)
+    shapes: dict[str, tuple[int, ...]] = {"entity": (task.source.n_entities + task.target.n_entities, d)}
+    if config.use_relations:
+        shapes["relation"] = (n_relations, config.relation_dim)
+    shapes |= {f"transform.{i}": (d, d) if config.layer_transform == "matrix" else (d,) for i in layers}
+    shapes |= {f"attention.{i}": (2 * d, 1) for i in layers}
+    shapes["weight"] = (config.n_layers + 2 * config.use_relations,)
+    return {name: (real(config), shape) for name, shape in shapes.items()}
+
+
+def real(config: Config) -> str:
+    """How safetensors calls the numbers of the vectors."""
+    return "F32" if config.precision == "float32" else "F64"
+
+
+def trace_forms(n_voters: int) -> dict[str, Form]:
+    """The arrays of votes.safetensors."""
+    return dict.fromkeys(COLUMNS, ("I32", (None,))) | {"voters": ("U8", (None, -(-n_voters // 8)))}
+
+
+def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
+    """The arrays of opinions: none at all, or pairs and what some of the run's voters think of them."""
+    if not names:
+        return {}
+    voters = [name for name in names if name.startswith("score.") and name.removeprefix("score.").isidentifier()]
+    forms: dict[str, Form] = dict.fromkeys(SIDES, ("I32", (None,)))
+    return forms | {name: (real(config), (None,)) for name in voters}
+
+
+def check_opinions(opinions: Arrays, task: Task) -> None:
+    """opinions.safetensors: each pair once, with scores that are numbers."""
+    check_lengths(opinions)
+    if not opinions:
+        return
+    for name in opinions.keys() - {*SIDES}:
+        check_finite(name, opinions[name], LARGEST, or_nan=True)
+    ends = [opinions[side] for side in SIDES]
+    for end, graph in zip(ends, (task.source, task.target), strict=True):
+        check_within(end, graph.n_entities, "an entity of an opinion")
+    if len(np.unique(np.stack(ends), axis=1).T) != len(ends[0]):
+        raise ValueError("the opinions repeat a pair")
+
+
+def timed_history(history: Any, n_epochs: int, seconds: list[float]) -> list[dict[str, Any]]:
+    """history.json: a record an epoch, of numbers; its seconds are put back from where they are kept."""
+    check_history(history, n_epochs)
+    if len(seconds) != n_epochs:
+        raise ValueError(f"it does not have a record for each of {n_epochs} epochs")
+    return [record | {"seconds": float(taken)} for record, taken in zip(history, seconds, strict=True)]

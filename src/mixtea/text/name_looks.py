@@ -1,0 +1,218 @@
+"""What the values of predicates look like, and which of them are names by that and by what they are called.
+
+A predicate (of a table: a column) that is called as names are and whose values can be names is taken. Without one, and
+where ids are not names either, it is the one whose values look like names: filled, distinct, short, of letters, and
+made of words that the other side has too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import NO_LABEL, TAKEN, TAKEN_FURTHER, TRANSLATED, label_rank
+from mixtea.graph.literal_columns import form
+from mixtea.graph.terms import TYPE, types_of
+from mixtea.graph.text_column import TextColumn
+from mixtea.text.entity_texts import IRIS as DESCRIBING
+from mixtea.text.name_words import EXACT, FURTHER, is_called_otherwise, kind_of_name
+from mixtea.text.names import LONGEST_NAME, is_code, names_by_id, plain
+
+MIN_NAMED = 0.5  # share of the entities with values: with so many labels, or names in their ids, none is looked for
+MIN_BY_WORD, MIN_BY_LOOK = 0.5, 0.8  # share filled, share distinct and share of texts that can be names
+MIN_ENTITIES, MAX_WORDS = 10, 12  # by look: entities with the predicate, and words of its median text
+MIN_SHARED = 0.2  # by look: share of the words that the other side has too
+MIN_LETTERS = 0.6  # share of a name's letters and digits
+CODE_LENGTH, SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
+MAX_SAMPLE = 5000  # texts or ids that are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """The values of a predicate, each different one once: who has one, and which share of the entities that is.
+
+    `filled` is the share of those of the same types, `filled_of_all` that of all with values, `distinct` how many of
+    the values are different.
+    """
+
+    predicate: str
+    values: TextColumn
+    entities: np.ndarray
+    filled: float
+    filled_of_all: float
+    distinct: float
+
+    @cached_property
+    def sample(self) -> list[str]:
+        """Return values that are evenly spread over all, as much of each as counts as a name."""
+        return [self.values.text(code)[:LONGEST_NAME] for code in _spread(self.values.codes).tolist()]
+
+    @cached_property
+    def words(self) -> set[str]:
+        return _words(self.sample)
+
+    @cached_property
+    def readable(self) -> float:
+        return share_readable(self.sample)
+
+    @property
+    def median_length(self) -> float:
+        return float(np.median([len(text) for text in self.sample]))
+
+    @property
+    def median_words(self) -> float:
+        return float(np.median([len(text.split()) for text in self.sample]))
+
+
+def looks_of(graph: Graph) -> list[Look]:
+    """Return what the predicates of values look like, of entities without a label if most have one.
+
+    Of an ontology with its instances, classes may have labels and instances titles.
+    """
+    of, described, labelled = graph.attributes, _described(graph), _has_label(graph)
+    if _mostly_labelled(graph):
+        described = described[~labelled[described]]
+        if len(described) < MIN_ENTITIES:
+            return []
+    group = _types(graph)
+    sizes = np.bincount(group[described])
+    found = []
+    for predicate, rows in rows_by_predicate(of):
+        if predicate not in TYPE and label_rank(predicate) == NO_LABEL:
+            entities, codes = np.intersect1d(of.entity[rows], described), pd.unique(of.value.codes[rows])
+            if not len(entities):
+                continue
+            of_types = sizes[pd.unique(group[entities])].sum()
+            shares = (len(entities) / of_types, len(entities) / len(described), len(codes) / len(rows))
+            values = TextColumn(of.value.data, of.value.offsets, codes)
+            found.append(Look(predicate, values, entities, *shares))
+    return found
+
+
+def names_among(graph: Graph, looks: list[Look], other: Graph, others: list[Look]) -> dict[str, int]:
+    """Return the predicates to take as names with their ranks; those called so before one that only looks so."""
+    named, ranks = _has_label(graph), dict[str, int]()
+    for kind, look in _called_so(looks):
+        if kind != FURTHER and not named[look.entities].mean() >= MIN_NAMED:
+            ranks[look.predicate] = TAKEN
+            named[look.entities] = True
+        elif ranks and kind in (EXACT, FURTHER):
+            ranks[look.predicate] = TAKEN_FURTHER
+    if ranks or not looks or _has_named_ids(graph) or _mostly_labelled(graph):
+        return ranks
+    words = _words_of_names(other, others)
+    shared = [look for look in _by_look(looks) if len(look.words & words) >= MIN_SHARED * len(look.words)]
+    return {look.predicate: TAKEN for look in sorted(shared, key=lambda look: look.median_length)[:1]}
+
+
+def _called_so(looks: list[Look]) -> list[tuple[int, Look]]:
+    """Return the predicates called as names are, with how, whose values can be names: the best first."""
+    found = [
+        (kind, look) for look in looks
+        if (kind := kind_of_name(look.predicate)) is not None
+        and look.distinct >= MIN_BY_WORD and (kind == FURTHER or look.filled >= MIN_BY_WORD)
+        and look.readable >= MIN_BY_WORD
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: (one[0], -one[1].filled * one[1].distinct))
+
+
+def _by_look(looks: list[Look]) -> list[Look]:
+    """Return the predicates whose values look like names whatever they are called."""
+    return [
+        look for look in looks
+        if min(look.filled_of_all, look.distinct) >= MIN_BY_LOOK and len(look.entities) >= MIN_ENTITIES
+        and look.predicate not in DESCRIBING and not is_called_otherwise(look.predicate)
+        and look.readable >= MIN_BY_LOOK and look.median_words <= MAX_WORDS
+    ]  # fmt: skip
+
+
+def _words_of_names(graph: Graph, looks: list[Look]) -> set[str]:
+    """Return the words of what is a name in a graph, or can be one."""
+    labels = _spread(np.arange(graph.labels.text.n_texts))
+    texts = [graph.labels.text.text(code) for code in labels.tolist()] or [*_sampled_id_names(graph)]
+    candidates = [*(look for _, look in _called_so(looks)), *_by_look(looks)]
+    return _words(texts).union(*(look.words for look in candidates))
+
+
+def rows_by_predicate(of: Attributes) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield each predicate with its rows."""
+    order = np.argsort(of.predicate.codes, kind="stable")
+    ends = np.cumsum(np.bincount(of.predicate.codes, minlength=of.predicate.n_texts)).tolist()
+    for predicate, start, end in zip(of.predicate.texts(), [0, *ends], ends, strict=False):
+        if end > start:
+            yield predicate, order[start:end]
+
+
+def _described(graph: Graph) -> np.ndarray:
+    """Return the entities that have values."""
+    of = graph.attributes
+    is_value = np.array([word not in TYPE for word in of.predicate.texts()], dtype=bool)[of.predicate.codes]
+    return pd.unique(of.entity[is_value])
+
+
+def _mostly_labelled(graph: Graph) -> bool:
+    described = _described(graph)
+    return bool(len(described) and _has_label(graph)[described].mean() >= MIN_NAMED)
+
+
+def _has_label(graph: Graph) -> np.ndarray:
+    """bool [n]: the entities with a label of their own."""
+    found = np.zeros(graph.n_entities, dtype=bool)
+    found[graph.labels.entity[graph.labels.rank != TRANSLATED]] = True
+    return found
+
+
+def _has_named_ids(graph: Graph) -> bool:
+    names = _sampled_id_names(graph)
+    return sum(map(bool, names)) >= MIN_NAMED * len(names)
+
+
+def _sampled_id_names(graph: Graph) -> list[str]:
+    return names_by_id(graph.ids[_spread(np.arange(graph.n_entities))])
+
+
+def _types(graph: Graph) -> np.ndarray:
+    """int64 [n]: a number for the first type of each entity, 0 where it has none."""
+    entities, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
+    number: dict[str, int] = {}
+    group = np.zeros(graph.n_entities, dtype=np.int64)
+    codes = np.array([number.setdefault(word, len(number) + 1) for word in types], dtype=np.int64)
+    group[entities[::-1].astype(np.int64)] = codes[::-1]
+    return group
+
+
+def _spread(numbers: np.ndarray) -> np.ndarray:
+    return numbers[:: len(numbers) // MAX_SAMPLE + 1]
+
+
+def share_readable(texts: list[str]) -> float:
+    """Return the share of texts that can be names; 0 where they are codes of one length, such as `FRA`."""
+    lengths = [
+        len(text) for text in texts if len(text) <= CODE_LENGTH and " " not in text and text.lower() != text.upper()
+    ]
+    if len(texts) >= MIN_ENTITIES and np.bincount(lengths or [0]).max() >= SAME_LENGTH * len(texts):
+        return 0.0
+    return sum(map(_can_be_name, texts)) / len(texts)
+
+
+def _can_be_name(text: str) -> bool:
+    """Return whether a text is mostly letters, and is not a number, an IRI, an address of mail or a code.
+
+    >>> [_can_be_name(text) for text in ("Ulysses (1954)", "北京", "SKU-12a", "1999-01-31", "a@b.org", "IBM")]
+    [True, True, False, False, False, True]
+    """
+    signs = plain(text).replace(" ", "")
+    if not signs or "@" in text or form(text) in ("id", "number") or is_code(text):
+        return False
+    digits = sum(map(str.isdigit, signs))
+    return not (digits and len(text.split()) == 1) and len(signs) - digits >= MIN_LETTERS * len(signs)
+
+
+def _words(texts: Sequence[str]) -> set[str]:
+    return {word for text in texts for word in plain(text).split()}

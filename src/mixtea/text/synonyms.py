@@ -1,0 +1,130 @@
+"""Names that mean the same: groups of them, joined where they share one, and names put into their first words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from mixtea.graph.graph import Graph
+from mixtea.text.names import LONGEST_NAME, compared, entity_names
+from mixtea.text.phrases import Phrases
+
+ACRONYM_LETTERS = range(2, 6)  # how many an acronym has
+Groups = tuple[tuple[str, ...], ...]
+
+
+class Synonyms:
+    """Groups of names that mean the same, each in the form in which names are compared.
+
+    Parameters
+    ----------
+    groups
+        Words, or several words in a row, such as `Task.synonyms` has them. Groups with a name in common are one.
+
+    Examples
+    --------
+    >>> synonyms = Synonyms([("fe", "iron"), ("iron oxide", "rust"), ("größe", "size")])
+    >>> [synonyms.canonical(text) for text in ("iron ore", "old rust", "size", "ferry")]
+    ['fe ore', 'old iron oxide', 'grosse', 'ferry']
+    """
+
+    def __init__(self, groups: Iterable[Sequence[str]]) -> None:
+        self.phrases = Phrases()
+        for name, first in first_names([compared(name) for name in group] for group in groups).items():
+            self.phrases.add(name, first)
+
+    def canonical(self, text: str) -> str:
+        """Return a name with the members of groups in it replaced by the first of their groups, longer ones first.
+
+        Parameters
+        ----------
+        text
+            A name as it is compared: `mixtea.text.names.compared` makes it so. Members are found in it as whole words,
+            from left to right, and what is put in place of one is not looked at again.
+
+        Returns
+        -------
+        str
+            The name in the same form; unchanged where it has no member of a group.
+        """
+        found = self.phrases.replaced(text)
+        return text if found is None else found[: max(LONGEST_NAME, len(text))]
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a name, as it is compared, has a member of a group."""
+        return self.phrases.replaced(text) is not None
+
+    def count(self, graph: Graph) -> tuple[int, int]:
+        """Count the names of a graph that have a member of a group, and all its names."""
+        _, names = entity_names(graph)
+        has_member = [self.is_in(compared(text)) for text in names.texts()]
+        return sum(has_member[code] for code in names.codes.tolist()), len(names)
+
+
+def acronyms(ours: Sequence[str], theirs: Sequence[str]) -> Groups:
+    """Find the acronyms that one side has of words in a row of the other, each as (words, acronym).
+
+    Names are as they are compared. An acronym is a word of two to five letters, the initials of words in a row. It is
+    taken where a name with it and a name with the words have the same other words, one at least; where no name of the
+    side with the words has it as a word; and where no other words fit.
+
+    >>> acronyms(["program committee", "program committee chair"], ["chair pc", "author"])
+    (('program committee', 'pc'),)
+    >>> acronyms(["alkali metal", "metal"], ["am", "fe"])
+    ()
+    """
+    sides = [[text.split() for text in side] for side in (ours, theirs)]
+    known = [{word for words in side for word in words} for side in sides]
+    found: dict[str, set[str]] = {}
+    for place in (0, 1):
+        short = {word for word in known[1 - place] - known[place] if len(word) in ACRONYM_LETTERS and word.isalpha()}
+        beside = {(word, frozenset(words) - {word}) for words in sides[1 - place] for word in short.intersection(words)}
+        for words in sides[place]:
+            for phrase, rest in _parts(words):
+                initials = "".join(word[0] for word in phrase)
+                if rest and initials in short and (initials, rest) in beside:
+                    found.setdefault(initials, set()).add(" ".join(phrase))
+    return tuple((words.pop(), initials) for initials, words in sorted(found.items()) if len(words) == 1)
+
+
+def _parts(words: list[str]) -> Iterator[tuple[list[str], frozenset[str]]]:
+    """Yield the words in a row that may have an acronym, each with the other words."""
+    for n in ACRONYM_LETTERS:
+        for begin in range(len(words) - n + 1):
+            yield words[begin : begin + n], frozenset(words[:begin] + words[begin + n :])
+
+
+def joined(groups: Iterable[Sequence[str]]) -> Groups:
+    """Join groups that share a name; return those of two names or more, each sorted, and sorted.
+
+    >>> joined([("b", "a"), ("x", "y"), ("c", "b"), ("z", "z")])
+    (('a', 'b', 'c'), ('x', 'y'))
+    """
+    found: dict[str, list[str]] = {}
+    for name, first in first_names(groups).items():
+        found.setdefault(first, []).append(name)
+    return tuple(sorted(tuple(sorted(group)) for group in found.values() if len(group) > 1))
+
+
+def first_names(groups: Iterable[Sequence[str]]) -> dict[str, str]:
+    """Return by name the one that came first of all that it is joined with, by one group or a chain of groups.
+
+    >>> first_names([("iron", "fe"), ("ferrum", "fe")])
+    {'iron': 'iron', 'fe': 'iron', 'ferrum': 'iron'}
+    """
+    place: dict[str, int] = {}
+    earlier: list[int] = []  # by place one before it that it is joined with, or its own
+
+    def first(at: int) -> int:
+        while earlier[at] != at:
+            earlier[at] = earlier[earlier[at]]
+            at = earlier[at]
+        return at
+
+    for group in groups:
+        for name in group:
+            if place.setdefault(name, len(earlier)) == len(earlier):
+                earlier.append(len(earlier))
+            low, high = sorted((first(place[group[0]]), first(place[name])))
+            earlier[high] = low
+    names = list(place)
+    return {name: names[first(at)] for name, at in place.items()}

@@ -1,0 +1,106 @@
+"""Literal values in forms that can be compared: numbers with tolerance, dates in their units, words. No torch."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from typing import NamedTuple
+
+from mixtea.text.dates import date_of
+from mixtea.text.names import in_latin, plain, readable
+
+LONGEST = 400  # characters of a value that are compared
+GRAMMED = 60  # of a text whose n-grams are compared too
+STEP = 0.02  # of the logarithm: numbers that differ by about a hundredth are near
+_DIGIT = re.compile(r"\d")
+_WHOLE = r"(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:[ '’%s]\d{3})+)"  # %s may stand between thousands, too
+_POINT = re.compile(rf"[+-]?(?:{_WHOLE % ','}(?:\.\d{{1,15}})?|\.\d{{1,15}})(?:[eE][+-]?\d{{1,2}})?")
+_COMMA = re.compile(rf"[+-]?{_WHOLE % '.'},\d{{1,15}}")
+_PADDED = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
+_NUMERIC = re.compile(r"(?:integer|(?:[#:]|unsigned)(?:int|long|short|byte)|decimal|double|float)$", re.IGNORECASE)
+_MEASURED = re.compile(r"([-+\d.,' ’]*\d) ?([^\d\s]\S{0,9})")
+# units behind a number, in small letters: lengths become metres, masses kilograms, others stay, a per cent sign goes
+_KEPT = ("°c", "°f", "km²", "m²", "ha", "km/h", "mph", "min", "h", "kw", "mw", "hz", "khz", "mhz", "ghz")
+_UNITS = {"%": (1, "")} | {unit: (1, unit) for unit in _KEPT} | {
+    "km": (1000, "m"), "m": (1, "m"), "cm": (0.01, "m"), "mm": (0.001, "m"), "mi": (1609.344, "m"), "ft": (0.3048, "m"),
+    "t": (1000, "kg"), "kg": (1, "kg"), "g": (0.001, "kg"), "mg": (1e-6, "kg"), "lb": (0.45359237, "kg"),
+}  # fmt: skip
+_SIGNS = str.maketrans("−٫٬\u00a0\u202f\u2009", "-.,   ")
+
+
+class Form(NamedTuple):
+    """A value to compare: `whole` is the same for the same value, `words` what it shares with near ones, `text` what
+
+    n-grams are taken of. Each is "" where there is none.
+    """
+
+    whole: str
+    words: str
+    text: str
+
+
+def form_of(value: str, datatype: str = "") -> Form:
+    """The form of a literal; an empty one for a blank value.
+
+    >>> form_of("1990-05-03").words, form_of("3 May 1990").words
+    ('=1990-05-03 =1990-05 =1990', '=1990-05-03 =1990-05 =1990')
+    >>> form_of("1,200.0").whole == form_of("1200").whole, form_of("1.5 km").whole, form_of("Bondi Street").whole
+    (True, '1500 m', 'bondi street')
+    """
+    value = value[:LONGEST].strip()
+    if not _DIGIT.search(value):
+        return _text(value)
+    digits = _in_ascii_digits(value)
+    date = date_of(digits, datatype)
+    if date:
+        return Form("-".join(date), " ".join("=" + "-".join(date[:size]) for size in range(len(date), 0, -1)), "")
+    number = _worth(digits, datatype)
+    if number is not None:
+        return _number(number)
+    return _measured(digits) or _text(value)
+
+
+def _text(value: str) -> Form:
+    words = plain(readable(value))
+    text = in_latin(words) or words
+    whole = " ".join(sorted(text.split()))
+    return Form(whole, text, text if len(text) <= GRAMMED else "")
+
+
+def _in_ascii_digits(text: str) -> str:
+    """Digits of any script as those of ASCII, and the signs and spaces that stand in numbers."""
+    if text.isascii():
+        return text
+    return "".join(str(unicodedata.decimal(c, c)) for c in text.translate(_SIGNS))
+
+
+def _worth(text: str, datatype: str = "") -> float | None:
+    """What a number is worth; None if it is none, as a code with zeros in front that is not said to be one.
+
+    >>> _worth("1,200.5"), _worth("1.200,5"), _worth("1 200"), _worth("1.200"), _worth("12,5"), _worth("007")
+    (1200.5, 1200.5, 1200.0, 1.2, 12.5, None)
+    """
+    if _POINT.fullmatch(text) or (_NUMERIC.search(datatype) and _PADDED.fullmatch(text)):
+        return float(re.sub(r"[,' ’]", "", text))
+    return float(re.sub(r"[.' ’]", "", text).replace(",", ".")) if _COMMA.fullmatch(text) else None
+
+
+def _measured(text: str) -> Form | None:
+    """The form of a number with a unit behind it: lengths in metres, masses in kilograms; None if it is none."""
+    found = _MEASURED.fullmatch(text)
+    if found is None or found[2].lower() not in _UNITS or (number := _worth(found[1])) is None:
+        return None
+    times, unit = _UNITS[found[2].lower()]
+    form = _number(number * times)
+    return Form(f"{form.whole} {unit}".strip(), f"{form.words} {unit}".strip(), "")
+
+
+def _number(value: float) -> Form:
+    """Two grids of buckets, the one between the other: what is near is in the same bucket of one of them."""
+    if not math.isfinite(value) or not value:
+        value += 0.0  # there is one zero
+        return Form(f"{value:.12g}", f"={value:.12g}", "")
+    sign, step = "-" if value < 0 else "", math.log(abs(value)) / STEP
+    near = f"{sign}~{math.floor(step)}", f"{sign}≈{math.floor(step + 0.5)}"
+    return Form(f"{value:.12g}", f"={value:.12g} {near[0]} {near[1]}", "")

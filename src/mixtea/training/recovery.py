@@ -1,0 +1,73 @@
+"""A training that goes on from its last checkpoint, and gets a second chance if it diverges."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+from mixtea.compute import distributed
+from mixtea.compute.arrays import State
+from mixtea.config import Config
+from mixtea.council.council import OnRound
+from mixtea.errors import DivergedError, RunError, TrainingError
+from mixtea.graph.task import Task
+from mixtea.training.outcome import Trained
+from mixtea.training.resume import restore
+from mixtea.training.trainer import Observer, OnAnswer, OnEpoch, Trainer
+from mixtea.training.warm_start import Start
+
+logger = logging.getLogger(__name__)
+SLOWER = 0.1  # times the learning rate, after it diverged
+
+
+class Kept(Protocol):
+    """Where states are saved and found again, as runs/checkpoints.py does it."""
+
+    def keep(self, epoch: int, state: Callable[[], State]) -> None:
+        """Save the state after an epoch, if it is due."""
+        ...
+
+    def load(self) -> tuple[int, State] | None:
+        """The epoch and state of the newest one, None if there is none."""
+        ...
+
+
+def trained_with(
+    task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Kept | None,
+    on_epoch: OnEpoch | None, on_round: OnRound | None, observer: Observer | None, on_answer: OnAnswer | None = None,
+) -> Trained:  # fmt: skip
+    """Train from the last checkpoint if there is one, else from the beginning, and save checkpoints on the way.
+
+    If it diverges it goes back there, once, with a tenth of the learning rate.
+    """
+    keep = checkpoints.keep if checkpoints is not None and distributed.is_first() else None
+    diverged: DivergedError | None = None
+    while True:
+        trainer = _begun(task, config, device, start, checkpoints)
+        if diverged is not None:
+            to_epoch = len(trainer.history)
+            trainer.lowered = {"diverged_at": diverged.epoch, "to_epoch": to_epoch, "factor": SLOWER}
+            logger.warning("%s Going back to epoch %d with a tenth of the learning rate.", diverged, to_epoch)
+        try:
+            return trainer.train(on_epoch, on_round, observer, keep, on_answer)
+        except DivergedError as error:
+            if trainer.lowered:
+                back = f"Going back to epoch {trainer.lowered['to_epoch']} with a tenth of it did not help."
+                raise TrainingError(f"{error} {back}") from error
+            if distributed.launched() > 1:  # they would go back to different places
+                raise
+            diverged = error.with_traceback(None)  # which would hold what the trainer held
+            del trainer
+
+
+def _begun(task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Kept | None) -> Trainer:
+    found = checkpoints.load() if checkpoints is not None else None
+    trainer = Trainer(task, config, device, start if found is None else None)
+    if found is not None:
+        restore(trainer, found[1])
+        if len(trainer.history) != found[0]:
+            raise RunError("The last checkpoint is not of the epoch that it says.")
+    return trainer

@@ -1,0 +1,72 @@
+"""What data augmentation has in common: pairs once proposed stay, the next come from the entities that are left."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from mixtea.compute.arrays import State, as_array, checked_rows
+from mixtea.compute.pairs import Pairs
+from mixtea.compute.similarity import fast_products, unit_rows
+from mixtea.config import Config
+from mixtea.voters.votes import Votes
+
+BOTH_WAYS = ("forward", "backward")
+
+
+class KeepingStrategy(ABC):
+    """Every `teaching_every` epochs the student proposes pairs of the unlabelled `rows`, which it learns like links."""
+
+    named: tuple[str, ...] = BOTH_WAYS  # who agrees on a pair
+
+    def __init__(self, config: Config, rows: tuple[Tensor, Tensor], rejected: Pairs | None = None) -> None:
+        self.config, self.rows, self.rejected = config, rows, rejected
+        self.held = rows[0].new_empty(2, 0)  # places in the rows of both sides
+
+    def due(self, epoch: int) -> bool:
+        return epoch > 1 and (epoch - 1) % self.config.teaching_every == 0
+
+    @property
+    def links(self) -> Tensor:
+        """[p, 2]: the pairs held, in joint numbers."""
+        return torch.stack([side[held] for side, held in zip(self.rows, self.held, strict=True)], dim=1)
+
+    def state_dict(self) -> State:
+        return {"source": as_array(self.held[0]), "target": as_array(self.held[1])}
+
+    def load_state_dict(self, state: State) -> None:
+        sides = zip(("source", "target"), self.rows, strict=True)
+        self.held = torch.stack([checked_rows(state[name], len(side), side) for name, side in sides])
+
+    @torch.no_grad()
+    def propose_anew(self, vectors: Tensor) -> Votes:
+        """Revise the pairs by the student's vectors [n, d] of all entities; they are votes of the two directions."""
+        source, target = unit_rows(vectors, *self.rows)
+        with fast_products(self.config.fast_products):
+            self.held = self.revised(source, target)
+        if self.rejected is not None:
+            self.held = self.held[:, ~self.rejected.find(*self.held)[1]]
+        agrees = torch.tensor([name in self.named for name in self.config.voters], device=source.device)
+        shape = (len(source), len(target))
+        ones = source.new_ones(self.held.shape[1])
+        return Votes(self.held[0], self.held[1], ones, shape, agrees.expand(len(ones), len(agrees)))
+
+    def revised(self, source: Tensor, target: Tensor) -> Tensor:
+        """[2, p]: the pairs held before and the new ones, for unit vectors of all unlabelled rows."""
+        free = [_others(held, len(side)) for held, side in zip(self.held, (source, target), strict=True)]
+        if not len(free[0]) or not len(free[1]):
+            return self.held
+        first, second = self.propose(source[free[0]], target[free[1]])
+        return torch.cat([self.held, torch.stack([free[0][first], free[1][second]])], dim=1)
+
+    @abstractmethod
+    def propose(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows of the two sides that are the same, for unit vectors of entities that are in no pair yet."""
+
+
+def _others(taken: Tensor, n: int) -> Tensor:
+    free = torch.ones(n, dtype=torch.bool, device=taken.device)
+    free[taken] = False
+    return free.nonzero().flatten()

@@ -1,0 +1,178 @@
+"""A warm start: a training on changed graphs begins with what an earlier one has found and learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mixtea.compute.pairs import pairs_of_keys
+from mixtea.council.council import Council
+from mixtea.council.holdout import Rehearsed
+from mixtea.council.opinions import Opinions, believed, giving_log_odds, scales, total_score
+from mixtea.decide.decode import StoredOpinions
+from mixtea.encode.encoder import Encoder
+from mixtea.errors import ConfigError
+from mixtea.graph.graph import Graph
+from mixtea.graph.joint_index import relation_numbers
+from mixtea.graph.task import Task
+
+ROUNDS = 3  # in which vectors reach entities that are new among new ones
+ENOUGH = 0.9  # of the training links that an earlier rehearsal knew: then it holds for these too
+
+
+class Start(NamedTuple):
+    """An earlier task, the parameters of its student, and what its voters thought last."""
+
+    task: Task
+    student: Mapping[str, Tensor]
+    last: StoredOpinions | None = None
+
+
+@torch.no_grad()
+def found_before(council: Council, start: Start) -> Rehearsed | None:
+    """Give a council the earlier candidates of entities that are still there, and its sure pairs where nothing changed.
+
+    Returns what the earlier voters said of training links that they did not know, if these are mostly the same.
+    """
+    if start.last is None:
+        return None
+    task, last, config = council.task, start.last, council.config
+    place = [_numbers(old, new) for old, new in _sides(start.task, task)]
+    source, target = place[0][last.source], place[1][last.target]
+    there = (source >= 0) & (target >= 0)
+    source, target, scores = source[there], target[there], {name: s[there] for name, s in last.scores.items()}
+    known = {voter.opinion for voter in council.voters}
+    if not known >= scores.keys() or not scores:
+        return None
+    entities, device = council.entities, council.entities.rows[0].device
+    ends = [torch.from_numpy(end).to(device) for end in (source, target)]
+    rows = [entities.place_of[end + shift] for end, shift in zip(ends, (0, entities.sizes[0]), strict=True)]
+    is_open = (rows[0] >= 0) & (rows[1] >= 0)
+    key, order = (rows[0] * entities.shape[1] + rows[1])[is_open].sort()
+    pairs = pairs_of_keys(key, entities.shape, ascending=True)
+    held = {
+        name: torch.from_numpy(s).to(device, getattr(torch, config.precision))[is_open][order]
+        for name, s in scores.items()
+    }
+    if council.rejected is not None:
+        allowed = ~council.rejected.find(pairs.source, pairs.target)[1]
+        pairs, held = pairs.where(allowed), {name: s[allowed] for name, s in held.items()}
+    total = total_score(held, scales(council.voters, last.weights), giving_log_odds(council.voters))
+    council.opinions = Opinions(pairs, held, believed(pairs, total, config), total, last.weights)
+    changed = [_changed(old, new, own) for (old, new), own in zip(_sides(start.task, task), place, strict=True)]
+    sure = council.sure_pairs().cpu()
+    same = ~(changed[0][sure[:, 0]] | changed[1][sure[:, 1]])
+    council.begin_with(sure[torch.from_numpy(same)].to(device))
+    linked = np.isin(source, task.train[:, 0]) | np.isin(target, task.train[:, 1])
+    if not linked.any() or _links_in_common(start.task, task, place) < ENOUGH:
+        return None
+    return Rehearsed(source[linked], target[linked], {name: s[linked] for name, s in scores.items()})
+
+
+def _links_in_common(old: Task, new: Task, place: list[np.ndarray]) -> float:
+    """The share of the new training links that trained before too."""
+    m = max(new.target.n_entities, 1)
+    before = place[0][old.train[:, 0]] * m + place[1][old.train[:, 1]]
+    return float(np.isin(new.train @ [m, 1], before).mean()) if len(new.train) else 0.0
+
+
+def _sides(old: Task, new: Task) -> list[tuple[Graph, Graph]]:
+    return [(old.source, new.source), (old.target, new.target)]
+
+
+def _numbers(old: Graph, new: Graph) -> np.ndarray:
+    """[n]: the number that each entity of the old graph has in the new one, -1 for none."""
+    return new.find(old.ids)
+
+
+def _changed(old: Graph, new: Graph, place: np.ndarray) -> np.ndarray:
+    """bool [n] of the new graph: entities at whose triples something has changed."""
+    relations = {name: number for number, name in enumerate(new.relations.tolist())}
+    relation = np.array([relations.get(name, -1) for name in old.relations.tolist()], dtype=np.int64)
+    before = np.stack([place[old.triples[:, 0]], relation[old.triples[:, 1]], place[old.triples[:, 2]]], axis=1)
+    changed = np.ones(new.n_entities, dtype=bool)
+    changed[place[place >= 0]] = False
+    gone = (before < 0).any(axis=1)
+    ends = before[gone][:, [0, 2]]
+    changed[ends[ends >= 0]] = True
+    n, r = max(new.n_entities, 1), max(new.n_relations, 1)
+    keys = [(t[:, 0] * r + t[:, 1]) * n + t[:, 2] for t in (before[~gone], new.triples)]
+    for triples, own, other in ((before[~gone], keys[0], keys[1]), (new.triples, keys[1], keys[0])):
+        changed[triples[~np.isin(own, other)][:, [0, 2]]] = True
+    return changed
+
+
+@torch.no_grad()
+def take_over(student: Encoder, old: Mapping[str, Tensor], old_task: Task, task: Task) -> int:
+    """Put the old vectors of entities and relations that are still there, by label, into the student.
+
+    A new entity gets the mean of its neighbours' vectors; one without any keeps its random one. Returns how many
+    entities were known.
+    """
+    current = student.state_dict()
+    shapes = [
+        {name: value.shape[1:] if name in ("entity", "relation") else value.shape for name, value in of.items()}
+        for of in (old, current)
+    ]
+    if shapes[0] != shapes[1]:
+        raise ConfigError(
+            "A warm start needs the encoder of the earlier run. Use its preset, entity_dim, relation_dim and n_layers."
+        )
+    fresh = {name: current[name].norm() for name in ("entity", "relation") if name in current}
+    for name in current.keys() - fresh.keys():
+        current[name].copy_(old[name])
+    known = _entities(old_task, task)
+    device, dtype = current["entity"].device, current["entity"].dtype
+    there = torch.from_numpy(known >= 0).to(device)
+    current["entity"][there] = old["entity"].to(device, dtype)[torch.from_numpy(known[known >= 0]).to(device)]
+    _from_neighbours(current["entity"], there, student)
+    if "relation" in current:
+        if _n_relations(old_task, student) != len(old["relation"]):
+            raise ConfigError("A warm start needs the setting shared_relations of the earlier run.")
+        number = _relations(old_task, task, student.config.shared_relations)
+        kept = torch.from_numpy(number >= 0).to(device)
+        current["relation"][kept] = old["relation"].to(device, dtype)[torch.from_numpy(number[number >= 0]).to(device)]
+    for name, norm in fresh.items():  # as long as random ones: the longer a vector, the slower it turns
+        current[name].mul_(norm / current[name].norm())
+    return int((known >= 0).sum())
+
+
+def _n_relations(task: Task, student: Encoder) -> int:
+    return relation_numbers(task.source, task.target, student.config.shared_relations)[1]
+
+
+def _entities(old: Task, new: Task) -> np.ndarray:
+    """[n]: the old joint number of each entity of the new graphs, -1 for new ones."""
+    source, target = old.source.find(new.source.ids), old.target.find(new.target.ids)
+    return np.concatenate([source, np.where(target >= 0, target + old.source.n_entities, -1)])
+
+
+def _relations(old: Task, new: Task, shared: bool) -> np.ndarray:
+    """[r]: the old joint number of each relation, by name, -1 for new ones."""
+    before, _ = relation_numbers(old.source, old.target, shared)
+    after, n = relation_numbers(new.source, new.target, shared)
+    found = np.full(n, -1, dtype=np.int64)
+    for side, (then, now) in enumerate(((old.source, new.source), (old.target, new.target))):
+        number = dict(zip(then.relations.tolist(), before[side].tolist(), strict=True))
+        for name, place in zip(now.relations.tolist(), after[side].tolist(), strict=True):
+            found[place] = number.get(name, found[place])
+    return found
+
+
+def _from_neighbours(vectors: Tensor, known: Tensor, student: Encoder) -> None:
+    """New rows become the mean of their known neighbours, those of these neighbours next, and so on."""
+    edges = student.structure.neighbours
+    for _ in range(ROUNDS):
+        useful = known[edges.column] & ~known[edges.row]
+        row, column = edges.row[useful], edges.column[useful]
+        if not len(row):
+            return
+        count = torch.bincount(row, minlength=len(vectors))
+        total = torch.zeros_like(vectors).index_add_(0, row, vectors[column])
+        reached = count > 0
+        vectors[reached] = total[reached] / count[reached, None]
+        known = known | reached

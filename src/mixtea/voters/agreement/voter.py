@@ -1,0 +1,51 @@
+"""Neighbour agreement votes: a pair is likely whose neighbours are matched to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mixtea.config import STRUCTURE
+from mixtea.relations.neighbours import matched_neighbours
+from mixtea.voters.base import Evidence, Voter, VotingState, judges_alone
+from mixtea.voters.plugin import voter_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mixtea.voters.agreement.steps import AgreementSteps
+    from mixtea.voters.open_entities import EntityPairs
+
+
+class Agreement(Voter):
+    """Judges the candidates of others by what is believed of their neighbours; 0 where no neighbours are matched."""
+
+    name = "agreement"
+    needs = ("triples",)
+    listens = True
+    _steps: AgreementSteps | None = None
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
+        if state.belief is None:
+            raise ValueError("agreement needs a belief")
+        if self._steps is None:
+            from mixtea.voters.agreement.steps import agreement_steps
+
+            self._steps = agreement_steps(self.task, self.config, state.entities)
+        return state.entities.without_untaught(pairs.rows, self._steps.scores(pairs.rows, state.belief))
+
+    def weight(self) -> float:
+        """With few links neighbours tell most, unless texts tell more."""
+        few = len(self.task.train) > 0 and not self.config.enough_valid(len(self.task.valid))
+        return self.config.agreement_weight_few if few and not self._texts_vote else self.config.agreement_weight
+
+    @cached_property
+    def _texts_vote(self) -> bool:
+        """Whether another voter compares texts that both graphs have."""
+        others = (voter_of(name, self.task, self.config) for name in self.config.voters if name not in STRUCTURE)
+        return any(judges_alone(voter) and voter.has_needed() for voter in others)
+
+    def explain(self, source: int, target: int) -> Sequence[Evidence]:
+        """The matched neighbours and the relations through which they speak for the pair; weights as in its score."""
+        return matched_neighbours(self, source, target)

@@ -1,0 +1,184 @@
+"""All literal values of a task by number, who has which, and predicates of both sides that have values in common.
+
+A value may be a literal on one side and an entity with a name on the other. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+
+from mixtea.compute.ngrams import gram_rows, unit_rows, weighted
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.graph import Graph
+from mixtea.graph.task import Task
+from mixtea.graph.terms import TYPE
+from mixtea.text.names import entity_names
+from mixtea.text.values import Form, form_of
+from mixtea.voters.similarity import rank_of
+
+PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
+LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
+PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of predicates in all
+_VALUES: WeakKeyDictionary[Task, Values] = WeakKeyDictionary()
+
+
+def values_of(task: Task) -> Values:
+    """Return the values of a task: it is asked about by many voters, each with opinions of its own."""
+    found = _VALUES.get(task)
+    if found is None:
+        found = _VALUES[task] = Values(task)
+    return found
+
+
+class Column(NamedTuple):
+    """What holds values: a predicate, with the language where it has several (`comment@en`), or a relation."""
+
+    name: str
+    is_relation: bool = False
+
+
+class Statements(NamedTuple):
+    """(entity, predicate, value) as numbers; `names` are the predicates, each language of one that has several apart.
+
+    Those from `n_literal` on are relations whose value is the name of an entity.
+    """
+
+    entity: np.ndarray
+    predicate: np.ndarray
+    value: np.ndarray
+    names: list[str]
+    n_literal: int
+
+    def column(self, predicate: int) -> Column:
+        return Column(self.names[predicate], predicate >= self.n_literal)
+
+    def of_entity(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
+        """Its predicates and values."""
+        own = self.entity == entity
+        return self.predicate[own], self.value[own]
+
+
+class Values:
+    """All values of a task, by number, and who has which: what does not depend on what was learned."""
+
+    def __init__(self, task: Task) -> None:
+        values: dict[str, int] = {}
+        self.sides = tuple(statements_of(graph, values) for graph in (task.source, task.target))
+        self.texts = list(values)
+
+    def literal(self, value: int) -> tuple[str, str]:
+        """(text, datatype) of a value."""
+        text, _, datatype = self.texts[value].rpartition("\x00")
+        return text, datatype
+
+    @cached_property
+    def forms(self) -> list[Form]:
+        return [form_of(*self.literal(value)) for value in range(len(self.texts))]
+
+    @cached_property
+    def rows(self) -> csr_matrix:
+        """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
+        return joined_parts(
+            [weighted(*gram_rows(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
+        )
+
+    @cached_property
+    def wholes(self) -> np.ndarray:
+        """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
+        number: dict[str, int] = {"": -1}
+        return np.array([number.setdefault(form.whole, len(number)) for form in self.forms])
+
+    @cached_property
+    def rarity(self) -> np.ndarray:
+        """[values]: from 0, where all statements have it, to 1, where one has."""
+        stated = np.concatenate([self.wholes[of.value] for of in self.sides])
+        count = np.bincount(stated[stated >= 0], minlength=int(self.wholes.max(initial=-1)) + 2)
+        n = max(len(stated), 2)
+        return np.log(n / np.maximum(count[self.wholes], 1)) / np.log(n)
+
+    @cached_property
+    def overlapping(self) -> list[tuple[int, int, float]]:
+        """(source predicate, target predicate, share) of those that have values in common."""
+        held = []
+        n_wholes = int(self.wholes.max(initial=-1)) + 1
+        for of in self.sides:
+            whole = self.wholes[of.value]
+            kept = whole >= 0
+            rows = np.unique(np.stack([of.predicate[kept], whole[kept]]), axis=1)
+            ones = np.ones(rows.shape[1], dtype=np.float32)
+            held.append(csr_matrix((ones, (rows[0], rows[1])), shape=(len(of.names), n_wholes)))
+        shared = (held[0] @ held[1].T).tocoo()
+        sizes = [np.asarray(side.sum(axis=1)).ravel() for side in held]
+        share = shared.data / np.minimum(sizes[0][shared.row], sizes[1][shared.col])
+        literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
+        kept = literal & (shared.data >= np.minimum(LEAST_SHARED, sizes[0][shared.row])) & (share >= LEAST_SHARE)
+        p, q, share = shared.row[kept], shared.col[kept], share[kept]
+        good = (rank_of(p, share) < PARTNERS) | (rank_of(q, share) < PARTNERS)
+        order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
+        return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
+
+
+def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ...]]]:
+    """(texts, lengths of the n-grams that are compared) of whole values, of their words, and of their text."""
+    wholes = [form.whole.replace(" ", "\x01") for form in forms]
+    return [(wholes, ()), ([form.words for form in forms], ()), ([form.text for form in forms], (3,))]
+
+
+def joined_parts(parts: Sequence[csr_matrix]) -> csr_matrix:
+    """Join the weighted rows of the parts of values, each by what it counts for, to rows of length 1."""
+    return unit_rows(csr_matrix(hstack([share * part for share, part in zip(PARTS, parts, strict=True)])))
+
+
+def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
+    """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
+    of = graph.attributes
+    texts, kinds = of.value.texts(), of.datatype.texts()
+    pairs = np.unique(np.stack([of.value.codes, of.datatype.codes]), axis=1)
+    number = {
+        (value, kind): values.setdefault(f"{texts[value]}\x00{kinds[kind]}", len(values))
+        for value, kind in pairs.T.tolist()
+    }
+    codes = zip(of.value.codes.tolist(), of.datatype.codes.tolist(), strict=True)
+    value = np.array([number[pair] for pair in codes], dtype=np.int64)
+    is_value = np.array([not graph.is_name(name) and name not in TYPE for name in of.predicate.texts()], dtype=bool)
+    kept = is_value[of.predicate.codes]
+    predicate, predicates = _by_language(of)
+    entity, column = entity_names(graph, translated=False)
+    name_of = np.full(graph.n_entities, -1, dtype=np.int64)
+    alone = np.flatnonzero(np.bincount(of.entity[kept], minlength=graph.n_entities)[of.entity[kept]] == 1)
+    name_of[of.entity[kept][alone]] = value[kept][alone]  # who has a single literal is known by it
+    named = np.array([values.setdefault(f"{text}\x00", len(values)) for text in column.texts()], dtype=np.int64)
+    name_of[entity[::-1]] = named[column.codes[::-1]] if len(named) else -1
+    tail = name_of[graph.triples[:, 2]]
+    led = tail >= 0
+    return Statements(
+        np.r_[of.entity[kept].astype(np.int64), graph.triples[led, 0]],
+        np.r_[predicate[kept], graph.triples[led, 1] + len(predicates)],
+        np.r_[value[kept], tail[led]],
+        [*predicates, *map(str, graph.relations)],
+        len(predicates),
+    )
+
+
+def _by_language(of: Attributes) -> tuple[np.ndarray, list[str]]:
+    """(int64 a row, names): its predicate, in its language (`comment@en`) where the predicate has more than one.
+
+    `en-gb` is `en`; what has no language is said by the predicate alone.
+    """
+    tags = [tag.lower().partition("-")[0] for tag in of.language.texts()]
+    known = sorted({"", *tags})
+    number = {tag: place for place, tag in enumerate(known)}
+    predicate = of.predicate.codes.astype(np.int64)
+    language = np.array([number[tag] for tag in tags], dtype=np.int64)[of.language.codes]
+    used = np.unique(np.stack([predicate, language])[:, language > 0], axis=1)[0]
+    several = np.bincount(used, minlength=of.predicate.n_texts) > 1
+    keys, place = np.unique(predicate * len(known) + np.where(several[predicate], language, 0), return_inverse=True)
+    texts = of.predicate.texts()
+    ends = [(texts[key // len(known)], known[key % len(known)]) for key in keys.tolist()]
+    return place.reshape(-1), [f"{name}@{tag}" if tag else name for name, tag in ends]

@@ -1,0 +1,96 @@
+"""The values of entities that come to a run later, compared with those of its target side. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+
+from mixtea.compute.ngrams import GramSpace, RowIndex, products_of_rows
+from mixtea.graph.task import Task
+from mixtea.text.values import Form, form_of
+from mixtea.voters.attributes.index import Values, joined_parts, parts_of_forms, statements_of
+from mixtea.voters.attributes.opinions import Aligned, AttributeOpinions
+from mixtea.voters.learned_text import LearnedView
+from mixtea.voters.similarity import NEAR, Likeness, LikenessOpinions, best_values
+
+NO_PREDICATE = -1  # of new entities of whom no value is known by it
+
+
+class ValueLookup:
+    """The values of a run, to look up others among those of its targets by the predicates that training compared."""
+
+    def __init__(self, task: Task, view: LearnedView) -> None:
+        self.known = AttributeOpinions(task)
+        values = self.known.values
+        self.number = {text: place for place, text in enumerate(values.texts)}
+        self.spaces = [GramSpace(texts, lengths=lengths) for texts, lengths in parts_of_forms(values.forms)]
+        values.rows = joined_parts([space.rows[0] for space in self.spaces])
+        self.rarity = dict(zip((form.whole for form in values.forms), values.rarity.tolist(), strict=True))
+        ours, theirs = (_places(of.names) for of in self.known.sides)
+        self.compared = [pair for pair in view.compared if pair.source in ours and pair.target in theirs]
+        self.aligned = [Aligned((NO_PREDICATE, theirs[pair.target]), pair.weight) for pair in self.compared]
+        self.targets = RowIndex(self.known.side_rows(1, self.aligned)) if self.compared else None
+
+    def opinions(self, task: Task) -> AttributeOpinions | None:
+        """What values say of the pairs of a task whose source side are new entities, and whose targets are the run's.
+
+        None where the run has none of the predicates that were compared.
+        """
+        return None if self.targets is None else NewValues(task, self, self.targets)
+
+    def rows_of(self, forms: Sequence[Form]) -> csr_matrix:
+        """Compute the row of each value as if it were one of the run's."""
+        parts = parts_of_forms(forms)
+        return joined_parts([space.rows_of(texts) for space, (texts, _) in zip(self.spaces, parts, strict=True)])
+
+
+class LaterValues(Values):
+    """The values of new entities, numbered after those of the run, and those of its targets."""
+
+    def __init__(self, task: Task, lookup: ValueLookup) -> None:
+        known = dict(lookup.number)
+        self.lookup = lookup
+        self.sides = (statements_of(task.source, known), lookup.known.sides[1])
+        self.texts = list(known)
+
+    @cached_property
+    def new_forms(self) -> list[Form]:
+        """Of the values that the run does not have."""
+        return [form_of(*self.literal(value)) for value in range(len(self.lookup.number), len(self.texts))]
+
+    @cached_property
+    def rows(self) -> csr_matrix:
+        known = self.lookup.known.values.rows
+        return csr_matrix(vstack([known, self.lookup.rows_of(self.new_forms)])) if self.new_forms else known
+
+    @cached_property
+    def rarity(self) -> np.ndarray:
+        new = [self.lookup.rarity.get(form.whole, 1.0) for form in self.new_forms]
+        return np.concatenate([self.lookup.known.values.rarity, new])
+
+
+class NewValues(AttributeOpinions):
+    """Log-odds of pairs of new entities and targets of a run by their values."""
+
+    def __init__(self, task: Task, lookup: ValueLookup, targets: RowIndex) -> None:
+        LikenessOpinions.__init__(self, task)
+        self.targets, self.values = targets, LaterValues(task, lookup)
+        self.sides = self.values.sides
+        places = _places(self.sides[0].names)
+        self.aligned = [
+            Aligned((places.get(pair.source, NO_PREDICATE), of.ends[1]), of.weight)
+            for pair, of in zip(lookup.compared, lookup.aligned, strict=True)
+        ]
+
+    def first_found(self) -> Likeness:
+        rows = self.side_rows(0, self.aligned), self.targets.rows
+        a, b = self.targets.most_alike(rows[0], NEAR)
+        return best_values(a, b, products_of_rows(*rows, a, b), self.shape)
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """The first place of each name."""
+    return {name: place for place, name in reversed([*enumerate(names)])}

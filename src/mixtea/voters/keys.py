@@ -1,0 +1,96 @@
+"""The voter `keys`: columns that a user has called keys decide alone. No torch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mixtea.graph.graph import Graph
+from mixtea.text.names import plain
+from mixtea.voters.base import Evidence, Voter, VotingState
+
+if TYPE_CHECKING:
+    from mixtea.voters.open_entities import EntityPairs
+
+EQUAL, DIFFERENT = 8.0, -20.0  # log-odds of a match of entities that alone have a value, and of different values
+MOST_PAIRS = 100  # of a value that several entities of a side have
+
+
+class Key(NamedTuple):
+    """Of a pair of columns the entities of each side by their values, written alike."""
+
+    columns: tuple[str, str]
+    entities: tuple[dict[str, set[int]], dict[str, set[int]]]
+    values: tuple[dict[int, set[str]], dict[int, set[str]]]
+
+
+class Keys(Voter):
+    """Log-odds of a match by equal and different values of keys; no opinion where one of both has none."""
+
+    name = "keys"
+    log_odds = True
+
+    def has_needed(self) -> bool:
+        return any(one.key for one in self.task.compared)
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        graphs = (self.task.source, self.task.target)
+        return [_key(graphs, (one.source, one.target)) for one in self.task.compared if one.key]
+
+    def propose(self, state: VotingState) -> np.ndarray:
+        """Return all pairs with a value in common that not many have."""
+        pairs = {
+            (source, target)
+            for key in self.keys
+            for value in key.entities[0].keys() & key.entities[1].keys()
+            if len(key.entities[0][value]) * len(key.entities[1][value]) <= MOST_PAIRS
+            for source in key.entities[0][value]
+            for target in key.entities[1][value]
+        }
+        return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
+        log_m = np.log(max(self.task.target.n_entities, 1))
+        found = np.full(len(pairs), np.nan)
+        for place, (source, target) in enumerate(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)):
+            odds = [self._log_odds(key, source, target) for key in self.keys]
+            if said := [value for value in odds if value is not None]:
+                found[place] = max(said) if max(said) > 0 else min(said)
+        return self.config.sinkhorn_temperature * (found + log_m)
+
+    def explain(self, source: int, target: int) -> list[Evidence]:
+        found = []
+        for key in self.keys:
+            if (odds := self._log_odds(key, source, target)) is not None:
+                ours, theirs = (min(values[end]) for values, end in zip(key.values, (source, target), strict=True))
+                said = " ".join(("key", key.columns[0] + ":", ours, "=" if odds > 0 else "≠", theirs))
+                found.append(Evidence(said, odds))
+        return found
+
+    def _log_odds(self, key: Key, source: int, target: int) -> float | None:
+        """Return log-odds that the two are the same; None if one of both has no value."""
+        ours, theirs = key.values[0].get(source), key.values[1].get(target)
+        if not ours or not theirs:
+            return None
+        shared = ours & theirs
+        if not shared:
+            return DIFFERENT
+        return EQUAL - min(float(np.log(max(map(len, (of[value] for of in key.entities))))) for value in shared)
+
+
+def _key(graphs: tuple[Graph, Graph], columns: tuple[str, str]) -> Key:
+    entities: tuple[dict[str, set[int]], dict[str, set[int]]] = (defaultdict(set), defaultdict(set))
+    values: tuple[dict[int, set[str]], dict[int, set[str]]] = (defaultdict(set), defaultdict(set))
+    for side, (graph, column) in enumerate(zip(graphs, columns, strict=True)):
+        of = graph.attributes
+        texts, predicates = of.value.texts(), of.predicate.texts()
+        rows = np.flatnonzero(of.predicate.codes == predicates.index(column)) if column in predicates else ()
+        for entity, code in zip(of.entity[rows].tolist(), of.value.codes[rows].tolist(), strict=True):
+            if value := plain(texts[code]).replace(" ", ""):
+                entities[side][value].add(entity)
+                values[side][entity].add(value)
+    return Key(columns, tuple(map(dict, entities)), tuple(map(dict, values)))  # type: ignore[arg-type]

@@ -1,0 +1,175 @@
+"""Estimate how many entities have a counterpart, from how similar candidates are, and from links. No torch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from mixtea.compute.intervals import wilson
+from mixtea.compute.matching import Matching, matching, shift_for_total
+from mixtea.voters.candidate_pairs import CandidatePairs, among, best_rival
+from mixtea.voters.link_weights import PSEUDO_LINKS
+
+LINKS_HALF_TRUSTED = 100  # links whose share counts as much as the one that is estimated without links
+LINKS_HALF_FITTED = 1000  # links whose fitted constant counts as much as the one by the number of counterparts
+TOLERATED = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
+MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
+STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
+CLEARLY_SIMILAR, CLEAR_MARGIN = 0.65, 0.1  # similarity of a clear match, and how far it is ahead of its rivals
+SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
+MAX_SHARE = 0.99
+_QUANTILES = np.arange(0.05, 0.96, 0.05)  # of the second best similarity, at which shares are compared
+
+
+def counted(candidates: CandidatePairs, score: np.ndarray) -> tuple[float, float, Matching]:
+    """Estimate how many counterparts there are, and the constant with which `score` [p] leads to that number.
+
+    `score` are log-odds but for the constant. After the first round rivals that others want more count less: the
+    messages of the matching lower the score of their pairs.
+    """
+    sides: tuple[np.ndarray, ...] = (score, score)
+    most = MAX_SHARE * _size_of_largest_matching(candidates)
+    for _ in range(SHARE_ROUNDS):
+        n_matched = _number_matched(candidates, sides, most)
+        constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+        messages = (found.messages.to_source, found.messages.to_target)
+        sides = tuple(score + np.log(np.maximum(to_it, 1e-30)) for to_it in messages)
+    return n_matched, constant, found
+
+
+def _number_matched(candidates: CandidatePairs, sides: tuple[np.ndarray, ...], most: float) -> float:
+    """Estimate the number of counterparts: by the side that shows more of them, and at least the clear matches.
+
+    More than `most` would be out of reach, however large the constant.
+    """
+    shares = [share_matched(line, value) for line, value in zip(candidates.ends, sides, strict=True)]
+    by_side = [share * n for share, n in zip(shares, candidates.n_comparable, strict=True)]
+    return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), most))
+
+
+def _size_of_largest_matching(candidates: CandidatePairs) -> int:
+    pairs = csr_matrix((np.ones(len(candidates.source), dtype=np.int8), candidates.ends), shape=candidates.shape)
+    return int((maximum_bipartite_matching(pairs, perm_type="column") >= 0).sum())
+
+
+def share_matched(line: np.ndarray, value: np.ndarray) -> float:
+    """Estimate the share of the entities in `line` that have a counterpart, from their best and second best values.
+
+    Let q be the probability that no pair by chance is above x; by Poisson, that of one at most is q (1 - log q). Who
+    has a counterpart has its second best pair by chance, who has none its two best. So where x is too little for a
+    counterpart, of the shares B and S of best and second best values up to x
+
+        B = (1 - share) q, S = share q + (1 - share) q (1 - log q), hence S = q - B log q and share = 1 - B / q.
+
+    The greatest share over x counts: elsewhere some counterparts are below x. Near a share of 0 slightly too small a B
+    looks like many counterparts, so B is the upper end of its interval. The share is 0 where few entities are below
+    any x, and where chance alone explains what is seen.
+    """
+    order = np.lexsort((-value, line))
+    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
+    sizes = np.diff(np.append(begins, len(order)))
+    best, second = value[order[begins]], np.full(len(begins), value.min(initial=0.0))
+    second[sizes > 1] = value[order[begins[sizes > 1] + 1]]
+    at = np.quantile(second, _QUANTILES) if len(second) else np.empty(0)
+    n_best, n_second = ((values[:, None] <= at).sum(axis=0) for values in (best, second))
+    told = n_second >= MIN_TELLING
+    n_best, n_second, n = n_best[told] + 0.5, n_second[told] + 0.5, np.full(told.sum(), len(best) + 1.0)
+    s = n_second / n
+    b = np.minimum(wilson(n_best, n, STANDARD_ERRORS)[1], s)
+    return float((1 - b / _unreached(b, s)).max(initial=0.0))
+
+
+def _unreached(b: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Solve s = q - b log q for q in [b, 1] by bisection; b where there is no solution."""
+    low, high = b.copy(), np.ones_like(b)
+    for _ in range(40):
+        middle = (low + high) / 2
+        above = middle - b * np.log(middle) > s
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.where(b - b * np.log(b) < s, high, b)
+
+
+def _n_clear(candidates: CandidatePairs) -> int:
+    """Count the entities in similar pairs that are the best of both their ends, and clearly so for one of them.
+
+    Where an entity has several such pairs, one at most is a match: the side with fewer entities counts.
+    """
+    value = candidates.similarity
+    ahead = [value - best_rival(line, value, n) for line, n in zip(candidates.ends, candidates.shape, strict=True)]
+    clear = (value >= CLEARLY_SIMILAR) & (np.minimum(*ahead) >= 0) & (np.maximum(*ahead) >= CLEAR_MARGIN)
+    return min(len(np.unique(line[clear])) for line in candidates.ends)
+
+
+def constant_with_links(
+    candidates: CandidatePairs, score: np.ndarray, links: np.ndarray, n_matched: float, fitted: float
+) -> float:
+    """Find the constant with which links, and as many others as have a counterpart, are matched.
+
+    Links can show that more have one than are counted without links. They are no measure of fewer: when its link is
+    hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph may not
+    cover at all. But linked entities should be found about as often as all are taken to have a counterpart: where they
+    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion. The
+    constant that was `fitted` to links counts as well, the more, the more links there are.
+
+    What links show is looked at with the constant by `n_matched`, or the one that was `fitted` to links, whichever
+    tells linked entities better from those whose link is hidden.
+    """
+    constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+    by_links = max(
+        (_share_by_links(candidates, score + c, links) for c in (constant, fitted)), key=lambda by: by.reliability
+    )
+    n_right = found.probability[among(*candidates.ends, links, candidates.shape[1])].sum()
+    n_expected = len(links) * n_matched / max(min(candidates.n_comparable), 1)
+    n_matched *= min((n_right / TOLERATED + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS), 1.0)
+    trust = by_links.reliability * len(links) / (by_links.reliability * len(links) + LINKS_HALF_TRUSTED)
+    share = max(n_matched - by_links.n_linked, 0.0) / by_links.n_open
+    share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
+    total = min(by_links.n_linked, n_matched) + share * by_links.n_open
+    constant = shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
+    return constant + len(links) ** 2 / (len(links) ** 2 + LINKS_HALF_FITTED**2) * (fitted - constant)
+
+
+class ShareByLinks(NamedTuple):
+    """The share of the `n_open` entities that have a counterpart, and how well links tell it, from 0 to 1.
+
+    `right` is the share of the links that are found, `n_linked` how many of the linked entities are matched, rightly or
+    not.
+    """
+
+    share: float
+    right: float
+    reliability: float
+    n_linked: float
+    n_open: int
+
+
+def _share_by_links(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -> ShareByLinks:
+    """Estimate the share of open entities that have a counterpart, on the side with fewer entities.
+
+    With F1 the share of linked entities that are matched, F0 the same when the links are not among the candidates, M
+    the share of open entities that are matched, and s the share that has a counterpart (adjusted counts):
+
+        M = s F1 + (1 - s) F0, so s = (M - F0) / (F1 - F0), and links tell it the better, the greater F1 - F0.
+    """
+    side = int(np.argmin(candidates.n_comparable))
+    line, n = candidates.ends[side], candidates.shape[side]
+    is_link = among(*candidates.ends, links, candidates.shape[1])
+    linked = [np.zeros(size, dtype=bool) for size in candidates.shape]
+    linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
+    is_open = ~(linked[0][candidates.source] | linked[1][candidates.target])
+    other = linked[side][line] & ~linked[1 - side][candidates.ends[1 - side]]  # of linked ones, without their links
+    probability = matching(*candidates.ends, log_odds, candidates.shape).probability
+    kept = is_open | other
+    ends = candidates.source[kept], candidates.target[kept]
+    hidden = np.zeros(len(line))
+    hidden[kept] = matching(*ends, log_odds[kept], candidates.shape).probability
+    n_linked, of_linked = int(linked[side].sum()), is_link | other
+    n_open = max(candidates.n_comparable[side] - n_linked, 1)
+    found = float(np.minimum(np.bincount(line[of_linked], probability[of_linked], minlength=n), 1).sum())
+    by_chance = float(hidden[other].sum()) / n_linked
+    reliability = max(found / n_linked - by_chance, 1e-3)
+    share = (float(probability[is_open].sum()) / n_open - by_chance) / reliability
+    return ShareByLinks(share, float(probability[is_link].sum()) / len(links), reliability, found, n_open)

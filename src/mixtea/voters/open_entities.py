@@ -1,0 +1,103 @@
+"""The entities that may be mapped, in random order, and pairs of them as voters are asked about."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mixtea.compute.pairs import Pairs, pairs_of_keys, places
+from mixtea.graph.task import Task
+
+
+class OpenEntities:
+    """The entities of both sides without a training link: places among them are the rows of all `Pairs`.
+
+    `rows` are their joint numbers (targets after all sources). Link files list both sides in the same order, and ties
+    go to the first: each side is shuffled on its own. Entities with triples come first, `taught` of each side; others
+    are open only where a voter knows them, and no student learns about them.
+    """
+
+    def __init__(self, rows: tuple[Tensor, Tensor], sizes: tuple[int, int], taught: tuple[int, int]) -> None:
+        self.rows, self.sizes, self.taught = rows, sizes, taught
+        n = sum(sizes)
+        self.place_of = torch.maximum(places(rows[0], n), places(rows[1], n))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows[0]), len(self.rows[1])
+
+    @property
+    def own(self) -> tuple[Tensor, Tensor]:
+        """The entities of each side by their own graph's numbers."""
+        return self.rows[0], self.rows[1] - self.sizes[0]
+
+    @property
+    def taught_rows(self) -> tuple[Tensor, Tensor]:
+        return self.rows[0][: self.taught[0]], self.rows[1][: self.taught[1]]
+
+    def pairs(self, source: Tensor, target: Tensor) -> Pairs:
+        """Pairs from entities by their own graph's numbers, in any order; those that are not open are left out."""
+        row, column = self.place_of[source], self.place_of[target + self.sizes[0]]
+        open_ends = (row >= 0) & (column >= 0)
+        return pairs_of_keys(row[open_ends] * self.shape[1] + column[open_ends], self.shape)
+
+    def not_in(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
+        """The places of entities of each side that are in none of the pairs [p, 2], by their own graph's numbers."""
+        found = []
+        for side, own in enumerate(self.own):
+            there = torch.zeros(self.sizes[side], dtype=torch.bool, device=own.device)
+            there[pairs[:, side]] = True
+            found.append((~there[own]).nonzero().flatten())
+        return found[0], found[1]
+
+    def without_untaught(self, pairs: Pairs, scores: Tensor) -> Tensor:
+        """The scores of pairs, NaN where an end has no triples: structure knows nothing about it."""
+        if self.taught == self.shape:
+            return scores
+        unknown = (pairs.source >= self.taught[0]) | (pairs.target >= self.taught[1])
+        return scores.masked_fill(unknown, float("nan"))
+
+
+def open_entities(
+    task: Task, generator: torch.Generator, device: torch.device, *, without_triples: bool = False
+) -> OpenEntities:
+    """The unlabelled entities of a task, shuffled; also those without triples where some voter knows them."""
+    sizes = (task.source.n_entities, task.target.n_entities)
+
+    def shuffled(entities: np.ndarray) -> Tensor:
+        order = torch.randperm(len(entities), generator=generator, device=generator.device)
+        return torch.from_numpy(entities).to(order.device)[order].to(device)
+
+    taught = [shuffled(entities) for entities in task.unlabelled()]
+    rows = taught
+    if without_triples:
+        alone = [
+            shuffled(np.setdiff1d(np.flatnonzero(graph.isolated()), task.settled(side)))
+            for side, graph in enumerate((task.source, task.target))
+        ]
+        rows = [torch.cat(parts) for parts in zip(taught, alone, strict=True)]
+    return OpenEntities((rows[0], rows[1] + sizes[0]), sizes, (len(taught[0]), len(taught[1])))
+
+
+class EntityPairs:
+    """The pairs that voters are asked about: `source` and `target` are the entities' numbers in their own graphs.
+
+    `rows` are the same pairs as places among the open entities.
+    """
+
+    def __init__(self, rows: Pairs, entities: OpenEntities) -> None:
+        self.rows, self.entities = rows, entities
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def source(self) -> np.ndarray:
+        return self.entities.own[0][self.rows.source].cpu().numpy()
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        return self.entities.own[1][self.rows.target].cpu().numpy()

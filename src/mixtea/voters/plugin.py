@@ -1,0 +1,153 @@
+"""Voters from outside, of packages and of users' own classes: the one way in which they are asked. No torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from mixtea.compute.read_only import read_only
+from mixtea.messages import whole_text
+from mixtea.voters.base import HELD, LARGEST, Cost, Evidence, Voter, VotingState
+from mixtea.voters.plugin_view import PluginState, pairs_view, task_view
+from mixtea.voters.registry import BUILT_IN, failure, failures_named, voter_named
+
+if TYPE_CHECKING:
+    from mixtea.config import Config
+    from mixtea.graph.task import Task
+    from mixtea.relations.known import KnownPairs
+    from mixtea.voters.open_entities import EntityPairs
+
+MEMBERS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
+    "shares": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
+    "favours": (lambda found: set(found) <= {"target", "source"}, "target, source, or both, in a tuple"),
+    "needs": (lambda found: set(found) <= {"vectors", *HELD}, f"some of vectors, {', '.join(HELD)}, in a tuple"),
+    "listens": (lambda found: isinstance(found, bool), "true or false"),
+    "log_odds": (lambda found: isinstance(found, bool), "true or false"),
+    "leaves_links_out": (lambda found: isinstance(found, bool), "true or false"),
+}
+T = TypeVar("T")
+
+
+def voter_of(name: str, task: Task, config: Config, package: str = "") -> Voter:
+    """Make the voter of this name and bind it to a task; `package` is named where it is not here."""
+    kind = voter_named(name, package)
+    return (kind() if name in BUILT_IN else PluginVoter(name, kind)).bind(task, config)
+
+
+class PluginVoter(Voter):
+    """Asks a voter from outside: what it is given cannot be written to, what it gives is checked.
+
+    Whatever it raises, but for Ctrl-C, and whatever it gives that is not as docs/voters.md has it, becomes a VoterError
+    that names the voter and its package.
+    """
+
+    def __init__(self, name: str, make: Callable[[], Voter]) -> None:
+        self.name = name
+        with failures_named(name, "when it was made"):
+            self._voter = make()
+            self._proposes = bool(self._voter.proposes)
+            found = {member: getattr(self._voter, member) for member in MEMBERS}
+            wrong = [member for member, (fits, _) in MEMBERS.items() if not fits(found[member])]
+        for member in wrong:
+            self._check(False, f"must have {member} that is {MEMBERS[member][1]}")
+        vars(self).update(found)
+
+    def _asked(self, method: str, taken: Callable[[Any], T], *given: Any) -> T:
+        """Call a method of the voter; `taken` converts its result, which may run code of the voter too."""
+        with failures_named(self.name, f"in {method}"):
+            return taken(getattr(self._voter, method)(*given))
+
+    def _check(self, good: bool, what: str) -> None:
+        if not good:
+            raise failure(self.name, what)
+
+    def bind(self, task: Task, config: Config) -> Voter:
+        """Bind the voter to the task as it may see it."""
+        bound = self._asked("bind", lambda found: found, task_view(task), config)
+        self._check(isinstance(bound, Voter), "must give itself, or another voter, from bind")
+        self._voter = bound
+        return super().bind(task, config)
+
+    @property
+    def known(self) -> KnownPairs | None:
+        return self._voter.known
+
+    @known.setter
+    def known(self, known: KnownPairs | None) -> None:
+        with failures_named(self.name, "when its known pairs were set"):
+            self._voter.known = read_only(known)
+
+    @property
+    def proposes(self) -> bool:
+        return self._proposes
+
+    def propose(self, state: VotingState) -> np.ndarray | None:
+        found = self._asked("propose", lambda pairs: None if pairs is None else np.asarray(pairs), PluginState(state))
+        if found is None:
+            return None
+        pairs = found if found.size else np.empty((0, 2), dtype=np.int64)
+        are_numbers = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
+        self._check(
+            are_numbers and bool(((pairs >= 0) & (pairs < np.array(state.entities.sizes))).all()),
+            f"proposed no pairs [p, 2] of source and target numbers, but {pairs.dtype} {list(pairs.shape)}, or numbers "
+            "outside the graphs",
+        )
+        return pairs.astype(np.int64)
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
+        found = self._asked("score", np.asarray, pairs_view(pairs), PluginState(state))
+        self._check(
+            found.shape == (len(pairs),) and found.dtype.kind in "biuf",
+            f"must score each of {len(pairs)} pairs by a number; it gave {found.dtype} {list(found.shape)}",
+        )
+        return found
+
+    def explain(self, source: int, target: int) -> list[Evidence]:
+        found = self._asked("explain", _evidence, source, target)
+        self._check(not any(math.isinf(row.weight) for row in found), "must explain by weights that are not infinite")
+        return found
+
+    def learn(self, state: VotingState) -> None:
+        self._asked("learn", _nothing, PluginState(state))
+
+    def weight(self) -> float:
+        found = self._asked("weight", float)
+        self._check(abs(found) <= LARGEST, f"must weigh a number between -1e6 and 1e6, not {found}")
+        return found
+
+    def cost(self) -> Cost:
+        found = self._asked("cost", lambda cost: Cost(*map(float, cost)))
+        self._check(all(0 <= part < math.inf for part in found), f"must cost numbers from 0 on, not {tuple(found)}")
+        return found
+
+    def let_go(self) -> None:
+        self._asked("let_go", _nothing)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._asked("state_dict", dict)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._asked("load_state_dict", _nothing, state)
+
+    def has_needed(self) -> bool:
+        return self._asked("has_needed", bool)
+
+    def compared(self) -> tuple[int, int] | None:
+        return self._asked("compared", lambda found: None if found is None else (int(found[0]), int(found[1])))
+
+    def misleading(self) -> tuple[float, int] | None:
+        found = self._asked("misleading", lambda part: None if part is None else (float(part[0]), int(part[1])))
+        self._check(found is None or 0 <= found[0] <= 1, "must give a share of the links from misleading")
+        return found
+
+
+def _evidence(rows: Any) -> list[Evidence]:
+    """Convert rows of (what, weight) to text that can be written and a number."""
+    return [Evidence(whole_text(what), float(weight)) for what, weight in rows]
+
+
+def _nothing(found: Any) -> None:
+    """Ignore the result of a method that is called for its effect."""

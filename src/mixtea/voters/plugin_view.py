@@ -1,0 +1,74 @@
+"""What a voter from outside sees: the task, the pairs and the state as NumPy arrays that cannot be written to.
+
+No torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mixtea.compute.read_only import read_only
+from mixtea.graph.task import Task
+
+if TYPE_CHECKING:
+    from mixtea.voters.base import VotingState
+    from mixtea.voters.open_entities import EntityPairs
+
+_TASKS: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()  # by task, the one that is handed out
+
+
+def task_view(task: Task) -> Task:
+    """Return the task with read-only arrays; the same object each time, for whoever keeps something by task."""
+    if task not in _TASKS:
+        _TASKS[task] = read_only(task)
+    return _TASKS[task]
+
+
+@dataclass(frozen=True, eq=False)
+class PluginPairs:
+    """Pairs by the entities' numbers in their own graphs."""
+
+    source: np.ndarray
+    target: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+class PluginBelief(NamedTuple):
+    """How likely each of some pairs is thought to be: p in [0, 1]."""
+
+    pairs: PluginPairs
+    p: np.ndarray
+
+
+class PluginState:
+    """Shows a `VotingState` to a voter from outside; arrays are made of its tensors on first use."""
+
+    def __init__(self, state: VotingState) -> None:
+        self._state = state
+        self.task, self.config, self.generator = task_view(state.task), state.config, state.generator
+        self.epoch, self.rough = state.epoch, state.rough
+
+    @cached_property
+    def vectors(self) -> np.ndarray | None:
+        return read_only(self._state.vectors)
+
+    @cached_property
+    def belief(self) -> PluginBelief | None:
+        belief = self._state.belief
+        return None if belief is None else PluginBelief(pairs_view(belief.pairs), read_only(belief.p))
+
+    @cached_property
+    def sure(self) -> np.ndarray:
+        return read_only(self._state.sure)
+
+
+def pairs_view(pairs: EntityPairs) -> PluginPairs:
+    """Return the pairs with read-only arrays."""
+    return PluginPairs(read_only(pairs.source), read_only(pairs.target))

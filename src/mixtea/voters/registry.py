@@ -1,0 +1,128 @@
+"""Voters by name: our own, those that `register` was told of, and those that installed packages bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
+from typing import TypeVar
+
+from mixtea.errors import ConfigError, MissingVoterError, VoterError
+from mixtea.messages import visible
+from mixtea.voters.base import Voter
+
+GROUP = "mixtea.voters"  # of entry points: `alphabet = "package.module:Alphabet"`
+BUILT_IN = {
+    "forward": "mixtea.voters.student:Forward",
+    "backward": "mixtea.voters.student:Backward",
+    "propagation": "mixtea.voters.propagation.voter:Propagation",
+    "agreement": "mixtea.voters.agreement.voter:Agreement",
+    "names": "mixtea.voters.names.voter:Names",
+    "attributes": "mixtea.voters.attributes.voter:Attributes",
+    "descriptions": "mixtea.voters.user_vectors.voter:Descriptions",
+    "domain_range": "mixtea.voters.domain_range.voter:DomainRange",
+    "keys": "mixtea.voters.keys:Keys",
+    "reviewer": "mixtea.voters.reviewer:Reviewer",
+}
+LONGEST_REASON = 300  # characters of another package's error that are shown
+TAKEN = ("vectors", "agreed")  # names that mean something else; in the history also votes_of_1, votes_of_2, ...
+_registered: dict[str, type[Voter]] = {}
+V = TypeVar("V", bound=type[Voter])
+
+
+def register(voter: V) -> V:
+    """Make a voter known by its name, as a decorator of its class; the last of a name counts.
+
+    >>> @register
+    ... class Nobody(Voter):
+    ...     name = "nobody"
+    >>> voter_named("nobody") is Nobody
+    True
+    """
+    if not (isinstance(voter, type) and issubclass(voter, Voter)):
+        raise TypeError("register needs a class that is a Voter")
+    name = voter.name
+    if not isinstance(name, str) or not name.isidentifier() or name in (*BUILT_IN, *TAKEN) or name.startswith("of_"):
+        raise ConfigError(f"{name!r} is no name for a voter of one's own. Choose another word, of letters and _.")
+    _registered[name] = voter
+    return voter
+
+
+def voter_named(name: str, package: str = "") -> type[Voter]:
+    """The class of a voter; an error names the package that it came from, if that is known."""
+    if name in BUILT_IN:
+        module, _, kind = BUILT_IN[name].partition(":")
+        return getattr(import_module(module), kind)
+    if name in _registered:
+        return _registered[name]
+    point = _entry_points().get(name)
+    if point is None:
+        raise MissingVoterError(_unknown(name, package))
+    with failures_named(name, f"when it was loaded from {point.value}"):
+        found = point.load()
+        is_one = isinstance(found, type) and issubclass(found, Voter) and bool(found.name == name)
+    if not is_one:
+        raise failure(name, f"is not there: {point.value} is no Voter of that name")
+    return found
+
+
+@contextmanager
+def failures_named(name: str, when: str) -> Iterator[None]:
+    """Turn whatever code from outside raises, but for Ctrl-C, into a VoterError with that as its cause."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise failure(name, f"failed {when}: {_described(error)}") from error
+
+
+def failure(name: str, what: str) -> VoterError:
+    """Make the error of a voter, which names it and its package."""
+    whose = f"{name!r} of the package {package}" if (package := package_of(name)) else repr(name)
+    return VoterError(f"The voter {whose} {what}. Mend or update it, or leave it out of the voters.")
+
+
+def _described(error: BaseException) -> str:
+    """Describe an error by its type and its text, if that can be had."""
+    text = ""
+    with suppress(Exception):
+        text = visible(error, LONGEST_REASON).rstrip(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _unknown(name: str, package: str) -> str:
+    if package:
+        return f"The voter {name!r} is of the package {package}, which is not here. Install or import it."
+    return (
+        f"There is no voter {name!r}. There are {', '.join(known_voters())}; a package can bring more (docs/voters.md)."
+    )
+
+
+def known_voters() -> list[str]:
+    """The names of all voters that there are here."""
+    return [*BUILT_IN, *sorted({*_registered, *_entry_points()} - BUILT_IN.keys())]
+
+
+def package_of(name: str) -> str:
+    """The package that a voter comes from, with its version if it has one; empty for our own."""
+    if name in BUILT_IN:
+        return ""
+    kind, point = _registered.get(name), _entry_points().get(name)
+    module = (kind.__module__ if kind else point.value if point else name).partition(":")[0].partition(".")[0]
+    with suppress(Exception):  # what is written about installed packages may be damaged
+        if kind is None and point is not None and point.dist is not None and point.dist.name:
+            return f"{point.dist.name} {point.dist.version}"
+        distribution = packages_distributions()[module][0]
+        return f"{distribution} {version(distribution)}"
+    return module or "without a name"
+
+
+def _entry_points() -> dict[str, EntryPoint]:
+    try:
+        return {point.name: point for point in entry_points(group=GROUP)}
+    except Exception as error:
+        raise VoterError(
+            f"Which voters packages bring cannot be read ({_described(error)}). Mend the package."
+        ) from error

@@ -1,0 +1,235 @@
+"""Voters that find entities alike by what is said of them, and know from the links what that is worth. No torch."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mixtea.compute.array_checks import check_pairs
+from mixtea.compute.read_only import as_numpy
+from mixtea.graph.task import Task
+from mixtea.voters.base import Voter, VotingState
+from mixtea.voters.candidate_pairs import CandidatePairs, Feature
+from mixtea.voters.learned_text import LearnedView
+from mixtea.voters.log_odds import BoundedLogOdds, Learned, judge, learn
+
+if TYPE_CHECKING:
+    from mixtea.voters.open_entities import EntityPairs
+
+NEAR = 20  # candidates of an entity, each way
+GROWN = 1.2  # pairs to learn from that grow by more are learned from again
+_SPEAKS: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
+
+
+class Likeness(NamedTuple):
+    """Pairs of entities by their own graphs' numbers, sorted, and how similar each is, in [0, 1]; 1 only where equal.
+
+    `details` [p, f] are further features of each pair, where the voter has some.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    value: np.ndarray
+    details: np.ndarray | None = None
+
+
+def no_likeness() -> Likeness:
+    none = np.empty(0, dtype=np.int64)
+    return Likeness(none, none, np.empty(0, dtype=np.float32))
+
+
+def best_of(
+    source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int], details: np.ndarray | None = None
+) -> Likeness:
+    """Keep each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
+    key = source * shape[1] + target
+    order = np.lexsort((-value, key))
+    first = order[np.diff(key[order], prepend=-1) > 0]
+    ranks = (rank_of(line[first], value[first]) for line in (source, target))
+    kept = first[np.logical_or.reduce([rank < NEAR for rank in ranks]) | (value[first] >= 1)]
+    return Likeness(source[kept], target[kept], value[kept], None if details is None else details[kept])
+
+
+def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> Likeness:
+    """Do `best_of` by cosines, which are 1 where they are by all but rounding."""
+    value = np.clip(cosine, 0.0, 1.0)
+    return best_of(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape)
+
+
+def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The rank of each value among those of its line, 0 for the greatest."""
+    order = np.lexsort((-value, line))
+    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
+    rank = np.empty(len(line), dtype=np.int64)
+    rank[order] = np.arange(len(line)) - np.repeat(begins, np.diff(np.append(begins, len(line))))
+    return rank
+
+
+class LikenessOpinions:
+    """Log-odds of pairs by how alike they are, relative to a pair of which nothing is known.
+
+    Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
+    """
+
+    LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged", "key")  # follows from `learned_from`
+    FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
+    has: tuple[np.ndarray, np.ndarray]
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.links = task, task.train
+        self.shape = (task.source.n_entities, task.target.n_entities)
+        self.n_open = max(1, self.shape[1] - len(self.links))  # targets that are asked about
+        self.learned_from = np.empty((0, 2), dtype=np.int64)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether both sides have something to compare."""
+        return bool(self.has[0].any() and self.has[1].any())
+
+    def first_found(self) -> Likeness:
+        """The most alike before anything was learned."""
+        raise NotImplementedError
+
+    def found_again(self, pairs: np.ndarray) -> Likeness | None:
+        """The most alike after learning from pairs [p, 2] that are taken to be the same; None if that changes nothing.
+
+        What is said of one of these pairs must not come from the pair itself.
+        """
+        return None
+
+    @cached_property
+    def found(self) -> Likeness:
+        learned = self.found_again(self.learned_from) if len(self.learned_from) and self.speaks else None
+        return learned or (self.first_found() if self.speaks else no_likeness())
+
+    def learn(self, sure: np.ndarray) -> None:
+        """Take up the links and the sure pairs [p, 2], where they are more than before."""
+        pairs = np.concatenate([self.links, sure])
+        if len(pairs) > GROWN * len(self.learned_from):
+            self._learn_from(pairs)
+
+    def _learn_from(self, pairs: np.ndarray) -> None:
+        """What was found before is forgotten."""
+        self.learned_from = pairs
+        for name in self.LEARNED:
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The features [p, f] of the pairs found, in the order of FEATURES."""
+        value = self.found.value.astype(np.float64)
+        return np.column_stack([value, value >= 1])
+
+    @property
+    def candidates(self) -> CandidatePairs:
+        n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
+        source, target, value, _ = self.found
+        return CandidatePairs(source, target, value, self.columns, self.shape, n_comparable)
+
+    @property
+    def comparable_links(self) -> np.ndarray:
+        """The links whose ends both have something to compare."""
+        return self.links[self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]]
+
+    @cached_property
+    def learned(self) -> Learned:
+        """What each feature is worth."""
+        return learn(self.candidates, self.FEATURES, self.comparable_links)
+
+    @cached_property
+    def judged(self) -> BoundedLogOdds:
+        """The log-odds of a match of each pair found, among its rivals."""
+        return judge(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
+
+    @cached_property
+    def key(self) -> np.ndarray:
+        return self.found.source * self.shape[1] + self.found.target
+
+    def proposed(self) -> np.ndarray:
+        return np.stack([self.found.source, self.found.target], axis=1)
+
+    def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """log P(match | likeness) / P(match) of each pair; NaN where one of both has nothing to compare."""
+        place, there = self.place(source, target)
+        odds = self.judged.log_odds
+        value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.of_others(source, target))
+        value += np.log(self.n_open)
+        return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
+
+    def place(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where each pair stands among those found, and whether it is there."""
+        wanted = source * self.shape[1] + target
+        place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
+        return place, self.key[place] == wanted if len(self.key) else np.zeros(len(wanted), dtype=bool)
+
+    def view(self) -> LearnedView:
+        """What was learned, to judge entities by that are not there yet."""
+        return LearnedView(self.learned.weights, self.learned.constant, self.judged.wrong)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it learned from, which tells all."""
+        return {"learned_from": self.learned_from}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        check_pairs(state["learned_from"], self.shape)
+        self._learn_from(state["learned_from"])
+
+
+class LikenessVoter(Voter):
+    """A voter whose scores are log-odds by likeness, times the temperature; silent where a side has nothing to say."""
+
+    log_odds = True
+    leaves_links_out = True
+    kind: ClassVar[type[LikenessOpinions]]
+    _opinions: LikenessOpinions | None = None
+
+    def opinions(self) -> Any:
+        """What it thinks, made when it is first asked."""
+        if self._opinions is None:
+            self._opinions = self.new_opinions()
+        return self._opinions
+
+    def new_opinions(self) -> LikenessOpinions:
+        raise NotImplementedError
+
+    def has_needed(self) -> bool:
+        """Asked of a task by many, also of voters that nobody will ask for a score: told once a task."""
+        told = _SPEAKS.setdefault(self.task, {})
+        if self._opinions is None and type(self) in told:
+            return told[type(self)]
+        speaks = bool(self.opinions().speaks)
+        told.setdefault(type(self), speaks)
+        return speaks
+
+    def compared(self) -> tuple[int, int]:
+        n_source, n_target = (int(has.sum()) for has in self.opinions().has)
+        return n_source, n_target
+
+    def misleading(self) -> tuple[float, int] | None:
+        judged = self.opinions().judged if self.has_needed() else None
+        return None if judged is None else (float(judged.misleading), int(judged.n_links))
+
+    def view(self) -> LearnedView | None:
+        """What it has learned, to judge entities by that are not there yet; None where it has no opinion."""
+        return self.opinions().view() if self.has_needed() else None
+
+    def propose(self, state: VotingState) -> np.ndarray | None:
+        return self.opinions().proposed() if self.has_needed() else None
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
+        if not self.has_needed():
+            return np.full(len(pairs), np.nan)
+        return self.config.sinkhorn_temperature * self.opinions().log_odds(pairs.source, pairs.target)
+
+    def learn(self, state: VotingState) -> None:
+        if self.has_needed():
+            self.opinions().learn(as_numpy(state.sure))
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.opinions().state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.opinions().load_state_dict(state)

@@ -1,0 +1,65 @@
+"""The teacher's two directions, after training the student's: what is near is alike. They share one cosine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from mixtea.voters.base import Cost, Evidence, Voter, VotingState
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mixtea.compute.pairs import Pairs
+    from mixtea.voters.open_entities import EntityPairs
+
+OPINION = "vectors"
+
+
+class _Direction(Voter):
+    """Cosines of the vectors; proposes the `vote_candidates` nearest of every entity that is in no sure pair."""
+
+    shares = OPINION
+    needs = ("triples", "vectors")
+    to: ClassVar[str]
+
+    def propose(self, state: VotingState) -> Pairs:
+        from mixtea.compute.pairs import nearest_pairs
+
+        vectors, looking = state.unit_vectors, state.entities.not_in(state.sure)
+        return nearest_pairs(*vectors, self.config.vote_candidates, looking=looking, mib=self.config.block_mib)
+
+    def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
+        from mixtea.compute.pairs import cosines
+
+        return state.entities.without_untaught(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
+
+    def explain(self, source: int, target: int) -> Sequence[Evidence]:
+        """The cosine, and where the pair stands among the stored candidates of its source or of its target."""
+        if self.known is None or (cosine := self.known.score_of(OPINION, source, target)) is None:
+            return ()
+        own, end = (self.known.source, source) if self.to == "target" else (self.known.target, target)
+        others = self.known.scores[OPINION][own == end]
+        rank = 1 + int((others[~np.isnan(others)] > cosine).sum())
+        return [Evidence(f"the vectors' cosine, number {rank} among the {self.to}s that were looked at", cosine)]
+
+    def cost(self) -> Cost:
+        return Cost(products=2.0)
+
+
+class Forward(_Direction):
+    """From source to target: it favours the best target of each source."""
+
+    name = "forward"
+    favours = ("target",)
+    to = "target"
+
+
+class Backward(_Direction):
+    """From target to source: it favours the best source of each target."""
+
+    name = "backward"
+    favours = ("source",)
+    to = "source"

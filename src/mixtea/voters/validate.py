@@ -1,0 +1,49 @@
+"""Asking a voter: NumPy or tensors come back, and become pairs of open entities and tensors."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mixtea.compute.memory import enough_memory
+from mixtea.compute.pairs import Pairs
+from mixtea.progress import doing
+from mixtea.voters.base import LARGEST, Voter, VotingState
+from mixtea.voters.open_entities import EntityPairs
+from mixtea.voters.registry import failure
+
+
+def memory_for(voter: Voter) -> AbstractContextManager[None]:
+    """Name the voter in the error when it fills memory, unless it has raised one with another way out."""
+    return enough_memory(
+        f"The voter {voter.name} fills it: leave it out of the setting voters, or use a machine with more memory."
+    )
+
+
+def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
+    """The candidates that a voter proposes, as places among the open entities; None where it proposes none.
+
+    Numbers in their own graphs become places; those that are not open are left out.
+    """
+    doing(f"{voter.name}: candidates")
+    with memory_for(voter):
+        found = voter.propose(state) if voter.proposes else None
+    if found is None or isinstance(found, Pairs):
+        return found
+    source, target = torch.from_numpy(found.T.copy()).to(state.entities.rows[0].device)
+    return state.entities.pairs(source, target)
+
+
+def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
+    """A voter's scores as a tensor of the vectors' kind, NaN for no opinion."""
+    doing(f"{voter.name}: comparing")
+    with memory_for(voter):
+        given = voter.score(asked, state)
+    found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))
+    found = found.to(asked.rows.source.device, getattr(torch, state.config.precision))
+    if (found.abs() > LARGEST).any():
+        raise failure(voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others")
+    return found

@@ -1,0 +1,176 @@
+"""Voters as people may write them: silent, late, listening, empty-handed; and settings that cannot be decoded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import SMALL_BEST
+
+from mixtea import ConfigError, MixTEA
+from mixtea.errors import FullMemoryError, VoterError
+from mixtea.runs.reader import StoredRun
+from mixtea.vote import Voter, register
+from mixtea.voters.names import index as name_index
+
+OWN = ("forward", "backward", "propagation", "agreement")
+SMALL = SMALL_BEST | dict(max_epochs=4, votes_every=1, propagation_every=2, seed=3)
+
+
+@register
+class Mute(Voter):
+    name = "mute"
+    needs = ("triples",)
+
+    def score(self, pairs, state):
+        return np.full(len(pairs), np.nan)
+
+
+@register
+class EmptyHanded(Voter):
+    """As one that looks for equal labels and finds none."""
+
+    name = "empty_handed"
+
+    def propose(self, state):
+        return []
+
+    def score(self, pairs, state):
+        return np.where(pairs.source == pairs.target, 0.5, 0.0)
+
+
+@register
+class Listening(Voter):
+    name = "listening"
+    listens = True
+
+    def propose(self, state):
+        return [(i, i) for i in range(5)]
+
+    def score(self, pairs, state):
+        return state.belief.p[: len(pairs)] * 0 + 0.1
+
+
+@register
+class Late(Voter):
+    """Proposes only once there are vectors."""
+
+    name = "late"
+
+    def propose(self, state):
+        return None if state.vectors is None else [(i, i) for i in range(5)]
+
+    def score(self, pairs, state):
+        return np.where(pairs.source == pairs.target, 0.5, 0.0)
+
+
+@register
+class Hungry(EmptyHanded):
+    """Fills memory when it is asked to do `at`."""
+
+    name = "hungry"
+    at = ""
+
+    def propose(self, state):
+        return self._fill("propose") or super().propose(state)
+
+    def score(self, pairs, state):
+        self._fill("score")
+        return super().score(pairs, state)
+
+    def learn(self, state):
+        self._fill("learn")
+
+    def _fill(self, what):
+        if what == self.at:
+            raise MemoryError("Unable to allocate 2.00 GiB for an array")
+
+
+@pytest.mark.parametrize("at", ["learn", "propose", "score"])
+def test_full_memory_names_the_voter_that_fills_it(rings, at, monkeypatch):
+    monkeypatch.setattr(Hungry, "at", at)
+    with pytest.raises(VoterError, match=rf"'hungry' .* failed in {at}: MemoryError.*leave it out of") as caught:
+        MixTEA(voters=(*OWN, "hungry"), **SMALL).fit(rings)
+    assert "entity_dim" not in str(caught.value)
+
+
+def test_names_that_fill_memory_are_said_to(told, monkeypatch):
+    def full(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(name_index, "products_of_rows", full)
+    with pytest.raises(FullMemoryError, match="The voter names fills it"):
+        MixTEA(**SMALL).fit(told)
+
+
+@pytest.mark.parametrize("valid_needed", [0, 100])
+def test_a_voter_that_never_speaks_changes_no_bit(rings, valid_needed):
+    settings = SMALL | dict(valid_needed=valid_needed, validate_every=2)
+    without, with_mute = (MixTEA(voters=voters, **settings).fit(rings) for voters in (OWN, (*OWN, "mute")))
+    assert without.vectors_.equal(with_mute.vectors_) and without.trace_.equals(with_mute.trace_)
+    assert without.map().to_frame().equals(with_mute.map().to_frame())
+
+
+@pytest.mark.parametrize("voters", [("forward", "empty_handed"), ("empty_handed",), ("forward", "late"), ("backward",)])
+def test_voters_that_find_little_do_not_end_a_training(rings, voters, tmp_path):
+    aligner = MixTEA(voters=voters, **SMALL, valid_needed=0, validate_every=1).fit(rings)
+    aligner.save(tmp_path / "run")
+    assert StoredRun(tmp_path / "run").map().to_frame().equals(aligner.map().to_frame())
+
+
+def test_who_only_listens_needs_others(rings):
+    with pytest.raises(ConfigError, match="agreement only judges what others think"):
+        MixTEA(voters=("agreement",), **SMALL).fit(rings)
+    with pytest.raises(ConfigError, match="None of the voters listening, agreement proposes a pair and scores it"):
+        MixTEA(voters=("listening", "agreement"), decode_voters=("forward",), **SMALL).fit(rings)
+    MixTEA(voters=("forward", "listening"), **SMALL).fit(rings).map()
+
+
+@pytest.mark.parametrize(
+    ("voters", "message"), [(("propagation",), "propagation did not vote"), (("zzz",), "There is no voter 'zzz'")]
+)
+def test_what_cannot_be_decoded_is_said_before_anything_is_learned(rings, voters, message):
+    epochs = []
+    with pytest.raises(ConfigError, match=message):
+        MixTEA("paper", decode_voters=voters, max_epochs=2, device="cpu").fit(rings, on_epoch=epochs.append)
+    assert epochs == []
+
+
+def test_listeners_that_did_not_vote_are_asked_when_decoding(rings):
+    aligner = MixTEA(voters=("forward", "backward", "propagation"), **SMALL).fit(rings)
+    scores = [aligner.predict(2, voters=voters).score for voters in ("propagation", "propagation,agreement")]
+    assert not np.array_equal(*scores)
+    assert aligner.predict(2, voters="forward,listening").voter_names == ("forward", "listening")
+
+
+@pytest.mark.parametrize("preset", ["paper", "best"])
+def test_a_task_in_which_every_source_is_linked_can_be_saved(rings, tmp_path, preset):
+    links = np.concatenate([rings.train, rings.valid, rings.test])
+    full = replace(rings, train=links, valid=links[:0], test=links[:0])
+    MixTEA(preset, **SMALL).fit(full).save(tmp_path / "run")
+    assert len(StoredRun(tmp_path / "run").predict(3)) == len(MixTEA.load(tmp_path / "run").map()) == 0
+
+
+def test_settings_changed_after_training_do_not_change_what_was_trained(rings, tmp_path):
+    aligner = MixTEA(voters=OWN, **SMALL).fit(rings)
+    trace, aligner.metrics_ = aligner.trace_, aligner.score()
+    aligner.set_params(voters=("agreement", "forward"), entity_dim=8, decoder="csls", decode_voters=("forward",))
+    assert aligner.trace_.equals(trace) and aligner.metrics_ == {}
+    aligner.save(tmp_path / "run")
+    loaded = MixTEA.load(tmp_path / "run")
+    assert loaded.config.voters == OWN and loaded.config.decoder == "csls" and loaded.trace_.equals(trace)
+    assert StoredRun(tmp_path / "run").predict(4).to_frame().equals(aligner.predict(4).to_frame())
+
+
+def test_backward_is_named_for_the_nearest_source_that_was_not_rejected(rings):
+    settings = dict(entity_dim=16, relation_dim=8, max_epochs=6, seed=2, device="cpu")
+    before = MixTEA("paper", **settings).fit(rings).predict(20)
+    row, rank = np.argwhere(before.voters[:, :, 1])[0]
+    pair = np.array([[before.source_index[row], before.target_index[row, rank]]])
+    aligner = MixTEA("paper", **settings).fit(rings)
+    aligner.task_ = replace(rings, rejected=pair)
+    aligner._answers = None
+    after = aligner.predict(20)
+    named = after.voters[:, :, 1] & (after.target_index == pair[0, 1])
+    assert named.sum() == 1 and after.source_index[np.argwhere(named)[0, 0]] != pair[0, 0]
