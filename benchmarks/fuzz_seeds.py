@@ -23,9 +23,9 @@ from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph
-from mixtea.graph.task import load_task
 from mixtea.io.endings import RDF_ENDINGS
 from mixtea.io.links.read import read_links
+from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph
 from mixtea.io.name_files import NameFiles
 from mixtea.io.safe.limits import in_force

@@ -28,7 +28,7 @@ from common import header, row
 from mixtea import MixTEA, load_task
 from mixtea.pipeline import Watch, train
 from mixtea.runs.reader import StoredRun
-from mixtea.update import update
+from mixtea.update_run import update
 
 LETTERS = ("bdfgklmnprstvz", "aeiou")
 

@@ -5,7 +5,7 @@
 FOLDER holds the package `mixtea` (default: src beside this script), so that two states can be compared. Counted by
 reading: lines and files, classes of scored pairs (two arrays `source` and `target` and something about each pair),
 places where NumPy becomes torch or back, module constants of the same name, docstrings that begin with "What". Counted
-by running `mixtea.pipeline` with the default preset on two graphs of 40 entities in TSV, in this process: files with a
+by running `mixtea.train` with the default preset on two graphs of 40 entities in TSV, in this process: files with a
 function that is called, calls from one file to another and from one room to another, how often an input is opened,
 the voters are built and the calibration is fitted, and how often settings are checked.
 """

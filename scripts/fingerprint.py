@@ -1,6 +1,6 @@
 """Train and print checksums of all that comes out, to compare two states of the program.
 
-    .venv/bin/python scripts/fingerprint.py [--src FOLDER] [--task FOLDER] [--presets paper text best] [--set FIELD=VALUE]
+    .venv/bin/python scripts/fingerprint.py [--src FOLDER] [--task FOLDER] [--presets paper ...] [--set FIELD=VALUE ...]
 
 FOLDER of --src holds the package `mixtea` (default: src beside this script), that of --task a benchmark (default: the
 bundled example). Of each preset: checksums of the student's vectors, of the history without seconds, of the candidates

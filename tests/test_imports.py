@@ -12,14 +12,16 @@ from processes import MIXTEA, run
 
 ROOT = Path(__file__).parent.parent / "src" / "mixtea"
 ORDER = (  # a room may import what stands before it; rooms side by side do not import each other
-    "text", "errors", "progress", "fields", "config", "compute data", "encode", "vote", "measure", "match", "teach",
-    "runs", "export", "aligner", "report", "review", "example train", "reproduce tune update", "cli", "__main__",
+    "messages", "errors", "progress", "fields", "config", "compute graph", "text", "io", "config_file", "encode",
+    "relations", "voters", "council", "evaluation", "calibration", "decide", "explain", "training", "runs", "export",
+    "aligner", "report", "review", "example pipeline", "update_run vote", "experiments", "cli", "__main__",
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
 ON_USE = {("decide/mapping.py", "mixtea.export.mapping")}  # a mapping can be told to write itself
-READERS = (  # of data: they use its formats
-    "asked", "benchmark_folder", "checksum", "graph_files", "in_memory", "links", "lookup", "name_files", "selection",
-    "summary", "synonym_files", "task", "text_model", "texts", "vectors",
+FORMATS = ("formats", "rdf")  # of io: they read one file each
+READERS = (  # of io: they use the formats
+    "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "openea", "options",
+    "selection", "summary", "synonym_files", "vectors",
 )  # fmt: skip
 
 
@@ -36,7 +38,7 @@ def imports(node: ast.AST) -> Iterator[str]:
 
 
 def _from(found: ast.ImportFrom) -> Iterator[str]:
-    """`from mixtea.data import part` imports mixtea.graph.builder; a class from a module, that module; `.` a neighbour."""
+    """`from mixtea.graph import builder` imports that module, a class from a module the module, and `.` a neighbour."""
     assert found.level <= 1 and found.module is not None, "imports of other rooms name the whole path"
     for alias in found.names if found.level == 0 else []:
         whole = f"{found.module}.{alias.name}"
@@ -80,12 +82,12 @@ def test_every_room_has_its_place():
 
 def test_opening_files_knows_no_formats_and_formats_know_no_tasks():
     for file, names in ALL.items():
-        inside = [parts(name) for name in names if name.startswith("mixtea.data.")]
-        if file.startswith("data/safe/"):
+        inside = [parts(name) for name in names if name.startswith("mixtea.io.")]
+        if file.startswith("io/safe/"):
             assert all(one[1] == "safe" for one in inside), file
-        if file.startswith("data/safe/sandboxed/"):
+        if file.startswith("io/safe/sandboxed/"):
             assert not names, f"{file} runs in a process of its own, without the rest"
-        if file.startswith("data/formats/"):
+        if file.startswith(tuple(f"io/{room}/" for room in FORMATS)):
             assert all(one[1] not in READERS for one in inside), file
 
 
@@ -108,7 +110,7 @@ def test_the_order_is_understood(file, name, against):
 
 def test_imports_are_found_wherever_they_stand():
     code = (
-        "from __future__ import annotations\nimport mixtea.messages as t\nfrom mixtea.data import part, graph\n"
+        "from __future__ import annotations\nimport mixtea.messages as t\nfrom mixtea.graph import builder, graph\n"
         "from mixtea import __version__, load_task\nif TYPE_CHECKING:\n    from mixtea.cli import main\n"
         "def f():\n    try:\n        from mixtea.config import Config\n    finally:\n        import json, mixtea\n"
     )
@@ -119,8 +121,8 @@ def test_imports_are_found_wherever_they_stand():
 
 
 def test_reading_exporting_and_help_start_without_torch(folder):
-    """In a process of its own: every module of data and export, the run folder, and `python -m mixtea`."""
-    files = [file.removesuffix(".py") for file in ALL if file.startswith(("data/", "export/"))]
+    """In a process of its own: every module of graph, io, text and export, the run folder, and `python -m mixtea`."""
+    files = [file.removesuffix(".py") for file in ALL if file.startswith(("graph/", "io/", "text/", "export/"))]
     light = ", ".join(f"mixtea.{file.replace('/', '.').removesuffix('.__init__')}" for file in files)
     program = (
         f"import sys, {light}, mixtea.runs.folder, mixtea.pipeline\n"

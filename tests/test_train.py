@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from conftest import said_graph
-from processes import run
 
 import mixtea as package
 from mixtea import ConfigError, DataError, MixTEA, RunError
@@ -144,22 +142,6 @@ def test_it_is_logged_unless_somebody_watches(tiny, tmp_path, caplog):
     said = [record.getMessage() for record in caplog.records if record.name == "mixtea.pipeline"]
     assert said[0] == repr(tiny) and any(line.startswith("epoch 2: valid Hit@1") for line in said)
     assert any(line.startswith("test links: Hit@1 ") for line in said) and said[-1].startswith("run folder: ")
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        "from mixtea import train; from mixtea.pipeline import train as function",
-        "from mixtea.pipeline import train as function; from mixtea import train",
-        "import mixtea.pipeline; from mixtea import train; function = mixtea.pipeline.train",
-        "import mixtea; train = mixtea.pipeline; from mixtea.pipeline import train as function",
-    ],
-)
-def test_module_and_function_of_one_name_can_both_be_called(program):
-    check = "for one in (train, function):\n try: one('x', 'runs/none')\n except mixtea.DataError as e: print(e)"
-    done = run([sys.executable, "-c", f"import mixtea\n{program}\n{check}"])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["train needs a task, not str: load_task(...) makes one."] * 2
 
 
 def test_the_package_shows_its_public_names():

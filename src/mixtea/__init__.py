@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from mixtea.evaluation.evaluate import Evaluation, evaluate
     from mixtea.example import load_example
     from mixtea.export.splits import split_links
-    from mixtea.graph.task import Task, load_task
+    from mixtea.graph.task import Task
     from mixtea.io.filter import Reading
+    from mixtea.io.load import load_task
     from mixtea.io.safe.limits import Limits
     from mixtea.pipeline import train
+    from mixtea.update_run import update
 
 try:
     __version__ = version("mixtea")
@@ -54,6 +56,7 @@ __all__ = [
     "load_task",
     "split_links",
     "train",
+    "update",
 ]
 
 _ROOMS = {
@@ -61,7 +64,10 @@ _ROOMS = {
     "mixtea.config": ["Config"],
     "mixtea.io.filter": ["Reading"],
     "mixtea.io.safe.limits": ["Limits"],
-    "mixtea.graph.task": ["Task", "load_task"],
+    "mixtea.graph.task": ["Task"],
+    "mixtea.io.load": ["load_task"],
+    "mixtea.pipeline": ["train"],
+    "mixtea.update_run": ["update"],
     "mixtea.errors": ["ConfigError", "DataError", "MixTEAError", "NotFittedError", "RunError"],
     "mixtea.example": ["load_example"],
     "mixtea.export.splits": ["split_links"],
@@ -76,8 +82,6 @@ def __getattr__(name: str) -> Any:
     for room, names in _ROOMS.items():
         if name in names:
             return getattr(import_module(room), name)
-    if name == "train":  # the module can be called like the function of the same name in it
-        return import_module("mixtea.pipeline")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,22 +1,18 @@
 """Train, score, report, save, resume: what `mixtea fit` does, in one call.
 
-    from mixtea import load_task, train
+from mixtea import load_task, train
 
-    aligner = train(load_task("data/EN_DE_15K_V1", fold=1), "runs/en_de")
-
-The module can be called itself, so that `from mixtea import train` and `from mixtea.pipeline import train` are the same.
+aligner = train(load_task("data/EN_DE_15K_V1", fold=1), "runs/en_de")
 """
 
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
@@ -487,13 +483,3 @@ def _whole(page: str) -> str:
     """The page, if it can be written: half a character in it could not."""
     page.encode()
     return page
-
-
-class _Callable(ModuleType):
-    """This module, whose name in the package is that of its function."""
-
-    def __call__(self, *args: Any, **settings: Any) -> MixTEA:
-        return train(*args, **settings)
-
-
-sys.modules[__name__].__class__ = _Callable

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from conftest import labelled
 
+from mixtea.graph.synonym_groups import first_names, joined
 from mixtea.text.names import LONGEST_NAME, compared
-from mixtea.text.synonyms import Synonyms, acronyms, first_names, joined
+from mixtea.text.synonyms import Synonyms, acronyms
 
 GROUPS = [("fe", "iron"), ("iron oxide", "rust"), ("h", "hydrogen"), ("größe", "size"), ("москва", "moscow")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,11 +13,13 @@ from mixtea.calibration.calibrator import Calibration, logistic, sigmoid
 from mixtea.calibration.features import Examples, Judged, features, joined, rehearsed
 from mixtea.calibration.match_prior import counterparts
 from mixtea.calibration.neighbour_features import MatchedNeighbours
-from mixtea.decide.decode import Decoded, StoredOpinions
 from mixtea.graph.task import Task
 from mixtea.voters.candidate_pairs import among
 from mixtea.voters.names.disambiguation import own_types
 from mixtea.voters.student import OPINION
+
+if TYPE_CHECKING:
+    from mixtea.decide.decode import Decoded, StoredOpinions
 
 LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any, if nothing else tells
 PSEUDO_LINKS = 10  # validation links that this weight counts for

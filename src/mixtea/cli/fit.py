@@ -16,8 +16,8 @@ from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
 from mixtea.pipeline import train
 from mixtea.review.merge import with_reviewed_file
-from mixtea.update import KEPT
-from mixtea.update import update as make_again
+from mixtea.update_run import KEPT
+from mixtea.update_run import update as make_again
 
 NOT_UPDATED = ("out", "resume", "overwrite", "warm_start", "checkpoint_every", "tensorboard")
 RESUMED = {  # options that go with --resume alone; of settings, those that it began with

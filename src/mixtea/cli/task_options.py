@@ -10,7 +10,8 @@ from typing import Any
 
 from mixtea.cli import options
 from mixtea.cli.console import say_encoded
-from mixtea.graph.task import Task, load_task
+from mixtea.graph.task import Task
+from mixtea.io.load import load_task
 
 
 @dataclass(frozen=True)

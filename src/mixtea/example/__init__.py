@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mixtea.graph.task import Task, load_task
+from mixtea.graph.task import Task
+from mixtea.io.load import load_task
 
 FOLDER = Path(__file__).parent / "world"
 

@@ -6,16 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from mixtea.errors import KEPT
+
+if TYPE_CHECKING:
+    from mixtea.io.formats.tsv import Table
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import Labels
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.formats.tsv import Table
 
 HEADER = (
     "If it is one, remove it, or name the columns head, relation and tail; if each row is an entity, name the column "

@@ -36,6 +36,7 @@ BUILT_IN = {
     "sssom": "https://w3id.org/sssom/",
     "linkml": "https://w3id.org/linkml/",
 }
+OWL = BUILT_IN["owl"]
 OBO_ID = re.compile(r"[A-Za-z_]+:\w+")
 
 
@@ -63,6 +64,15 @@ def expand(text: str, prefixes: Mapping[str, str]) -> str:
     """
     prefix, colon, rest = text.partition(":")
     return prefixes[prefix] + rest if colon and prefix in prefixes and not rest.startswith("//") else text
+
+
+def iris(*names: str) -> frozenset[str]:
+    """Expand names with built-in prefixes.
+
+    >>> iris("owl:sameAs")
+    frozenset({'http://www.w3.org/2002/07/owl#sameAs'})
+    """
+    return frozenset(expand(name, BUILT_IN) for name in names)
 
 
 def obo_iri(text: str) -> str:

@@ -9,9 +9,8 @@ import numpy as np
 
 from mixtea.graph.builder import Part, only_stated
 from mixtea.graph.entity_table import Attributes
-from mixtea.graph.prefixes import BUILT_IN, expand
+from mixtea.graph.prefixes import BUILT_IN, OWL, expand, iris
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.rdf.owl import OWL, iris
 
 WORDS = tuple(BUILT_IN[name] for name in ("rdf", "rdfs", "owl", "xsd", "skos"))
 TYPE = iris("rdf:type") | {"rdf:type"}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mixtea.errors import Problems
+from mixtea.graph.synonym_groups import Groups, joined
 from mixtea.io.formats.tsv import text_blocks
 from mixtea.io.safe.encoding import encoding_of
 from mixtea.io.safe.limits import in_force
@@ -13,7 +14,6 @@ from mixtea.io.safe.problems import beyond, collected
 from mixtea.io.sniff import kind_among
 from mixtea.text.names import plain
 from mixtea.text.phrases import LONGEST_WORD, MOST_UNITS, TOO_LONG
-from mixtea.text.synonyms import Groups, joined
 
 TEXTS = ("TSV", "CSV")  # a file of tabs may be called .csv
 WRITE = "Write two names or more in a line, separated by tabs."

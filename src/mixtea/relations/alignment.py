@@ -7,16 +7,19 @@ among those whose two ends are both matched.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from mixtea.compute.intervals import wilson
-from mixtea.decide.mapping import Mapping
 from mixtea.errors import ConfigError
 from mixtea.graph.graph import Graph
 from mixtea.relations.join import Pairs, meetings
 from mixtea.relations.triples import COMPARED, KINDS, Statements
+
+if TYPE_CHECKING:
+    from mixtea.decide.mapping import Mapping
 
 COLUMNS = ("kind", "source", "target", "relation", "inverse", "score", "count", "source_count", "target_count")
 MIN_SCORE = 0.1

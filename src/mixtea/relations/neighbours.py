@@ -14,12 +14,10 @@ from mixtea.graph.task import Task
 from mixtea.relations.join import Pairs, meetings
 from mixtea.relations.known import KnownPairs
 from mixtea.relations.parallel import merge_parallel
-from mixtea.voters.base import Evidence, Voter
 
 MANY = 200  # neighbours through one relation, from which on a single one says nothing
 FLOOR = 0.1  # a weaker belief is not listened to
 ALIKE = 0.02  # relations less alike than this do not speak
-SHOWN = 10  # neighbours that an explanation names
 
 
 class Speaking(NamedTuple):
@@ -199,25 +197,3 @@ def neighbourhood(task: Task, known: KnownPairs, shared_relations: bool) -> Neig
     if key not in held:
         held[key] = Neighbourhood(task, known, shared_relations=shared_relations)
     return held[key]
-
-
-def matched_neighbours(voter: Voter, source: int, target: int, above: float = FLOOR) -> list[Evidence]:
-    """What speaks for a pair in words, the strongest first: the neighbours, and the relations that lead to them."""
-    if voter.known is None:
-        return []
-    near = neighbourhood(voter.task, voter.known, voter.config.shared_relations)
-    speaking = near.speaking(source, target, above)
-    return [
-        Evidence(_words(near, speaking, i), float(speaking.weight[i]))
-        for i in np.argsort(-speaking.weight, kind="stable")[:SHOWN].tolist()
-    ]
-
-
-def _words(near: Neighbourhood, speaking: Speaking, i: int) -> str:
-    """`capital: Rome ~ capitale: Rome`, each seen from its end of the pair."""
-    graphs, ends = (near.task.source, near.task.target), (int(speaking.source[i]), int(speaking.target[i]))
-    kinds = (int(speaking.kind[i]), int(speaking.other_kind[i]))
-    return " ~ ".join(
-        f"{near.relation_name(side, kind)}: {graph.display(end)}"
-        for side, (graph, end, kind) in enumerate(zip(graphs, ends, kinds, strict=True))
-    )

@@ -25,6 +25,7 @@ from mixtea.compute.array_checks import (
 from mixtea.config import PRESETS, Config
 from mixtea.council.trace import COLUMNS
 from mixtea.graph.graph import Graph
+from mixtea.graph.synonym_groups import joined
 from mixtea.graph.task import SPLITS, Reviewed, Task
 from mixtea.io.columns.compared import ComparedColumns
 from mixtea.io.columns.hints import MAX_WEIGHT
@@ -32,7 +33,6 @@ from mixtea.io.formats.sssom_slots import SLOTS
 from mixtea.io.options import LINKS_FROM
 from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms
-from mixtea.text.synonyms import joined
 from mixtea.voters.base import LARGEST
 
 SIDES = ("source", "target")

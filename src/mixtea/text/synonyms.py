@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mixtea.graph.graph import Graph
+from mixtea.graph.synonym_groups import Groups, first_names
 from mixtea.text.names import LONGEST_NAME, compared, entity_names
 from mixtea.text.phrases import Phrases
 
 ACRONYM_LETTERS = range(2, 6)  # how many an acronym has
-Groups = tuple[tuple[str, ...], ...]
 
 
 class Synonyms:
@@ -91,40 +91,3 @@ def _parts(words: list[str]) -> Iterator[tuple[list[str], frozenset[str]]]:
     for n in ACRONYM_LETTERS:
         for begin in range(len(words) - n + 1):
             yield words[begin : begin + n], frozenset(words[:begin] + words[begin + n :])
-
-
-def joined(groups: Iterable[Sequence[str]]) -> Groups:
-    """Join groups that share a name; return those of two names or more, each sorted, and sorted.
-
-    >>> joined([("b", "a"), ("x", "y"), ("c", "b"), ("z", "z")])
-    (('a', 'b', 'c'), ('x', 'y'))
-    """
-    found: dict[str, list[str]] = {}
-    for name, first in first_names(groups).items():
-        found.setdefault(first, []).append(name)
-    return tuple(sorted(tuple(sorted(group)) for group in found.values() if len(group) > 1))
-
-
-def first_names(groups: Iterable[Sequence[str]]) -> dict[str, str]:
-    """Return by name the one that came first of all that it is joined with, by one group or a chain of groups.
-
-    >>> first_names([("iron", "fe"), ("ferrum", "fe")])
-    {'iron': 'iron', 'fe': 'iron', 'ferrum': 'iron'}
-    """
-    place: dict[str, int] = {}
-    earlier: list[int] = []  # by place one before it that it is joined with, or its own
-
-    def first(at: int) -> int:
-        while earlier[at] != at:
-            earlier[at] = earlier[earlier[at]]
-            at = earlier[at]
-        return at
-
-    for group in groups:
-        for name in group:
-            if place.setdefault(name, len(earlier)) == len(earlier):
-                earlier.append(len(earlier))
-            low, high = sorted((first(place[group[0]]), first(place[name])))
-            earlier[high] = low
-    names = list(place)
-    return {name: names[first(at)] for name, at in place.items()}

@@ -12,7 +12,8 @@ from mixtea.experiments.reproduce.experiments import EXPERIMENTS, Variant
 from mixtea.experiments.reproduce.plan import Plan
 from mixtea.experiments.reproduce.plots import AXES, draw
 from mixtea.experiments.reproduce.tables import Measured, cost_frame, data_frame, data_markdown, frame, markdown
-from mixtea.graph.task import Task, load_task
+from mixtea.graph.task import Task
+from mixtea.io.load import load_task
 from mixtea.runs.atomic import atomic_file
 
 PAGE = "results.md"

@@ -19,7 +19,8 @@ from mixtea.evaluation.metrics import both_directions, ranking_metrics
 from mixtea.experiments.reproduce.experiments import SHARES
 from mixtea.experiments.reproduce.plan import Job
 from mixtea.experiments.reproduce.published import METRICS
-from mixtea.graph.task import Task, load_task
+from mixtea.graph.task import Task
+from mixtea.io.load import load_task
 
 TRUST = ("calibration_error", "accepted@95", "accepted@95_precision")
 OBSERVED_EVERY = 5  # epochs

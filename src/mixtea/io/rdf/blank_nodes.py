@@ -11,8 +11,9 @@ import numpy as np
 
 from mixtea.graph.builder import Part, each_once, only_stated
 from mixtea.graph.entity_table import Attributes
+from mixtea.graph.prefixes import OWL
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.rdf.owl import AND, INVERSE, LIST, ON, OWL, SUB, TEXTS, said_of, text_of
+from mixtea.io.rdf.owl import AND, INVERSE, LIST, ON, SUB, TEXTS, said_of, text_of
 from mixtea.io.safe.limits import in_force
 from mixtea.io.safe.problems import beyond
 

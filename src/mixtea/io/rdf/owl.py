@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from mixtea.graph.labels import NO_LABEL, label_rank
-from mixtea.graph.prefixes import BUILT_IN, expand
+from mixtea.graph.prefixes import BUILT_IN, OWL, expand, iris
 
-
-def iris(*names: str) -> frozenset[str]:
-    return frozenset(expand(name, BUILT_IN) for name in names)
-
-
-OWL, MEMBER = BUILT_IN["owl"], BUILT_IN["rdf"] + "_"
+MEMBER = BUILT_IN["rdf"] + "_"
 TYPE, SUB, EQUIVALENT = (expand(name, BUILT_IN) for name in ("rdf:type", "rdfs:subClassOf", "owl:equivalentClass"))
 ON, INVERSE, AND, NOT = (OWL + word for word in ("onProperty", "inverseOf", "intersectionOf", "complementOf"))
 LIST = iris("rdf:first", "rdf:rest")

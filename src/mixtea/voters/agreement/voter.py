@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mixtea.config import STRUCTURE
-from mixtea.relations.neighbours import matched_neighbours
 from mixtea.voters.base import Evidence, Voter, VotingState, judges_alone
+from mixtea.voters.matched_neighbours import matched_neighbours
 from mixtea.voters.plugin import voter_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, identity
 
 from mixtea.graph.graph import Graph
-from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.io.rdf.owl import iris
+from mixtea.graph.prefixes import BUILT_IN, expand, iris
 
 DOMAIN = iris("rdfs:domain", "schema:domainIncludes", "sdo:domainIncludes")
 RANGE = iris("rdfs:range", "schema:rangeIncludes", "sdo:rangeIncludes")

@@ -12,8 +12,9 @@ from scipy.sparse import csr_matrix
 from mixtea.compute.distinct import distinct
 from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
 from mixtea.graph.graph import Graph
+from mixtea.graph.synonym_groups import Groups
 from mixtea.text.names import entity_names, in_latin, is_no_thing, plain
-from mixtea.text.synonyms import Groups, Synonyms, acronyms
+from mixtea.text.synonyms import Synonyms, acronyms
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.names.disambiguation import shared_types, words_in_brackets
 from mixtea.voters.names.features import WORD_FEATURES, WordComparison

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixtea.compute.array_checks import check_pairs
-from mixtea.relations.neighbours import matched_neighbours
 from mixtea.voters.base import Cost, Evidence, Voter, VotingState
+from mixtea.voters.matched_neighbours import matched_neighbours
 
 if TYPE_CHECKING:
     from torch import Tensor

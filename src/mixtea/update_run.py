@@ -1,7 +1,7 @@
 """A run again, after its graphs have changed a little: what `mixtea fit --update RUN` does, in one call.
 
 from mixtea import load_task
-from mixtea.update import update
+from mixtea import update
 
 aligner = update(load_task(source="a.csv", target="b.csv", links_from="names"), "runs/nightly")
 """

@@ -19,7 +19,7 @@ from mixtea.review.decision import Decision
 from mixtea.review.decisions import Decisions, beside
 from mixtea.runs.history import earlier_runs
 from mixtea.runs.reader import StoredRun
-from mixtea.update import update
+from mixtea.update_run import update
 
 SIDES = ("North", "South", "Old", "Upper", "Lower", "East", "West", "New")
 KINDS = ("Harbour", "Mill", "Bridge", "Castle", "Market")
@@ -192,8 +192,8 @@ def test_given_links_and_a_training_that_came_between(tmp_path, undrawn, monkeyp
 
 def test_several_processes_train_it_again(run, monkeypatch):
     asked = {}
-    monkeypatch.setattr("mixtea.update.launched", lambda: 2)
-    monkeypatch.setattr("mixtea.update.train", lambda task, out, **how: asked.update(how, out=out))
+    monkeypatch.setattr("mixtea.update_run.launched", lambda: 2)
+    monkeypatch.setattr("mixtea.update_run.train", lambda task, out, **how: asked.update(how, out=out))
     update(task_of(less(OLD[0], "s0"), TARGETS), run, watch=(notes := Notes()))
     assert notes.said == ["several processes are at work: trained again, beginning with what the run has found"]
     assert asked["out"] == asked["warm_start"] == run and asked["overwrite"] and asked["keep_earlier"] == 3

@@ -1,0 +1,346 @@
+"""Read a task: a benchmark folder, or two graphs and links in files and objects of any format."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixtea.errors import DataError, Problems
+from mixtea.graph import prefixes
+from mixtea.graph.graph import Graph
+from mixtea.graph.literal_columns import literal_doubts
+from mixtea.graph.task import SPLITS, Task, no_links
+from mixtea.io.columns.compared import compared_columns
+from mixtea.io.columns.hints import column_hints
+from mixtea.io.endings import plain_name
+from mixtea.io.filter import Reading
+from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.formats.sssom_slots import slots_of
+from mixtea.io.links.embedded import taken_out
+from mixtea.io.links.equal_ids import links_by_ids, shared_ids
+from mixtea.io.links.read import (
+    REJECTED,
+    LinkFile,
+    check_links,
+    find_links,
+    read_given_links,
+    read_link_table,
+    read_links,
+    several_links,
+    split_off,
+)
+from mixtea.io.links.resolve import without_labels
+from mixtea.io.load_graph import read_graph
+from mixtea.io.memory.dispatch import Given, InMemory, given, path_of
+from mixtea.io.name_files import NameFiles
+from mixtea.io.named_parts import with_queries
+from mixtea.io.naming import NameColumns
+from mixtea.io.openea import folder_graphs, if_there, split_folder
+from mixtea.io.options import Asked
+from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths
+from mixtea.io.safe.limits import Limits, applied, in_force
+from mixtea.io.selection import Selection
+from mixtea.io.separators import separated_by
+from mixtea.io.sniff import remark
+from mixtea.io.synonym_files import read_synonyms
+from mixtea.io.vectors.installed_model import model_folder
+from mixtea.io.vectors.load import with_vectors
+from mixtea.io.vectors.text_model import OnTexts
+from mixtea.messages import visible
+from mixtea.progress import doing, shown_texts
+
+logger = logging.getLogger(__name__)
+Words = str | Sequence[str] | None
+MAX_WARNING = 6000  # characters; a warning may name a file by its whole path
+
+
+def load_task(
+    folder: PathOrStr | None = None,
+    fold: int | None = None,
+    *,
+    source: Any = None,
+    target: Any = None,
+    links: Any = None,
+    valid_links: Any = None,
+    test_links: Any = None,
+    strict: bool = False,
+    seed: int = 1,
+    reading: Reading | None = None,
+    limits: Limits | None = None,
+    separator: str | None = None,
+    names_source: Paths | None = None,
+    names_target: Paths | None = None,
+    translations: Paths | None = None,
+    dictionary: Paths | None = None,
+    synonyms: Paths | None = None,
+    name_column: Words = None,
+    source_name_column: Words = None,
+    target_name_column: Words = None,
+    columns: Mapping[str, Any] | PathOrStr | None = None,
+    attributes: bool = True,
+    links_from: str = "given",
+    vectors_source: PathOrStr | None = None,
+    vectors_target: PathOrStr | None = None,
+    text_model: PathOrStr | None = None,
+    source_query: Words = None,
+    target_query: Words = None,
+    links_query: Words = None,
+    on_texts: OnTexts | None = None,
+) -> Task:
+    """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
+
+    Parameters
+    ----------
+    folder, fold
+        A folder has `rel_triples_1`, `rel_triples_2`, `ent_links` and splits in `721_5fold/K` (fold K, 1 unless given)
+        or in one folder `split*`; without validation links there, a seeded third of the training links is in their
+        place.
+    source, target
+        A user's own graphs: each a file in one of the formats of docs/formats.md, a data frame or an Arrow table
+        (head, relation, tail; or an entity in each row), a list of dictionaries, rows, a NumPy array, an rdflib or a
+        NetworkX graph, or several of these, which are read as one graph; tables by their names as a dictionary.
+    links, valid_links, test_links
+        Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
+        entities by labels that no other entity has. Without any, names and values find the first pairs. `links` are for
+        learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate. Each may also say
+        which pairs are not the same (SSSOM can): these are `rejected`.
+    strict
+        A link with an end outside its graph is an error, and so is a statement in RDF that is not as it should be; else
+        they are left out, or mended, with a warning.
+    seed
+        Of the choice of validation links.
+    reading
+        Which part of the graphs to keep, a `Reading`.
+    limits
+        What an input file may ask for, `Limits`; a file that exceeds them is refused.
+    separator
+        What separates the columns of tables of text, all of them: one character, or "tab". Else it is found.
+    names_source, names_target, translations, dictionary
+        Tables of ids and names, of ids and names of the source in the target's language, and of words and their
+        translations: all of them become labels.
+    synonyms
+        Files of names that mean the same, a group per line, separated by tabs: `Task.synonyms`, of either side.
+    name_column, source_name_column, target_name_column
+        The columns of tables, or predicates, that hold the names of entities, one or several: of whichever graph has
+        them, or of one. Other labels of that graph are values then. Without them names are found, see docs/names.md.
+    columns
+        What columns of tables are, as a dictionary or a TOML file of such: {"price": "ignore", "sku": {"key": True},
+        "source": {"title": {"kind": "name", "same_as": "product"}}}. `kind` is one of id, name, text, number, date,
+        category, reference, list and ignore; a `key` decides alone; `weight` multiplies what a column counts for;
+        `same_as`, `refers_to` and `separator` say which column and table belong to it, and what separates items.
+    attributes
+        Without it literal values are not kept, though labels among them are.
+    links_from
+        With "names" and "ids" no links are read but those that are only scored. "names": names and values find the
+        first; "ids": entities with the same id on both sides are links, as if they were given by `links`.
+    vectors_source, vectors_target, text_model
+        Files of vectors of your own for the entities; or a model that makes such of their texts: its folder, or an
+        installed package that has one.
+    source_query, target_query, links_query
+        A query for each database (`sqlite:FILE`, `.db`, `.sqlite`) among `source`, `target` and `links`: one SELECT.
+        Without queries a database is read by its only table, or by the one named behind it: `sqlite:FILE#table`.
+    on_texts
+        Is told how many of the texts are done, and of how many; in a notebook a line shows it if nobody is told.
+
+    Returns
+    -------
+    Task
+        Both graphs and the links, split.
+
+    Raises
+    ------
+    DataError
+        Something cannot be read as it is. All problems come together, each with its file and line, or object and row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mixtea import load_task
+    >>> source = pd.DataFrame([("Rome", "in", "Italy")], columns=["head", "relation", "tail"])
+    >>> load_task(source=source, target=[("Roma", "sta in", "Italia")], links={"Rome": "Roma"}).train.tolist()
+    [[0, 0]]
+    """
+    for name, value, kind in (("reading", reading, Reading), ("limits", limits, Limits)):
+        if value is not None and not isinstance(value, kind):
+            made = f"from mixtea import {kind.__name__}; {name}={kind.__name__}(...)"
+            raise DataError(f"{name} is an object of type {type(value).__name__}. Make one: {made}.")
+    wanted = {"vectors_source": vectors_source, "vectors_target": vectors_target, "text_model": text_model}
+    vectors = [None if path is None else as_path(path, name) for name, path in wanted.items()]
+    vectors[-1] = None if vectors[-1] is None else model_folder(vectors[-1])
+    sides = {"source": given(source, "source"), "target": given(target, "target")}
+    splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
+    files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
+    queries = {"source": source_query, "target": target_query, "links": links_query}
+    asked_of = {name: _as_words(value, f"{name}_query") for name, value in queries.items()}
+    sides = {side: with_queries(found, asked_of[side], side) for side, found in sides.items()}
+    files["train"] = with_queries(files["train"], asked_of["links"], "links")
+    own = {**sides, "links": files["train"]}
+    called = {"names_source": names_source, "names_target": names_target, "translations": translations}
+    called |= {"dictionary": dictionary, "synonyms": synonyms}
+    names = NameFiles(*(as_paths(value, name) for name, value in called.items()))
+    chosen = {
+        "name_column": name_column,
+        "source_name_column": source_name_column,
+        "target_name_column": target_name_column,
+    }
+    of_both, of_source, of_target = (_as_words(value, name) for name, value in chosen.items())
+    name_columns = NameColumns(of_both, of_source, of_target)
+    asked = Asked(strict, seed, names, attributes, links_from, name_columns, column_hints(columns))
+    on_texts = on_texts or shown_texts()
+    if folder is not None:
+        if any((*own.values(), *files.values())):
+            raise DataError("Give either a folder, or source, target and links; not both.")
+        if reading is not None and not reading.keeps_all:
+            raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
+        if asked.columns:
+            raise DataError("A benchmark folder has no columns of tables: leave columns (--columns) out.")
+        if separator is not None:
+            raise DataError("A benchmark folder is separated by tabs; leave the separator out (--separator).")
+        with applied(limits):
+            return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
+    if not asked.reads_links and (files["train"] or files["valid"]):
+        raise DataError("Links are given, or found by names or ids: leave the links out, or links_from (--links-from).")
+    missing = [name for name, value in own.items() if not value and name != "links"]
+    missing += ["links"] if files["valid"] and not files["train"] else []
+    if missing:
+        raise DataError(
+            f"Give a folder, or source and target, and links if there are any. Missing: {', '.join(missing)}."
+        )
+    if not files["train"] and asked.reads_links:
+        asked = replace(asked, links_from="names")
+    if fold is not None:
+        raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
+    with applied(limits), separated_by(separator):
+        read = _load_own(sides, files, asked, Selection(reading or Reading()))
+        return _with_vectors(read, on_texts, *vectors)
+
+
+def _with_vectors(task: Task, on_texts: OnTexts | None, *given: Path | None) -> Task:
+    *files, text_model = given
+    graphs, warnings = with_vectors((task.source, task.target), files, text_model, on_texts)
+    return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
+
+
+def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
+    if not folder.is_dir():
+        what = "a file, where a folder is needed" if folder.exists() else "no such folder"
+        raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
+    where, fold = split_folder(folder, fold)
+    problems = Problems(in_force().max_problems, strict=asked.strict)
+    all_links = read_link_table(folder / "ent_links", problems)
+    source, target = folder_graphs(folder, all_links.columns, problems)
+    source, target, of_names = asked.completed(source, target, problems)
+    synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
+    everything = find_links(all_links, "all", source, target, problems, strict=asked.strict)
+    files = [
+        read_links(path, split, source, target, problems, strict=asked.strict)
+        for split in (SPLITS if asked.reads_links else ("test",))
+        if split != "valid" or if_there(where / "valid_links")
+        for path in [where / f"{split}_links"]
+    ]
+    _, more = check_links([everything], source, target, problems)
+    splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
+    more += several_links([everything], source, target)
+    name, said = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
+    return replace(_task(name, source, target, splits, said, asked, fold), synonyms=synonyms)
+
+
+def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
+    problems = Problems(in_force().max_problems, strict=asked.strict)
+    source, target = (
+        read_graph(paths, problems, selection=selection, hints=asked.columns.of_side(side))
+        for side, paths in sides.items()
+    )
+    languages = selection.reading.languages
+    doing("finding which values are names")
+    source, target, of_names = asked.completed(source, target, problems, languages, finds_names=True)
+    synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
+    wanted = [(split, one) for split in SPLITS for one in files[split]]
+    tables = [_link_table(one, source, target, problems) for _, one in wanted]
+    tables, source, target, of_held = taken_out(tables, source, target)
+    read = [
+        find_links(table, split, source, target, problems, strict=asked.strict)
+        for (split, _), table in zip(wanted, tables, strict=True)
+    ]
+    splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
+    if asked.reads_links and not len(splits["train"]):
+        todo = "Learning needs links: add some, or find them by names (--links-from names)."
+        problems.add(path_of(files["train"][0]), None, "", "no link, only rejected pairs", todo)
+        problems.raise_if_any()
+    source, target = (
+        replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
+        for graph in (source, target)
+    )
+    if asked.links_from == "names":
+        warnings += shared_ids(source, target)
+    warnings = [
+        *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
+        *of_held, *warnings, *several_links(read, source, target),
+    ]  # fmt: skip
+    of_values = [*literal_doubts(source, "source"), *literal_doubts(target, "target")]
+    name = "-".join(map(_name, sides.values()))
+    said = _logged([*_notes(source, target), *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
+    slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
+    compared = compared_columns(asked.columns, source, target)
+    return replace(_task(name, source, target, splits, said, asked), slots=slots, synonyms=synonyms, compared=compared)
+
+
+def _notes(*graphs: Graph) -> list[str]:
+    """Return what is to be said of the files of graphs."""
+    return [f"{file.path}: {note}" for graph in graphs for file in graph.files for note in file.notes]
+
+
+def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:
+    """The links of a file, or of an object, which may name entities by labels that no other has."""
+    table = read_given_links(one, problems)
+    return table if isinstance(one, Path) else without_labels(table, source, target, problems)
+
+
+def _task(
+    name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], said: tuple[str, ...], asked: Asked,
+    fold: int | None = None,
+) -> Task:  # fmt: skip
+    train, valid, test, rejected = (splits.get(split, no_links()) for split in (*SPLITS, REJECTED))
+    return Task(name, source, target, train, valid, test, fold, said, rejected, asked.links_from)
+
+
+def _as_words(value: Words, name: str) -> tuple[str, ...]:
+    """Return the names of columns, or the queries, that were given as the argument `name`."""
+    words: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
+    if value is not None and not all(isinstance(word, str) for word in words):
+        what = "one SELECT" if name.endswith("query") else "the name of a column"
+        raise DataError(f"{name} is {value!r:.100}. Give {what}, or a list of such.")
+    return () if value is None else tuple(words)
+
+
+def _name(given: list[Given]) -> str:
+    first = given[0].name if isinstance(given[0], InMemory) else plain_name(given[0])
+    return first + (f"+{len(given) - 1}" if len(given) > 1 else "")
+
+
+def _checked(
+    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, asked: Asked, *, valid_share: float
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The links of each split, and warnings; without validation links, a share of those to train takes their place."""
+    splits, warnings = check_links(files, source, target, problems)
+    problems.raise_if_any()
+    if asked.links_from == "ids":
+        known = [splits.get(split, no_links()) for split in ("test", REJECTED)]
+        splits["train"], of_ids = links_by_ids(source, target, *known)
+        warnings += of_ids
+    if "train" in splits and "valid" not in splits:
+        splits["train"], splits["valid"] = split_off(splits["train"], valid_share, asked.seed)
+    return splits, warnings
+
+
+def _logged(warnings: list[str]) -> tuple[str, ...]:
+    """What is said of the files, as text that can be shown."""
+    said = tuple(visible(warning, MAX_WARNING) for warning in warnings)
+    for warning in said:
+        logger.warning("%s", warning)
+    return said
