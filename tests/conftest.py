@@ -29,7 +29,7 @@ settings.register_profile("side by side", deadline=None, suppress_health_check=[
 settings.load_profile("side by side")
 
 
-COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "data", "runs"))
+COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "io", "runs"))
 
 
 def pytest_configure() -> None:

@@ -7,15 +7,18 @@ import signal
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
-from conftest import said_graph
+from conftest import SMALL_BEST, said_graph
 
 import mixtea as package
-from mixtea import ConfigError, DataError, MixTEA, RunError
+from mixtea import ConfigError, DataError, MixTEA, RunError, load_task
+from mixtea.config import SIZES
 from mixtea.decide.mapping import CHOSEN_LINKS, MAPPED, Mapping
 from mixtea.errors import StoppedError
 from mixtea.pipeline import GUESSED, MAX_WARNINGS, Watch, train, warnings_at_end
+from mixtea.review.merge import with_reviewed
 from mixtea.runs.in_progress import Unfinished
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
@@ -24,6 +27,32 @@ FLAGS = [word for name, value in SHORT.items() if name != "preset" for word in (
 
 def files(run):
     return {path.name: path.read_bytes() for path in run.iterdir() if path.name not in ("run.json", "report.html")}
+
+
+def learned(aligner):
+    """What came of a training, and the settings that it was chosen and done with."""
+    mapping = aligner.map().frame[["source", "target", "probability", "decision"]].to_csv()
+    return aligner.chosen_settings(), aligner.config_, aligner.vectors_.tolist(), mapping
+
+
+@pytest.mark.parametrize("given", ["nothing", "decisions", "large graphs", "tables"])
+def test_it_is_fit_with_a_folder(given, rings, tmp_path, undrawn, monkeypatch):
+    """Whatever a task asks for, `fit` knows it: decisions of reviewers, large graphs on a CPU, no relation triples."""
+    task, settings = rings, SMALL_BEST | {"voters": ("forward", "backward", "propagation", "names")}
+    if given == "decisions":
+        task = with_reviewed(rings, np.array([[23, 23], [24, 23]]), np.array([True, False]), np.array([0.9, 0.6]))
+    elif given == "large graphs":
+        monkeypatch.setattr("mixtea.council.adapt.MIN_LARGE", 2)
+        settings = {name: value for name, value in settings.items() if name not in SIZES}
+    elif given == "tables":
+        rows = [{"id": f"t{i}", "name": name} for i, name in enumerate(("Blue Fox", "Old Mill", "Red Lion", "Sea Inn"))]
+        task = load_task(source=rows, target=rows[:3], links_from="names")
+    fitted, trained = MixTEA(**settings).fit(task), train(task, tmp_path / "run", watch=Notes(), **settings)
+    loaded = MixTEA.load(tmp_path / "run")
+    assert learned(fitted) == learned(trained) == learned(loaded)
+    changed = {name for name, value in fitted.config_.to_dict().items() if value != fitted.config.to_dict()[name]}
+    expected = {"decisions": {"voters"}, "large graphs": {*SIZES}, "tables": {"voters", "max_epochs"}}
+    assert changed - {"loss_rows"} == expected.get(given, set())
 
 
 class Notes(Watch):

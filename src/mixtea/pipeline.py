@@ -35,7 +35,6 @@ from mixtea.io.paths import PathOrStr, as_path
 from mixtea.io.summary import doubts, synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
 from mixtea.progress import Asked, Quiet, doing, heard_by
-from mixtea.review.merge import with_reviewer
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.in_progress import Start, Unfinished, run_checksum
 from mixtea.runs.resume import begun, resumed
@@ -240,17 +239,9 @@ def _reader(
         found = task() if callable(task) else task
         if not isinstance(found, Task):
             raise DataError(f"train needs a task, not {type(found).__name__}: load_task(...) makes one.")
-        return Start(found, preset, settings | _by_task(found, config), earlier)
+        return Start(found, preset, settings, earlier)
 
     return read
-
-
-def _by_task(task: Task, config: Config) -> dict[str, Any]:
-    """Settings that a task asks for: its reviewers vote, and large graphs are propagated lightly on a CPU."""
-    from mixtea.compute.device import choose_device
-    from mixtea.evaluation.estimate import lighter
-
-    return with_reviewer(task, config) | lighter(task, config, choose_device(config.device))
 
 
 @dataclass
@@ -268,14 +259,18 @@ class Training:
     def run(self, every: float, board: TensorBoard) -> MixTEA:
         """Train, score the test links, write the run; of several processes the first one writes."""
         from mixtea.aligner import MixTEA
+        from mixtea.compute.device import choose_device, describe_device
+        from mixtea.council.adapt import adapted
 
         watch = self.watch
         watch.says(f"{self.start.task!r}")
-        aligner, old = MixTEA(self.start.preset, **self._settings()), self._earlier()
-        self._introduce(aligner)
+        aligner, old = MixTEA(self.start.preset, **self.start.settings), self._earlier()
+        device = choose_device(aligner.config.device)
+        config = adapted(self.start.task, aligner.config, device.type)
+        self._introduce(config, describe_device(device))
         before = run_checksum(self.work.out)
         try:
-            self._fit(aligner, old, every, board)
+            self._fit(aligner, config, old, every, board)
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
         epochs = f"{aligner.n_epochs_} epochs in " if aligner.n_epochs_ else ""
@@ -284,13 +279,6 @@ class Training:
             with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
                 self.finish(aligner, old)
         return aligner
-
-    def _settings(self) -> dict[str, Any]:
-        """The settings that it began with, as far as there is something to learn from."""
-        from mixtea.council.applicable import suited
-
-        settings = self.start.settings
-        return settings | suited(self.start.task, Config.preset(self.start.preset, **settings))
 
     def _earlier(self) -> MixTEA | None:
         """The run that a warm start begins with. A training that goes on needs it no more, but for comparison."""
@@ -309,17 +297,14 @@ class Training:
             self.watch.warns(f"not compared with the earlier run: {error}")
             return None
 
-    def _introduce(self, aligner: MixTEA) -> None:
+    def _introduce(self, config: Config, device: str) -> None:
         """Say what is trained on what, and what may be wrong with it."""
-        from mixtea.compute.device import choose_device, describe_device
-        from mixtea.council.applicable import has_structure
+        from mixtea.council.adapt import has_structure
         from mixtea.council.council import voters_of
         from mixtea.council.summary import who_decides, who_speaks
         from mixtea.evaluation.inspect_columns import columns_by_voters
 
-        config = aligner.config
-        place = describe_device(choose_device(config.device))
-        self.watch.says(f"training on {place}, preset {self.start.preset}, seed {config.seed}")
+        self.watch.says(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
         if config.approximations():
             self.watch.says(f"approximate: {', '.join(assignments(config.approximations()))}")
         voters = voters_of(self.start.task, config, config.voters)
@@ -337,7 +322,9 @@ class Training:
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)
 
-    def _fit(self, aligner: MixTEA, old: MixTEA | None, every: float, board: TensorBoard) -> None:
+    def _fit(
+        self, aligner: MixTEA, config: Config, old: MixTEA | None, every: float, board: TensorBoard
+    ) -> None:  # fmt: skip
         """Fit with checkpoints, TensorBoard and somebody who watches. A signal ends it after its epoch."""
         watch, advice = self.watch, self.work.how_to_go_on
         stopping = Stopping(lambda: watch.says("stopping after this epoch (once more: at once)"), watch.ends_at_once)
@@ -358,7 +345,7 @@ class Training:
 
         checkpoints = Checkpoints(self.work.folder, every, lambda: stopping.asked, on_load)
         try:
-            with stopping if launched() == 1 else nullcontext(), watch.training(aligner.config), board:
+            with stopping if launched() == 1 else nullcontext(), watch.training(config), board:
                 aligner.fit(
                     self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints,
                     on_answer=watch.answer, progress=self.progress,

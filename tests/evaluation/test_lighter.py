@@ -8,41 +8,42 @@ from conftest import SMALL_BEST
 
 from mixtea import Config, train
 from mixtea.config import FIELDS, SIZES, STRUCTURE
-from mixtea.evaluation import estimate as module
-from mixtea.evaluation.estimate import estimate, lighter
+from mixtea.council import adapt as module
+from mixtea.council.adapt import lighter
+from mixtea.evaluation.estimate import estimate
 from mixtea.pipeline import Watch
 
-CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+CPU = torch.device("cpu")
 BEST = Config.preset("best")
 
 
 @pytest.fixture
 def large(rings, monkeypatch):
     """The rings, as if they were large."""
-    monkeypatch.setattr(module, "LARGE", 30)
+    monkeypatch.setattr(module, "MIN_LARGE", 30)
     return rings
 
 
 def test_sizes_are_halved_and_fewer_rows_are_learned_from(large):
-    found = lighter(large, BEST, CPU)
+    found = lighter(large, BEST, "cpu")
     assert {name: found.pop(name) for name in SIZES} == {name: FIELDS[name].default // 2 for name in SIZES}
     assert found == {"loss_rows": BEST.loss_rows / 4}
 
 
 def test_not_on_a_gpu_nor_without_propagation_nor_where_a_size_was_chosen(large):
-    assert lighter(large, BEST, CUDA) == {}
-    assert lighter(large, BEST.replace(voters=("forward", "backward", "agreement")), CPU) == {}
+    assert lighter(large, BEST, "cuda") == {}
+    assert lighter(large, BEST.replace(voters=("forward", "backward", "agreement")), "cpu") == {}
     for name in SIZES:
-        assert lighter(large, BEST.replace(**{name: FIELDS[name].default - 1}), CPU) == {}
+        assert lighter(large, BEST.replace(**{name: FIELDS[name].default - 1}), "cpu") == {}
 
 
 def test_not_where_one_side_is_small(large, monkeypatch):
-    monkeypatch.setattr(module, "LARGE", 31)
-    assert lighter(large, BEST, CPU) == {}
+    monkeypatch.setattr(module, "MIN_LARGE", 31)
+    assert lighter(large, BEST, "cpu") == {}
 
 
 def test_smaller_sizes_are_an_approximation_where_somebody_propagates(large):
-    light = BEST.replace(**lighter(large, BEST, CPU))
+    light = BEST.replace(**lighter(large, BEST, "cpu"))
     assert {name: light.approximations()[name] for name in SIZES} == {name: getattr(light, name) for name in SIZES}
     assert BEST.approximations() == {} and BEST.replace(propagation_label_dim=4096).approximations() == {}
     assert SIZES[0] not in light.replace(voters=("forward", "backward", "agreement")).approximations()
@@ -50,7 +51,7 @@ def test_smaller_sizes_are_an_approximation_where_somebody_propagates(large):
 
 def test_the_estimate_is_that_of_the_lighter_training(large, monkeypatch):
     light = estimate(large, BEST, CPU, 1e9)
-    monkeypatch.setattr(module, "LARGE", 1000)
+    monkeypatch.setattr(module, "MIN_LARGE", 1000)
     full = estimate(large, BEST, CPU, 1e9)
     assert light.mib < full.mib and light.seconds_beside < full.seconds_beside
 
@@ -67,5 +68,5 @@ def test_a_training_uses_them_and_says_so(large, tmp_path, undrawn):
     watch = Listening()
     settings = {name: value for name, value in SMALL_BEST.items() if name not in SIZES}
     aligner = train(large, tmp_path / "run", watch=watch, **settings | {"voters": STRUCTURE, "max_epochs": 0})
-    assert all(getattr(aligner.config, name) == FIELDS[name].default // 2 for name in SIZES)
+    assert all(getattr(aligner.config_, name) == FIELDS[name].default // 2 for name in SIZES)
     assert any(line.startswith("approximate:") and SIZES[0] in line for line in watch.said)

@@ -12,7 +12,8 @@ from conftest import SMALL_BEST, make_graph, write
 from small_files import parquet
 
 from mixtea import Config, DataError, MixTEA, Task
-from mixtea.review.merge import LEAST_SURE, REVIEWER, SUREST, with_reviewed, with_reviewed_file, with_reviewer
+from mixtea.council.adapt import REVIEWER, with_reviewer
+from mixtea.review.merge import LEAST_SURE, SUREST, with_reviewed, with_reviewed_file
 from mixtea.runs.reader import StoredRun
 
 NAN = float("nan")

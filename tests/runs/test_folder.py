@@ -145,7 +145,7 @@ def test_an_older_run_gets_one_sentence(run, mixtea):
     (run / "run.json").write_text(json.dumps(about | {"sha256": seal(about)}))
     code, _, err = mixtea("export", run, "--out", run.parent / "m.tsv")
     assert code == 2 and err.count("\n") == 1
-    assert "run.json: of an earlier mixtea (run format 4; this one reads 5). Train it again." in err
+    assert "run.json: of an earlier mixtea (run format 5; this one reads 6). Train it again." in err
 
 
 def test_a_newer_run_says_who_wrote_it_and_what_to_do(run, mixtea):
@@ -153,7 +153,7 @@ def test_a_newer_run_says_who_wrote_it_and_what_to_do(run, mixtea):
     about |= {"format": FORMAT + 1, "versions": {"mixtea": "9.8"}, "files": "in another place"}
     (run / "run.json").write_text(json.dumps(about | {"sha256": seal(about)}))
     code, _, err = mixtea("score", run)
-    assert code == 2 and "run.json: written by mixtea 9.8 (run format 6), newer than this one" in err
+    assert code == 2 and "run.json: written by mixtea 9.8 (run format 7), newer than this one" in err
     assert "Update mixtea" in err and "Traceback" not in err
 
 

@@ -23,7 +23,7 @@ from mixtea.compute.memory import enough_memory
 from mixtea.compute.reproducible import reproducible
 from mixtea.compute.torchrun import in_company, is_first
 from mixtea.config import Config
-from mixtea.council.applicable import suited
+from mixtea.council.adapt import adapted, without_structure
 from mixtea.council.council import OnRound, voters_of
 from mixtea.council.summary import check_begins
 from mixtea.council.trace import trace_frame
@@ -59,10 +59,10 @@ class MixTEA(Scoring):
     """Semi-supervised entity alignment with mixture teaching.
 
     `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
-    After `fit`: `history_` (a data frame, a row an epoch), `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`,
-    `metrics_`, `trace_` (who voted for what at which epochs), `lowered_` (by how much the learning rate had to be),
-    `misleading_` (by voter, the share of the links for which what it compares tells nothing) and `misleading_links_`
-    (how many links that was found by). After `train` also
+    After `fit`: `config_` (the settings as the task asks for them), `history_` (a data frame, a row per epoch),
+    `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`, `metrics_`, `trace_` (who voted for what at which
+    epochs), `lowered_` (by how much the learning rate had to be), `misleading_` (by voter, the share of the links for
+    which what it compares tells nothing) and `misleading_links_` (how many links that was found by). After `train` also
     `by_evidence_`: the table of `score_by_evidence` for the test links.
     """
 
@@ -79,20 +79,23 @@ class MixTEA(Scoring):
         self._manifest = self._parent = ""  # of the run this was saved as, and of the one a warm start began with
 
     def __repr__(self) -> str:
-        usual, own = Config.preset(self.preset).to_dict(), self.config.to_dict()
-        settings = "".join(f", {name}={value!r}" for name, value in own.items() if value != usual[name])
+        settings = "".join(f", {name}={value!r}" for name, value in self.chosen_settings().items())
         state = f" fitted on {self.task_!r}" if hasattr(self, "task_") else ""
         return f"MixTEA(preset={self.preset!r}{settings}){state}"
 
     def _repr_html_(self) -> str:
         """For notebooks: what differs from the preset, and what was learned."""
-        usual = Config.preset(self.preset).to_dict()
-        rows = [(name, value) for name, value in self.config.to_dict().items() if value != usual[name]]
+        rows = [*self.chosen_settings().items()]
         if hasattr(self, "task_"):
             rows += [("fitted on", repr(self.task_)), ("epochs", self.n_epochs_), ("stopped", self.stopped_because_)]
             rows += [(name, f"{value:.3f}") for name, value in self.metrics_.items() if name in METRICS]
         state = "" if hasattr(self, "task_") else ", not fitted yet"
         return html_table(f"MixTEA, preset {self.preset}{state}", (), rows)
+
+    def chosen_settings(self) -> dict[str, Any]:
+        """Return the settings that differ from the preset, as they were chosen, whatever a task asked for."""
+        usual = Config.preset(self.preset).to_dict()
+        return {name: value for name, value in self.config.to_dict().items() if value != usual[name]}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The preset and the value of every setting, as scikit-learn asks for them."""
@@ -176,11 +179,11 @@ class MixTEA(Scoring):
         self._check_call(task, on_epoch, on_round, observer, on_answer, warm_start)
         if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
             checkpoints = as_path(checkpoints, "checkpoints")
-        config = self.config.replace(**suited(task, self.config))
+        device = choose_device(self.config.device)
+        config = adapted(task, self.config, device.type)
         voters = voters_of(task, config, config.deciding_voters)
         check_deciding(voters, config)
         check_begins(task, voters)
-        device = choose_device(config.device)
         shown = training_progress(progress if is_first() else False, config.max_epochs)
         with reproducible(config.deterministic), enough_memory():
             start = None if warm_start is None else warm_start._learned()
@@ -192,7 +195,7 @@ class MixTEA(Scoring):
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
-        self._answers_by = self._fitted = config
+        self._answers_by = self.config_ = config
         self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
@@ -218,7 +221,7 @@ class MixTEA(Scoring):
     def trace_(self) -> pd.DataFrame:
         """A row a vote: source and target by number, who voted, and from which epoch to which it stood."""
         self._check_fitted()
-        return trace_frame(self._trace, self._fitted.voters)
+        return trace_frame(self._trace, self.config_.voters)
 
     @property
     def vectors_(self) -> Tensor:
@@ -244,19 +247,19 @@ class MixTEA(Scoring):
     def learned_(self) -> LearnedText:
         """What names and values are worth, learned from all that the run concludes, computed once."""
         if self._learned_text is None:
-            temperature = self._fitted.sinkhorn_temperature
+            temperature = self.config_.sinkhorn_temperature
             found = learned_text(self.task_, self._last, self.answers_, self._views, temperature)
             self._learned_text = found
         return self._learned_text
 
     def _trained_config(self) -> Config:
         """The settings that it was fitted with, but for those that say how to decode, which may have changed since."""
-        return self._suited({name: getattr(self.config, name) for name in DECODING})
+        return self._adapted({name: getattr(self.config, name) for name in DECODING})
 
-    def _suited(self, decoding: dict[str, Any]) -> Config:
+    def _adapted(self, decoding: dict[str, Any]) -> Config:
         """The settings that it was fitted with, changed by some that say how to decode, as the task has room for."""
-        config = self._fitted.replace(**decoding)
-        return config.replace(**suited(self.task_, config))
+        config = self.config_.replace(**decoding)
+        return config.replace(**without_structure(self.task_, config))
 
     @reproducibly
     def predict(
@@ -453,7 +456,7 @@ class MixTEA(Scoring):
     def explainer(self) -> Explainer:
         """The same of many pairs, by numbers in their own graphs: `explainer()(source, target)`."""
         self._check_fitted()
-        return Explainer(self.answers_, self._fitted, self._packages)
+        return Explainer(self.answers_, self.config_, self._packages)
 
     def _decoding(self, decoder: str | None, voters: Voters) -> Config:
         """The settings with another decoder or other voters."""
@@ -461,7 +464,7 @@ class MixTEA(Scoring):
         names = tuple(voters.split(",")) if isinstance(voters, str) else voters
         changed = {"decoder": decoder, "decode_voters": names, "candidates": self.config.candidates}
         own = {name: getattr(self.config, name) if value is None else value for name, value in changed.items()}
-        return self._suited(own)
+        return self._adapted(own)
 
     def _predictor(self, config: Config, *, once: bool = True, several: float | None = None) -> Predictor:
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages, once=once, several=several)

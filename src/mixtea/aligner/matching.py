@@ -41,7 +41,7 @@ def matcher_of(aligner: MixTEA) -> TextMatcher:
                 "This run has compared neither names nor values, and nothing else tells new entities apart. Train one "
                 "with voters such as names and attributes; the preset best has them."
             )
-        temperature = aligner._fitted.sinkhorn_temperature
+        temperature = aligner.config_.sinkhorn_temperature
         parts = (aligner.task_, aligner._last, answers, aligner.learned_, temperature)
         aligner._matcher = TextMatcher(*parts)
     return aligner._matcher

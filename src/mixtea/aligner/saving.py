@@ -39,14 +39,15 @@ def run_of(aligner: MixTEA, pages: Table[str, str]) -> Run:
 def _about(aligner: MixTEA) -> dict[str, Any]:
     return {
         "preset": aligner.preset,
-        "seed": aligner._fitted.seed,
+        "chosen": aligner.chosen_settings(),
+        "seed": aligner.config_.seed,
         "device": describe_device(aligner.vectors_.device),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(aligner.seconds_, 3),
         "n_epochs": aligner.n_epochs_,
         "best_epoch": aligner.best_epoch_,
         "stopped_because": aligner.stopped_because_,
-        "approximations": aligner._fitted.approximations(),
+        "approximations": aligner.config_.approximations(),
         "learning_rate_lowered": aligner.lowered_,
         "misleading": aligner.misleading_,
         "misleading_links": aligner.misleading_links_,
@@ -64,10 +65,9 @@ def _origin(aligner: MixTEA) -> dict[str, Any]:
 
 def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
     """Make a bare aligner what it was when the run was saved."""
-    aligner.preset = run.about.get("preset", "paper")
-    usual = Config.preset(aligner.preset).to_dict()
-    aligner.settings = {k: v for k, v in run.config.to_dict().items() if v != usual[k]}
-    aligner.config = run.config
+    aligner.preset = run.about["preset"]
+    aligner.settings = run.about["chosen"]
+    aligner.config = Config.preset(aligner.preset, **aligner.settings)
     aligner.metrics_, aligner.by_evidence_ = without_table(run.metrics)
     saved = "auto" if run.config.device.startswith("cuda") else run.config.device
     place = choose_device(saved if device is None else device)
@@ -80,7 +80,7 @@ def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None
         raise RunError(f"{folder / 'weights.safetensors'}: damaged (it leads to vectors without end).")
     aligner._last = _opinions(run.opinions, run.about["voter_weights"])
     aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
-    aligner._fitted = run.config
+    aligner.config_ = run.config
     aligner._matched_since = run.about.get("matched_since_training", 0)
     aligner._manifest, aligner._parent = run.about[SEAL], run.about.get("parent", "")
     aligner._learned_text, aligner._matcher = run.learned, None

@@ -48,7 +48,7 @@ def updated(old: MixTEA, task: Task, changed: tuple[Difference, Difference]) -> 
     """The aligner for a changed task, and what was done, in words."""
     assert old._last is not None
     began, new = time.perf_counter(), copy.copy(old)
-    temperature = old._fitted.sinkhorn_temperature
+    temperature = old.config_.sinkhorn_temperature
     found = rematched(task, old.answers_, old._last, changed, old.learned_, temperature)
     new.task_, new._student, new._vectors = task, _student(old, task), None
     new._last, new._answers, new._answers_by = found.last, found.answers, new._trained_config()
@@ -70,8 +70,8 @@ def updated(old: MixTEA, task: Task, changed: tuple[Difference, Difference]) -> 
 def _student(old: MixTEA, task: Task) -> Encoder:
     """The student with the vectors of entities that are still there; no relation teaches any."""
     like = old._student.entity
-    structure = build_structure(task.source, task.target, old._fitted).to(like.device, like.dtype)
-    generator = torch.Generator(like.device).manual_seed(old._fitted.seed)
-    student = Encoder(structure, old._fitted, generator)
+    structure = build_structure(task.source, task.target, old.config_).to(like.device, like.dtype)
+    generator = torch.Generator(like.device).manual_seed(old.config_.seed)
+    student = Encoder(structure, old.config_, generator)
     take_over(student, old._student.state_dict(), old.task_, task)
     return student

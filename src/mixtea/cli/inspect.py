@@ -74,14 +74,14 @@ def inspect(
 def estimates(task: Task, device_name: str) -> dict[str, Any]:
     """Return for each preset that the task has room for what it will take on the device."""
     from mixtea.compute.device import choose_device, describe_device
-    from mixtea.council.applicable import is_suited
+    from mixtea.council.adapt import can_vote
     from mixtea.evaluation.estimate import estimate, measure_speed
 
     device = choose_device(device_name)
     speed = measure_speed(device)
     found: dict[str, Any] = {"device": describe_device(device)}
     for preset in PRESETS:
-        if not is_suited(task, Config.preset(preset)):
+        if not can_vote(task, Config.preset(preset)):
             continue
         expected = estimate(task, Config.preset(preset), device, speed)
         found[preset] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from mixtea.compute.intervals import beside
-from mixtea.council.applicable import has_structure
+from mixtea.council.adapt import has_structure
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.progress import doing

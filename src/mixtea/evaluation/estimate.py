@@ -15,8 +15,8 @@ import torch
 from mixtea.compute.memory import block_mib
 from mixtea.compute.nearest import has_faiss
 from mixtea.compute.similarity import fast_products
-from mixtea.config import FIELDS, MOMENTS_TEMPERATURE, PRESETS, SIZES, STRUCTURE, Config
-from mixtea.council.applicable import suited
+from mixtea.config import MOMENTS_TEMPERATURE, STRUCTURE, Config
+from mixtea.council.adapt import adapted
 from mixtea.council.council import voters_of
 from mixtea.graph.task import Task
 
@@ -29,7 +29,6 @@ OPEN = 0.45  # of the entities look for candidates again after the first round: 
 CANDIDATE_SECONDS = {"cpu": 2.2e-6, "cuda": 2e-8}  # of one judgement, for each of 20 candidates of an open entity
 ANSWER_SECONDS = 5e-6  # of deciding and scoring, likewise
 START_SECONDS = {"cpu": 8.0, "cuda": 4.0}  # of the libraries, the files and the report
-LARGE = 50_000  # entities of a side from which on propagation is approximate on a CPU
 LIBRARIES_MIB = {"cpu": 500, "cuda": 0}  # that the process takes before it trains
 LEAST_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # of an epoch: the start of many small operations
 
@@ -56,24 +55,10 @@ class Estimate:
 def estimate(task: Task, config: Config, device: torch.device, flop_per_second: float | None = None) -> Estimate:
     """What training `task` with `config` will need on `device`."""
     speed = flop_per_second or measure_speed(device)
-    config = config.replace(**suited(task, config))
-    config = config.replace(**lighter(task, config, device))
+    config = adapted(task, config, device.type)
     seconds, beside = seconds_per_epoch(task, config, device, speed), seconds_beside(task, config, device, speed)
     suggestion, shorter = _suggestion(task, config, device, speed, seconds * epochs(task, config) + beside)
     return Estimate(memory_mib(task, config, device), epochs(task, config), seconds, beside, suggestion, shorter)
-
-
-def lighter(task: Task, config: Config, device: torch.device) -> dict[str, Any]:
-    """For large graphs on a CPU: settings with an eighth of the work in propagation and a quarter in L_u; else none.
-
-    What a user has chosen stays.
-    """
-    large = min(task.source.n_entities, task.target.n_entities) >= LARGE
-    usual = all(getattr(config, name) == FIELDS[name].default for name in SIZES)
-    if not (large and usual and device.type == "cpu" and "propagation" in config.voters):
-        return {}
-    rows = {"loss_rows": config.loss_rows / 4} if config.loss_rows == PRESETS["best"]["loss_rows"] else {}
-    return {name: getattr(config, name) // 2 for name in SIZES} | rows
 
 
 def epochs(task: Task, config: Config) -> int:

@@ -56,7 +56,7 @@ def make_report(aligner: MixTEA) -> str:
         ],
         "decided": mapping.summary(),
         "promise": mapping.promise(),
-        "settings": findings.changed_settings(aligner.config, aligner.preset),
+        "settings": findings.changed_settings(aligner.config_, aligner.preset),
         "metrics": METRICS,
         "scores": _scores(aligner, history),
         "ranked": _ranked(aligner.config, aligner.answers_) if aligner.metrics_ and len(task.test) else "",

@@ -18,7 +18,7 @@ from mixtea.graph.task import Task
 from mixtea.messages import visible
 from mixtea.review.decision import Decision, Said, facts
 from mixtea.review.decisions import Decisions
-from mixtea.review.merge import with_reviewed, with_reviewer
+from mixtea.review.merge import with_reviewed
 from mixtea.review.reviewers import Reviewer, reviewers
 from mixtea.runs.lock import HeldError, alone
 
@@ -73,7 +73,7 @@ def retrained(
     from mixtea.aligner import MixTEA
 
     task, config, told = reviewed_task(old.task_, standing), old.config, tell or (lambda _: None)
-    changes = config.warm() | with_reviewer(task, config) | {"device": old.vectors_.device.type}
+    changes = config.warm() | {"device": old.vectors_.device.type}
     settings = config.replace(**changes).to_dict()
     return MixTEA(old.preset, **settings).fit(
         task,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mixtea.config import Config
 from mixtea.errors import DataError, Problems
 from mixtea.graph.task import Reviewed, Task
 from mixtea.io.links.read import LinkFile, find_links, read_link_table
@@ -18,7 +16,6 @@ from mixtea.io.safe.limits import in_force
 logger = logging.getLogger(__name__)
 RELIABLE = 0.95  # of decisions that are right: from there on they are facts
 SUREST, LEAST_SURE = 0.99, 0.5  # what an opinion counts at most, and at least: then it says nothing
-REVIEWER = "reviewer"  # the voter
 
 
 def with_reviewed_file(task: Task, path: Path) -> Task:
@@ -76,13 +73,6 @@ def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray
     if other.any():
         logger.warning("%d accepted pairs are left out: their sources have another link", int(other.sum()))
     return new[~other]
-
-
-def with_reviewer(task: Task, config: Config) -> dict[str, Any]:
-    """The setting that lets people's opinions vote beside all others, where the task has such; else none."""
-    if not len(task.reviewed.pairs) or REVIEWER in config.voters:
-        return {}
-    return {"voters": (*config.voters, REVIEWER)}
 
 
 def _less(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:

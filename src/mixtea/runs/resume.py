@@ -68,7 +68,7 @@ def _finished_start(out: Path) -> Start:
     If the run is damaged, the error says so.
     """
     run = read_run(out)
-    return Start(run.task, "paper", run.config.to_dict())
+    return Start(run.task, run.about["preset"], run.about["chosen"])
 
 
 def _check_same(work: Unfinished, start: Start, called: Start) -> None:

@@ -61,7 +61,8 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "voter_packages": (True, is_words),
     "epoch_seconds": (True, lambda value: isinstance(value, list) and all(map(is_number, value))),
     "files": (True, lambda value: isinstance(value, dict) and all(map(is_entry, value.items()))),
-    "preset": (False, lambda value: type(value) is str and value in PRESETS),
+    "preset": (True, lambda value: type(value) is str and value in PRESETS),
+    "chosen": (True, lambda value: isinstance(value, dict)),
     "seed": (False, is_count),
     "device": (False, lambda value: type(value) is str),
     "created": (False, lambda value: type(value) is str),
@@ -88,6 +89,7 @@ def check_about(about: Any) -> dict[str, Any]:
         raise TypeError(f"what it says of {', '.join(wrong)}")
     if (about["best_epoch"] or 0) > about["n_epochs"]:
         raise ValueError("its best epoch is after the last one")
+    check_config(Config.preset(about["preset"], **about["chosen"]).to_dict())
     return about
 
 

@@ -10,7 +10,7 @@ from conftest import SMALL_BEST, write
 
 from mixtea import Config, ConfigError, DataError, MixTEA, load_task, train
 from mixtea.config import PRESETS
-from mixtea.council.applicable import has_structure, suited
+from mixtea.council.adapt import has_structure, without_structure
 from mixtea.evaluation.estimate import estimate
 from mixtea.pipeline import Watch
 from mixtea.review.decision import Decision
@@ -39,8 +39,8 @@ def linked(tables, tmp_path):
 
 def test_voters_of_structure_are_left_out(tables, tiny):
     task, config = tables[0], Config.preset("best", decode_voters=("names", "forward"))
-    assert not has_structure(task) and has_structure(tiny) and suited(tiny, config) == {}
-    assert suited(task, config) == {
+    assert not has_structure(task) and has_structure(tiny) and without_structure(tiny, config) == {}
+    assert without_structure(task, config) == {
         "voters": ("names", "attributes", "descriptions"),
         "decode_voters": ("names",),
         "max_epochs": 0,
