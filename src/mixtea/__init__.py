@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mixtea.graph.task import Task
     from mixtea.io.filter import Reading
     from mixtea.io.load import load_task
+    from mixtea.io.load_graph import load_graph
     from mixtea.io.safe.limits import Limits
     from mixtea.pipeline import train
     from mixtea.update_run import update
@@ -53,6 +54,7 @@ __all__ = [
     "Task",
     "evaluate",
     "load_example",
+    "load_graph",
     "load_task",
     "split_links",
     "train",
@@ -66,6 +68,7 @@ _ROOMS = {
     "mixtea.io.safe.limits": ["Limits"],
     "mixtea.graph.task": ["Task"],
     "mixtea.io.load": ["load_task"],
+    "mixtea.io.load_graph": ["load_graph"],
     "mixtea.pipeline": ["train"],
     "mixtea.update_run": ["update"],
     "mixtea.errors": ["ConfigError", "DataError", "MixTEAError", "NotFittedError", "RunError"],

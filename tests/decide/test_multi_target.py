@@ -63,7 +63,7 @@ def test_where_links_are_so_sources_get_several_targets(tmp_path):
     assert "further target" in aligner.map().summary()
     aligner.save(tmp_path / "run")
     assert StoredRun(tmp_path / "run").map().to_frame().equals(mapping)
-    one = aligner.map(several=False).to_frame()
+    one = aligner.map(multiple_targets=False).to_frame()
     assert one["source"].is_unique and not (one["decision"] == FURTHER).any()
 
 
@@ -80,7 +80,7 @@ def test_on_request_elsewhere(tmp_path):
     task = task_of(tmp_path, [(i, "t") for i in range(1, 32)])
     aligner = MixTEA(**SMALL_BEST).fit(task)
     assert not len(task.sources_with_several) and not (aligner.map().to_frame()["decision"] == FURTHER).any()
-    asked = aligner.map(several=True).to_frame()
+    asked = aligner.map(multiple_targets=True).to_frame()
     further = asked[asked["decision"] == FURTHER]
     assert asked["target"].dropna().is_unique and len(further) and (further["probability"] > 0.5).all()
     assert not asked["source"].isin([f"http://s/{i}" for i in range(32)]).any()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
-from mixtea import DataError, Task, load_task
+from mixtea import DataError, Task, load_graph, load_task
 from mixtea.graph.task import MANY_SEVERAL
 from mixtea.io.filter import Reading
 from mixtea.io.safe.limits import Limits
@@ -300,3 +300,30 @@ def test_the_triples_of_an_entity():
     found = [[part.tolist() for part in graph.triples_of(entity)] for entity in range(4)]
     assert found[0] == [[[0, 0, 1], [0, 1, 0]], [[2, 1, 0], [0, 1, 0]]]
     assert found[1:] == [[[], [[0, 0, 1]]], [[[2, 1, 0]], []], [[], []]]
+
+
+def test_a_graph_that_was_loaded_is_the_same_as_its_file(tmp_path):
+    write(tmp_path, {"a.csv": "id,title,in\n1,Rome,Italy\n2,Paris,France\n", "b.csv": "id,name\nx,Rome\ny,Paris\n"})
+    graph = load_graph(tmp_path / "a.csv", name_column="title")
+    task = load_task(source=graph, target=load_graph(tmp_path / "b.csv"))
+    own = load_task(source=tmp_path / "a.csv", target=tmp_path / "b.csv", name_column="title")
+    for mine, theirs in ((task.source, own.source), (task.target, own.target)):
+        assert [mine.labels_of(i) for i in range(2)] == [theirs.labels_of(i) for i in range(2)]
+        assert [mine.attributes_of(i) for i in range(2)] == [theirs.attributes_of(i) for i in range(2)]
+        assert mine.ids.tolist() == theirs.ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda graph: load_graph(None), "load_graph needs a graph"),
+        (lambda graph: load_graph([graph, "more.tsv"]), "read already"),
+        (lambda graph: load_task(source=graph, target=graph, reading=Reading(literals=("in",))), "read already"),
+        (lambda graph: load_task(source=graph, target=graph, columns={"in": "ignore"}), "read already"),
+        (lambda graph: load_task(source=graph, target=graph, links=graph), "links are pairs of ids, not a graph"),
+        (lambda graph: load_graph("no/such.tsv"), "no such file"),
+    ],
+)
+def test_what_cannot_be_done_with_a_graph_that_was_loaded(call, message):
+    with pytest.raises(DataError, match=message):
+        call(load_graph([("Rome", "in", "Italy"), ("Paris", "in", "France")]))

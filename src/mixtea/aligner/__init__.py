@@ -319,7 +319,7 @@ class MixTEA(Scoring):
         self,
         *,
         shared_targets: bool = False,
-        several: bool | None = None,
+        multiple_targets: bool | None = None,
         best_f1: bool = False,
         precision: float | None = None,
         every: bool = False,
@@ -335,7 +335,7 @@ class MixTEA(Scoring):
         ----------
         shared_targets
             Several sources may get the same target.
-        several
+        multiple_targets
             A source may get several targets, each further one with a probability above .5 and none of anybody else's;
             where a tenth of the linked sources have several, one with a training link too. None: as often as sources
             of the links to learn from have several.
@@ -372,10 +372,10 @@ class MixTEA(Scoring):
         True
         """
         choice, config = Choice(best_f1, every, precision), self._decoding(None, voters)
-        if config == self._trained_config() and several is None and not shared_targets:
+        if config == self._trained_config() and multiple_targets is None and not shared_targets:
             return self.answers_.mapping(choice, with_given=with_given)
-        share = None if several is None else HAS_SEVERAL * several
-        predictor = self._predictor(config, once=not shared_targets, several=share)
+        share = None if multiple_targets is None else HAS_SEVERAL * multiple_targets
+        predictor = self._predictor(config, once=not shared_targets, multiple_targets=share)
         return predictor.mapping(choice, with_given=with_given)
 
     @reproducibly
@@ -466,8 +466,9 @@ class MixTEA(Scoring):
         own = {name: getattr(self.config, name) if value is None else value for name, value in changed.items()}
         return self._adapted(own)
 
-    def _predictor(self, config: Config, *, once: bool = True, several: float | None = None) -> Predictor:
-        return Predictor(self.vectors_, self.task_, config, self._last, self._packages, once=once, several=several)
+    def _predictor(self, config: Config, *, once: bool = True, multiple_targets: float | None = None) -> Predictor:
+        how: dict[str, Any] = {"once": once, "multiple_targets": multiple_targets}
+        return Predictor(self.vectors_, self.task_, config, self._last, self._packages, **how)
 
     def save(
         self, folder: PathOrStr, *, overwrite: bool = False, pages: Table[str, str] | None = None,

@@ -34,15 +34,15 @@ class PairProbabilities:
 
     `probability` [p] is that of `source` [p] and `target` [p], entities by their own graphs' numbers. Where targets are
     given `once`, the probabilities of a target add up to at most 1, as those of a source do that has one target.
-    `several` is how likely a source has several; None: as often as sources of links have.
+    `multiple_targets` is how likely a source has several; None: as often as sources of links have.
     """
 
     def __init__(
         self, task: Task, decoded: Decoded, last: StoredOpinions | None, free: np.ndarray, *, once: bool = True,
-        several: float | None = None,
+        multiple_targets: float | None = None,
     ) -> None:  # fmt: skip
         self.task, self.decoded, self.last, self.free = task, decoded, last, free
-        self.once, self.several = once, several
+        self.once, self.multiple_targets = once, multiple_targets
         self.shape = (task.source.n_entities, task.target.n_entities)
         own, pairs = decoded.entities.own, decoded.opinions.pairs
         self.source, self.target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
@@ -61,16 +61,16 @@ class PairProbabilities:
     def both(self) -> tuple[np.ndarray, np.ndarray]:
         """([p], [s]): the probability of each pair, and of a counterpart of each source.
 
-        A source has several targets with a probability, the share `several`; then its targets are not rivals. One that
-        has a given link has further targets only if it has several.
+        A source has several targets with a probability, `multiple_targets`; then its targets are not rivals. One with a
+        given link has further targets only if it has several.
         """
-        single, counterpart = self._mixed(several=False)
+        single, counterpart = self._mixed(multiple_targets=False)
         share, given = self._share_of_several(), np.zeros(self.shape[0], dtype=bool)
         given[self.task.train[:, 0]] = True
         alone = np.where(given, 0.0, 1 - share)[self.source]
         if not share.any():
             return alone * single, counterpart
-        further, _ = self._mixed(several=True)
+        further, _ = self._mixed(multiple_targets=True)
         probability = alone * single + share[self.source] * further
         if self.once:
             probability = kept_below(self.target, probability, np.ones(self.shape[1]))
@@ -80,21 +80,21 @@ class PairProbabilities:
 
     def _share_of_several(self) -> np.ndarray:
         """[sources]: how likely each has several targets: it has several links, or others have."""
-        if self.several is not None:
-            return np.full(self.shape[0], self.several)
+        if self.multiple_targets is not None:
+            return np.full(self.shape[0], self.multiple_targets)
         share = np.full(self.shape[0], self.task.several_share)
         share[self.task.sources_with_several] = HAS_SEVERAL
         return np.where(share > FEW_SEVERAL, share, 0.0)
 
-    def _mixed(self, *, several: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _mixed(self, *, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:
         """Mix what links teach with what text and structure show without any."""
         evidence = self.decoded.evidence
-        text = None if evidence is None else evidence.probability(several=several)
+        text = None if evidence is None else evidence.probability(multiple_targets=multiple_targets)
         if self.decoded.alone:
             assert text is not None
             probability, counterpart = text, self._sums(text)
         else:
-            probability, counterpart = self._by_links(several)
+            probability, counterpart = self._by_links(multiple_targets)
             if text is not None:
                 weight = self._weight_of_links(probability, text)
                 probability = weight * probability + (1 - weight) * text
@@ -102,31 +102,31 @@ class PairProbabilities:
         counterpart = np.clip(counterpart, 0.0, 1.0)
         probability = self._consistent(probability)
         if not self.decoded.alone:
-            probability = self._consistent(self._recalibrated(probability, counterpart, several))
+            probability = self._consistent(self._recalibrated(probability, counterpart, multiple_targets))
         return probability, counterpart
 
     def _consistent(self, probability: np.ndarray) -> np.ndarray:
         """Make those of a target add up to at most 1, where targets are given once."""
         return kept_below(self.target, probability, np.ones(self.shape[1])) if self.once else probability
 
-    def _recalibrated(self, probability: np.ndarray, counterpart: np.ndarray, several: bool) -> np.ndarray:
+    def _recalibrated(self, probability: np.ndarray, counterpart: np.ndarray, multiple_targets: bool) -> np.ndarray:
         """Calibrate by the validation links (Platt scaling), with what the decoder believes beside the probability.
 
         P(right | a counterpart) = sigmoid(a + b log-odds + c log-odds of the belief), with a near 0, b near .7 and c
         near .3 where there are few. The belief knows the student and all rivals at once, which no feature of a pair
-        does; but it is shared out among the targets of a source, so it is left out where there may be `several`.
+        does; but it is shared out among the targets of a source, so it is left out with `multiple_targets`.
         """
         of_source = np.zeros(self.shape[0])
         of_source[self.free] = counterpart
         share = probability / np.maximum(of_source[self.source], 1e-12)
-        belief = share if several else self.decoded.opinions.belief.double().cpu().numpy()
+        belief = share if multiple_targets else self.decoded.opinions.belief.double().cpu().numpy()
         seen = np.stack([np.ones(len(share)), _bounded_logit(share), _bounded_logit(belief)], axis=1)
         order = np.lexsort((-seen @ RECALIBRATION[0], self.source))
         best = order[np.diff(self.source[order], prepend=-1) > 0]
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
         right = among(self.source[best], self.target[best], self.task.valid, self.shape[1])
         found = sigmoid(seen @ logistic(seen[best], right, *RECALIBRATION)) * of_source[self.source]
-        return found if several else kept_below(self.source, found, of_source)
+        return found if multiple_targets else kept_below(self.source, found, of_source)
 
     @property
     def probability(self) -> np.ndarray:
@@ -153,7 +153,7 @@ class PairProbabilities:
         """[s]: of the pairs of each source."""
         return np.minimum(np.bincount(self.source, probability, minlength=self.shape[0])[self.free], 1.0)
 
-    def _by_links(self, several: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _by_links(self, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:
         """([p], [s]): how often such candidates of links are right, and how likely there is a counterpart."""
         task, free = self.task, self.free
         linked = np.isin(free, task.linked_sources)
@@ -166,8 +166,8 @@ class PairProbabilities:
         counterpart = np.where(self.known, found.probability, 0.0)
         of_source = np.zeros(self.shape[0])
         of_source[free] = counterpart
-        probability = calibration(self._seen(several=several)) * of_source[self.source]
-        return probability if several else kept_below(self.source, probability, of_source), counterpart
+        probability = calibration(self._seen(multiple_targets=multiple_targets)) * of_source[self.source]
+        return probability if multiple_targets else kept_below(self.source, probability, of_source), counterpart
 
     def _at_most(self, is_open: np.ndarray) -> float:
         """The share of the open sources that can have a counterpart, if each target has one source."""
@@ -184,13 +184,13 @@ class PairProbabilities:
         found[self.source[first[::-1]]] = first[::-1]
         return found[self.free]
 
-    def _seen(self, places: np.ndarray | slice = slice(None), *, several: bool = False) -> np.ndarray:
+    def _seen(self, places: np.ndarray | slice = slice(None), *, multiple_targets: bool = False) -> np.ndarray:
         """[p, 8]: features of pairs, without the student unless nobody else decides.
 
-        Where a source may have `several` targets, only the other candidates of the target are rivals.
+        Where a source may have `multiple_targets` targets, only the other candidates of the target are rivals.
         """
         judged = self._judged
-        row = (judged.column if several else judged.row)[places]
+        row = (judged.column if multiple_targets else judged.row)[places]
         n, m = (graph.triple_counts() for graph in (self.task.source, self.task.target))
         counts = (n[self.source[places]], m[self.target[places]])
         return features(row, judged.column[places], judged.joined[places], judged.said[places], counts)

@@ -78,11 +78,11 @@ class PairEvidence:
     shape: tuple[int, int]
     possible: np.ndarray
 
-    def probability(self, *, several: bool = False) -> np.ndarray:
-        """Compute how likely each pair is a match, if a source has one target at most, or `several`."""
+    def probability(self, *, multiple_targets: bool = False) -> np.ndarray:
+        """Compute how likely each pair is a match, if a source has one target at most, or `multiple_targets`."""
         ends = self.source[self.possible], self.target[self.possible]
         every = np.ones(self.shape[0], dtype=bool)
-        found = matching(*ends, self._log_odds, self.shape, several=every if several else None)
+        found = matching(*ends, self._log_odds, self.shape, several=every if multiple_targets else None)
         probability = np.zeros(len(self.possible))
         probability[self.possible] = found.probability
         return probability

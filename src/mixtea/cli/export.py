@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.load_run import SEVERAL, answering, arguments
+from mixtea.cli.load_run import MULTIPLE_TARGETS, answering, arguments
 from mixtea.messages import visible
 from mixtea.relations.alignment import MIN_SCORE, relations_of
 from mixtea.runs.atomic import check_new_file
@@ -49,7 +49,7 @@ def export(
     precision: options.Precision = None,
     every: options.Every = False,
     shared_targets: options.SharedTargets = False,
-    several_targets: options.SeveralTargets = None,
+    multiple_targets: options.MultipleTargets = None,
     min_probability: Annotated[float, typer.Option(min=0, max=1, help="Leave less probable mappings out.")] = 0.0,
     predicate: Annotated[str, typer.Option(help="skos:exactMatch or owl:sameAs.")] = "skos:exactMatch",
     licence: Annotated[str | None, typer.Option(metavar="IRI", help="Of the mapping set.")] = None,
@@ -129,7 +129,7 @@ def export(
         with_unmapped=with_unmapped, source_namespace=source_namespace, target_namespace=target_namespace,
         all_columns=all_columns,
     )  # fmt: skip
-    asked = {"voters": voters, "shared-targets": shared_targets, SEVERAL: several_targets}
+    asked = {"voters": voters, "shared-targets": shared_targets, MULTIPLE_TARGETS: multiple_targets}
     chosen: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
     how = chosen | {"with_given": with_given or relations is not None or compare_with is not None}
     aligner = answering(run, asked, device)

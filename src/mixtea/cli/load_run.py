@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
 
-SEVERAL = "several-targets"  # the option that may be True, False or not given
+MULTIPLE_TARGETS = "multiple-targets"  # the option that may be True, False or not given
 
 
 def arguments(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Turn options into arguments of `MixTEA.map`."""
-    return {"several" if name == SEVERAL else name.replace("-", "_"): value for name, value in asked.items()}
+    return {name.replace("-", "_"): value for name, value in asked.items()}
 
 
 def answering(run: Path, asked: Mapping[str, Any], device: str | None) -> StoredRun | MixTEA:
     """The stored run, unless something is `asked` that it was not decided by; then the run loaded to compute."""
-    others = [name for name, value in asked.items() if value or (name == SEVERAL and value is not None)]
+    others = [name for name, value in asked.items() if value or (name == MULTIPLE_TARGETS and value is not None)]
     if not others:
         return StoredRun(run)
     typer.echo(f"{visible(run)}: not stored with these options ({', '.join(others)}), so it is computed anew", err=True)

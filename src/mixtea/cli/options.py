@@ -168,10 +168,10 @@ Every = Annotated[
     bool, typer.Option("--every", help="Map every source while targets remain; what is not likely is marked.")
 ]
 SharedTargets = Annotated[bool, typer.Option("--shared-targets", help="Let several sources have the same target.")]
-SeveralTargets = Annotated[
+MultipleTargets = Annotated[
     bool | None,
     typer.Option(
-        "--several-targets/--one-target",
+        "--multiple-targets/--one-target",
         help="Let a source have several targets, each further one above a probability of .5; by itself where the links "
         "to learn from are so.",
     ),

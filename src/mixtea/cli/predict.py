@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.load_run import SEVERAL, answering, arguments
+from mixtea.cli.load_run import MULTIPLE_TARGETS, answering, arguments
 from mixtea.decide.answers import STORED
 from mixtea.messages import visible
 from mixtea.runs.atomic import check_new_file
@@ -23,7 +23,7 @@ def predict(
     precision: options.Precision = None,
     every: options.Every = False,
     shared_targets: options.SharedTargets = False,
-    several_targets: options.SeveralTargets = None,
+    multiple_targets: options.MultipleTargets = None,
     decoder: options.Decoder = None,
     voters: options.Voters = None,
     overwrite: options.Overwrite = False,
@@ -45,7 +45,7 @@ def predict(
 
     check_ending(out)
     check_new_file(out, overwrite=overwrite)
-    asked = {"voters": voters, "shared-targets": shared_targets, SEVERAL: several_targets}
+    asked = {"voters": voters, "shared-targets": shared_targets, MULTIPLE_TARGETS: multiple_targets}
     how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
     aligner = answering(run, asked | {"decoder": decoder, "k": k > STORED}, device)
     if isinstance(aligner, StoredRun):

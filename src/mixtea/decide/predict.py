@@ -41,17 +41,17 @@ class Found(NamedTuple):
 class Predictor:
     """Answers about one task by one student's vectors [n, d], the settings `decoder` and `decode_voters`.
 
-    Where targets are given `once`, sources are rivals for them. `several` is how likely a source has several targets;
+    Where targets are given `once`, sources are rivals for them. `multiple_targets` is how likely a source has several;
     None: as often as sources of links have.
     """
 
     def __init__(
         self, vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None,
         packages: Table[str, str] | None = None, decoded: Decoded | None = None, *, once: bool = True,
-        several: float | None = None,
+        multiple_targets: float | None = None,
     ) -> None:  # fmt: skip
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
-        self.once, self.several = once, several
+        self.once, self.multiple_targets = once, multiple_targets
         self.free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
         self.rows = torch.from_numpy(self.free).to(vectors.device)
         if decoded is not None:
@@ -65,7 +65,7 @@ class Predictor:
     def pairs(self) -> PairProbabilities:
         """How likely each candidate is right."""
         return PairProbabilities(
-            self.task, self.decoded, self.last, self.free, once=self.once, several=self.several
+            self.task, self.decoded, self.last, self.free, once=self.once, multiple_targets=self.multiple_targets
         )  # fmt: skip
 
     def answers(self) -> Answers:

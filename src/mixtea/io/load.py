@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from mixtea.io.name_files import NameFiles
 from mixtea.io.named_parts import with_queries
 from mixtea.io.naming import NameColumns
 from mixtea.io.openea import folder_graphs, if_there, split_folder
-from mixtea.io.options import Asked
+from mixtea.io.options import Asked, Words, as_words
 from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.io.safe.limits import Limits, applied, in_force
 from mixtea.io.selection import Selection
@@ -55,7 +55,6 @@ from mixtea.messages import visible
 from mixtea.progress import doing, shown_texts
 
 logger = logging.getLogger(__name__)
-Words = str | Sequence[str] | None
 MAX_WARNING = 6000  # characters; a warning may name a file by its whole path
 
 
@@ -176,7 +175,7 @@ def load_task(
     splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
     files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
     queries = {"source": source_query, "target": target_query, "links": links_query}
-    asked_of = {name: _as_words(value, f"{name}_query") for name, value in queries.items()}
+    asked_of = {name: as_words(value, f"{name}_query") for name, value in queries.items()}
     sides = {side: with_queries(found, asked_of[side], side) for side, found in sides.items()}
     files["train"] = with_queries(files["train"], asked_of["links"], "links")
     own = {**sides, "links": files["train"]}
@@ -188,7 +187,7 @@ def load_task(
         "source_name_column": source_name_column,
         "target_name_column": target_name_column,
     }
-    of_both, of_source, of_target = (_as_words(value, name) for name, value in chosen.items())
+    of_both, of_source, of_target = (as_words(value, name) for name, value in chosen.items())
     name_columns = NameColumns(of_both, of_source, of_target)
     asked = Asked(strict, seed, names, attributes, links_from, name_columns, column_hints(columns))
     on_texts = on_texts or shown_texts()
@@ -307,15 +306,6 @@ def _task(
 ) -> Task:  # fmt: skip
     train, valid, test, rejected = (splits.get(split, no_links()) for split in (*SPLITS, REJECTED))
     return Task(name, source, target, train, valid, test, fold, said, rejected, asked.links_from)
-
-
-def _as_words(value: Words, name: str) -> tuple[str, ...]:
-    """Return the names of columns, or the queries, that were given as the argument `name`."""
-    words: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
-    if value is not None and not all(isinstance(word, str) for word in words):
-        what = "one SELECT" if name.endswith("query") else "the name of a column"
-        raise DataError(f"{name} is {value!r:.100}. Give {what}, or a list of such.")
-    return () if value is None else tuple(words)
 
 
 def _name(given: list[Given]) -> str:

@@ -2,29 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import Problems
+from mixtea.errors import DataError, Problems
 from mixtea.graph import prefixes
 from mixtea.graph.builder import FileRead, Part, attribute_part, each_once, entity_part, joined
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.graph.terms import kinds_of
-from mixtea.io.columns.hints import Hints
+from mixtea.io.columns.hints import Hints, column_hints
 from mixtea.io.columns.rows import RowTable, parts_of_tables
 from mixtea.io.filter import Reading
 from mixtea.io.formats.registry import read_part
 from mixtea.io.formats.tsv import read_table
-from mixtea.io.memory.dispatch import Given, InMemory
+from mixtea.io.memory.dispatch import GRAPH, Given, InMemory, given
+from mixtea.io.name_files import NameFiles
+from mixtea.io.named_parts import with_queries
+from mixtea.io.naming import NameColumns
+from mixtea.io.options import Asked, as_words
+from mixtea.io.paths import PathOrStr, Paths, as_paths
+from mixtea.io.safe.limits import Limits, applied, in_force
 from mixtea.io.safe.problems import collected
 from mixtea.io.selection import Selection
+from mixtea.io.separators import separated_by
 from mixtea.io.sniff import kind_of
 from mixtea.progress import doing
+
+
+def load_graph(
+    source: Any,
+    *,
+    strict: bool = False,
+    reading: Reading | None = None,
+    limits: Limits | None = None,
+    separator: str | None = None,
+    names: Paths | None = None,
+    name_column: str | Sequence[str] | None = None,
+    columns: Mapping[str, Any] | PathOrStr | None = None,
+    attributes: bool = True,
+    query: str | Sequence[str] | None = None,
+) -> Graph:
+    """Load one graph, to look at it or to give it to `load_task` as `source` or `target`.
+
+    Parameters
+    ----------
+    source
+        What `source` of `load_task` may be: a file, a data frame, a list of dictionaries, rows, an rdflib or a NetworkX
+        graph, or several of these, which are read as one graph.
+    strict, reading, limits, separator, columns, attributes
+        As in `load_task`.
+    names
+        Tables of ids and names, which become labels.
+    name_column
+        The columns of tables, or predicates, that hold the names of entities. Else they are found, see docs/names.md.
+    query
+        A query for each database among `source`: one SELECT.
+
+    Returns
+    -------
+    Graph
+        Entities, relations, triples, literal values and labels as arrays; `len(graph.ids)` entities.
+
+    Raises
+    ------
+    DataError
+        Something cannot be read as it is. All problems come together, each with its file and line, or object and row.
+
+    Examples
+    --------
+    >>> from mixtea import load_graph, load_task
+    >>> graph = load_graph([("Rome", "in", "Italy"), ("Paris", "in", "France")])
+    >>> graph.n_entities, graph.relations.tolist()
+    (4, ['in'])
+    >>> task = load_task(source=graph, target=graph, links_from="ids")
+    >>> len(task.train) + len(task.valid)
+    4
+    """
+    asked = Asked(
+        strict, 1, NameFiles(source=as_paths(names, "names")), attributes, "names",
+        NameColumns(source=as_words(name_column, "name_column")), column_hints(columns),
+    )  # fmt: skip
+    files = with_queries(given(source, "source"), as_words(query, "query"), "source")
+    if not files:
+        raise DataError("load_graph needs a graph: a file, a data frame, rows, or several of these.")
+    with applied(limits), separated_by(separator):
+        problems, selection = Problems(in_force().max_problems, strict=strict), Selection(reading or Reading())
+        graph = read_graph(files, problems, selection=selection, hints=asked.columns.of_side("source"))
+        languages = selection.reading.languages
+        graph, _, _ = asked.completed(graph, _no_graph(), problems, languages, finds_names=True)
+        problems.raise_if_any()
+    return graph
 
 
 def read_graph(
@@ -45,10 +118,12 @@ def read_graph(
     """
     paths = [triples] if isinstance(triples, Path) else list(triples)
     selection = selection or Selection(Reading(keep_obsolete=True))
+    if len(paths) == 1 and isinstance(paths[0], InMemory) and paths[0].kind == GRAPH:
+        return _read_already(paths[0], selection, hints)
     read = []
-    for given in paths:
+    for path in paths:
         with collected(problems):
-            read.append(_read(given, problems))
+            read.append(_read(path, problems))
     parts, files = [], []
     with collected(problems):
         of_tables = iter(
@@ -65,7 +140,7 @@ def read_graph(
             parts.append(attribute_part(table))
             files.append(FileRead(attributes, "TSV", 0, len(table)))
     if len(parts) < len(paths) + (attributes is not None):
-        return Graph(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
+        return _no_graph()
     if also is not None:
         parts.append(entity_part(np.sort(also)))
     part = joined(parts)
@@ -73,14 +148,26 @@ def read_graph(
     return _graph(_labelled(part, labels, problems), files, selection, problems)
 
 
-def _read(given: Given, problems: Problems) -> tuple[Part | RowTable, Path, str]:
+def _no_graph() -> Graph:
+    return Graph(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
+
+
+def _read_already(one: InMemory, selection: Selection, hints: Hints | None) -> Graph:
+    """Return a graph that `load_graph` gave, which has been read with options of its own."""
+    if hints or not selection.reading.keeps_all:
+        raise DataError(f"{one.path}: read already. Give reading and columns to load_graph.")
+    graph: Graph = one.thing
+    return graph
+
+
+def _read(one: Given, problems: Problems) -> tuple[Part | RowTable, Path, str]:
     """Read a file or an object; return what it holds, what it is called, and its format."""
-    if isinstance(given, InMemory):
-        doing(f"reading {given.path}")
-        return given.part(problems), given.path, given.kind
-    doing(f"reading {given}")
-    kind = kind_of(given)
-    return read_part(given, kind, problems), given, kind
+    if isinstance(one, InMemory):
+        doing(f"reading {one.path}")
+        return one.part(problems), one.path, one.kind
+    doing(f"reading {one}")
+    kind = kind_of(one)
+    return read_part(one, kind, problems), one, kind
 
 
 def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
+from typing import Any
 
 from mixtea.errors import DataError, Problems
 from mixtea.graph.graph import Graph
@@ -13,6 +15,7 @@ from mixtea.io.columns.hints import ColumnHints
 from mixtea.io.name_files import NameFiles
 from mixtea.io.naming import NameColumns
 
+Words = str | Sequence[str] | None
 LINKS_FROM = ("given", "names", "ids")
 
 
@@ -60,3 +63,12 @@ def _columns(graph: Graph) -> list[str]:
     """Return the columns of the tables that a graph was read from, and the predicates of its values."""
     columns = [column.name for file in graph.files for column in file.columns]
     return [*columns, *graph.attributes.predicate.texts()]
+
+
+def as_words(value: Words, name: str) -> tuple[str, ...]:
+    """Return the names of columns, or the queries, that were given as the argument `name`."""
+    words: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
+    if value is not None and not all(isinstance(word, str) for word in words):
+        what = "one SELECT" if name.endswith("query") else "the name of a column"
+        raise DataError(f"{name} is {value!r:.100}. Give {what}, or a list of such.")
+    return () if value is None else tuple(words)

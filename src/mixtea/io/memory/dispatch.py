@@ -21,9 +21,9 @@ from mixtea.io.memory.arrow import ARROW, frame_of_arrow
 from mixtea.io.memory.frames import as_table, table_part
 
 FRAME, ARRAY, ROWS = "data frame", "array", "rows"
-RDFLIB, NETWORKX = "rdflib graph", "NetworkX graph"
+RDFLIB, NETWORKX, GRAPH = "rdflib graph", "NetworkX graph", "mixtea graph"
 KINDS = {("pandas", "DataFrame"): FRAME, ("numpy", "ndarray"): ARRAY} | {
-    ("rdflib", "Graph"): RDFLIB, ("networkx", "Graph"): NETWORKX,
+    ("rdflib", "Graph"): RDFLIB, ("networkx", "Graph"): NETWORKX, ("mixtea", "Graph"): GRAPH,
 }  # fmt: skip
 TAKEN = (
     "a path, a data frame, an Arrow table, rows of text, a NumPy array, an rdflib or a NetworkX graph, "
@@ -47,6 +47,8 @@ class InMemory:
     def part(self, problems: Problems) -> Part | RowTable:
         """What it says of a graph."""
         problems.by_row.add(self.path)
+        if self.kind == GRAPH:
+            raise DataError(f"{self.path}: read already. Give it alone, or what it was read from with the others.")
         if self.kind == RDFLIB:
             from mixtea.io.memory.rdflib_graph import rdflib_part
 
@@ -64,6 +66,8 @@ class InMemory:
             from mixtea.io.memory.rdflib_graph import rdflib_links
 
             return rdflib_links(self.thing, self.path, problems)
+        if self.kind == GRAPH:
+            raise DataError(f"{self.path}: links are pairs of ids, not a graph.")
         if self.kind == NETWORKX:
             raise DataError(f"{self.path}: links are pairs of ids, not a graph. Give list(graph.edges()).")
         thing = _with_confidences(self.thing) if self.kind == ROWS else self.thing
