@@ -19,7 +19,7 @@ from mixtea.calibration.probabilities import HAS_SEVERAL
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device
-from mixtea.compute.memory import enough_memory
+from mixtea.compute.memory import enough_memory, remembered_sizes
 from mixtea.compute.reproducible import reproducible
 from mixtea.compute.torchrun import in_company, is_first
 from mixtea.config import Config
@@ -185,7 +185,7 @@ class MixTEA(Scoring):
         check_deciding(voters, config)
         check_begins(task, voters)
         shown = training_progress(progress if is_first() else False, config.max_epochs)
-        with reproducible(config.deterministic), enough_memory():
+        with reproducible(config.deterministic), enough_memory(), remembered_sizes():
             start = None if warm_start is None else warm_start._learned()
             began_with = None if start is None else (start.task, as_arrays(start.student))
             told = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))

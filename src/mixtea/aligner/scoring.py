@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from mixtea.compute.memory import enough_memory
+from mixtea.compute.memory import enough_memory, remembered_sizes
 from mixtea.compute.reproducible import reproducible
 from mixtea.decide.answers import linked_ids
 from mixtea.decide.decode import deciding_alone
@@ -37,7 +37,7 @@ def reproducibly(method: Callable[..., T]) -> Callable[..., T]:
     @wraps(method)
     def run(self: MixTEA, *args: Any, **kwargs: Any) -> T:
         self._check_fitted()
-        with reproducible(self.config.deterministic), enough_memory():
+        with reproducible(self.config.deterministic), enough_memory(), remembered_sizes():
             return method(self, *args, **kwargs)
 
     return run

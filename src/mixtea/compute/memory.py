@@ -1,6 +1,7 @@
 """Blocks: how large they are, and what happens when memory is full.
 
-When memory runs out, a sweep begins again with half the block, and its place keeps to the smaller size from then on.
+When memory runs out, a sweep begins again with half the block; inside `remembered_sizes` the same function keeps to the
+smaller size from then on.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 import torch
@@ -24,8 +26,8 @@ FEWEST_ROWS = 16  # products of fewer rows are rounded in another way, so a shor
 CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
 WAY_OUT = "Use a smaller entity_dim, or a machine with more memory."
 T = TypeVar("T")
-_fits: dict[tuple[str, str], int] = {}  # MiB that fitted, by device and place, where memory ran out once
-_said: set[tuple[str, int]] = set()  # device and MiB that a warning named
+# MiB that fitted, by device and function, where memory ran out once
+_sizes: ContextVar[dict[tuple[str, str], int] | None] = ContextVar("mixtea_block_sizes", default=None)
 
 
 def block_mib(row_bytes: int, device: torch.device) -> int:
@@ -56,12 +58,13 @@ def row_blocks(
 def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mib: int | None) -> T:
     """function(mib); when memory runs out, again with half the block, down to one MiB.
 
-    The size that fits is remembered for this function, so that memory does not run out anew in every epoch.
+    Inside `remembered_sizes` the size that fits is kept for this function.
     """
-    place = (device.type, function.__qualname__)
+    place, fits = (device.type, function.__qualname__), _sizes.get()
+    fits = {} if fits is None else fits
     while True:
         wanted = mib or block_mib(row_bytes, device)
-        size = min(wanted, _fits.get(place, wanted))
+        size = min(wanted, fits.get(place, wanted))
         try:
             return function(size)
         except (RuntimeError, MemoryError) as error:
@@ -69,22 +72,22 @@ def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mi
                 raise
             if size < 2:
                 raise FullMemoryError(f"Memory is full even with the smallest blocks. {WAY_OUT}") from error
-        _fits[place] = size // 2
-        _say(device.type, size // 2)
+        if size // 2 not in fits.values():
+            logger.warning("memory is full: going on with blocks of %d MiB", size // 2)
+        fits[place] = size // 2
         if device.type == "cuda":
             torch.cuda.empty_cache()
 
 
-def _say(kind: str, mib: int) -> None:
-    if (kind, mib) not in _said:
-        _said.add((kind, mib))
-        logger.warning("memory is full: going on with blocks of %d MiB", mib)
-
-
-def forget_full_memory() -> None:
-    """Try the usual sizes again."""
-    _fits.clear()
-    _said.clear()
+@contextmanager
+def remembered_sizes() -> Iterator[None]:
+    """Keep sizes of blocks that fit while the block runs, so that memory does not run out anew in every epoch."""
+    token = _sizes.set({}) if _sizes.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _sizes.reset(token)
 
 
 def give_back() -> None:

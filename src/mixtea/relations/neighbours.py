@@ -192,8 +192,7 @@ def _index(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def neighbourhood(task: Task, known: KnownPairs, shared_relations: bool) -> Neighbourhood:
     """That of a task by what is known of it, made once for all who ask."""
-    held: dict[tuple[int, bool], Neighbourhood] = known.__dict__.setdefault("neighbourhoods", {})
-    key = (id(task), shared_relations)
-    if key not in held:
-        held[key] = Neighbourhood(task, known, shared_relations=shared_relations)
-    return held[key]
+    held: dict[bool, Neighbourhood] = known.__dict__.setdefault("neighbourhoods", {})
+    if shared_relations not in held or held[shared_relations].task is not task:
+        held[shared_relations] = Neighbourhood(task, known, shared_relations=shared_relations)
+    return held[shared_relations]

@@ -28,7 +28,7 @@ from mixtea.runs.lock import alone
 from mixtea.runs.state_file import read_state_file, write_state_file
 
 logger = logging.getLogger(__name__)
-KIND = "mixtea checkpoint 2"
+KIND = "mixtea checkpoint 3"
 NAME = re.compile(r"checkpoint-(\d{6,9})\.safetensors")
 KEPT = 2
 SHARE = 20  # saving may take one part in so many of the time

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
-import threading
+import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -57,21 +59,23 @@ class TensorBoard:
     def __init__(self, folder: PathLike[str] | str | None) -> None:
         self.folder = folder
         self._writer: Any = None
-        self._hook = threading.excepthook
 
     def __enter__(self) -> TensorBoard:
         if self.folder is None:
             return self
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            from tensorboard.summary.writer.record_writer import RecordWriter
         except ImportError:
             raise MissingExtraError(
                 "Writing for TensorBoard needs its library: pip install 'mixtea[tensorboard]'."
             ) from None
         if is_first():
-            with clear_errors(Path(self.folder)):
-                self._writer = SummaryWriter(str(self.folder))
-            self._hook, threading.excepthook = threading.excepthook, self._in_thread
+            folder = Path(self.folder)
+            with clear_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
+                self._writer = RecordWriter((folder / name).open("wb", buffering=0))
+                self._write(file_version="brain.Event:2")
         return self
 
     def __exit__(
@@ -81,25 +85,29 @@ class TensorBoard:
             with self._or_without():
                 self._writer.close()
             self._writer = None
-        threading.excepthook = self._hook
 
     def __call__(self, record: dict[str, Any]) -> None:
         if self._writer is not None:
+            from tensorboard.compat.proto.summary_pb2 import Summary
+
+            values = [Summary.Value(tag=tag(name), simple_value=value) for name, value in record.items()
+                      if name != "epoch"]  # fmt: skip
             with self._or_without():
-                for name, value in record.items():
-                    if name != "epoch":
-                        self._writer.add_scalar(tag(name), value, record["epoch"])
+                self._write(step=record["epoch"], summary=Summary(value=values))
+
+    def _write(self, **content: Any) -> None:
+        """Append an event, so that it can be looked at while the training runs."""
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self._writer.write(Event(wall_time=time.time(), **content).SerializeToString())
 
     @contextmanager
     def _or_without(self) -> Iterator[None]:
-        """What cannot be written is said once: it is not worth the training."""
+        """Go on without the file if it cannot be written, with one warning: it is not worth the training."""
         try:
             yield
         except OSError as error:
+            with suppress(OSError):
+                self._writer.close()
             self._writer = None
             logger.warning("%s: TensorBoard's file cannot be written (%s)", visible(self.folder), error.strerror)
-
-    def _in_thread(self, error: threading.ExceptHookArgs) -> None:
-        """The thread that writes ends with an error, which the next call raises again: it is heard there."""
-        if not isinstance(error.exc_value, OSError):
-            self._hook(error)

@@ -12,9 +12,7 @@ from mixtea.council.trace import check_trace
 from mixtea.errors import RunError, VoterError
 from mixtea.training.state import (
     optimiser_state,
-    random_states,
     restore_optimiser,
-    restore_random_states,
     restore_threads,
 )
 from mixtea.voters.votes import votes_of_state
@@ -34,7 +32,6 @@ def state_of(trainer: Trainer) -> State:
         "teacher": as_arrays(trainer.teacher.state_dict()),
         "optimiser": optimiser_state(trainer.optimiser),
         "generator": as_array(trainer.generator.get_state()),
-        "random": random_states(),
         "threads": torch.get_num_threads(),
         "negatives": trainer.negatives.state_dict(),
         "votes": None if trainer.votes is None else trainer.votes.state_dict(),
@@ -95,4 +92,3 @@ def _restore(trainer: Trainer, state: State) -> None:
     trainer.history, trainer.lowered = list(state["history"]), dict(state["lowered"])
     trainer.seconds_before = float(state["seconds"])
     trainer.generator.set_state(torch.from_numpy(state["generator"]))
-    restore_random_states(state["random"])
