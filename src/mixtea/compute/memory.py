@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import torch
@@ -26,8 +27,22 @@ FEWEST_ROWS = 16  # products of fewer rows are rounded in another way, so a shor
 CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
 WAY_OUT = "Use a smaller entity_dim, or a machine with more memory."
 T = TypeVar("T")
-# MiB that fitted, by device and function, where memory ran out once
-_sizes: ContextVar[dict[tuple[str, str], int] | None] = ContextVar("mixtea_block_sizes", default=None)
+_sizes: ContextVar[BlockSizes | None] = ContextVar("mixtea_block_sizes", default=None)
+
+
+@dataclass(frozen=True)
+class BlockSizes:
+    """MiB that fitted where memory ran out once, by device and function; and those that a warning named."""
+
+    fitted: dict[tuple[str, str], int] = field(default_factory=dict)
+    warned: set[int] = field(default_factory=set)
+
+    def halve(self, place: tuple[str, str], mib: int) -> None:
+        """Keep to half of `mib` from now on, with one warning per size."""
+        self.fitted[place] = mib // 2
+        if mib // 2 not in self.warned:
+            self.warned.add(mib // 2)
+            logger.warning("memory is full: going on with blocks of %d MiB", mib // 2)
 
 
 def block_mib(row_bytes: int, device: torch.device) -> int:
@@ -60,11 +75,10 @@ def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mi
 
     Inside `remembered_sizes` the size that fits is kept for this function.
     """
-    place, fits = (device.type, function.__qualname__), _sizes.get()
-    fits = {} if fits is None else fits
+    place, sizes = (device.type, function.__qualname__), _sizes.get() or BlockSizes()
     while True:
         wanted = mib or block_mib(row_bytes, device)
-        size = min(wanted, fits.get(place, wanted))
+        size = min(wanted, sizes.fitted.get(place, wanted))
         try:
             return function(size)
         except (RuntimeError, MemoryError) as error:
@@ -72,9 +86,7 @@ def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mi
                 raise
             if size < 2:
                 raise FullMemoryError(f"Memory is full even with the smallest blocks. {WAY_OUT}") from error
-        if size // 2 not in fits.values():
-            logger.warning("memory is full: going on with blocks of %d MiB", size // 2)
-        fits[place] = size // 2
+        sizes.halve(place, size)
         if device.type == "cuda":
             torch.cuda.empty_cache()
 
@@ -82,7 +94,7 @@ def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mi
 @contextmanager
 def remembered_sizes() -> Iterator[None]:
     """Keep sizes of blocks that fit while the block runs, so that memory does not run out anew in every epoch."""
-    token = _sizes.set({}) if _sizes.get() is None else None
+    token = _sizes.set(BlockSizes()) if _sizes.get() is None else None
     try:
         yield
     finally:
