@@ -27,7 +27,7 @@ from mixtea.data.vocabulary import TYPE, types_of
 MIN_NAMED = 0.5  # share of the entities with values: with so many labels, or names in their ids, none is looked for
 MIN_BY_WORD, MIN_BY_LOOK = 0.5, 0.8  # share filled, share distinct and share of texts that can be names
 MIN_ENTITIES, MAX_WORDS = 10, 12  # by look: entities with the predicate, and words of its median text
-MIN_SHARED = 0.2  # by look: share of the words that the other side has too
+MIN_SHARED = 0.2  # by look: share of the words, of the side that has fewer, that both have
 MIN_LETTERS = 0.6  # share of a name's letters and digits
 CODE_LENGTH, SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
 MAX_SAMPLE = 5000  # texts or ids that are looked at
@@ -107,7 +107,10 @@ def names_among(graph: Graph, looks: list[Look], other: Graph, others: list[Look
     if ranks or not looks or _has_named_ids(graph) or _mostly_labelled(graph):
         return ranks
     words = _words_of_names(other, others)
-    shared = [look for look in _by_look(looks) if len(look.words & words) >= MIN_SHARED * len(look.words)]
+    shared = [
+        look for look in _by_look(looks)
+        if len(look.words & words) >= MIN_SHARED * max(min(len(look.words), len(words)), 1)
+    ]  # fmt: skip
     return {look.predicate: TAKEN for look in sorted(shared, key=lambda look: look.median_length)[:1]}
 
 
