@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.data.columns.cells import items_of
+from mixtea.data.columns.cells import items_of, names_of
 from mixtea.data.columns.hints import IGNORE, ColumnHint, Hints
 from mixtea.data.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
 from mixtea.data.columns.references import RowKey, key_referred_to, no_key
@@ -21,6 +21,7 @@ from mixtea.data.formats.named_parts import named
 from mixtea.data.formats.table_columns import BETWEEN
 from mixtea.data.formats.tsv import Table, as_array
 from mixtea.data.labels import PLAIN
+from mixtea.data.name_words import kind_of_name
 from mixtea.data.part import ColumnRead, Part, attribute_part, joined, triple_part, values_part
 from mixtea.data.safe.problems import UnreadableError
 from mixtea.data.text_column import TextColumn
@@ -227,6 +228,8 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
         leads, (about, word) = column.name in one.led, _said_of(column.name, one, led)
         if one.hint(column).kind == LIST:
             column = items_of(column, one.hint(column).separator)
+        elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
+            column = names_of(column)
         if about is None and not leads:
             values.append((word, *_of_known(one.entity[column.rows], column.coded)))
             continue
