@@ -129,7 +129,14 @@ def test_by_look_a_table_may_have_many_words_that_the_other_has_not(tmp_path):
     assert both(task_of(tmp_path, FURNITURE, target)) == (["title"], ["where"])
 
 
+def test_by_look_words_with_digits_are_names_where_more_than_these_differ(tmp_path):
+    """Compounds are, numbered invoices are not."""
+    words = [f"{n}-di{one.lower()}ethane" for n, one in enumerate(MADE_OF)]
+    assert both(task_of(tmp_path, table("id,compound,n", words, ["1.5"] * 12))) == (["compound"], ["compound"])
+
+
 OTHERWISE = {
+    "numbered": ([f"invoice-{n}" for n in range(12)],) * 2,
     "not shared": (THINGS, [f"Nothing{c} equal{c}" for c in "abcdefghijkl"]),
     "not distinct": ([*THINGS[:2]] * 6,) * 2,
     "not filled": ([*THINGS[:9], "", "", ""],) * 2,

@@ -7,6 +7,7 @@ made of words that the other side has too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,7 @@ MIN_ENTITIES, MAX_WORDS = 10, 12  # by look: entities with the predicate, and wo
 MIN_SHARED = 0.2  # by look: share of the words, of the side that has fewer, that both have
 MIN_LETTERS = 0.6  # share of a name's letters and digits
 CODE_LENGTH, SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
+_DIGITS, _LONG_WORD = re.compile(r"\d+"), re.compile(r"[^\W\d_]{6}")
 MAX_SAMPLE = 5000  # texts or ids that are looked at
 
 
@@ -201,7 +203,21 @@ def share_readable(texts: list[str]) -> float:
     ]
     if len(texts) >= MIN_ENTITIES and np.bincount(lengths or [0]).max() >= SAME_LENGTH * len(texts):
         return 0.0
-    return sum(map(_can_be_name, texts)) / len(texts)
+    numbered = [_DIGITS.sub("", text) for text in texts if _is_numbered_name(text)]
+    differ = len(set(numbered)) >= MIN_BY_WORD * len(numbered)
+    return (sum(map(_can_be_name, texts)) + (len(numbered) if differ else 0)) / len(texts)
+
+
+def _is_numbered_name(text: str) -> bool:
+    """Return whether a text is one word with digits that may be a name, if it differs from others by more than these.
+
+    >>> [_is_numbered_name(text) for text in ("2-methylnaphthalene", "SKU-12a", "B00004TKVY", "x1")]
+    [True, False, False, False]
+    """
+    signs = plain(text).replace(" ", "")
+    letters = len(signs) - sum(map(str.isdigit, signs))
+    is_one = len(text.split()) == 1 and letters < len(signs) and "@" not in text and form(text) not in ("id", "number")
+    return is_one and letters >= MIN_LETTERS * len(signs) and _LONG_WORD.search(signs) is not None
 
 
 def _can_be_name(text: str) -> bool:
