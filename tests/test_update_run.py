@@ -77,7 +77,7 @@ def test_untouched_rows_stay_and_new_changed_and_gone_ones_are_matched(run, firs
     others = after.drop(["s30", "s4", "s12"])
     assert others.equals(before.loc[others.index])
     said = " ".join(notes.said)
-    assert "2 sources and 1 targets are new or changed, 1 and 1 gone: 3 sources are matched anew" in said
+    assert "sources: 2 new or changed, 1 gone; targets: 1 new or changed, 1 gone; matched anew: 3;" in said
     changed = pd.read_csv(run / "changes.tsv", sep="\t", dtype=str, keep_default_na=False)
     assert changed[["change", "source", "target_before", "target", "why"]].to_numpy().tolist() == [
         ["new", "s30", "", "t30", "new source"], ["gone", "s12", "t12", "", "target gone"],

@@ -27,6 +27,12 @@ def test_columns_stand_beside_those_that_they_are_compared_with():
     assert column_lines([]) == [] and columns_by_voters(task, []) != []
 
 
+def test_of_many_columns_that_one_is_compared_with_some_are_shown():
+    row = {"side": "source", "column": "a", "taken_as": "text", "refers_to": "", "by_hint": False}
+    row |= {"compared_with": ["b", "c", "d", "e", "f", "g"], "filled": 1.0, "distinct": 1.0}
+    assert "  'b', 'c', 'd', 'e' and 2 more  " in column_lines([row])[1]
+
+
 def test_how_many_pairs_come_together_and_links_among_them():
     links = [(f"s{n}", f"t{n}") for n in range(9)] + [("s9", "t0")]
     task = load_task(source=SOURCE, target=TARGET, links=links)

@@ -20,6 +20,7 @@ from mixtea.voters.attributes.opinions import AttributeOpinions
 MADE_OF = ("Amber", "Bronze", "Cedar", "Denim", "Ebony", "Flint", "Glass", "Hemp", "Ivory", "Jade", "Kelp", "Linen")
 THINGS = [f"{one} {other}" for one, other in zip(MADE_OF, ("lamp", "vase", "chair", "stool") * 3, strict=True)]
 LONG = [f"This {thing.lower()} of ours fits into every room and every pocket and lasts" for thing in THINGS]
+FURNITURE = "id,title\n" + "".join(f"{n},{thing}\n" for n, thing in enumerate(THINGS))
 NT = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 
@@ -122,7 +123,20 @@ def test_by_look_places_are_names_and_their_codes_are_none(tmp_path):
     assert both(task_of(tmp_path, source, target)) == (["where"], ["lieu"])
 
 
+def test_by_look_a_table_may_have_many_words_that_the_other_has_not(tmp_path):
+    more = [f"Gadget{one}{other} of{other}{one}" for one in "abcdefgh" for other in "abcdefgh"]
+    target = table("id,where,n", THINGS + more, ["1.5"] * (len(THINGS) + len(more)))
+    assert both(task_of(tmp_path, FURNITURE, target)) == (["title"], ["where"])
+
+
+def test_by_look_words_with_digits_are_names_where_more_than_these_differ(tmp_path):
+    """Compounds are, numbered invoices are not."""
+    words = [f"{n}-di{one.lower()}ethane" for n, one in enumerate(MADE_OF)]
+    assert both(task_of(tmp_path, table("id,compound,n", words, ["1.5"] * 12))) == (["compound"], ["compound"])
+
+
 OTHERWISE = {
+    "numbered": ([f"invoice-{n}" for n in range(12)],) * 2,
     "not shared": (THINGS, [f"Nothing{c} equal{c}" for c in "abcdefghijkl"]),
     "not distinct": ([*THINGS[:2]] * 6,) * 2,
     "not filled": ([*THINGS[:9], "", "", ""],) * 2,
@@ -166,7 +180,7 @@ def test_ids_of_tables_that_are_codes_are_no_names(tmp_path):
 def test_names_by_another_column_on_each_side(tmp_path):
     source, target = table("id,title,n", THINGS, ["1.5"] * 12), table("id,name,n", THINGS, ["1.5"] * 12, start=40)
     task = task_of(tmp_path, source, target)
-    assert both(task) == (["title"], ["rdfs:label"]) and task.target.name_predicates == ()
+    assert both(task) == (["title"], ["name"]) and task.target.name_predicates == ()
 
 
 def test_a_graph_with_labels_stays_as_it_is(tmp_path):
@@ -233,7 +247,7 @@ def test_the_user_overrules_it(tmp_path):
     assert both(task) == (["code"], ["code"]) and labels(task.source)[3] == ["X3"]
     assert compared(task) == {"rdfs:label", "n"}  # what was the name is a value then
     task = task_of(tmp_path, text, source_name_column=["code", "Name"])
-    assert labels(task.source)[0] == ["X0", "Amber lamp"] and both(task)[1] == ["rdfs:label"]
+    assert labels(task.source)[0] == ["X0", "Amber lamp"] and both(task)[1] == ["name"]
     task = task_of(tmp_path, text, target_name_column="n", name_column="CODE")
     assert both(task) == (["code"], ["code", "n"]) and task.target.name_predicates == ("n", "code")
 
@@ -260,6 +274,13 @@ def test_predicates_are_named_with_a_prefix_too(tmp_path):
 def test_what_is_no_name_of_a_column_is_an_error(tmp_path, wrong):
     with pytest.raises(DataError, match=r"name_column is .* Give the name of a column, or a list of such"):
         task_of(tmp_path, FILMS, name_column=wrong)
+
+
+def test_a_column_is_told_by_its_own_name(tmp_path):
+    source = "id,Name,colour\n1,Ada,red\n2,Bea,blue\n"
+    with pytest.raises(DataError, match=r"There are: 'Name', 'colour'"):
+        task_of(tmp_path, source, name_column="nmae")
+    assert names_line(task_of(tmp_path, source).source) == "'Name' (100% filled, 100% distinct)"
 
 
 def test_a_broken_file_is_told_before_a_column_that_is_not_there(tmp_path):

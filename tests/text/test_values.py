@@ -111,3 +111,10 @@ def test_long_texts_are_compared_by_their_words_alone_and_cut():
     assert form_of(long).text == "" and len(form_of(long).words) < 401
     assert form_of("a" * GRAMMED).text and not form_of("a" * (GRAMMED + 1)).text
     assert form_of("9" * 10**6).whole == "9" * 400  # a code, not a number
+
+
+def test_fractions_of_many_digits_are_near_on_a_finer_grid():
+    assert form_of("41.1304722").nearly == form_of("41.1305").nearly != form_of("41.2304722").nearly
+    assert len(shared("41.1304722", "41.1305")) == 4 and len(shared("-95.91251", "-95.9")) == 2
+    assert form_of("12.5").nearly == "12.5" and form_of("1234").nearly == "1234" and form_of("").nearly == ""
+    assert form_of("41.1304722 °C").nearly != form_of("41.1304722").nearly != form_of("-41.1304722").nearly

@@ -59,10 +59,10 @@ def updated(old: MixTEA, task: Task, changed: tuple[Difference, Difference]) -> 
     new._matched_since = old._matched_since + int(changed[0].touched.sum())
     new.seconds_, new.stopped_because_ = time.perf_counter() - began, "updated without training"
     touched = [int(of.touched.sum()) for of in changed]
-    said = (
-        f"{touched[0]:,} sources and {touched[1]:,} targets are new or changed, {changed[0].n_gone:,} and "
-        f"{changed[1].n_gone:,} gone: {found.renewed:,} sources are matched anew, {found.asked - found.renewed:,} "
-        "without a target are compared with what is new, all others stay as they were"
+    sides = zip(("sources", "targets"), touched, changed, strict=True)
+    said = "; ".join(f"{side}: {n:,} new or changed, {of.n_gone:,} gone" for side, n, of in sides) + (
+        f"; matched anew: {found.renewed:,}; without a target, so compared with what is new: "
+        f"{found.asked - found.renewed:,}; all others stay as they were"
     )
     return new, said
 

@@ -44,8 +44,10 @@ def inspect(
         typer.echo(json_text(found))
         return
     console = Console()
-    for table in (file_table(found), count_table(task), relation_table(found)):
-        console.print(table)
+    joined = {side: found[side]["degree"]["max"] > 0 for side in ("source", "target")}
+    console.print(file_table(found), count_table(task))
+    if any(joined.values()):
+        console.print(relation_table(found))
     for line in column_lines(found["texts"]["columns"]):
         typer.echo(visible(line))
     if line := kinds_line(found):
@@ -54,9 +56,13 @@ def inspect(
     typer.echo("links: " + ", ".join(f"{n:,} {split}" for split, n in found["links"].items()) + rejected)
     for side in ("source", "target"):
         degree = found[side]["degree"]
-        typer.echo(
+        neighbours = (
             f"neighbours in the {side} graph: median {degree['median']:g}, mean {degree['mean']:.1f}, "
-            f"most {degree['max']:,}; entities with a label: {found[side]['label_coverage']:.0%}"
+            f"most {degree['max']:,}; entities"
+        )
+        typer.echo(
+            (neighbours if joined[side] else f"entities of the {side} graph")
+            + f" with a label: {found[side]['label_coverage']:.0%}"
             + (f"; with a vector: {found[side]['vectors']:,}" if found[side]["vectors"] else "")
         )
         if names := names_line(getattr(task, side)):
@@ -65,7 +71,8 @@ def inspect(
         typer.echo(line)
     for line in text_lines(found["texts"]):
         typer.echo(line)
-    typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
+    if any(joined.values()):
+        typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
     for doubt in doubts(task):  # warnings about the files are on standard error already
         typer.echo(visible(f"warning: {doubt}"))

@@ -19,6 +19,7 @@ from mixtea.voters.base import Voter
 from mixtea.voters.candidate_pairs import among
 from mixtea.voters.similarity import LikenessOpinions
 
+MAX_PARTNERS_SHOWN = 4
 HEADER = ("side", "column", "taken as", "compared with", "filled", "distinct")
 
 
@@ -79,7 +80,9 @@ def column_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     taken = row["taken_as"] + (f" to {row['refers_to']}" if row["refers_to"] else "")
     taken += " (as you say)" if row["by_hint"] else ""
-    partners = ", ".join(shorten(name, 40) for name in row["compared_with"]) or "–"
+    shown, more = row["compared_with"][:MAX_PARTNERS_SHOWN], len(row["compared_with"]) - MAX_PARTNERS_SHOWN
+    partners = ", ".join(shorten(name, 40) for name in shown) or "–"
+    partners += f" and {more} more" if more > 0 else ""
     return (row["side"], shorten(row["column"], 40), taken, partners, f"{row['filled']:.0%}", f"{row['distinct']:.0%}")
 
 

@@ -81,7 +81,7 @@ def names_taken(graph: Graph) -> list[dict[str, Any]]:
         if graph.is_name(predicate):
             entities, values = (len(pd.unique(codes[rows])) for codes in (of.entity, of.value.codes))
             numbers = {"entities": entities, "share": entities / graph.n_entities, "distinct": values / len(rows)}
-            found.append({"predicate": graph.shorten(predicate)} | numbers)
+            found.append({"predicate": _as_written(graph, predicate)} | numbers)
     return sorted(found, key=lambda one: -one["entities"])
 
 
@@ -135,8 +135,14 @@ def _predicate(graph: Graph, word: str) -> str | None:
 
 def _unknown(word: str, who: str, option: str, graphs: Sequence[Graph]) -> str:
     """Return the error about a column that is not there, with those that are."""
-    there = dict.fromkeys(graph.shorten(one) for graph in graphs for one in graph.attributes.predicate.texts())
+    there = dict.fromkeys(_as_written(graph, one) for graph in graphs for one in graph.attributes.predicate.texts())
     shown = ", ".join(map(shorten, list(there)[:MAX_SHOWN])) + (", ..." if len(there) > MAX_SHOWN else "")
     leads = any({word, expand(word, graph.prefixes)} & {*graph.relations} for graph in graphs)
     more = f" {shorten(word)} leads to entities; --literals makes values of it." if leads else ""
     return f"{option}: {who} values of {shorten(word)}.{more} There are: {shown or 'none at all'}."
+
+
+def _as_written(graph: Graph, predicate: str) -> str:
+    """Return what the column of a predicate is called in its table, else the predicate with a prefix."""
+    columns = (column.name for file in graph.files for column in file.columns)
+    return next((name for name in columns if PLAIN.get(name.casefold()) == predicate), graph.shorten(predicate))

@@ -7,6 +7,7 @@ made of words that the other side has too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,9 +28,10 @@ from mixtea.text.names import LONGEST_NAME, is_code, names_by_id, plain
 MIN_NAMED = 0.5  # share of the entities with values: with so many labels, or names in their ids, none is looked for
 MIN_BY_WORD, MIN_BY_LOOK = 0.5, 0.8  # share filled, share distinct and share of texts that can be names
 MIN_ENTITIES, MAX_WORDS = 10, 12  # by look: entities with the predicate, and words of its median text
-MIN_SHARED = 0.2  # by look: share of the words that the other side has too
+MIN_SHARED = 0.2  # by look: share of the words, of the side that has fewer, that both have
 MIN_LETTERS = 0.6  # share of a name's letters and digits
 CODE_LENGTH, SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
+_DIGITS, _LONG_WORD = re.compile(r"\d+"), re.compile(r"[^\W\d_]{6}")
 MAX_SAMPLE = 5000  # texts or ids that are looked at
 
 
@@ -107,7 +109,10 @@ def names_among(graph: Graph, looks: list[Look], other: Graph, others: list[Look
     if ranks or not looks or _has_named_ids(graph) or _mostly_labelled(graph):
         return ranks
     words = _words_of_names(other, others)
-    shared = [look for look in _by_look(looks) if len(look.words & words) >= MIN_SHARED * len(look.words)]
+    shared = [
+        look for look in _by_look(looks)
+        if len(look.words & words) >= MIN_SHARED * max(min(len(look.words), len(words)), 1)
+    ]  # fmt: skip
     return {look.predicate: TAKEN for look in sorted(shared, key=lambda look: look.median_length)[:1]}
 
 
@@ -198,7 +203,21 @@ def share_readable(texts: list[str]) -> float:
     ]
     if len(texts) >= MIN_ENTITIES and np.bincount(lengths or [0]).max() >= SAME_LENGTH * len(texts):
         return 0.0
-    return sum(map(_can_be_name, texts)) / len(texts)
+    numbered = [_DIGITS.sub("", text) for text in texts if _is_numbered_name(text)]
+    differ = len(set(numbered)) >= MIN_BY_WORD * len(numbered)
+    return (sum(map(_can_be_name, texts)) + (len(numbered) if differ else 0)) / len(texts)
+
+
+def _is_numbered_name(text: str) -> bool:
+    """Return whether a text is one word with digits that may be a name, if it differs from others by more than these.
+
+    >>> [_is_numbered_name(text) for text in ("2-methylnaphthalene", "SKU-12a", "B00004TKVY", "x1")]
+    [True, False, False, False]
+    """
+    signs = plain(text).replace(" ", "")
+    letters = len(signs) - sum(map(str.isdigit, signs))
+    is_one = len(text.split()) == 1 and letters < len(signs) and "@" not in text and form(text) not in ("id", "number")
+    return is_one and letters >= MIN_LETTERS * len(signs) and _LONG_WORD.search(signs) is not None
 
 
 def _can_be_name(text: str) -> bool:

@@ -13,6 +13,8 @@ from mixtea.text.names import in_latin, plain, readable
 LONGEST = 400  # characters of a value that are compared
 GRAMMED = 60  # of a text whose n-grams are compared too
 STEP = 0.02  # of the logarithm: numbers that differ by about a hundredth are near
+FINE_STEP, FINE_DIGITS = 0.001, 4  # the same for fractions of more than that many digits, such as coordinates
+_FINE_MARKS = "≃≅"
 _DIGIT = re.compile(r"\d")
 _WHOLE = r"(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:[ '’%s]\d{3})+)"  # %s may stand between thousands, too
 _POINT = re.compile(rf"[+-]?(?:{_WHOLE % ','}(?:\.\d{{1,15}})?|\.\d{{1,15}})(?:[eE][+-]?\d{{1,2}})?")
@@ -38,6 +40,12 @@ class Form(NamedTuple):
     whole: str
     words: str
     text: str
+
+    @property
+    def nearly(self) -> str:
+        """The same for most values that differ only behind the first digits of a fraction, else `whole`."""
+        fine = next((word for word in self.words.split() if word.lstrip("-")[0] == _FINE_MARKS[1]), "")
+        return f"{fine} {self.whole.partition(' ')[2]}".strip() if fine else self.whole
 
 
 def form_of(value: str, datatype: str = "") -> Form:
@@ -97,10 +105,31 @@ def _measured(text: str) -> Form | None:
 
 
 def _number(value: float) -> Form:
-    """Two grids of buckets, the one between the other: what is near is in the same bucket of one of them."""
+    """Two grids of buckets, the one between the other: what is near is in the same bucket of one of them.
+
+    Fractions of many digits have two finer grids as well.
+
+    >>> _number(41.1304722).words.split()[3:] == _number(41.1305).words.split()[3:]
+    True
+    """
     if not math.isfinite(value) or not value:
         value += 0.0  # there is one zero
         return Form(f"{value:.12g}", f"={value:.12g}", "")
-    sign, step = "-" if value < 0 else "", math.log(abs(value)) / STEP
-    near = f"{sign}~{math.floor(step)}", f"{sign}≈{math.floor(step + 0.5)}"
-    return Form(f"{value:.12g}", f"={value:.12g} {near[0]} {near[1]}", "")
+    near = [_bucket(value, STEP, mark, shift) for mark, shift in zip("~≈", (0.0, 0.5), strict=True)]
+    if _is_fine(value):
+        near += [_bucket(value, FINE_STEP, mark, shift) for mark, shift in zip(_FINE_MARKS, (0.0, 0.5), strict=True)]
+    return Form(f"{value:.12g}", " ".join([f"={value:.12g}", *near]), "")
+
+
+def _is_fine(value: float) -> bool:
+    """Return whether a number is a fraction of more than FINE_DIGITS digits.
+
+    >>> _is_fine(41.1304722), _is_fine(941.0), _is_fine(12.5)
+    (True, False, False)
+    """
+    return value != round(value) and float(f"{value:.{FINE_DIGITS}g}") != value
+
+
+def _bucket(value: float, step: float, mark: str, shift: float) -> str:
+    """Return the bucket of a number other than zero on a grid of its logarithm."""
+    return f"{'-' if value < 0 else ''}{mark}{math.floor(math.log(abs(value)) / step + shift)}"

@@ -162,3 +162,14 @@ def test_a_table_that_cannot_be_read_leaves_an_empty_graph(tmp_path):
     problems = Problems()
     graph = read_graph([tmp_path / "t.csv", tmp_path / "u.csv"], problems)
     assert graph.n_entities == 0 and len(problems.found) == 1
+
+
+def test_several_names_in_a_cell_are_names_of_the_row(tmp_path):
+    """Between bars and semicolons, in a column that is called as names are; commas may be parts of names."""
+    graph = graph_of(tmp_path, {"a.csv": "id,name\n1,Ether; Oxide\n2,Rust; Iron\n3,Salt\n"})
+    names = [[text for text, _ in graph.labels_of(i)] for i in range(3)]
+    assert names == [["Ether", "Oxide"], ["Iron", "Rust"], ["Salt"]]
+    graph = graph_of(tmp_path, {"b.csv": 'id,names\n1,"Doe, Jane"\n2,"Roe, Jim"\n'})
+    assert [value for _, value, *_ in graph.attributes_of(0)] == ["Doe, Jane"]
+    graph = graph_of(tmp_path, {"c.csv": "id,name,tags\n1,A,x; y\n2,B,y; z\n"})
+    assert ("tags", "x; y") in [found[:2] for found in graph.attributes_of(0)]

@@ -241,7 +241,7 @@ def test_plain_labels_that_stand_in_iris(tmp_path):
         ("l.sssom.tsv", SSSOM + "e:d\tskos:exactMatch\n", "line 10: 2 columns"),
         ("l.sssom.tsv", SSSOM + 'e:d\tskos:exactMatch\t"t:D\tx\n', "line 10: an open quote"),
         ("l.sssom.tsv", SSSOM.partition("e:b")[0].replace("exact", "broad"), "no links among its 1 other rows"),
-        ("l.csv", "source,target\n", "the file is empty"),
+        ("l.csv", "source,target\n", "no row below its header. It needs lines of 2 columns separated by commas"),
         ("l.parquet", parquet({"source": ["a"]}), "1 column 'source'. It needs 2: source, target"),
     ],
 )  # fmt: skip

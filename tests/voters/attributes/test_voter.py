@@ -64,6 +64,13 @@ def test_predicates_of_other_names_are_aligned_by_their_values():
     assert not set(aligned(opinions)) & {("born", "farbe"), ("colour", "geboren")}
 
 
+def test_coordinates_of_different_digits_are_aligned():
+    """No two values are equal, but most are at the same place."""
+    exact = [40 + i * 0.731713 for i in range(N)]
+    opinions = opinions_of({"lat": [f"{x:.6f}" for x in exact]}, {"breite": [f"{x + 1e-5:.4f}" for x in exact]})
+    assert set(aligned(opinions)) == {("lat", "breite")} and best(opinions) == {i: i for i in range(N)}
+
+
 def test_rare_values_make_a_predicate_weigh_more():
     opinions = opinions_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": COLOURS})
     weight = aligned(opinions)

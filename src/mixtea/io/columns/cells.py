@@ -31,6 +31,7 @@ _CAPITALS = re.compile(r"[A-Z][A-Z0-9._-]{0,7}")
 FLAGS = frozenset(["0", "1", "true", "false", "yes", "no", "y", "n", "t", "f"])
 EARLIEST_YEAR = "1700"  # of a column that is not called so
 SEPARATORS = ("|", ";", ",")
+NAME_SEPARATORS = ("|", ";")  # between names, which may have commas in them
 MAX_ITEM_WORDS = 4.0  # mean words of the items of a list
 SHORT_ITEM = 4.0  # mean characters of items that are codes
 MIN_ITEMS = 2.6  # mean items of a list with commas, unless its name is a plural
@@ -109,12 +110,14 @@ def is_list(text: str) -> bool:
     return len(text) > 1 and (text[0], text[-1]) in {("[", "]"), ("{", "}")}
 
 
-def list_separator(texts: Sequence[str], least: float, *, trusted: bool = False) -> str | None:
+def list_separator(
+    texts: Sequence[str], least: float, *, trusted: bool = False, separators: Sequence[str] = SEPARATORS
+) -> str | None:
     """Return what separates the items of lists; None if fewer than this share of the texts are such.
 
     Of `trusted` texts two items are enough; else commas must separate more, for `Smith, Jane` is one name.
     """
-    for separator in SEPARATORS:
+    for separator in separators:
         found = [text.split(separator) for text in texts if separator in text.strip(separator)]
         if len(found) < max(1.0, least * len(texts)):
             continue
@@ -139,8 +142,26 @@ def items_of(column: Column, separator: str = "") -> Column:
     >>> items_of(Column("genres", np.array([0, 1]), np.array(['["a", "b"]', "c|d"], dtype=object))).texts.tolist()
     ['a', 'b', 'c', 'd']
     """
+    return _split(column, separator or _separator_of(column, SEPARATORS))
+
+
+def names_of(column: Column) -> Column:
+    """Return a column whose cells hold several names with a name in each cell.
+
+    >>> import numpy as np
+    >>> names_of(Column("names", np.array([0, 1]), np.array(["Ether; Oxide, ethyl", "Rust"], dtype=object))).texts
+    array(['Ether', 'Oxide, ethyl', 'Rust'], dtype=object)
+    """
+    return _split(column, _separator_of(column, NAME_SEPARATORS))
+
+
+def _separator_of(column: Column, separators: Sequence[str]) -> str:
+    texts = [text for text in column.texts.tolist() if not is_list(text)]
+    return list_separator(texts, 0.0, trusted=True, separators=separators) or ""
+
+
+def _split(column: Column, separator: str) -> Column:
     texts = column.texts.tolist()
-    separator = separator or list_separator([text for text in texts if not is_list(text)], 0.0, trusted=True) or ""
     found = [_items(text, separator) for text in texts]
     rows = np.repeat(column.rows, [len(items) for items in found])
     return Column(column.name, rows, as_array([item for items in found for item in items]))

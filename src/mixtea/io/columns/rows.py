@@ -13,7 +13,7 @@ from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.builder import ColumnRead, Part, attribute_part, joined, triple_part, values_part
 from mixtea.graph.labels import PLAIN
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.columns.cells import items_of
+from mixtea.io.columns.cells import items_of, names_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
 from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
 from mixtea.io.columns.references import RowKey, key_referred_to, no_key
@@ -25,6 +25,7 @@ from mixtea.io.formats.table_columns import BETWEEN
 from mixtea.io.formats.tsv import Table, as_array
 from mixtea.io.named_parts import named
 from mixtea.io.safe.problems import UnreadableError
+from mixtea.text.name_words import kind_of_name
 
 LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
 TYPE = "rdf:type"  # states which of several tables an entity is a row of
@@ -227,6 +228,8 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
         leads, (about, word) = column.name in one.led, _said_of(column.name, one, led)
         if one.hint(column).kind == LIST:
             column = items_of(column, one.hint(column).separator)
+        elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
+            column = names_of(column)
         if about is None and not leads:
             values.append((word, *_of_known(one.entity[column.rows], column.coded)))
             continue

@@ -139,7 +139,7 @@ def _tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table
     table = read_rows(path, layout.width, problems, comments=True, encoding=encoding)
     rows = table.lines > layout.header_line
     if len(table) and not rows.any() and len(problems.found) == before:
-        problems.add(path, None, "", "the file is empty", "It needs lines after its header.")
+        problems.add(path, None, "", "no row below its header", "It needs lines after its header.")
     return Table(path, tuple(table.columns[place][rows] for place in layout.places), table.lines[rows])
 
 
@@ -160,6 +160,7 @@ def _csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table
             what = f"{len(row)} column{'s' if len(row) > 1 else ''}"
             problems.add(path, line, layout.separator.join(row), what, f"Write {todo}")
     if not lines and len(problems.found) == before:
-        problems.add(path, None, "", "the file is empty", f"It needs lines of {todo}")
+        what = "no row below its header" if layout.header_line else "the file is empty"
+        problems.add(path, None, "", what, f"It needs lines of {todo}")
     flat = as_array(fields)
     return Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))

@@ -5,7 +5,7 @@ A value may be a literal on one side and an entity with a name on the other. No 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -91,8 +91,7 @@ class Values:
     @cached_property
     def wholes(self) -> np.ndarray:
         """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
-        number: dict[str, int] = {"": -1}
-        return np.array([number.setdefault(form.whole, len(number)) for form in self.forms])
+        return _numbered(form.whole for form in self.forms)
 
     @cached_property
     def rarity(self) -> np.ndarray:
@@ -106,9 +105,10 @@ class Values:
     def overlapping(self) -> list[tuple[int, int, float]]:
         """(source predicate, target predicate, share) of those that have values in common."""
         held = []
-        n_wholes = int(self.wholes.max(initial=-1)) + 1
+        wholes = _numbered(form.nearly for form in self.forms)
+        n_wholes = int(wholes.max(initial=-1)) + 1
         for of in self.sides:
-            whole = self.wholes[of.value]
+            whole = wholes[of.value]
             kept = whole >= 0
             rows = np.unique(np.stack([of.predicate[kept], whole[kept]]), axis=1)
             ones = np.ones(rows.shape[1], dtype=np.float32)
@@ -122,6 +122,12 @@ class Values:
         good = (rank_of(p, share) < PARTNERS) | (rank_of(q, share) < PARTNERS)
         order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
         return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
+
+
+def _numbered(texts: Iterable[str]) -> np.ndarray:
+    """Number texts by their first occurrence; -1 for a blank one."""
+    number: dict[str, int] = {"": -1}
+    return np.array([number.setdefault(text, len(number)) for text in texts])
 
 
 def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ...]]]:
