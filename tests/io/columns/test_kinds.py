@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import blind_tables
 import numpy as np
+import package_tables
 import pandas as pd
 import pytest
-from data.columns import blind_tables, package_tables
 
 from mixtea.errors import Problems
 from mixtea.io.columns.cells import items_of

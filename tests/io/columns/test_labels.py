@@ -6,9 +6,10 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+import blind_tables
+import package_tables
 import pytest
-from data.columns import blind_tables, package_tables
-from data.columns.package_tables import MAX_ROWS, data_file
+from package_tables import MAX_ROWS, data_file
 
 HERE = Path(__file__).parent
 TABLES = {HERE / "labels.tsv": package_tables, HERE / "labels_blind.tsv": blind_tables}

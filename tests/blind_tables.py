@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import pandas as pd
-from data.columns.package_tables import MAX_ROWS, baseball, csv, data_file, geonames, iso, records
+from package_tables import MAX_ROWS, baseball, csv, data_file, geonames, iso, records
 
 MAX_COLUMNS = 15
 SAMPLED_COLUMNS = 12
