@@ -27,6 +27,15 @@ def test_columns_stand_beside_those_that_they_are_compared_with():
     assert column_lines([]) == [] and columns_by_voters(task, []) != []
 
 
+def test_of_several_tables_each_row_names_its_own():
+    people = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Bea"}]
+    source = {"people": people, "films": [{"id": 1, "title": "Alps", "by": 2}]}
+    task = load_task(source=source, target=TARGET, links_from="names")
+    lines = column_lines(text_summary(task)["columns"])
+    assert [line.split("  ")[0] for line in lines[1:6]] == ["source 'people'"] * 2 + ["source 'films'"] * 3
+    assert lines[4].split()[2:5] == ["'title'", "name", "'name'"] and lines[6].startswith("target           'id' ")
+
+
 def test_how_many_pairs_come_together_and_links_among_them():
     links = [(f"s{n}", f"t{n}") for n in range(9)] + [("s9", "t0")]
     task = load_task(source=SOURCE, target=TARGET, links=links)

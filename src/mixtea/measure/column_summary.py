@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from mixtea.data.columns.kinds import NAME, TEXT
+from mixtea.data.columns.rows import name_of_table
 from mixtea.data.graph import Graph
 from mixtea.data.labels import PLAIN
-from mixtea.data.part import ColumnRead
+from mixtea.data.part import ColumnRead, FileRead
 from mixtea.data.task import SPLITS, Task
 from mixtea.errors import shorten
 from mixtea.vote.attribute_opinions import AttributeOpinions
@@ -38,12 +39,19 @@ def column_summary(task: Task, opinions: AttributeOpinions | None) -> list[dict[
             partners[side].setdefault(ends[side].name, []).append(ends[1 - side].name)
     graphs = {"source": task.source, "target": task.target}
     return [
-        {"side": side, "file": str(file.path)} | _row(column, graph, other, partners[place])
+        {"side": side, "file": str(file.path), "table": _table(file, graph)}
+        | _row(column, graph, other, partners[place])
         for place, (side, graph) in enumerate(graphs.items())
         for other in (graphs[("target", "source")[place]],)
         for file in graph.files
         for column in file.columns
     ]
+
+
+def _table(file: FileRead, graph: Graph) -> str:
+    """Return the name of a table where its side has several."""
+    several = sum(bool(other.columns) for other in graph.files) > 1
+    return name_of_table(file.path) if several else ""
 
 
 def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -64,7 +72,7 @@ def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, 
 
 def _names_of(graph: Graph) -> list[str]:
     columns = [column.name for file in graph.files for column in file.columns]
-    return [name for name in columns if graph.is_name(PLAIN.get(name.casefold(), name))]
+    return [name for name in dict.fromkeys(columns) if graph.is_name(PLAIN.get(name.casefold(), name))]
 
 
 def column_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -80,7 +88,8 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     taken = row["taken_as"] + (f" to {row['refers_to']}" if row["refers_to"] else "")
     taken += " (as you say)" if row["by_hint"] else ""
     partners = ", ".join(shorten(name, 40) for name in row["compared_with"]) or "–"
-    return (row["side"], shorten(row["column"], 40), taken, partners, f"{row['filled']:.0%}", f"{row['distinct']:.0%}")
+    side = f"{row['side']} {shorten(row['table'], 40)}" if row["table"] else row["side"]
+    return (side, shorten(row["column"], 40), taken, partners, f"{row['filled']:.0%}", f"{row['distinct']:.0%}")
 
 
 def candidate_summary(task: Task, views: Mapping[str, LikenessOpinions]) -> list[dict[str, Any]]:
