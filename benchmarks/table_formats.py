@@ -50,7 +50,7 @@ Seen = tuple[list[list[str]], list[list[str | None]], Found, float]  # ids and n
 
 def frame(path: Path, typed: bool) -> pd.DataFrame:
     """Read a table as it comes; a cell is missing only where it is empty."""
-    kind = {} if typed else {"dtype": str}
+    kind: Any = {} if typed else {"dtype": str}
     return pd.read_csv(path, sep=SEPARATORS[path.parent.name], keep_default_na=False, na_values=[""], **kind)
 
 
@@ -60,8 +60,8 @@ def five_lines(folder: Path) -> tuple[Task, MixTEA, float]:
                              (*SIDES, "gt"))  # fmt: skip
     task = load_task(source=source, target=target)
     aligner = MixTEA().fit(task)
-    score = evaluate(aligner.map(), truth)
-    return task, aligner, score.scores["f1"]
+    scores = evaluate(aligner.map(), truth).scores
+    return task, aligner, float(scores["f1"])
 
 
 def write_jsonl(path: Path, table: pd.DataFrame) -> None:
@@ -139,7 +139,7 @@ def by_commands(folder: Path, place: Path) -> Seen:
     f1 = float(line[0].split()[-1])
     stored, mapped = pairs(StoredRun(run)), pd.read_csv(out, dtype=str)
     assert list(zip(mapped["source"], mapped["target"], strict=True)) == list(stored)  # the file says the same
-    return seen(load_task(**{side: folder / f"{side}.csv" for side in SIDES}), stored, f1)
+    return seen(load_task(source=folder / "source.csv", target=folder / "target.csv"), stored, f1)
 
 
 def _mixtea(*words: str) -> str:
