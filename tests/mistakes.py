@@ -94,6 +94,10 @@ OLD_LINKS = table([*PAIRS, (A + "Lutetia", B + "Francia")])
 CALL = "mixtea inspect --source a.ttl --target b.ttl --links links.tsv"
 FIT = "mixtea fit --source a.ttl --target b.csv --links links.tsv --out runs/mine --quick"
 EXPORT = "mixtea export runs/mine --out m.sssom.tsv"
+EVALUATE = "mixtea evaluate mapping.tsv --reference links.tsv"
+NUMBERED = "id,title,people,since\n" + "".join(f"{n},{b},{7 * n}00,{1900 + n}\n" for n, (_, b) in enumerate(TOWNS, 1))
+TOWN_TABLE = "".join(line.partition(",")[2] for line in NUMBERED.splitlines(keepends=True))
+UNNUMBERED = {"links.tsv": table([(A + a, str(n)) for n, (a, _) in enumerate(TOWNS, 1)])}
 PLAIN_PAIRS = [(A + a, b.partition("_")[0]) for a, b in TOWNS]
 PLAIN = {
     "b.csv": "head,relation,tail\nRoma,sta_in,Italia\nÉvian,sta_in,Francia\n",
@@ -200,6 +204,15 @@ MISTAKES = [
     Mistake("Ids that repeat, where each is to come once.", {"b.csv": PEOPLE + PEOPLE.splitlines()[-1] + "\n"},
             CALL.replace("b.ttl", "b.csv") + " --strict", {"b.csv": PEOPLE},
             CALL.replace("b.ttl", "b.csv") + " --strict"),
+    Mistake("A table without a column of ids.", UNNUMBERED | {"b.csv": TOWN_TABLE}, CALL.replace("b.ttl", "b.csv"),
+            UNNUMBERED | {"b.csv": NUMBERED}, CALL.replace("b.ttl", "b.csv")),
+    Mistake("A column of names that is not there.", UNNUMBERED | {"b.csv": NUMBERED},
+            CALL.replace("b.ttl", "b.csv") + " --target-name-column titel", UNNUMBERED | {"b.csv": NUMBERED},
+            CALL.replace("b.ttl", "b.csv") + " --target-name-column title"),
+    Mistake("A mapping that goes from target to source.", {"mapping.tsv": table([(b, a) for a, b in PAIRS[:3]])},
+            EVALUATE, {"mapping.tsv": table(PAIRS[:3])}, EVALUATE),
+    Mistake("A mapping whose header nobody knows.", {"mapping.tsv": "mine\tyours\n" + table(PAIRS[:3])},
+            EVALUATE, {"mapping.tsv": "source\ttarget\n" + table(PAIRS[:3])}, EVALUATE),
     Mistake("A compressed file without its ending.", {"a.ttl": gzip.compress(str(GOOD["a.ttl"]).encode(), mtime=0)}),
     Mistake("Values in a table without a sign that they are none of the entities.", {"b.csv": VALUES},
             CALL.replace("b.ttl", "b.csv"), {"b.csv": VALUES}, CALL.replace("b.ttl", "b.csv") + " --literals fondata"),

@@ -28,9 +28,18 @@ def test_columns_stand_beside_those_that_they_are_compared_with():
 
 
 def test_of_many_columns_that_one_is_compared_with_some_are_shown():
-    row = {"side": "source", "column": "a", "taken_as": "text", "refers_to": "", "by_hint": False}
+    row = {"side": "source", "table": "", "column": "a", "taken_as": "text", "refers_to": "", "by_hint": False}
     row |= {"compared_with": ["b", "c", "d", "e", "f", "g"], "filled": 1.0, "distinct": 1.0}
     assert "  'b', 'c', 'd', 'e' and 2 more  " in column_lines([row])[1]
+
+
+def test_of_several_tables_each_row_names_its_own():
+    people = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Bea"}]
+    source = {"people": people, "films": [{"id": 1, "title": "Alps", "by": 2}]}
+    task = load_task(source=source, target=TARGET, links_from="names")
+    lines = column_lines(text_summary(task)["columns"])
+    assert [line.split("  ")[0] for line in lines[1:6]] == ["source 'people'"] * 2 + ["source 'films'"] * 3
+    assert lines[4].split()[2:5] == ["'title'", "name", "'name'"] and lines[6].startswith("target           'id' ")
 
 
 def test_how_many_pairs_come_together_and_links_among_them():

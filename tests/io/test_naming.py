@@ -219,6 +219,17 @@ def test_in_rdf_each_type_may_have_a_predicate_of_its_own(tmp_path):
     assert by_id["http://e.org/0"] == [("Amber lamp", "en")] and by_id["http://e.org/4"] == [("Ada Bee", "")]
 
 
+@pytest.mark.parametrize("n_people, n_films", [(3, 3), (70, 30), (30, 70)])
+@pytest.mark.parametrize("word", ["name", "full_name"])
+def test_each_table_of_a_side_may_have_a_column_of_its_own(n_people, n_films, word):
+    """Titles of films were values beside people with names, or where most rows were people."""
+    people = [{"id": n, word: f"Ada {chr(97 + n % 26)}{n // 26 * 'x'}ee", "born": 1900 + n} for n in range(n_people)]
+    films = [{"id": n, "title": f"Alps {chr(97 + n % 26)}{n // 26 * 'x'}ee", "year": 1900 + n} for n in range(n_films)]
+    graph = load_task(source={"people": people, "films": films}, target=people, links_from="names").source
+    assert {word, "title"} - {"name"} <= {*graph.name_predicates}
+    assert [labels(graph)[place] for place in (0, n_people)] == [["Ada aee"], ["Alps aee"]]
+
+
 def test_the_vocabulary_s_labels_of_few_entities_stay_labels(tmp_path):
     text = f'{RDF}<http://e.org/5> <http://purl.org/dc/terms/title> "Countess" .\n'
     graph = task_of(tmp_path, text, ending="nt").source

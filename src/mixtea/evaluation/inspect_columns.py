@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from mixtea.errors import shorten
-from mixtea.graph.builder import ColumnRead
+from mixtea.graph.builder import ColumnRead, FileRead
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import PLAIN
 from mixtea.graph.task import SPLITS, Task
 from mixtea.io.columns.kinds import NAME, TEXT
+from mixtea.io.columns.rows import name_of_table
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.attributes.voter import Attributes
 from mixtea.voters.base import Voter
@@ -39,12 +40,19 @@ def column_summary(task: Task, opinions: AttributeOpinions | None) -> list[dict[
             partners[side].setdefault(ends[side].name, []).append(ends[1 - side].name)
     graphs = {"source": task.source, "target": task.target}
     return [
-        {"side": side, "file": str(file.path)} | _row(column, graph, other, partners[place])
+        {"side": side, "file": str(file.path), "table": _table(file, graph)}
+        | _row(column, graph, other, partners[place])
         for place, (side, graph) in enumerate(graphs.items())
         for other in (graphs[("target", "source")[place]],)
         for file in graph.files
         for column in file.columns
     ]
+
+
+def _table(file: FileRead, graph: Graph) -> str:
+    """Return the name of a table where its side has several."""
+    several = sum(bool(other.columns) for other in graph.files) > 1
+    return name_of_table(file.path) if several else ""
 
 
 def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -65,7 +73,7 @@ def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, 
 
 def _names_of(graph: Graph) -> list[str]:
     columns = [column.name for file in graph.files for column in file.columns]
-    return [name for name in columns if graph.is_name(PLAIN.get(name.casefold(), name))]
+    return [name for name in dict.fromkeys(columns) if graph.is_name(PLAIN.get(name.casefold(), name))]
 
 
 def column_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -83,7 +91,8 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     shown, more = row["compared_with"][:MAX_PARTNERS_SHOWN], len(row["compared_with"]) - MAX_PARTNERS_SHOWN
     partners = ", ".join(shorten(name, 40) for name in shown) or "–"
     partners += f" and {more} more" if more > 0 else ""
-    return (row["side"], shorten(row["column"], 40), taken, partners, f"{row['filled']:.0%}", f"{row['distinct']:.0%}")
+    side = f"{row['side']} {shorten(row['table'], 40)}" if row["table"] else row["side"]
+    return (side, shorten(row["column"], 40), taken, partners, f"{row['filled']:.0%}", f"{row['distinct']:.0%}")
 
 
 def candidate_summary(task: Task, views: Mapping[str, LikenessOpinions]) -> list[dict[str, Any]]:

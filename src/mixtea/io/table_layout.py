@@ -86,7 +86,7 @@ def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
         todo = "Name them in a first line, source and target; or name the file of links."
         raise UnreadableError(path, None, "", what, todo)
     if n == 3 and widths == {2}:
-        todo = "Name a file of head, relation and tail."
+        todo = "Name a file of head, relation and tail; if each row is an entity, name the column of its ids id."
         raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
 
 

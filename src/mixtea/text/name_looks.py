@@ -17,7 +17,7 @@ import pandas as pd
 
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import NO_LABEL, TAKEN, TAKEN_FURTHER, TRANSLATED, label_rank
+from mixtea.graph.labels import NO_LABEL, PLAIN, TAKEN, TAKEN_FURTHER, TRANSLATED, label_rank
 from mixtea.graph.literal_columns import form
 from mixtea.graph.terms import TYPE, types_of
 from mixtea.graph.text_column import TextColumn
@@ -75,12 +75,14 @@ class Look:
 def looks_of(graph: Graph) -> list[Look]:
     """Return what the predicates of values look like, of entities without a label if most have one.
 
-    Of an ontology with its instances, classes may have labels and instances titles.
+    Of an ontology with its instances, classes may have labels and instances titles; of several tables each may have
+    names of its own.
     """
     of, described, labelled = graph.attributes, _described(graph), _has_label(graph)
+    in_tables = _filled_in_tables(graph)
     if _mostly_labelled(graph):
         described = described[~labelled[described]]
-        if len(described) < MIN_ENTITIES:
+        if len(described) < MIN_ENTITIES and not in_tables:
             return []
     group = _types(graph)
     sizes = np.bincount(group[described])
@@ -91,10 +93,20 @@ def looks_of(graph: Graph) -> list[Look]:
             if not len(entities):
                 continue
             of_types = sizes[pd.unique(group[entities])].sum()
-            shares = (len(entities) / of_types, len(entities) / len(described), len(codes) / len(rows))
+            filled = in_tables.get(predicate, len(entities) / of_types)
+            shares = (filled, len(entities) / len(described), len(codes) / len(rows))
             values = TextColumn(of.value.data, of.value.offsets, codes)
             found.append(Look(predicate, values, entities, *shares))
     return found
+
+
+def _filled_in_tables(graph: Graph) -> dict[str, float]:
+    """Return how often columns are filled, of those of several tables that have no column of labels."""
+    tables = [{PLAIN.get(one.name.casefold(), one.name): one.filled for one in file.columns} for file in graph.files]
+    if sum(map(bool, tables)) < 2:
+        return {}
+    unlabelled = (table for table in tables if all(label_rank(word) == NO_LABEL for word in table))
+    return {word: filled for table in unlabelled for word, filled in table.items()}
 
 
 def names_among(graph: Graph, looks: list[Look], other: Graph, others: list[Look]) -> dict[str, int]:

@@ -42,9 +42,13 @@ class RowTable:
 
     @property
     def name(self) -> str:
-        """What it is called: its name in a file of several, else that of its file, or what an object was given as."""
-        file, part, _ = named(self.path)
-        return part or plain_name(file).partition(" (")[0]
+        return name_of_table(self.path)
+
+
+def name_of_table(path: Path) -> str:
+    """Return what a table is called: its name in a file of several, else its file's, or what an object was given as."""
+    file, part, _ = named(path)
+    return part or plain_name(file).partition(" (")[0]
 
 
 @dataclass(frozen=True, eq=False)
