@@ -95,10 +95,13 @@ class PairEvidence:
         )
         n_matched = self._n_matched()
         counts = UNSEEN + (1 - UNSEEN) * self._above_chance(sigmoid(text))
-        by_text = shift_for_total(source, target, text, self.shape, n_matched, counts=counts)[1].probability
-        evidence = StructureEvidence(source, target, structure, text, by_text, self.shape)
-        score, n_matched = text + evidence.of_similar(), n_matched + evidence.n_confirmed()
-        score = score + shift_for_total(source, target, score, self.shape, n_matched, counts=counts)[0]
+        shift, by_text = shift_for_total(source, target, text, self.shape, n_matched, counts=counts)
+        evidence = StructureEvidence(source, target, structure, text, by_text.probability, self.shape)
+        more, n_confirmed = evidence.of_similar(), evidence.n_confirmed()
+        score = text + more
+        if n_confirmed or more.any():
+            shift, _ = shift_for_total(source, target, score, self.shape, n_matched + n_confirmed, counts=counts)
+        score = score + shift
         place, probability = evidence.of_others()  # beside those that text has a say about, so beyond their number
         score[place] = np.maximum(score[place], logit(np.clip(probability, 1e-9, 1 - 1e-9)))
         return score

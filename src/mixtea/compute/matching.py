@@ -12,14 +12,19 @@ which is exact where the candidate pairs form a tree (Bethe approximation). Prob
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 MAX_ROUNDS = 60
 MIN_CHANGE = 1e-4  # of a message, as a share of it: below, the messages are final
 MAX_LOG_ODDS = 100.0  # beyond, sums of weights would overflow
 WARM_ROUNDS = 12  # in which messages follow a small change of all log-odds
+MIN_SLOPE = 0.02  # of the logarithm of a sum of probabilities, by the number that is added to their log-odds
+MIN_STEP = 1e-3  # of numbers that are tried without rivals
+TINY = 1e-12
 
 
 class Messages(NamedTuple):
@@ -114,23 +119,54 @@ def shift_for_total(
     source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], total: float, *,
     counts: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.02,
 ) -> tuple[float, Matching]:  # fmt: skip
-    """Find the number to add to all log-odds with which the probabilities add up to `total`, by bisection.
+    """Find the number to add to all log-odds with which the probabilities add up to `total`, at least.
 
-    `counts` [p] is how much each pair counts, all of them 1 if it is not given. The number is one of `bounds` where no
-    number between them does. Returns it with the matching behind it.
+    `counts` [p] is how much each pair counts, all of them 1 if it is not given. The number is at most `tolerance` too
+    large, and one of `bounds` where no number between them does. Returns it with the matching behind it.
+
+    Without rivals a pair would be matched with the probability sigmoid(l + c), so the number is at least that c with
+    which these add up to the total. From there the secant of log(sum / total) leads up, and then between both sides.
     """
     low, high = bounds
     counts = np.ones(len(source)) if counts is None else counts
-    found = matching(source, target, log_odds + high, shape)
-    if float(found.probability @ counts) <= total or not len(source):
-        return high, found
-    messages = None
-    while high - low > tolerance:
-        middle = (low + high) / 2
-        found = matching(
-            source, target, log_odds + middle, shape, start=messages,
-            rounds=MAX_ROUNDS if messages is None else WARM_ROUNDS,
-        )  # fmt: skip
+    low = _shift_without_rivals(log_odds, counts, total, bounds)
+    messages, above = None, high
+    known: list[tuple[float, float]] = []  # (number, log(sum / total)) of the last two
+    at = low
+    while low + tolerance < above or not known:
+        rounds = MAX_ROUNDS if messages is None else WARM_ROUNDS
+        found = matching(source, target, log_odds + at, shape, start=messages, rounds=rounds)
         messages = found.messages
-        low, high = (middle, high) if float(found.probability @ counts) < total else (low, middle)
-    return high, matching(source, target, log_odds + high, shape, start=messages)
+        reached = float(found.probability @ counts)
+        if reached < total:
+            low = at
+        else:
+            above = at
+        known = [*known[-1:], (at, np.log(max(reached, TINY) / max(total, TINY)))]
+        at = _next_shift(known, low, above, tolerance)
+    return float(above), matching(source, target, log_odds + above, shape, start=messages)
+
+
+def _shift_without_rivals(
+    log_odds: np.ndarray, counts: np.ndarray, total: float, bounds: tuple[float, float]
+) -> float:  # fmt: skip
+    """Find the number within `bounds` with which sigmoid(log_odds + number) adds up to `total`, or slightly less."""
+    low, high = bounds
+    while high - low > MIN_STEP:
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(expit(log_odds + middle) @ counts) < total else (low, middle)
+    return low
+
+
+def _next_shift(known: Sequence[tuple[float, float]], low: float, high: float, tolerance: float) -> float:
+    """Return where the secant of the last two points reaches 0, moved so that it leaves little on one side of it."""
+    at, value = known[-1]
+    slope = 1.0  # of a sum of small probabilities; it is less where there are rivals
+    if len(known) == 2 and known[0][0] != at:
+        slope = float(np.clip((value - known[0][1]) / (at - known[0][0]), MIN_SLOPE, 1.0))
+    wanted = at - value / slope
+    wanted += tolerance / 2 if at <= low else -tolerance / 2  # so that the other side comes as near
+    middle = (low + high) / 2
+    if not low + tolerance / 4 < wanted < high - tolerance / 4:
+        wanted = min(max(wanted, low + tolerance / 2), high - tolerance / 2) if high - low > 1 else middle
+    return wanted

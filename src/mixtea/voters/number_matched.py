@@ -32,8 +32,11 @@ def counted(candidates: CandidatePairs, score: np.ndarray) -> tuple[float, float
     """
     sides: tuple[np.ndarray, ...] = (score, score)
     most = MAX_SHARE * _size_of_largest_matching(candidates)
+    n_before = None
     for _ in range(SHARE_ROUNDS):
-        n_matched = _number_matched(candidates, sides, most)
+        if (n_matched := _number_matched(candidates, sides, most)) == n_before:
+            break
+        n_before = n_matched
         constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
         messages = (found.messages.to_source, found.messages.to_target)
         sides = tuple(score + np.log(np.maximum(to_it, 1e-30)) for to_it in messages)
