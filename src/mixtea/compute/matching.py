@@ -22,7 +22,7 @@ MAX_ROUNDS = 60
 MIN_CHANGE = 1e-4  # of a message, as a share of it: below, the messages are final
 MAX_LOG_ODDS = 100.0  # beyond, sums of weights would overflow
 WARM_ROUNDS = 12  # in which messages follow a small change of all log-odds
-MIN_SLOPE = 0.02  # of the logarithm of a sum of probabilities, by the number that is added to their log-odds
+MIN_SLOPE = 1e-3  # of the logarithm of a sum of probabilities, by the number that is added to their log-odds
 MIN_STEP = 1e-3  # of numbers that are tried without rivals
 TINY = 1e-12
 
