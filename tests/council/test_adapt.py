@@ -68,8 +68,8 @@ def test_nothing_is_trained_and_all_else_works(linked, tmp_path):
     aligner.save(tmp_path / "run")
     again = MixTEA.load(tmp_path / "run")
     assert (
-        again.config.voters == ("names", "attributes", "descriptions")
-        and again.answers_.voter_names == again.config.voters
+        again.config_.voters == ("names", "attributes", "descriptions")
+        and again.answers_.voter_names == again.config_.voters
     )
     assert again.predict(k=1, voters="names,forward").to_frame().equals(aligner.predict(k=1, voters="names").to_frame())
     with pytest.raises(ConfigError, match="needs voters that answer without training"):

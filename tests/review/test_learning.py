@@ -166,7 +166,8 @@ def test_who_is_not_reliable_votes(doubtful):
     wrong = [decision(f"k{i}", "accept", id_, "nothing", reason="known") for i, id_ in enumerate(known)]
     source, target = task.test[0].tolist()
     found = retrained(doubtful, numbered(*wrong, decision("a", "accept", f"s{source}", f"t{target}")))
-    assert found.config.voters == (*doubtful.config.voters, "reviewer")
+    assert found.config == doubtful.config.replace(**doubtful.config.warm())
+    assert found.config_.voters == (*doubtful.config_.voters, "reviewer")
     assert found.task_.reviewed.pairs.tolist() == [[source, target]] and found.task_.reviewed.log_odds.tolist() == [0]
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mixtea.aligner.common import common
 from mixtea.aligner.matching import match_rows
-from mixtea.aligner.saving import restore, run_of
+from mixtea.aligner.saving import DECODING, restore, run_of
 from mixtea.aligner.scoring import Scoring, Voters, reproducibly
 from mixtea.calibration.probabilities import HAS_SEVERAL
 from mixtea.compute import distributed
@@ -51,8 +51,6 @@ from mixtea.training.trainer import Observer, OnAnswer, OnEpoch
 from mixtea.training.warm_start import Start
 from mixtea.voters.learned_text import LearnedText, LearnedView
 from mixtea.voters.registry import package_of
-
-DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
 
 
 class MixTEA(Scoring):
@@ -196,6 +194,7 @@ class MixTEA(Scoring):
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
         self._answers_by = self.config_ = config
+        self._fitted_as = self.preset, self.chosen_settings()
         self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:

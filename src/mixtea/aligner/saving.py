@@ -25,6 +25,8 @@ from mixtea.runs.folder import SEAL, Run
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
+DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
+
 
 def run_of(aligner: MixTEA, pages: Table[str, str]) -> Run:
     """What a run folder holds of a fitted aligner."""
@@ -37,9 +39,10 @@ def run_of(aligner: MixTEA, pages: Table[str, str]) -> Run:
 
 
 def _about(aligner: MixTEA) -> dict[str, Any]:
+    preset, chosen = aligner._fitted_as
     return {
-        "preset": aligner.preset,
-        "chosen": aligner.chosen_settings(),
+        "preset": preset,
+        "chosen": chosen | {name: getattr(aligner.config, name) for name in DECODING},
         "seed": aligner.config_.seed,
         "device": describe_device(aligner.vectors_.device),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -68,6 +71,7 @@ def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None
     aligner.preset = run.about["preset"]
     aligner.settings = run.about["chosen"]
     aligner.config = Config.preset(aligner.preset, **aligner.settings)
+    aligner._fitted_as = aligner.preset, aligner.settings
     aligner.metrics_, aligner.by_evidence_ = without_table(run.metrics)
     saved = "auto" if run.config.device.startswith("cuda") else run.config.device
     place = choose_device(saved if device is None else device)

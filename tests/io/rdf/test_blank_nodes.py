@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_files import E, graph_of, shown, triples_of
 
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 import anatomy
 
 from mixtea import DataError
