@@ -15,7 +15,7 @@ from mixtea import ConfigError, DataError, MixTEA, RunError
 from mixtea.aligner.common import common
 from mixtea.config import PRESETS, STRUCTURE, Config
 from mixtea.errors import NotFittedError
-from mixtea.export.candidates import write_candidates
+from mixtea.export.formats import write_candidates
 from mixtea.training.trainer import Trainer
 
 SHORT = dict(preset="paper", max_epochs=3, validate_every=2, device="cpu")

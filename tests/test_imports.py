@@ -17,7 +17,7 @@ ORDER = (  # a room may import what stands before it; rooms side by side do not 
     "aligner", "report", "review", "example formulas pipeline", "update_run vote", "experiments", "cli", "__main__",
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
-ON_USE = {("decide/mapping.py", "mixtea.export.mapping")}  # a mapping can be told to write itself
+ON_USE = {("decide/mapping.py", "mixtea.export.formats")}  # a mapping can be told to write itself
 FORMATS = ("formats", "rdf")  # of io: they read one file each
 READERS = (  # of io: they use the formats
     "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "openea", "options",

@@ -405,7 +405,7 @@ class Training:
         """What became of the earlier run's mappings, as a page of the run; said in short."""
         doing("comparing with the earlier run")
         try:
-            from mixtea.export.changes import changes_text
+            from mixtea.export.tsv import changes_text
             from mixtea.report.changes import WHY, changes
             from mixtea.report.compare import summary, without_unchanged
 

@@ -20,9 +20,7 @@ from typer.main import get_command
 
 from mixtea import MixTEA, load_task
 from mixtea.cli import app
-from mixtea.export.changes import WRITERS as CHANGES
-from mixtea.export.mapping import WRITERS as MAPPINGS
-from mixtea.export.relations import WRITERS as RELATIONS
+from mixtea.export.formats import endings
 from mixtea.progress import TrainingProgress
 from mixtea.report.page import make_report
 from mixtea.runs.reader import StoredRun
@@ -258,9 +256,9 @@ def test_relations_go_into_a_file_of_their_own_or_beside_the_mapping(run, tmp_pa
 
 
 ALREADY = [
-    *(("--out", f"m{ending}") for ending in MAPPINGS),
-    *(("--relations", f"m{ending}") for ending in RELATIONS),
-    *(("--compare-with", "RUN", "--changes", f"m{ending}") for ending in CHANGES),
+    *(("--out", f"m{ending}") for ending in endings("mapping")),
+    *(("--relations", f"m{ending}") for ending in endings("relations")),
+    *(("--compare-with", "RUN", "--changes", f"m{ending}") for ending in endings("changes")),
 ]
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from mixtea.errors import RunError, shorten
-from mixtea.export.changes import changes_text
-from mixtea.export.mapping import write_mapping
+from mixtea.export.formats import write_mapping
 from mixtea.export.metadata import About
 from mixtea.export.quoting import plain_line
+from mixtea.export.tsv import changes_text
 from mixtea.graph.iris import decode_id, encode_id
 
 ABOUT = About(set_id="https://example.org/set", licence="https://example.org/licence")

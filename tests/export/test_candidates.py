@@ -11,7 +11,7 @@ from conftest import make_graph
 
 from mixtea.decide.candidates import Candidates
 from mixtea.decide.mapping import COLUMNS, Mapping
-from mixtea.export.candidates import write_candidates
+from mixtea.export.formats import write_candidates
 
 # of each source the two best targets, and what is decided: (target, decision)
 BEST = [(0, 1), (1, 0), (2, 3), (3, 2), (4, 0), (0, 5)]

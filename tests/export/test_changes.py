@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mixtea.errors import ConfigError
-from mixtea.export.changes import write_changes
+from mixtea.export.formats import write_changes
 from mixtea.report.compare import compare
 
 

@@ -20,9 +20,9 @@ from mixtea.decide.answers import DECISIONS
 from mixtea.errors import ConfigError, Problems, RunError
 from mixtea.evaluation.evaluate import evaluate
 from mixtea.evaluation.mapping_files import read_pairs
-from mixtea.export.justification import justifications, shared_justification
-from mixtea.export.mapping import WRITERS, write_mapping
+from mixtea.export.formats import FORMATS, write_mapping
 from mixtea.export.metadata import UNSPECIFIED, About
+from mixtea.export.sssom import justifications, shared_justification
 
 DB, YAGO = "http://dbpedia.org/resource/", "http://yago/"
 ABOUT = About(
@@ -175,7 +175,7 @@ NO_LINKS = "No links were given: learning began from names."
 
 def test_files_say_that_no_links_were_given(make_mapping, tmp_path, readers):
     mapping = replace(make_mapping([("http://a/x", "http://b/y")]), links_from="names").above(0.1).predicted()
-    for ending in WRITERS:
+    for ending in FORMATS:
         for links_from in ("names", "given"):
             path = tmp_path / f"{links_from}{ending}"
             write_mapping(replace(mapping, links_from=links_from), path, About(title="Two", all_columns=True))
@@ -360,7 +360,7 @@ def test_what_is_logged_of_blank_nodes_can_be_shown(mapping, write, caplog):
     assert r"m\x1b[31m\n.nt: 1 of 3 rows left out" in caplog.text and "\x1b" not in caplog.text
 
 
-@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("ending", FORMATS)
 def test_an_empty_mapping(ending, make_mapping, write):
     mapping = make_mapping([("a", None)])
     n, path = write(mapping, f"m{ending}")

@@ -9,8 +9,8 @@ from conftest import write
 from mixtea import load_task
 from mixtea.errors import ConfigError, Problems, RunError
 from mixtea.evaluation.mapping_files import read_pairs
+from mixtea.export.formats import write_mapping
 from mixtea.export.identifiers import made_up, made_up_note
-from mixtea.export.mapping import write_mapping
 from mixtea.export.metadata import About
 from mixtea.io.formats.sssom_slots import slots_of
 

@@ -8,7 +8,7 @@ import sssom_pydantic
 from conftest import SOURCE, TARGET, write
 
 from mixtea import load_task
-from mixtea.export.mapping import write_mapping
+from mixtea.export.formats import write_mapping
 from mixtea.export.metadata import About
 from mixtea.io.formats.sssom_slots import slots_of
 from mixtea.runs.folder import vocabulary

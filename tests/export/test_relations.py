@@ -15,8 +15,8 @@ import sssom_pydantic
 from conftest import labelled
 
 from mixtea.errors import ConfigError, RunError
+from mixtea.export.formats import endings, write_relations
 from mixtea.export.metadata import About
-from mixtea.export.relations import WRITERS, write_relations
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.relations.alignment import COLUMNS, Relations
@@ -120,7 +120,7 @@ def test_blank_nodes_are_left_out_with_a_word(write, caplog):
     assert "1 of 10 rows left out" in caplog.text
 
 
-@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize("ending", endings("relations"))
 def test_no_rows_are_a_file_too(write, ending):
     n, path = write(ending, [])
     assert n == 0 and path.exists()

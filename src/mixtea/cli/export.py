@@ -11,6 +11,9 @@ import typer
 
 from mixtea.cli import options
 from mixtea.cli.load_run import MULTIPLE_TARGETS, answering, arguments
+from mixtea.export.formats import Content, format_of, listed, write_changes, write_mapping, write_relations
+from mixtea.export.identifiers import made_up, made_up_note
+from mixtea.export.metadata import UNSPECIFIED, About
 from mixtea.messages import visible
 from mixtea.relations.alignment import MIN_SCORE, relations_of
 from mixtea.runs.atomic import check_new_file
@@ -19,22 +22,18 @@ from mixtea.runs.reader import StoredRun
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.decide.mapping import Mapping
-    from mixtea.export.metadata import About
-
-FORMATS = ".tsv (links), .sssom.tsv, .nt or .ttl (RDF), .rdf (OAEI Alignment), .parquet, .csv, .json"
 
 
 def export(
     run: options.RunFolder,
     out: Annotated[
-        Path | None, typer.Option(help=f"The file for the mapping; its ending chooses the format: {FORMATS}.")
+        Path | None, typer.Option(help=f"The file for the mapping; its ending chooses the format: {listed('mapping')}.")
     ] = None,
     relations: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A file for relations, attribute predicates and classes that are alike: .tsv, .sssom.tsv, .nt, .ttl, "
-            ".parquet, .csv or .json.",
+            help=f"A file for relations, attribute predicates and classes that are alike: {listed('relations')}.",
         ),
     ] = None,
     min_score: Annotated[
@@ -43,7 +42,7 @@ def export(
     with_given: Annotated[bool, typer.Option("--with-given", help="Add the given links.")] = False,
     with_unmapped: Annotated[
         bool,
-        typer.Option("--with-unmapped", help="Add sources without a counterpart (.sssom.tsv, .parquet, .csv, .json)."),
+        typer.Option("--with-unmapped", help=f"Add sources without a counterpart ({listed('holds_unmapped')})."),
     ] = False,
     best_f1: options.BestF1 = False,
     precision: options.Precision = None,
@@ -75,7 +74,7 @@ def export(
         ),
     ] = None,
     changes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A .tsv or .csv for these changes, a row each.")
+        Path | None, typer.Option(metavar="FILE", help=f"A {listed('changes')} file for these changes, one row each.")
     ] = None,
     with_unchanged: Annotated[
         bool, typer.Option("--with-unchanged", help="List there what stayed as it was, too.")
@@ -106,11 +105,6 @@ def export(
 
     mixtea export runs/new --compare-with runs/old --changes changes.tsv
     """
-    from mixtea.export import changes as differences
-    from mixtea.export import mapping as mappings
-    from mixtea.export import relations as alike
-    from mixtea.export.identifiers import BY_IRIS, made_up, made_up_note
-    from mixtea.export.metadata import UNSPECIFIED, About
     from mixtea.report.compare import compared, summary, without_unchanged
 
     if changes is not None and compare_with is None:
@@ -120,9 +114,11 @@ def export(
     named = [path for path in (out, relations, changes) if path is not None]
     if len(set(named)) < len(named):
         raise typer.BadParameter("--out, --relations and --changes name the same file. Give each its own.")
-    for path, writers in ((out, mappings.WRITERS), (relations, alike.WRITERS), (changes, differences.WRITERS)):
+    files: tuple[tuple[Path | None, Content], ...]
+    files = ((out, "mapping"), (relations, "relations"), (changes, "changes"))
+    for path, content in files:
         if path is not None:
-            mappings.writer_for(path, writers)
+            format_of(path, content)
             check_new_file(path, overwrite=overwrite)
     about = About(
         set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
@@ -139,15 +135,15 @@ def export(
         different = compared(compare_with, mapping, min_probability=min_probability, **chosen)
         typer.echo(f"{summary(different)}, compared with {visible(compare_with)}", err=True)
         if changes is not None:
-            n = differences.write_changes(different if with_unchanged else without_unchanged(different), changes)
+            n = write_changes(different if with_unchanged else without_unchanged(different), changes)
             typer.echo(f"{visible(changes)}: {n:,} rows", err=True)
     if relations is not None:
         found = relations_of(mapping, min_score)
-        n = alike.write_relations(found, relations, _beside(about) if out is not None else about)
+        n = write_relations(found, relations, _beside(about) if out is not None else about)
         typer.echo(f"{visible(relations)}: {n:,} pairs of relations, attribute predicates and classes", err=True)
     if out is not None:
         mapping = mapping if with_given else mapping.predicted()
-        n = mappings.write_mapping(mapping, out, about)
+        n = write_mapping(mapping, out, about)
         given = 0 if with_given else len(aligner.task_.train) + len(aligner.task_.valid)
         typer.echo(f"{visible(out)}: {n:,} mappings", err=True)
         typer.echo(decided.summary(), err=True)
@@ -157,7 +153,7 @@ def export(
             typer.echo(f"without the {given:,} given links: --with-given adds them", err=True)
         for doubt in decided.doubts():
             typer.echo(f"warning: {doubt}", err=True)
-        if out.name.lower().endswith(BY_IRIS) and (plain := made_up(mapping, about)):
+        if format_of(out, "mapping").uses_iris and (plain := made_up(mapping, about)):
             typer.echo(visible(made_up_note(plain)), err=True)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from mixtea.cli import options
 from mixtea.cli.console import one_line
 from mixtea.cli.tables import match_table
-from mixtea.errors import ConfigError
+from mixtea.export.formats import check_matches_file, listed, write_matches
 from mixtea.io.safe.limits import applied
 from mixtea.runs.atomic import check_new_file
 
@@ -25,7 +25,7 @@ def match(
     ],
     k: Annotated[int, typer.Option("-k", min=1, help="Candidates for each entity.")] = 5,
     shared_targets: options.SharedTargets = False,
-    out: Annotated[Path | None, typer.Option(help="Write the candidates there too: .csv or .json.")] = None,
+    out: Annotated[Path | None, typer.Option(help=f"Write the candidates there too: {listed('matches')}.")] = None,
     overwrite: options.Overwrite = False,
     limit: options.Limit = None,
     device: options.Device = None,
@@ -39,11 +39,9 @@ def match(
     Example: mixtea match runs/mine --source new.csv --json
     """
     if out is not None:
-        if out.suffix.lower() not in (".csv", ".json"):
-            raise ConfigError(f"{out}: candidates are a table. Name a file that ends in .csv or .json.")
+        check_matches_file(out)
         check_new_file(out, overwrite=overwrite)
     from mixtea.aligner import MixTEA
-    from mixtea.export.candidates import write_matches
 
     with applied(options.limits(limit)):
         found = MixTEA.load(run, device=device).match(source, k, shared_targets=shared_targets)

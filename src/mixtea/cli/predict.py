@@ -10,6 +10,7 @@ import typer
 from mixtea.cli import options
 from mixtea.cli.load_run import MULTIPLE_TARGETS, answering, arguments
 from mixtea.decide.answers import STORED
+from mixtea.export.formats import check_candidates_file, write_candidates
 from mixtea.messages import visible
 from mixtea.runs.atomic import check_new_file
 from mixtea.runs.reader import StoredRun
@@ -41,9 +42,7 @@ def predict(
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """
-    from mixtea.export.candidates import check_ending, write_candidates
-
-    check_ending(out)
+    check_candidates_file(out)
     check_new_file(out, overwrite=overwrite)
     asked = {"voters": voters, "shared-targets": shared_targets, MULTIPLE_TARGETS: multiple_targets}
     how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}

@@ -169,7 +169,7 @@ class Mapping:
         ...     mapping.write(f"{folder}/m.sssom.tsv", title="The world") == len(mapping.pairs())
         True
         """
-        from mixtea.export.mapping import write_new_mapping  # a later room, asked for by the user alone
+        from mixtea.export.formats import write_new_mapping  # a later room, imported on use alone
 
         return write_new_mapping(self, as_path(path, "path"), about, overwrite=overwrite)
 

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.identifiers import only_pairs, with_iris
+from mixtea.export.identifiers import with_iris
 from mixtea.export.metadata import About
 from mixtea.graph.iris import MARK
 from mixtea.runs.atomic import atomic_file
@@ -34,7 +34,7 @@ _CELL = """  <map>
 
 def write_alignment(mapping: Mapping, path: Path, about: About) -> int:
     """One cell a mapping, with the relation `=` and the probability as its measure."""
-    rows = with_iris(only_pairs(mapping, path, about), mapping, path, about)
+    rows = with_iris(mapping.pairs(), mapping, path, about)
     ends = (rows[name].tolist() for name in ("source_iri", "target_iri"))
     cells = zip(*(map(quoteattr, end) for end in ends), rows["probability"].tolist(), strict=True)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""Ranked candidates into a file; the file's ending chooses the format."""
+"""Write ranked candidates, of a run or of entities that came later."""
 
 from __future__ import annotations
 
@@ -10,54 +10,59 @@ import pandas as pd
 from mixtea.decide.candidates import Candidates
 from mixtea.decide.later_entities import Matches
 from mixtea.decide.mapping import GIVEN, Mapping
-from mixtea.errors import ConfigError
 from mixtea.export.csv_file import write_csv_table
 from mixtea.export.json_file import write_json_table
 from mixtea.export.metadata import marked
+from mixtea.export.table import SIX_PLACES
 from mixtea.export.tsv import write_table
 from mixtea.export.unsupported import half_characters, refuse
 
-OTHERS = {".parquet", ".xlsx", ".nt", ".ttl", ".rdf"}  # endings that promise what candidates are not written as
+
+def write_candidates_csv(frame: pd.DataFrame, path: Path, links_from: str) -> int:
+    """Write ranked candidates with a header."""
+    _check_text(frame, path)
+    return write_csv_table(marked(frame, links_from), path)
 
 
-def check_ending(path: Path) -> None:
-    if path.suffix.lower() in OTHERS:
-        raise ConfigError(f"{path}: candidates are a table. Name a file that ends in .tsv, .csv or .json.")
+def write_candidates_json(frame: pd.DataFrame, path: Path, links_from: str) -> int:
+    """Write ranked candidates under `candidates`."""
+    _check_text(frame, path)
+    return write_json_table(frame, path, "candidates", {"links_from": links_from})
 
 
-def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> int:
-    """All ranked candidates with a header: source, target, rank, score, probability, voters, decision, evidence.
-
-    The decision is "mapped", "mapped anyway" or "further target" at the targets that the mapping gives the source: they
-    follow at rank k + 1 where they are not among the k best. Else the first candidate has the reason why there is none
-    ("no counterpart", "target taken", "unsure", "no evidence"), or "given" where a link was. The evidence is that of
-    what is mapped. A run without given links has a column `links_from` more. Returns how many candidates there are.
-    """
-    check_ending(path)
-    frame, ending = _decided(candidates.to_frame(), mapping), path.suffix.lower()
-    if ending in (".csv", ".json"):
-        refuse(path, half_characters([*frame["source"], *frame["target"]]))
-    if ending == ".json":
-        return write_json_table(frame, path, "candidates", {"links_from": mapping.links_from})
-    frame = marked(frame, mapping.links_from)
-    if ending == ".csv":
-        return write_csv_table(frame, path)
-    frame["score"] = frame["score"].map("{:.6f}".format).where(frame["score"].notna(), "")
-    frame["probability"] = frame["probability"].map("{:.6f}".format)
+def write_candidates_tsv(frame: pd.DataFrame, path: Path, links_from: str) -> int:
+    """Write ranked candidates with a header; refuse ids that a line cannot hold."""
+    frame = marked(frame, links_from)
+    frame["score"] = frame["score"].map(SIX_PLACES).where(frame["score"].notna(), "")
+    frame["probability"] = frame["probability"].map(SIX_PLACES)
     return write_table(frame, path, ".csv and .json can take it, or mend the id.")
 
 
-def write_matches(found: Matches, path: Path) -> int:
-    """The candidates of entities that came later, with a header; .json has them under `candidates`."""
-    refuse(path, half_characters([*found.frame["source"], *found.frame["target"]]))
-    if path.suffix.lower() == ".json":
-        return write_json_table(found.frame, path, "candidates", {})
+def write_matches_csv(found: Matches, path: Path) -> int:
+    """Write the candidates of entities that came later, with a header."""
+    _check_text(found.frame, path)
     return write_csv_table(found.frame, path)
 
 
-def _decided(frame: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
-    """The candidates with a column `decision`."""
-    pairs, ends = mapping.pairs(), ["source", "target"]
+def write_matches_json(found: Matches, path: Path) -> int:
+    """Write the candidates of entities that came later under `candidates`."""
+    _check_text(found.frame, path)
+    return write_json_table(found.frame, path, "candidates", {})
+
+
+def _check_text(frame: pd.DataFrame, path: Path) -> None:
+    refuse(path, half_characters([*frame["source"], *frame["target"]]))
+
+
+def decided_candidates(candidates: Candidates, mapping: Mapping) -> pd.DataFrame:
+    """Return ranked candidates with the columns decision and evidence.
+
+    The decision is "mapped", "mapped anyway" or "further target" at the targets that the mapping gives the source: they
+    follow at rank k + 1 where they are not among the k best. Else the first candidate has the reason for no target ("no
+    counterpart", "target taken", "unsure", "no evidence"), or "given" for a given link. The evidence is that of what is
+    mapped.
+    """
+    frame, pairs, ends = candidates.to_frame(), mapping.pairs(), ["source", "target"]
     listed = pd.MultiIndex.from_frame(pairs[ends]).isin(pd.MultiIndex.from_frame(frame[ends]))
     missing = pairs.loc[~listed, [*ends, "probability", "voters"]]
     missing = missing.assign(rank=int(frame["rank"].max()) + 1 if len(frame) else 1, score=np.nan)

@@ -12,7 +12,6 @@ import pandas as pd
 from pyoxigraph import NamedNode
 
 from mixtea.decide.mapping import Mapping
-from mixtea.errors import ConfigError
 from mixtea.export.iris import MEANT_AS_IRI, is_iri
 from mixtea.export.metadata import About
 from mixtea.export.unsupported import half_character, holds, refuse
@@ -22,7 +21,6 @@ from mixtea.messages import HALF, visible
 
 logger = logging.getLogger(__name__)
 
-BY_IRIS = (".sssom.tsv", ".nt", ".ttl", ".rdf")  # formats that name entities by IRIs
 MAX_SHOWN = 60  # characters of an id
 _NOT_IN_IRI = re.compile('[\x00-\x20<>"{}|\\\\^`\x7f-\x9f\ufff0-\uffff]')
 
@@ -95,16 +93,6 @@ def labels_of(ids: list[str | None], graph: Graph) -> list[str | None]:
 def rows_of(mapping: Mapping, about: About) -> pd.DataFrame:
     """The rows to write: mappings, and source entities without a counterpart where these are wanted."""
     return mapping.to_frame().reset_index(drop=True) if about.with_unmapped else mapping.pairs()
-
-
-def only_pairs(mapping: Mapping, path: Path, about: About) -> pd.DataFrame:
-    """The mappings, for formats that cannot say that there is none."""
-    if about.with_unmapped:
-        raise ConfigError(
-            f"{path}: this format cannot say that an entity has no counterpart. "
-            "Choose .sssom.tsv, .parquet, .csv or .json, or leave these entities out."
-        )
-    return mapping.pairs()
 
 
 def with_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, about: About) -> pd.DataFrame:

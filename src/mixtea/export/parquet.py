@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 
 from mixtea.decide.mapping import Mapping
 from mixtea.export.identifiers import text_of
-from mixtea.export.justification import shared_justification
 from mixtea.export.metadata import About
+from mixtea.export.sssom import shared_justification
 from mixtea.export.table import labelled_rows
 from mixtea.runs.atomic import atomic_file
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mixtea.decide.mapping import Mapping
 from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.identifiers import only_pairs, with_iris
+from mixtea.export.identifiers import with_iris
 from mixtea.export.iris import is_iri
 from mixtea.export.metadata import PREDICATES, About
 from mixtea.graph.iris import MARK
@@ -31,7 +31,7 @@ def write_turtle(mapping: Mapping, path: Path, about: About) -> int:
 
 
 def _triples(mapping: Mapping, path: Path, about: About) -> Iterable[tuple[str, str, str]]:
-    rows = with_iris(only_pairs(mapping, path, about), mapping, path, about)
+    rows = with_iris(mapping.pairs(), mapping, path, about)
     predicate = [PREDICATES[about.predicate]] * len(rows)
     return zip(rows["source_iri"].tolist(), predicate, rows["target_iri"].tolist(), strict=True)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from mixtea.export.csv_file import write_csv_table
 from mixtea.export.curies import BUILT_IN, Curies, known_prefixes
 from mixtea.export.identifiers import Naming, text_of, without_blank
 from mixtea.export.json_file import write_json_table
-from mixtea.export.mapping import writer_for
 from mixtea.export.metadata import About, marked
 from mixtea.export.parquet import write_columns
 from mixtea.export.rdf import write_triples
@@ -33,14 +31,7 @@ WITHIN = {"relation": "rdfs:subPropertyOf", "attribute": "rdfs:subPropertyOf", "
 RELATED = "skos:relatedMatch"  # narrower or broader than the inverse, for which there is no word
 
 
-def write_relations(relations: Relations, path: Path, about: About | None = None) -> int:
-    """Write them whole or not at all; returns the number of rows in the file."""
-    writer = writer_for(path, WRITERS)
-    about = replace(about or About(), justification=JUSTIFICATION).naming(relations.source, relations.target)
-    return writer(relations, path, about.identified(relations.frame).described(relations.links_from))
-
-
-def _write_tsv(relations: Relations, path: Path, about: About) -> int:
+def write_relations_tsv(relations: Relations, path: Path, about: About) -> int:
     """All columns, with a header."""
     frame = relations.to_frame()
     texts = {name: numbers(frame[name]) for name in NUMBERS}
@@ -48,7 +39,7 @@ def _write_tsv(relations: Relations, path: Path, about: About) -> int:
     return write_table(marked(frame.assign(**texts, inverse=inverse), relations.links_from), path, kind="id")
 
 
-def _write_parquet(relations: Relations, path: Path, about: About) -> int:
+def write_relations_parquet(relations: Relations, path: Path, about: About) -> int:
     """All columns as they are."""
     _refuse_halves(relations, path)
     frame = relations.frame
@@ -58,13 +49,13 @@ def _write_parquet(relations: Relations, path: Path, about: About) -> int:
     return len(frame)
 
 
-def _write_csv(relations: Relations, path: Path, about: About) -> int:
+def write_relations_csv(relations: Relations, path: Path, about: About) -> int:
     """All columns, with a header."""
     _refuse_halves(relations, path)
     return write_csv_table(marked(relations.to_frame(), relations.links_from), path)
 
 
-def _write_json(relations: Relations, path: Path, about: About) -> int:
+def write_relations_json(relations: Relations, path: Path, about: About) -> int:
     """The description, and under `relations` all columns."""
     _refuse_halves(relations, path)
     head = about.slots() | about.tool() | {"links_from": relations.links_from}
@@ -75,11 +66,11 @@ def _refuse_halves(relations: Relations, path: Path) -> None:
     refuse(path, half_characters([*text_of(relations.frame["source"]), *text_of(relations.frame["target"])]), "id")
 
 
-def _write_ntriples(relations: Relations, path: Path, about: About) -> int:
+def write_relations_ntriples(relations: Relations, path: Path, about: About) -> int:
     return write_triples(_triples(relations, path, about), path, {}, about)
 
 
-def _write_turtle(relations: Relations, path: Path, about: About) -> int:
+def write_relations_turtle(relations: Relations, path: Path, about: About) -> int:
     prefixes = known_prefixes(relations, about)
     return write_triples(_triples(relations, path, about), path, prefixes, about)
 
@@ -94,7 +85,7 @@ def _triples(relations: Relations, path: Path, about: About) -> Iterator[tuple[s
         yield ends[0], BUILT_IN[prefix] + name, ends[1]
 
 
-def _write_sssom(relations: Relations, path: Path, about: About) -> int:
+def write_relations_sssom(relations: Relations, path: Path, about: About) -> int:
     """One row a pair, the score as its confidence."""
     rows = _with_iris(relations, path, about)
     check_rows(rows, relations, path, "id")
@@ -138,15 +129,3 @@ def _with_iris(relations: Relations, path: Path, about: About) -> pd.DataFrame:
         problems |= {one: what for naming in namings.values() for one, what in naming.problems.items()}
     refuse(path, problems, "id")
     return without_blank(rows, path)
-
-
-Writer = Callable[[Relations, Path, About], int]
-WRITERS: dict[str, Writer] = {
-    ".sssom.tsv": _write_sssom,  # before .tsv, with which it ends too
-    ".tsv": _write_tsv,
-    ".nt": _write_ntriples,
-    ".ttl": _write_turtle,
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
-    ".json": _write_json,
-}

@@ -16,7 +16,6 @@ from mixtea.decide.mapping import GIVEN as GIVEN_LINK
 from mixtea.decide.mapping import MAPPED, Mapping
 from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.identifiers import labels_of, rows_of, text_of, with_iris
-from mixtea.export.justification import justifications
 from mixtea.export.link_metadata import with_own_slots
 from mixtea.export.metadata import About
 from mixtea.export.quoting import plain_line, tsv_text, yaml_text
@@ -25,6 +24,9 @@ from mixtea.graph.graph import Graph
 from mixtea.relations.alignment import Relations
 from mixtea.runs.atomic import atomic_file
 
+BY_STRUCTURE, BY_NAMES = "semapv:StructuralMatching", "semapv:LexicalMatching"
+BY_SEVERAL = "semapv:CompositeMatching"
+STRUCTURE = {"vectors", "propagation", "agreement", "domain_range"}  # opinions that see nothing but triples and links
 GIVEN = "semapv:UnspecifiedMatching"
 NONE_FOUND = "sssom:NoTermFound"
 EXTENSIONS = {
@@ -145,3 +147,26 @@ def _head(extensions: dict[str, str], about: About, shared: dict[str, str], curi
             f"    property: mixtea:{name.removeprefix('ext_')}",
             f"    type_hint: {kind}",
         )
+
+
+def justifications(rows: pd.DataFrame, about: About) -> list[str]:
+    """Of each predicted mapping: that of `about`; where this is structure, and others spoke for the pair, by several.
+
+    Names that spoke alone are a lexical matching.
+    """
+    if about.justification != BY_STRUCTURE:
+        return [about.justification] * len(rows)
+    return [_justification(evidence or "") for evidence in text_of(rows["evidence"])]
+
+
+def _justification(evidence: str) -> str:
+    spoke_for = {part.partition("=")[0] for part in evidence.split() if "=+" in part}
+    if spoke_for <= STRUCTURE:
+        return BY_STRUCTURE
+    return BY_NAMES if spoke_for == {"names"} else BY_SEVERAL
+
+
+def shared_justification(rows: pd.DataFrame, about: About) -> str:
+    """That of all predicted mappings together."""
+    found = set(justifications(rows[~rows["given"]], about)) or {about.justification}
+    return found.pop() if len(found) == 1 else BY_SEVERAL

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.identifiers import only_pairs
 from mixtea.export.metadata import About
-from mixtea.export.table import SIX_PLACES
+from mixtea.export.quoting import tsv_text
+from mixtea.export.table import SIX_PLACES, as_texts
 from mixtea.export.unsupported import INSTEAD, half_character, holds, refuse
 from mixtea.messages import HALF
 from mixtea.runs.atomic import atomic_file
@@ -32,8 +32,22 @@ def write_table(
 
 def write_links(mapping: Mapping, path: Path, about: About) -> int:
     """A mapping in the layout of link files: source, target and probability, no header. Returns the number of lines."""
-    pairs = only_pairs(mapping, path, about)[["source", "target", "probability"]]
+    pairs = mapping.pairs()[["source", "target", "probability"]]
     return write_table(pairs.assign(probability=pairs["probability"].map(SIX_PLACES)), path, header=False)
+
+
+def changes_text(changes: pd.DataFrame) -> str:
+    """Return the rows of a comparison as tab-separated text with a header, quoted where needed."""
+    shown = as_texts(changes)
+    rows = [list(shown.columns), *shown.to_numpy().tolist()]
+    return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
+
+
+def write_changes_tsv(changes: pd.DataFrame, path: Path) -> int:
+    """Write the rows of a comparison; return how many."""
+    with atomic_file(path) as temporary:
+        temporary.write_text(changes_text(changes), encoding="utf-8", newline="")
+    return len(changes)
 
 
 def _check(frame: pd.DataFrame, path: Path, instead: str, kind: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from mixtea.errors import MixTEAError
-from mixtea.export.mapping import write_mapping
+from mixtea.export.formats import write_mapping
 from mixtea.export.metadata import About
 from mixtea.review.decision import Decision
 from mixtea.review.import_export import read_decisions, write_decisions

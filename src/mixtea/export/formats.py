@@ -1,0 +1,174 @@
+"""Output formats: one row per file ending, and the functions that write a file by its ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping as Table
+from dataclasses import asdict, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from mixtea.decide.candidates import Candidates
+from mixtea.decide.later_entities import Matches
+from mixtea.decide.mapping import Mapping
+from mixtea.errors import ConfigError, RunError
+from mixtea.export import candidates as ranked
+from mixtea.export import relations as related
+from mixtea.export.alignment_xml import write_alignment
+from mixtea.export.csv_file import write_csv, write_csv_table
+from mixtea.export.json_file import write_json
+from mixtea.export.metadata import About
+from mixtea.export.parquet import write_parquet
+from mixtea.export.rdf import write_ntriples, write_turtle
+from mixtea.export.sssom import write_sssom
+from mixtea.export.tsv import write_changes_tsv, write_links
+from mixtea.relations.alignment import Relations
+
+Content = Literal["mapping", "relations", "candidates", "matches", "changes", "holds_unmapped", "uses_iris"]
+
+
+class Format(NamedTuple):
+    """The writers of one file ending, None for content that it cannot hold; each returns the number of rows.
+
+    `holds_unmapped`: rows can be sources without a target; `uses_iris`: entities are named by IRIs.
+    """
+
+    mapping: Callable[[Mapping, Path, About], int]
+    relations: Callable[[Relations, Path, About], int] | None = None
+    candidates: Callable[[pd.DataFrame, Path, str], int] | None = None
+    matches: Callable[[Matches, Path], int] | None = None
+    changes: Callable[[pd.DataFrame, Path], int] | None = None
+    holds_unmapped: bool = False
+    uses_iris: bool = False
+
+
+FORMATS = {
+    ".sssom.tsv": Format(  # before .tsv, with which it ends too
+        write_sssom, related.write_relations_sssom, holds_unmapped=True, uses_iris=True
+    ),
+    ".tsv": Format(
+        write_links, related.write_relations_tsv, candidates=ranked.write_candidates_tsv, changes=write_changes_tsv
+    ),
+    ".nt": Format(write_ntriples, related.write_relations_ntriples, uses_iris=True),
+    ".ttl": Format(write_turtle, related.write_relations_turtle, uses_iris=True),
+    ".rdf": Format(write_alignment, uses_iris=True),
+    ".parquet": Format(write_parquet, related.write_relations_parquet, holds_unmapped=True),
+    ".csv": Format(
+        write_csv, related.write_relations_csv, ranked.write_candidates_csv, ranked.write_matches_csv, write_csv_table,
+        holds_unmapped=True,
+    ),
+    ".json": Format(
+        write_json, related.write_relations_json, ranked.write_candidates_json, ranked.write_matches_json,
+        holds_unmapped=True,
+    ),
+}  # fmt: skip
+
+
+def endings(content: Content) -> list[str]:
+    """Return the file endings of the formats that can hold some content.
+
+    >>> endings("changes"), endings("matches")
+    (['.tsv', '.csv'], ['.csv', '.json'])
+    """
+    return [ending for ending, one in FORMATS.items() if getattr(one, content)]
+
+
+def listed(content: Content) -> str:
+    """Return these endings as words.
+
+    >>> listed("candidates")
+    '.tsv, .csv or .json'
+    """
+    *first, last = endings(content)
+    return f"{', '.join(first)} or {last}"
+
+
+def format_of(path: Path, content: Content) -> Format:
+    """Return the format of a file by its ending; ConfigError if none of this ending can hold the content."""
+    for ending in endings(content):
+        if path.name.lower().endswith(ending):
+            return FORMATS[ending]
+    allowed = ", ".join(endings(content))
+    raise ConfigError(f"{path}: no format goes with the ending {path.suffix!r}. Choose one of {allowed}.")
+
+
+def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> int:
+    """Write a mapping whole or not at all; return the number of mappings in the file.
+
+    Labels are kept byte for byte, but names in SSSOM lose their line breaks. Content that a format cannot hold is an
+    error that names it, and nothing is written. Blank nodes are left out of the formats that name entities by IRIs,
+    with a warning in the log.
+    """
+    found, about = format_of(path, "mapping"), about or About()
+    if about.with_unmapped and not found.holds_unmapped:
+        raise ConfigError(
+            f"{path}: this format cannot say that an entity has no counterpart. "
+            f"Choose {listed('holds_unmapped')}, or leave these entities out."
+        )
+    about = about.naming(mapping.source, mapping.target).identified(mapping.frame)
+    return found.mapping(mapping, path, about.described(mapping.links_from))
+
+
+def write_new_mapping(mapping: Mapping, path: Path, about: Table[str, Any], *, overwrite: bool) -> int:
+    """Write a mapping with fields of `About` by name, as `Mapping.write` does; RunError if the file exists."""
+    known = asdict(About())
+    for name, value in about.items():
+        if name not in known:
+            raise ConfigError(f"{name}: unknown. A mapping file says about itself: {', '.join(sorted(known))}.")
+        if not isinstance(value, date if name == "date" else type(known[name])):
+            kind = "a datetime.date" if name == "date" else {str: "text", bool: "True or False"}[type(known[name])]
+            raise ConfigError(f"{name}: {value!r:.100} is not {kind}.")
+    format_of(path, "mapping")
+    if path.exists() and not overwrite:
+        raise RunError(f"{path}: already there. Name another file, or replace it: overwrite=True.")
+    return write_mapping(mapping, path, About(**about))
+
+
+def write_relations(relations: Relations, path: Path, about: About | None = None) -> int:
+    """Write similar relations, attribute predicates and classes whole or not at all; return the number of rows."""
+    writer = format_of(path, "relations").relations
+    assert writer is not None
+    about = replace(about or About(), justification=related.JUSTIFICATION)
+    about = about.naming(relations.source, relations.target).identified(relations.frame)
+    return writer(relations, path, about.described(relations.links_from))
+
+
+def check_candidates_file(path: Path) -> None:
+    """Refuse endings of formats that cannot hold candidates; unknown endings are tab-separated text."""
+    ending = path.suffix.lower()
+    if ending == ".xlsx" or (ending in FORMATS and FORMATS[ending].candidates is None):
+        raise ConfigError(f"{path}: candidates are a table. Name a file that ends in {listed('candidates')}.")
+
+
+def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> int:
+    """Write ranked candidates with a header, and their decisions; return the number of rows.
+
+    The columns are source, target, rank, score, probability, voters, decision and evidence, see `decided_candidates`; a
+    run without given links also has `links_from`.
+    """
+    check_candidates_file(path)
+    writer = FORMATS.get(path.suffix.lower(), FORMATS[".tsv"]).candidates
+    assert writer is not None
+    return writer(ranked.decided_candidates(candidates, mapping), path, mapping.links_from)
+
+
+def check_matches_file(path: Path) -> None:
+    if path.suffix.lower() not in endings("matches"):
+        raise ConfigError(f"{path}: candidates are a table. Name a file that ends in {listed('matches')}.")
+
+
+def write_matches(found: Matches, path: Path) -> int:
+    """Write the candidates of entities that came later; return the number of rows."""
+    writer = format_of(path, "matches").matches
+    assert writer is not None
+    return writer(found, path)
+
+
+def write_changes(changes: pd.DataFrame, path: Path) -> int:
+    """Write the rows of a comparison whole or not at all, with a header; return how many."""
+    writer = format_of(path, "changes").changes
+    assert writer is not None
+    return writer(changes, path)
