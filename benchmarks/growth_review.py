@@ -20,7 +20,7 @@ def opened(run: Path) -> Session:
 def card(run: Path) -> object:
     """Make the card of the open entity, with all its evidence."""
     session = opened(run)
-    return session.card(session.original.row_of_id(f"s{OPEN}"))
+    return session.state.card(session.state.original.row_of_id(f"s{OPEN}"))
 
 
 def decided_one_by_one(run: Path, n: int) -> None:
@@ -28,7 +28,7 @@ def decided_one_by_one(run: Path, n: int) -> None:
     session = opened(run)
     for number in range(1, n + 1):
         target, action = f"t{OPEN + number % 15}", ("accept", "reject")[number % 2]
-        session.take_up([Decision(f"k{number}", "ann", action, f"s{OPEN}", target, (target,), id=number)])
+        session.state.take_up([Decision(f"k{number}", "ann", action, f"s{OPEN}", target, (target,), id=number)])
 
 
 def import_file(run: Path, n: int) -> Path:
@@ -38,12 +38,12 @@ def import_file(run: Path, n: int) -> Path:
         Decision(f"k{i}", "ann", "accept", f"s{i}", f"t{i}", (f"t{i}",), at="2026-01-01", id=i + 1) for i in range(n)
     ]
     path = run.with_name("decisions.sssom.tsv")
-    write_decisions(session.original.task, rows, {}, path)
+    write_decisions(session.state.original.task, rows, {}, path)
     return path
 
 
 def imported(run: Path, file: Path) -> None:
     """Read a file of decisions, keep them, and take them up."""
     session = opened(run)
-    session.store.take_over(read_decisions(session.original.task, file, "ann"))
-    session.refresh()
+    session.state.store.take_over(read_decisions(session.state.original.task, file, "ann"))
+    session.state.refresh()

@@ -119,8 +119,8 @@ def decided(run: Path, n: int) -> None:
     """Put so many decisions into the file beside a run, as if somebody had made them."""
     store = Decisions(beside(run))
     session = Session(run, store)
-    ids, targets = session.original.task.source.ids, session.original.task.target.ids
-    model, done = session.original, session.ledger.last_id
+    ids, targets = session.state.original.task.source.ids, session.state.original.task.target.ids
+    model, done = session.state.original, session.state.ledger.last_id
     rows = np.random.default_rng(1).permutation(len(model.sources))[done:n]
     store.add([
         Decision(f"b{row_}", "earlier", ("accept", "reject")[row_ % 10 == 0], str(ids[model.sources[row_]]),

@@ -75,7 +75,7 @@ class Reviewing:
 
     def __init__(self, session):
         self.session = session
-        self.training = Training(session, 0)
+        self.training = Training(session.state, 0)
         self.page = Page(session, self.training, "ann")
         self.guard = self.page.guard = Guard(self.page.app(), "127.0.0.1", PORT)
         self.cookie = ""

@@ -201,13 +201,13 @@ def test_the_picture_has_matched_ends_once():
 
 def test_a_trained_run_has_cards(opened):
     session = opened()
-    model = session.original
+    model = session.state.original
     for row in range(0, len(model.sources), 7):
-        card = session.card(row)
-        assert card.row == row and card.source.id == session.source_id(row)
+        card = session.state.card(row)
+        assert card.row == row and card.source.id == session.state.source_id(row)
         assert card.alternatives[0].number == model.target[row, 0]
         assert card.probability == pytest.approx(model.probability[row, 0], abs=2e-3)
         told = {voice.name for voice in card.voices if voice.favours}
         assert told == {name for name, n in zip(model.voters, model.named[row, 0], strict=True) if n}
         assert card.source.triples == model.degrees[0][model.sources[row]]
-        assert len(session.picture(row)["nodes"]) == 2 + len(card.neighbours) + card.more_neighbours
+        assert len(session.state.picture(row)["nodes"]) == 2 + len(card.neighbours) + card.more_neighbours

@@ -105,19 +105,19 @@ def session(opened):
 
 def mapped(session):
     """Rows of what the run maps, with their probabilities, likeliest first."""
-    model = session.original
+    model = session.state.original
     rows = [row for row in np.flatnonzero(model.is_mapped).tolist() if int(model.sources[row]) not in model.valid]
     return sorted(rows, key=lambda row: -model.probability[row, 0])
 
 
 def queued(session, **wanted):
-    place = session.place("ann")
+    place = session.positions.place("ann")
     place.filter = Filter(**wanted)
-    return {item.row for item in session.items(place)}
+    return {item.row for item in session.positions.items(place)}
 
 
 def test_the_queue_has_the_part_that_was_asked_for(session):
-    rows, p = mapped(session), session.original.probability[:, 0]
+    rows, p = mapped(session), session.state.original.probability[:, 0]
     assert len(rows) > 5
     for precision in (0.5, float(p[rows[:3]].mean()), float(p[rows].mean())):
         mean = np.cumsum(p[rows]) / np.arange(1, len(rows) + 1)
@@ -132,8 +132,8 @@ def test_the_mapping_knows_facts_alone(session):
     """Decisions about known items and other entities, and unsure ones, decide nothing; nor do such without weight."""
     first, second, third, *_ = rows = mapped(session)
     source, target = (
-        session.source_id,
-        lambda row: str(session.original.task.target.ids[session.original.target[row, 0]]),
+        session.state.source_id,
+        lambda row: str(session.state.original.task.target.ids[session.state.original.target[row, 0]]),
     )
     session.keep([
         decision("a", "reject", source(first), target(first)), decision("b", "accept", source(second), target(second)),
@@ -141,16 +141,16 @@ def test_the_mapping_knows_facts_alone(session):
         decision("e", "reject", source(third), target(third), reason=KNOWN),
         decision("f", "reject", source(rows[3]), target(rows[3]), reviewer="bob"),
     ])  # fmt: skip
-    session.weights["bob"] = 1.5
-    found = session.mapping_now().frame
+    session.state.weights["bob"] = 1.5
+    found = session.state.mapping_now().frame
     assert source(first) not in set(found["source"]) and {source(third), source(rows[3])} <= set(found["source"])
     assert found.loc[found["given"], "source"].tolist() == [source(second)]
-    assert len(found) == len(session.original.mapping.pairs()) - 1
+    assert len(found) == len(session.state.original.mapping.pairs()) - 1
     session.undo("ann", "x")  # what was said of a known item
     session.undo("ann", "y")
     session.undo("ann", "z")
     session.undo("ann", "u")
-    assert not session.mapping_now().frame["given"].any()
+    assert not session.state.mapping_now().frame["given"].any()
 
 
 # The page
@@ -170,31 +170,31 @@ def exported(reviewing, tmp_path, query=""):
 def test_what_is_exported_is_what_the_queue_has(reviewing, tmp_path):
     session = reviewing.session
     first, *_, last = rows = mapped(session)
-    precision = float(session.original.probability[rows[:4], 0].mean()) - 1e-9
+    precision = float(session.state.original.probability[rows[:4], 0].mean()) - 1e-9
     asyncio.run(reviewing.decide(last))
     answer, path = exported(reviewing, tmp_path, f"precision={100 * precision}")
     assert answer.status == 200
     assert answer.headers["content-disposition"] == ['attachment; filename="mapping.sssom.tsv"']
     assert 'mapping_set_description: "expected precision ' in path.read_text(encoding="utf-8")
     found = {source: slots for (source, _), slots in slots_of([path]).items()}
-    chosen = {session.source_id(row) for row in queued(session, precision=precision, state="all")}
-    assert found.keys() == chosen and session.source_id(first) in found and len(found) < len(rows)
-    accepted = found[session.source_id(last)]
+    chosen = {session.state.source_id(row) for row in queued(session, precision=precision, state="all")}
+    assert found.keys() == chosen and session.state.source_id(first) in found and len(found) < len(rows)
+    accepted = found[session.state.source_id(last)]
     assert accepted["author_label"] == "ann" and accepted["mapping_justification"].endswith("ManualMappingCuration")
 
 
 def test_without_a_precision_all_that_is_mapped_is_exported(reviewing, tmp_path):
     answer, path = exported(reviewing, tmp_path)
     assert answer.status == 200
-    assert len(read_link_table(path, Problems(10))) == len(reviewing.session.original.mapping.pairs())
+    assert len(read_link_table(path, Problems(10))) == len(reviewing.session.state.original.mapping.pairs())
 
 
 @pytest.mark.parametrize("text", ["ninety", "0", "-5", "100.5", "nan", "inf", "<b>"])
 def test_what_is_no_precision_is_refused(text, reviewing, tmp_path):
-    before = reviewing.session.place("ann").filter
+    before = reviewing.session.positions.place("ann").filter
     wanted = f"An expected precision is a number above 0 and at most 100, in percent, not '{text}'."
     answer = asyncio.run(reviewing.post("/queue", precision=text))
-    assert (answer.status, answer.text) == (422, wanted) and reviewing.session.place("ann").filter == before
+    assert (answer.status, answer.text) == (422, wanted) and reviewing.session.positions.place("ann").filter == before
     answer, _ = exported(reviewing, tmp_path, f"precision={text}")
     assert (answer.status, answer.text) == (422, wanted)
 

@@ -103,7 +103,7 @@ def served(task, tmp_path_factory):
     listening = _listening("127.0.0.1", 0)
     store = Decisions(run.with_name("decisions.sqlite"))
     session = Session(run, store)
-    page = Page(session, Training(session, 0), "ann")
+    page = Page(session, Training(session.state, 0), "ann")
     port = listening.getsockname()[1]
     page.guard = Guard(page.app(), "127.0.0.1", port)
     server = uvicorn.Server(uvicorn.Config(page.guard, log_level="warning", lifespan="off", ws="none"))
@@ -155,7 +155,7 @@ def test_whoever_runs_something_would_be_noticed(served, browser):
 
 
 def test_cards_show_all_of_it_as_text(served, watched, task):
-    model, source = served.session.original, task.source
+    model, source = served.session.state.original, task.source
     rows = model.row_of[[*range(MIDDLE), *range(MIDDLE + 20, source.n_entities, 40)]].tolist()
     found = watched.page.evaluate(WALK, rows)
     for card in found:
@@ -163,7 +163,7 @@ def test_cards_show_all_of_it_as_text(served, watched, task):
         assert card["source"] == visible(source.display(number), 300), source.ids[number]
         assert (card["id"] or card["source"]) == visible(source.ids[number], 300)
         assert set(card["tags"]) <= {*TAGS} and set(card["attributes"]) <= {*ATTRIBUTES}, card
-        alike = f"/alike/{served.session.reference(card['row'], int(model.target[card['row'], 0]))}"
+        alike = f"/alike/{served.session.state.reference(card['row'], int(model.target[card['row'], 0]))}"
         assert set(card["asks"]) <= {None, "/decide", "/undo", "/go", "/verdict", alike}
     texts = {text for card in found for text in card["texts"]}
     assert {visible(text, 300) for text in TEXTS} <= texts  # labels and values, relations and ids
@@ -179,7 +179,7 @@ def test_cards_show_all_of_it_as_text(served, watched, task):
 
 def test_pictures_and_lists_of_several_alike(served, watched):
     page = watched.page
-    for row in served.session.original.row_of[range(0, MIDDLE, 10)].tolist():
+    for row in served.session.state.original.row_of[range(0, MIDDLE, 10)].tolist():
         page.evaluate(WALK, [row])
         page.wait_for_selector("#graph canvas", state="attached")
         page.keyboard.press("s")
@@ -191,7 +191,7 @@ def test_pictures_and_lists_of_several_alike(served, watched):
 def test_the_longest_texts_stay_in_a_narrow_window(served, browser):
     watched = Watched(browser, served.enter(), 390)
     for text in ("x" * 5000, "<" * 3000, "W" * 500, "﷽" * 200):
-        row = int(served.session.original.row_of[TEXTS.index(text) % MIDDLE])
+        row = int(served.session.state.original.row_of[TEXTS.index(text) % MIDDLE])
         watched.page.evaluate(WALK, [row])
         assert watched.page.evaluate(OVERFLOW) <= 0, text[:10]
     assert unhurt(watched)
@@ -211,21 +211,21 @@ def folder_names() -> list[str]:
 
 def test_names_of_run_folders(served, watched, tmp_path):
     """Each as the browser would read the page, and some of them opened."""
-    page, names, before = watched.page, folder_names(), served.session.run
+    page, names, before = watched.page, folder_names(), served.session.state.run
     assert len(names) > 150
     watched.does(lambda: page.evaluate("htmx.ajax('POST', '/queue', {target: '#card', values: {text: 'no such'}})"))
     usual = page.evaluate(READ)
     try:
         for number, name in enumerate(names):
             (tmp_path / name).symlink_to(served.run)
-            served.session.run = tmp_path / name
+            served.session.state.run = tmp_path / name
             found = page.evaluate(READ)
             assert found == usual | {"run": visible(name, 100), "title": f"Review of {visible(name, 100)} – mixtea"}
             if number % 40 == 0:
                 page.goto(f"{served.origin}/", wait_until="domcontentloaded")
                 assert page.locator("h1 bdi").text_content() == visible(name, 100) and unhurt(watched)
     finally:
-        served.session.run = before
+        served.session.state.run = before
 
 
 READ = """async () => {
@@ -239,8 +239,8 @@ READ = """async () => {
 
 
 def test_names_of_reviewers(served, watched):
-    ids = served.session.original.task.source.ids
-    target = str(served.session.original.task.target.ids[50])
+    ids = served.session.state.original.task.source.ids
+    target = str(served.session.state.original.task.target.ids[50])
     served.store.add([
         Decision(f"n{number}", text, "accept", str(ids[number % 400]), target, (target,), probability=0.5)
         for number, text in enumerate(TEXTS)
@@ -268,10 +268,10 @@ def test_names_of_reviewers(served, watched):
 
 def test_what_is_searched_for_and_what_has_changed(served, watched):
     page = watched.page
-    served.session.changes = [(text, TEXTS[-number], text) for number, text in enumerate(TEXTS)]
+    served.session.state.changes = [(text, TEXTS[-number], text) for number, text in enumerate(TEXTS)]
     page.goto(f"{served.origin}/changes")
     assert {visible(text, 300) for text in TEXTS} <= set(page.locator("td bdi").all_text_contents())
-    served.session.changes = []
+    served.session.state.changes = []
     page.goto(f"{served.origin}/")
     for text in TEXTS[::80]:
         page.evaluate("document.querySelector('.tools').open = true")

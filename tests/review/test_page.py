@@ -35,7 +35,7 @@ async def until(condition):
 def test_who_only_looks_does_not_wait_for_a_locked_file(reviewing):
     async def walk():
         form = form_of((await reviewing.get("/card/3")).text)
-        with closing(sqlite3.connect(reviewing.session.store.path, isolation_level=None)) as other:
+        with closing(sqlite3.connect(reviewing.session.state.store.path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             deciding = asyncio.create_task(reviewing.post("/decide", **form, action="accept"))
             await asyncio.sleep(0.1)
@@ -45,13 +45,13 @@ def test_who_only_looks_does_not_wait_for_a_locked_file(reviewing):
         assert (await deciding).status == 200
 
     asyncio.run(walk())
-    assert reviewing.session.store.last_id() == 1
+    assert reviewing.session.state.store.last_id() == 1
 
 
 def test_a_voter_that_hangs_holds_nobody_up(reviewing, monkeypatch):
     monkeypatch.setattr(app_module, "VOICES_SECONDS", 0.01)
     monkeypatch.setattr(app_module, "EVIDENCE_SECONDS", 0.05)
-    ends, maker = threading.Event(), reviewing.session.maker_of(0)[0]
+    ends, maker = threading.Event(), reviewing.session.state.maker_of(0)[0]
     monkeypatch.setattr(maker.voices, "function", lambda *_: ends.wait(30))
 
     async def walk():
@@ -71,7 +71,7 @@ def test_a_voter_that_hangs_holds_nobody_up(reviewing, monkeypatch):
 
 def test_a_card_does_not_wait_for_the_index_and_its_values_are_compared_afterwards(reviewing, monkeypatch):
     monkeypatch.setattr(app_module, "VOICES_SECONDS", 0.0)
-    compare, ends = reviewing.session.maker_of(0)[0].values, threading.Event()
+    compare, ends = reviewing.session.state.maker_of(0)[0].values, threading.Event()
 
     def hanging(*_):
         ends.wait(30)
@@ -100,7 +100,7 @@ def test_evidence_that_fails_is_said(reviewing, monkeypatch):
     def failing(*_):
         raise VoterError("the voter moody of the package moods failed")
 
-    monkeypatch.setattr(reviewing.session.maker_of(0)[0].voices, "function", failing)
+    monkeypatch.setattr(reviewing.session.state.maker_of(0)[0].voices, "function", failing)
 
     async def walk():
         page = (await reviewing.get("/card/3")).text
@@ -111,7 +111,7 @@ def test_evidence_that_fails_is_said(reviewing, monkeypatch):
 
 def test_others_decide_while_a_file_is_taken_over_and_rows_are_counted_that_are_new(reviewing, tmp_path, monkeypatch):
     monkeypatch.setattr(app_module, "ROWS_PER_WRITE", 2)
-    task, path = reviewing.session.original.task, tmp_path / "d.sssom.tsv"
+    task, path = reviewing.session.state.original.task, tmp_path / "d.sssom.tsv"
     rows = [decision(f"i{n}", "accept", f"s{n}", f"t{n}", reviewer="eve", id=n + 1) for n in range(30, 60)]
     write_decisions(task, rows, {}, path)
 
@@ -123,7 +123,7 @@ def test_others_decide_while_a_file_is_taken_over_and_rows_are_counted_that_are_
         assert "0 decisions taken over from a file of 30" in (await reviewing.sent("/import", path.read_bytes())).text
 
     asyncio.run(walk())
-    assert len(reviewing.session.ledger.standing) == 33 == reviewing.session.store.last_id()
+    assert len(reviewing.session.state.ledger.standing) == 33 == reviewing.session.state.store.last_id()
 
 
 # Learning
@@ -159,7 +159,7 @@ def learned(reviewing, code):
 def test_a_learning_that_fails_leaves_the_model_and_one_message(reviewing, code, said):
     text = learned(reviewing, code)
     assert text.count("The training failed:") == 1 and said in text
-    assert reviewing.session.current is reviewing.session.original and "Learn now" in text
+    assert reviewing.session.state.current is reviewing.session.state.original and "Learn now" in text
 
 
 def test_a_learning_that_hangs_can_be_stopped(reviewing):
@@ -180,23 +180,23 @@ def test_a_learning_that_hangs_can_be_stopped(reviewing):
 
 def test_one_server_learns_and_another_says_who_does(reviewing):
     async def walk():
-        with _alone(reviewing.session.reviewed_run, "bob"):
+        with _alone(reviewing.session.state.reviewed_run, "bob"):
             await reviewing.post("/train")
             await until(lambda: not reviewing.training.is_running)
         return (await reviewing.get("/status")).text
 
     text = asyncio.run(walk())
     assert "Learning from these decisions is under way: bob, process" in text
-    folder = reviewing.session.run.parent
-    assert [path.name for path in folder.glob("*.learning")] == [] and not reviewing.session.reviewed_run.exists()
+    folder = reviewing.session.state.run.parent
+    assert [path.name for path in folder.glob("*.learning")] == [] and not reviewing.session.state.reviewed_run.exists()
 
 
 def test_what_cannot_be_prepared_is_said_and_the_page_goes_on(reviewing, monkeypatch):
     def failing():
         raise RuntimeError("an index is broken")
 
-    reviewing.session.is_prepared = False
-    monkeypatch.setattr(reviewing.session, "load", failing)
+    reviewing.session.state.is_prepared = False
+    monkeypatch.setattr(reviewing.session.state, "load", failing)
 
     async def walk():
         warm = asyncio.create_task(reviewing.training.warm_up())
@@ -216,14 +216,14 @@ def test_what_cannot_be_prepared_is_said_and_the_page_goes_on(reviewing, monkeyp
 def test_a_run_that_another_server_has_trained_is_taken_up(reviewing, monkeypatch):
     found, session = SimpleNamespace(name="new"), reviewing.session
     adopted = []
-    monkeypatch.setattr(session, "trained_before", lambda: (found, 7))
-    monkeypatch.setattr(session, "adopt", lambda *trained: adopted.append(trained))
+    monkeypatch.setattr(session.state, "trained_before", lambda: (found, 7))
+    monkeypatch.setattr(session.state, "adopt", lambda *trained: adopted.append(trained))
 
     async def walk():
         await reviewing.training._take_up_trained()
         assert adopted == []
-        session.reviewed_run.mkdir()
-        (session.reviewed_run / "run.json").write_text("{}")
+        session.state.reviewed_run.mkdir()
+        (session.state.reviewed_run / "run.json").write_text("{}")
         for _ in range(2):
             await reviewing.training._take_up_trained()
 

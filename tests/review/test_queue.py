@@ -146,9 +146,9 @@ def test_known_items_come_in_another_order_by_another_seed():
 
 def rows_of(session, **wanted):
     """What a filter keeps, without known sources."""
-    place = session.place("ann")
+    place = session.positions.place("ann")
     place.filter = Filter(**wanted)
-    return {item.row for item in session.items(place)}
+    return {item.row for item in session.positions.items(place)}
 
 
 @pytest.fixture
@@ -157,12 +157,12 @@ def session(opened):
 
 
 def open_rows(session):
-    known = {int(session.original.row_of[source]) for source in session.original.valid}
-    return {*range(len(session.original.sources))} - known
+    known = {int(session.state.original.row_of[source]) for source in session.state.original.valid}
+    return {*range(len(session.state.original.sources))} - known
 
 
 def test_filters_by_probability_degree_and_voters(session):
-    model, best = session.original, session.best()
+    model, best = session.state.original, session.state.best()
     everything = open_rows(session)
     assert rows_of(session, state="all") == everything
     assert rows_of(session, least=0.5, most=0.9) == {r for r in everything if 0.5 <= best[r] <= 0.9}
@@ -175,13 +175,13 @@ def test_filters_by_probability_degree_and_voters(session):
 
 
 def test_filters_by_text_in_either_id(session):
-    model = session.original
+    model = session.state.original
     row = min(open_rows(session))
-    source, target = session.source_id(row), str(model.task.target.ids[model.target[row, 0]])
+    source, target = session.state.source_id(row), str(model.task.target.ids[model.target[row, 0]])
     for text in (source, target, source.upper()):
         found = rows_of(session, text=text)
         assert row in found and all(
-            text.casefold() in session.source_id(other) + " " + model.task.target.ids[model.target[other, 0]]
+            text.casefold() in session.state.source_id(other) + " " + model.task.target.ids[model.target[other, 0]]
             for other in found
         )
     assert rows_of(session, text="nothing is called so") == set()
@@ -189,7 +189,7 @@ def test_filters_by_text_in_either_id(session):
 
 def test_filters_by_what_was_decided(session):
     rows = sorted(open_rows(session))[:4]
-    ids = [session.source_id(row) for row in rows]
+    ids = [session.state.source_id(row) for row in rows]
     session.keep([
         decision("a", "accept", ids[0], "t1"), decision("b", "unsure", ids[1], "t1"),
         decision("c", "none", ids[2], None, "t1", reviewer="bob"), decision("d", "accept", ids[3], "t1", reason=KNOWN),
@@ -203,16 +203,16 @@ def test_filters_by_what_was_decided(session):
 
 
 def test_the_plain_queue_has_known_items_and_filtered_ones_do_not(session):
-    place = session.place("ann")
-    assert KNOWN in {item.reason for item in session.items(place)}
+    place = session.positions.place("ann")
+    assert KNOWN in {item.reason for item in session.positions.items(place)}
     place.filter = Filter(state="all")
-    assert {item.reason for item in session.items(place)} == {""}
+    assert {item.reason for item in session.positions.items(place)} == {""}
 
 
 def test_a_queue_stays_while_one_decides_and_another_order_is_another_queue(session):
-    place = session.place("ann")
-    before = session.items(place)
-    session.keep([decision("a", "accept", session.source_id(before[0].row), "t1")])
-    assert session.items(place) is before
+    place = session.positions.place("ann")
+    before = session.positions.items(place)
+    session.keep([decision("a", "accept", session.state.source_id(before[0].row), "t1")])
+    assert session.positions.items(place) is before
     place.order = "random"
-    assert [item.row for item in session.items(place)] != [item.row for item in before]
+    assert [item.row for item in session.positions.items(place)] != [item.row for item in before]

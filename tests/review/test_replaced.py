@@ -63,7 +63,7 @@ def learned(doubtful_run, tmp_path_factory):
         session = Session(run, store)
         decide(session, range(0, 60, 7))
         new = retrained(MixTEA.load(run), store.standing())
-        save_undrawn(new, session.reviewed_run)
+        save_undrawn(new, session.state.reviewed_run)
         store.keep_trained(new._manifest, store.last_id())
     return run
 
@@ -72,7 +72,7 @@ def decide(session, rows):
     """Decide on cards as the page does; returns what they showed."""
     shown = []
     for row in rows:
-        card = session.card(row)
+        card = session.state.card(row)
         pair = session.shown_on(card)
         session.decide("ann", new_key(), pair, ("accept", "reject")[row % 2])
         shown.append((pair.source, card.source.id, pair.targets[0], card.target.id))
@@ -100,16 +100,19 @@ def test_what_is_shown_is_saved_when_the_run_was_replaced_before_the_start(runs,
     replace_folder(run, runs[how])
     with closing(Decisions(beside(run))) as store:
         session, before = Session(run, store), store.last_id()
-        assert session.current is session.original  # the one that had learned is of another run
-        assert bool(session.notices) == has_learned
+        assert session.state.current is session.state.original  # the one that had learned is of another run
+        assert bool(session.state.notices) == has_learned
         if has_learned:
-            assert "it was trained from another run" in session.notices["trained"]
-        rows = range(len(session.original.sources))
+            assert "it was trained from another run" in session.state.notices["trained"]
+        rows = range(len(session.state.original.sources))
         shown = decide(session, rows)
         assert [(one.source, one.source, one.target, one.target) for one in store.rows(before)] == shown
-        task = session.original.task
+        task = session.state.original.task
         there = [one.source in task.source.ids and one.target in task.target.ids for one in store.rows()[:before]]
-        assert len(session.ledger.elsewhere) == there.count(False) and len(session.ledger.standing) == store.last_id()
+        assert (
+            len(session.state.ledger.elsewhere) == there.count(False)
+            and len(session.state.ledger.standing) == store.last_id()
+        )
         assert {"renamed": not any(there), "shrunk": any(there) and not all(there)}.get(how, all(there))
 
 
@@ -121,21 +124,21 @@ def test_nothing_is_saved_for_a_run_that_was_replaced_by_one_of_other_graphs(run
         shutil.rmtree(run.with_name("run.reviewed"))
     with closing(Decisions(beside(run))) as store:
         session = Session(run, store)
-        assert (session.current is not session.original) == has_learned and not session.notices
+        assert (session.state.current is not session.state.original) == has_learned and not session.state.notices
         decide(session, [1, 2])
         before = store.last_id()
         replace_folder(run, runs[how])
         if how == "the same":
             assert len(decide(session, [3, 4])) == 2 and store.last_id() == before + 2
-            assert "replaced by another run of the same graphs" in session.notices["run"]
+            assert "replaced by another run of the same graphs" in session.state.notices["run"]
             return
         for act in (lambda: decide(session, [3]), lambda: session.undo("ann", new_key())):
             with pytest.raises(ReplacedError, match="replaced by a run of other graphs"):
                 act()
-        assert store.last_id() == before and "Nothing is saved" in session.notices["run"]
-        assert session.trained_before() is None
+        assert store.last_id() == before and "Nothing is saved" in session.state.notices["run"]
+        assert session.state.trained_before() is None
         replace_folder(run, learned)  # put back: it goes on
-        assert len(decide(session, [3])) == 1 and "run" not in session.notices
+        assert len(decide(session, [3])) == 1 and "run" not in session.state.notices
 
 
 def test_a_run_that_is_gone_or_cannot_be_read_is_not_decided_about(learned, tmp_path):
@@ -155,18 +158,24 @@ def test_a_trained_run_is_used_only_with_the_run_and_the_decisions_it_comes_from
     run = copied(learned, tmp_path)
     with closing(Decisions(beside(run))) as store:
         session = Session(run, store)
-        assert session.current.parent == session.original.name and session.current.name != session.original.name
-        model, last_id = session.trained_before()
+        assert (
+            session.state.current.parent == session.state.original.name
+            and session.state.current.name != session.state.original.name
+        )
+        model, last_id = session.state.trained_before()
         model.parent = "0" * 64
-        assert session.adopt(model, last_id) == [] and session.current is not model
-        assert '"Learn now" trains a new one' in session.notices["trained"]
+        assert session.state.adopt(model, last_id) == [] and session.state.current is not model
+        assert '"Learn now" trains a new one' in session.state.notices["trained"]
     with closing(Decisions(tmp_path / "others.sqlite")) as store:
         session = Session(run, store)
-        assert session.current is session.original and "not trained with these decisions" in session.notices["trained"]
+        assert (
+            session.state.current is session.state.original
+            and "not trained with these decisions" in session.state.notices["trained"]
+        )
     (run.with_name("run.reviewed") / "graphs.safetensors").write_bytes(b"")
     with closing(Decisions(beside(run))) as store:
         session = Session(run, store)
-        assert session.current is session.original and "is left alone" in session.notices["trained"]
+        assert session.state.current is session.state.original and "is left alone" in session.state.notices["trained"]
 
 
 def test_the_page_says_that_its_run_was_replaced(runs, learned, tmp_path):

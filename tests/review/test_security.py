@@ -110,10 +110,10 @@ def test_every_combination_is_let_in_or_turned_away_by_the_rules(served):
     kept = entered(served.guard)
     cookies = {"none": [], "wrong": [("cookie", f"mixtea_{PORT}=wrong")], "right": [("cookie", kept)]}
     session = served.page.session
-    of = session.reference(0, session.card(0).alternatives[0].number)
+    of = session.state.reference(0, session.state.card(0).alternatives[0].number)
     places = {"{row}": "0", "{name}": "review.js", "{of}": of}
     paths = [re.sub(r"\{\w+\}", lambda place: places[place[0]], route) for route in served.routes]
-    pair = shown_text(session.shown_on(session.card(0)))
+    pair = shown_text(session.shown_on(session.state.card(0)))
     keys = (f"key-{number}" for number in itertools.count())
     tried = {0: 0, 200: 0, 401: 0, 403: 0, 404: 0, 405: 0}
     wrong = []
@@ -288,7 +288,7 @@ def test_files_to_import_have_an_end(served, monkeypatch):
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_and_changes_nothing(served, path, body):
     session = served.page.session
-    pair = quote(shown_text(session.shown_on(session.card(0))))
+    pair = quote(shown_text(session.shown_on(session.state.card(0))))
     answer = ask(served.guard, "POST", path, own(served.guard), body.replace(b"PAIR", pair.encode()))
     assert answer.status == 422 and answer.text and is_headed(answer) and served.store.last_id() == 0
 
@@ -299,7 +299,7 @@ def test_numbers_in_filters_that_are_none_are_as_if_not_there(served):
         body = urlencode({"least": value, "most": value, "degree": value})
         assert ask(served.guard, "POST", "/queue", own(served.guard, cookie), body.encode()).status == 200
         assert ask(served.guard, "GET", "/", own(served.guard, cookie)).status == 200
-    assert served.page.session.place("ann").filter.is_plain
+    assert served.page.session.positions.place("ann").filter.is_plain
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_numbers_in_filters_that_are_none_are_as_if_not_there(served):
     ],
 )
 def test_rows_that_are_not_there(served, path):
-    path = path.replace("{run}", served.page.session.original.name[:16])
+    path = path.replace("{run}", served.page.session.state.original.name[:16])
     assert ask(served.guard, "GET", path, own(served.guard)).status in (404, 422)
 
 

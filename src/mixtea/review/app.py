@@ -63,7 +63,8 @@ class Page:
     """The routes over a session; `guard` stands before them and gives each browser its session."""
 
     def __init__(self, session: Session, training: Training, default_reviewer: str) -> None:
-        self.session, self.training, self.default = session, training, name_of(default_reviewer) or "reviewer"
+        self.session, self.state, self.positions = session, session.state, session.positions
+        self.training, self.default = training, name_of(default_reviewer) or "reviewer"
         self.names: dict[str, str] = {}  # of reviewers, by browser session
         self.invited: dict[str, str] = {}  # names for browsers that will come, by token
         self.guard: Guard | None = None
@@ -121,7 +122,7 @@ class Page:
         return next(name for name in chain([self.default], numbered) if name not in self.names.values())
 
     def _check_row(self, row: int) -> None:
-        if not 0 <= row < len(self.session.original.sources):
+        if not 0 <= row < len(self.state.original.sources):
             raise ValueError("There is no such source.")
 
     def show(self, name: str, **values: Any) -> HTMLResponse:
@@ -132,86 +133,86 @@ class Page:
     async def _card(self, reviewer: str, last: Decision | None = None, note: str = "") -> dict[str, Any]:
         """What the template of a card needs."""
         await self._have_queue(reviewer)
-        session, item = self.session, self.session.current_item(reviewer)
-        place = session.place(reviewer)
+        session, item = self.session, self.positions.current_item(reviewer)
+        place = self.positions.place(reviewer)
         found: dict[str, Any] = {"last": self._last(last), "note": note, "place": place, "card": None, "again": None}
         found |= {"progress": self._progress(), "undo_key": new_key()}
         if item is None:
             return found | {"key_now": "", "shown": False, "of": "", "pair": ""}
         await self._prepare(item.row)
-        card = session.card(item.row, with_voices=False)
+        card = self.state.card(item.row, with_voices=False)
         blind = item.reason in ("known", "repeat")
         shown = place.shows and not blind
         key = session.ask(reviewer, item, card, shown=shown)
-        before = None if item.reason == REPEAT else session.ledger.last_about(card.source.id)
+        before = None if item.reason == REPEAT else self.state.ledger.last_about(card.source.id)
         found |= {"of": self._reference(card), "pair": shown_text(session.cards_asked[key].pair)}
         return found | {"card": card, "key_now": key, "shown": shown, "again": self._last(before)}
 
     async def _have_queue(self, reviewer: str) -> None:
         """Make the queue of a reviewer in a thread, unless it is there."""
-        session, place = self.session, self.session.place(reviewer)
-        key = session.queue_key(place)
-        if key not in session.queues:
+        place = self.positions.place(reviewer)
+        key = self.positions.queue_key(place)
+        if key not in self.positions.queues:
             if not place.filter.is_plain:
                 await self.training.tell_all()  # probabilities are asked for, as all decisions make them
             if place.filter.state == "contradicted":
-                session.keep_contradicted(await in_slices(session.judge_decisions()))
-            items = await self.cards(session.made_queue, place.order, place.filter, session.best())
-            session.keep_queue(key, items)
+                self.state.keep_contradicted(await in_slices(self.state.judge_decisions()))
+            items = await self.cards(self.positions.made_queue, place.order, place.filter, self.state.best())
+            self.positions.keep_queue(key, items)
 
     def _reference(self, card: Card) -> str:
-        return self.session.reference(card.row, card.alternatives[0].number)
+        return self.state.reference(card.row, card.alternatives[0].number)
 
     async def _prepare(self, row: int) -> None:
         """Make what takes long about a card in threads; its evidence only as long as nobody notices."""
-        maker, own = self.session.maker_of(row)
+        maker, own = self.state.maker_of(row)
         await self.cards(maker.prepare, own)
-        if self.session.is_prepared and maker.voices.peek(own, 0) is None:
+        if self.state.is_prepared and maker.voices.peek(own, 0) is None:
             with suppress(TimeoutError, MixTEAError):  # then it is asked for when the card is there
                 await asyncio.wait_for(self.voices(maker.voices, own, 0), VOICES_SECONDS)
 
     async def _look_ahead(self, reviewer: str) -> None:
         """Prepare the card that will come next while the reviewer looks at this one."""
         await asyncio.sleep(SOON)
-        coming = self.session.coming(reviewer)
+        coming = self.positions.coming(reviewer)
         if coming is not None:
             await self._prepare(coming.row)
 
     def _last(self, one: Decision | None) -> dict[str, Any] | None:
-        return None if one is None else decision_in_words(one, self.session.label)
+        return None if one is None else decision_in_words(one, self.state.label)
 
     def _progress(self) -> dict[str, Any]:
-        ledger = self.session.ledger
-        decided, of = len(ledger.of_source), self.session.n_to_decide
+        ledger = self.state.ledger
+        decided, of = len(ledger.of_source), self.state.n_to_decide
         counts = {action: ledger.counts[action] for action in SIGNED}
         return {"decided": decided, "of": of, "counts": counts, "sample": ledger.sample,
-                "since": self.session.since_trained(), "elsewhere": len(ledger.elsewhere)}  # fmt: skip
+                "since": self.state.since_trained(), "elsewhere": len(ledger.elsewhere)}  # fmt: skip
 
     async def _write(self, function: Callable[..., T], *args: Any) -> T:
         """Write to the file of decisions, unless the run was replaced; others are not held up by a locked file."""
 
         def checked() -> T:
-            self.session.check_run()
+            self.state.check_run()
             return function(*args)
 
         return await self.training.database(checked)
 
     async def _place(self, reviewer: str) -> None:
         """Have the place of a reviewer, which lies in the file for who was here before."""
-        if reviewer not in self.session.places:
-            kept = await self.training.reading(lambda: self.session.store.reader.place(reviewer))
-            self.session.remembered(reviewer, kept)
+        if reviewer not in self.positions.places:
+            kept = await self.training.reading(lambda: self.state.store.reader.place(reviewer))
+            self.positions.remembered(reviewer, kept)
 
     async def _remember(self, reviewer: str) -> None:
-        await self._write(self.session.store.keep_place, reviewer, self.session.to_remember(reviewer))
+        await self._write(self.state.store.keep_place, reviewer, self.positions.to_remember(reviewer))
 
     async def whole(self, request: Request) -> Response:
         reviewer = await self.reviewer(request)
         await self.training.catch_up()
-        place = self.session.place(reviewer)
+        place = self.positions.place(reviewer)
         about = {"reviewer": reviewer, "status": self._status(), "filter": place.filter}
-        about["has_triples"] = any(len(degrees.nonzero()[0]) for degrees in self.session.original.degrees)
-        about |= {"voters": self.session.original.voters, "run": visible(self.session.run.name, 100)}
+        about["has_triples"] = any(len(degrees.nonzero()[0]) for degrees in self.state.original.degrees)
+        about |= {"voters": self.state.original.voters, "run": visible(self.state.run.name, 100)}
         return self.show("page.html.j2", **await self._card(reviewer), **about)
 
     async def current(self, request: Request) -> Response:
@@ -220,24 +221,24 @@ class Page:
     async def at(self, request: Request, row: int) -> Response:
         reviewer = await self.reviewer(request)
         self._check_row(row)
-        self.session.ask_about(reviewer, row)
+        self.positions.ask_about(reviewer, row)
         return self.show("card.html.j2", **await self._card(reviewer))
 
     async def go(self, request: Request) -> Response:
         reviewer, form = await self.reviewer(request), await form_of(request)
         back = form.get("step") == "-1"
         await self._have_queue(reviewer)
-        self.session.go(reviewer, -1 if back else 1, also_decided=back)
+        self.positions.go(reviewer, -1 if back else 1, also_decided=back)
         return self.show("card.html.j2", **await self._card(reviewer))
 
     async def decide(self, request: Request) -> Response:
         reviewer, form = await self.reviewer(request), await form_of(request)
         session, pair = self.session, shown_in(form.get("pair", ""))
         decision = session.decision(reviewer, key_of(form), pair, form.get("action", ""), number_in(form, "place", 0))
-        kept = (await self._write(session.store.add, [decision]))[0]
-        session.take_up([kept])
-        place = session.place(reviewer)
-        if place.item is not None and session.source_id(place.item.row) == pair.source:
+        kept = (await self._write(self.state.store.add, [decision]))[0]
+        self.state.take_up([kept])
+        place = self.positions.place(reviewer)
+        if place.item is not None and self.state.source_id(place.item.row) == pair.source:
             session.advance(reviewer)
             await self._remember(reviewer)
         self.training.maybe(reviewer)
@@ -257,7 +258,7 @@ class Page:
 
     async def undo(self, request: Request) -> Response:
         reviewer, form = await self.reviewer(request), await form_of(request)
-        key, store = key_of(form), self.session.store
+        key, store = key_of(form), self.state.store
         done = await self._write(lambda: (store.undo(reviewer, key), store.undo_rows(key)))
         taken = self.session.taken_back(reviewer, *done)
         note = "There is nothing to take back." if not taken else f"Taken back: {n_decisions(len(taken))}."
@@ -269,60 +270,60 @@ class Page:
         asked = self.session.cards_asked.get(form.get("key", ""))
         if asked is None:
             raise ValueError("This card is not there any more. Reload the page.")
-        row, place = self.session.referred(form.get("of", ""))
+        row, place = self.state.referred(form.get("of", ""))
         await self._prepare_texts(row, place)
         asked.shown = True
-        return self.show("verdict.html.j2", card=self.session.card(row, place, with_voices=False))
+        return self.show("verdict.html.j2", card=self.state.card(row, place, with_voices=False))
 
     async def _prepare_texts(self, row: int, place: int) -> None:
-        maker, own = self.session.maker_of(row)
+        maker, own = self.state.maker_of(row)
         await self.cards(maker.prepare, own, place)
 
     async def queue(self, request: Request) -> Response:
         reviewer, form = await self.reviewer(request), await form_of(request)
-        place = self.session.place(reviewer)
+        place = self.positions.place(reviewer)
         order = form.get("order", place.order)
         if order not in ORDERS:
             raise ValueError("There is no such order.")
         place.order, place.filter, place.at, place.item = order, filter_in(form), -1, None
-        place.part = await self.files(self.session.part_in_words, place.filter.precision)
+        place.part = await self.files(self.positions.part_in_words, place.filter.precision)
         return self.show("card.html.j2", **await self._card(reviewer))
 
     async def picture(self, of: str) -> Response:
-        row, place = self.session.referred(of)
+        row, place = self.state.referred(of)
         await self._prepare_texts(row, place)
-        return JSONResponse(self.session.picture(row, place))
+        return JSONResponse(self.state.picture(row, place))
 
     async def evidence(self, of: str) -> Response:
         """Who votes for a pair, once all indices are there."""
-        row, place = self.session.referred(of)
-        while not self.session.is_prepared:
+        row, place = self.state.referred(of)
+        while not self.state.is_prepared:
             await asyncio.sleep(0.05)
-        maker, own = self.session.maker_of(row)
+        maker, own = self.state.maker_of(row)
         try:
             await asyncio.wait_for(self.voices(maker.voices, own, place), EVIDENCE_SECONDS)
         except TimeoutError:
             return self.show("no_evidence.html.j2", why=f"it took more than {EVIDENCE_SECONDS:.0f} s", of=of)
         except MixTEAError as error:
             return self.show("no_evidence.html.j2", why=str(error), of=of)
-        return self.show("voters.html.j2", card=self.session.card(row, place, with_voices=False), shown=False, of=of)
+        return self.show("voters.html.j2", card=self.state.card(row, place, with_voices=False), shown=False, of=of)
 
     async def values(self, of: str) -> Response:
         """The values of a pair, compared if that does not take too long."""
-        row, place = self.session.referred(of)
-        maker, own = self.session.maker_of(row)
+        row, place = self.state.referred(of)
+        maker, own = self.state.maker_of(row)
         with suppress(TimeoutError, MixTEAError):
             await asyncio.wait_for(self.voices(maker.compare, own, place), EVIDENCE_SECONDS)
         await self._prepare_texts(row, place)
-        return self.show("values.html.j2", card=self.session.card(row, place, with_voices=False), of=of, waits=False)
+        return self.show("values.html.j2", card=self.state.card(row, place, with_voices=False), of=of, waits=False)
 
     # Several alike
 
     async def alike(self, of: str) -> Response:
-        row, _ = self.session.referred(of)
+        row, _ = self.state.referred(of)
         rows = await self.cards(self.session.alike, row)
         found = [(shown_text(pair), left, right) for pair, left, right in self.session.alike_shown(rows)]
-        voters = self.session.original.favoured_by(row)
+        voters = self.state.original.favoured_by(row)
         return self.show("alike.html.j2", rows=found, voters=voters, key_now=new_key())
 
     async def decide_alike(self, request: Request) -> Response:
@@ -330,10 +331,10 @@ class Page:
         sent = parse_qsl((await body_of(request, LONGEST_FORM)).decode(), max_num_fields=500)
         form, pairs = dict(sent), [shown_in(value) for name, value in sent if name == "pairs"]
         decisions = session.decisions_alike(reviewer, pairs, form.get("action", ""), key_of(form)) if pairs else []
-        kept = await self._write(session.store.add, decisions) if decisions else []
-        session.take_up(kept)
-        session.place(reviewer).item = None
-        session.go(reviewer, 1)
+        kept = await self._write(self.state.store.add, decisions) if decisions else []
+        self.state.take_up(kept)
+        self.positions.place(reviewer).item = None
+        self.positions.go(reviewer, 1)
         self.training.maybe(reviewer)
         note = (
             f"{n_decisions(len(kept))}: one by one in the log, taken back together." if kept else "Nothing was chosen."
@@ -347,7 +348,7 @@ class Page:
         if name := name_of(form.get("reviewer", "")):
             self.names[_session_of(request)] = name
         reviewer = await self.reviewer(request)
-        self.session.place(reviewer).shows = form.get("shows") == "on"
+        self.positions.place(reviewer).shows = form.get("shows") == "on"
         await self._remember(reviewer)
         return self.show("card.html.j2", **await self._card(reviewer))
 
@@ -361,23 +362,22 @@ class Page:
         return self.show("invite.html.j2", address=address, voided=voided, most=MAX_OPEN_INVITATIONS)
 
     async def team(self, request: Request) -> Response:
-        session = self.session
-        session.keep_contradicted(await in_slices(session.judge_decisions()))
-        measured = await self.files(session.all_reviewers)
+        self.state.keep_contradicted(await in_slices(self.state.judge_decisions()))
+        measured = await self.files(self.state.all_reviewers)
         return self.show(
             "team.html.j2", reviewers=measured.values(),
-            contradicted=[(self._last(one), p) for one, p in session.contradicted()[:50]],
+            contradicted=[(self._last(one), p) for one, p in self.state.contradicted()[:50]],
         )  # fmt: skip
 
     async def log(self) -> Response:
-        ledger = self.session.ledger
+        ledger = self.state.ledger
         last = heapq.nlargest(200, ledger.standing)
         rows = [(self._last(ledger.standing[id]), id in ledger.elsewhere) for id in last]
         return self.show("log.html.j2", rows=rows, elsewhere=len(ledger.elsewhere))
 
     async def pictures(self) -> Response:
         """Drawn once for each model; the first time takes a moment."""
-        model = self.session.current
+        model = self.state.current
         if self.drawn is None or self.drawn[0] != model.name:
             self.drawn = (model.name, await self.files(pictures, model))
         return self.show("pictures.html.j2", figures=self.drawn[1])
@@ -385,8 +385,8 @@ class Page:
     # Learning
 
     def _status(self) -> dict[str, Any]:
-        more = {"changes": self.session.n_changes, "notices": [*self.session.notices.values()]}
-        return self.training.status() | more | {"since": self.session.since_trained()}
+        more = {"changes": self.state.n_changes, "notices": [*self.state.notices.values()]}
+        return self.training.status() | more | {"since": self.state.since_trained()}
 
     async def status(self) -> Response:
         return self.show("status.html.j2", status=self._status())
@@ -400,29 +400,29 @@ class Page:
         return self.show("status.html.j2", status=self._status())
 
     async def changes(self) -> Response:
-        return self.show("changes.html.j2", rows=self.session.changes, n=self.session.n_changes)
+        return self.show("changes.html.j2", rows=self.state.changes, n=self.state.n_changes)
 
     # Files
 
     async def exported(self) -> Response:
-        standing = [*self.session.ledger.standing.values()]
-        content = await self.files(exported, self.session, standing)
+        standing = [*self.state.ledger.standing.values()]
+        content = await self.files(exported, self.state, standing)
         return download(content, "decisions.sssom.tsv", TSV)
 
     async def mapped(self, precision: str = "") -> Response:
         """The mapping with what was decided: the largest part with an expected precision, in percent, or all of it."""
-        content = await self.files(mapping_file, self.session, precision_in(precision))
+        content = await self.files(mapping_file, self.state, precision_in(precision))
         return download(content, "mapping.sssom.tsv", TSV)
 
     async def copied(self) -> Response:
-        return download(await self.files(copied, self.session), "decisions.sqlite", "application/vnd.sqlite3")
+        return download(await self.files(copied, self.state), "decisions.sqlite", "application/vnd.sqlite3")
 
     async def imported(self, request: Request) -> Response:
         """Decisions from an SSSOM file, the whole of it as the body."""
         reviewer, body = await self.reviewer(request), await body_of(request, LONGEST_FILE)
-        found, n_new = await self.files(decisions_in, self.session, body, reviewer), 0
+        found, n_new = await self.files(decisions_in, self.state, body, reviewer), 0
         for first in range(0, len(found), ROWS_PER_WRITE):
-            n_new += await self._write(self.session.store.add_new, found[first : first + ROWS_PER_WRITE])
+            n_new += await self._write(self.state.store.add_new, found[first : first + ROWS_PER_WRITE])
         await self.training.catch_up()
         note = f"{n_decisions(n_new)} taken over from a file of {len(found):,}."
         return self.show("card.html.j2", **await self._card(reviewer, note=note))

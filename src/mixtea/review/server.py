@@ -46,11 +46,12 @@ def serve(
     try:
         try:
             session = Session(run, store, model, lazily=True)
+            state = session.state
         except OSError as error:
             raise RunError(f"{error}. Name another file: --decisions FILE, or mend it.") from None
-        training = Training(session, every, tell)
+        training = Training(state, every, tell)
         if store.unreadable:
-            session.notices["unreadable"] = unreadable(session)
+            state.notices["unreadable"] = unreadable(state)
         page = Page(session, training, reviewer)
         app = page.app()
         guard = page.guard = Guard(app, host, port)
@@ -72,10 +73,10 @@ def serve(
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )  # fmt: skip
         server = uvicorn.Server(config)
-        tell(f"reviewing {visible(run)}: {session.n_to_decide:,} sources, {len(session.ledger.of_source):,} decided")
+        tell(f"reviewing {visible(run)}: {state.n_to_decide:,} sources, {len(state.ledger.of_source):,} decided")
         tell(f"decisions: {visible(decisions)}")
-        if session.ledger.elsewhere:
-            n = len(session.ledger.elsewhere)
+        if state.ledger.elsewhere:
+            n = len(state.ledger.elsewhere)
             tell(f"{n:,} decisions are about entities that are not in this run: they are kept and exported")
         tell(f"open: {address}")
         tell("Ctrl-C ends it; every decision that was shown as saved is there.")

@@ -15,8 +15,8 @@ from mixtea.review.decision import ACCEPT, ACTIONS, KNOWN, NONE, REJECT, REPEAT,
 from mixtea.review.decisions import Decisions
 from mixtea.review.model import Model
 from mixtea.review.queue import Item
-from mixtea.review.queue_positions import Places
-from mixtea.review.state import EARLIER_CARD
+from mixtea.review.queue_positions import QueuePositions
+from mixtea.review.state import EARLIER_CARD, ReviewState
 
 REPEAT_EVERY, REPEAT_AFTER = 15, 10  # decisions: one in so many is asked again, when so many others lie between
 ALIKE_SHOWN, ALIKE_LOOKED_AT = 50, 2000
@@ -47,18 +47,19 @@ def new_key() -> str:
     return uuid.uuid4().hex
 
 
-class Session(Places):
+class Session:
     """One run under review, by any number of reviewers."""
 
     def __init__(self, run: Path, store: Decisions, model: Model | None = None, *, lazily: bool = False) -> None:
+        self.state = ReviewState(run, store, model, lazily=lazily)
+        self.positions = QueuePositions(self.state)
         self.cards_asked: dict[str, Asked] = {}
-        super().__init__(run, store, model, lazily=lazily)
 
     # Cards and decisions
 
     def shown_on(self, card: Card) -> Shown:
         """Return the ids of what a card shows."""
-        ids = self.original.task.target.ids
+        ids = self.state.original.task.target.ids
         return Shown(card.source.id, tuple(str(ids[option.number]) for option in card.alternatives))
 
     def ask(self, reviewer: str, item: Item, card: Card, *, shown: bool) -> str:
@@ -77,10 +78,10 @@ class Session(Places):
 
     def keep(self, decisions: list[Decision]) -> list[Decision]:
         """Keep decisions, all or none: OSError if they could not be kept, ReplacedError if the run is another one."""
-        self.check_run()
-        kept = self.store.add(decisions)
-        self.take_up(kept)
-        self.refresh()
+        self.state.check_run()
+        kept = self.state.store.add(decisions)
+        self.state.take_up(kept)
+        self.state.refresh()
         return kept
 
     def decision(self, reviewer: str, key: str, pair: Shown, action: str, place: int = 0, batch: str = "") -> Decision:
@@ -95,56 +96,58 @@ class Session(Places):
         target = None if action == NONE else pair.targets[place]
         return Decision(
             key, reviewer, action, pair.source, target, pair.targets, None, batch, asked.reason, asked.shown,
-            asked.probability, asked.votes, self.current.name,
+            asked.probability, asked.votes, self.state.current.name,
         )  # fmt: skip
 
     def _asked_before(self, reviewer: str, pair: Shown) -> Asked:
         """Judge a card that was made before this server began, or lies long back: its entities must be in the run."""
-        row = self.original.row_of_id(pair.source)
-        if row < 0 or not all(target in self.original.target_numbers for target in pair.targets):
+        row = self.state.original.row_of_id(pair.source)
+        if row < 0 or not all(target in self.state.original.target_numbers for target in pair.targets):
             raise ValueError(EARLIER_CARD)
-        asked = Asked(reviewer, pair, KNOWN if int(self.original.sources[row]) in self.original.valid else "")
-        model, own = self._model_of(row)
-        if int(model.target[own, 0]) == self.original.target_numbers[pair.targets[0]]:
-            asked.probability, asked.votes = self.probability(row), self._votes(row)
+        asked = Asked(
+            reviewer, pair, KNOWN if int(self.state.original.sources[row]) in self.state.original.valid else ""
+        )
+        model, own = self.state.model_of(row)
+        if int(model.target[own, 0]) == self.state.original.target_numbers[pair.targets[0]]:
+            asked.probability, asked.votes = self.state.probability(row), self._votes(row)
         return asked
 
     def _votes(self, row: int) -> str:
         """Who favours the first candidate of a row."""
-        model, own = self._model_of(row)
+        model, own = self.state.model_of(row)
         return " ".join(model.favoured_by(own))
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back the reviewer's last decision, and what was decided with it; the reviewer is at that card again."""
-        self.check_run()
-        return self.taken_back(reviewer, self.store.undo(reviewer, key), self.store.undo_rows(key))
+        self.state.check_run()
+        return self.taken_back(reviewer, self.state.store.undo(reviewer, key), self.state.store.undo_rows(key))
 
     def taken_back(self, reviewer: str, taken: list[Decision], rows: list[Decision]) -> list[Decision]:
         """Take up that decisions were taken back, by the rows that do so, and return to the card."""
-        self.take_up(rows)
+        self.state.take_up(rows)
         if taken:
-            row = self.original.row_of_id(taken[0].source)
-            if row >= 0 and self.ask_about(reviewer, row) and taken[0].reason == REPEAT:
-                self.place(reviewer).item = Item(row, REPEAT)
+            row = self.state.original.row_of_id(taken[0].source)
+            if row >= 0 and self.positions.ask_about(reviewer, row) and taken[0].reason == REPEAT:
+                self.positions.place(reviewer).item = Item(row, REPEAT)
         return taken
 
     def advance(self, reviewer: str) -> Item | None:
         """After a decision: now and then an earlier one again, else the next in the queue."""
         repeat = self._repeat(reviewer)
         if repeat is not None:
-            self.place(reviewer).item = repeat
+            self.positions.place(reviewer).item = repeat
             return repeat
-        return self.go(reviewer, 1)
+        return self.positions.go(reviewer, 1)
 
     def _repeat(self, reviewer: str) -> Item | None:
         """Of the reviewer's own decisions one to ask again, blind, if it is time."""
-        plain = self.ledger.plain.get(reviewer, {})
-        audits = self.ledger.audits.get(reviewer, {}).values()
+        plain = self.state.ledger.plain.get(reviewer, {})
+        audits = self.state.ledger.audits.get(reviewer, {}).values()
         done = {one.source for one in audits if one.reason == REPEAT}
         if not plain or len(plain) % REPEAT_EVERY or len(done) >= len(plain) // REPEAT_EVERY:
             return None
         for one in [*plain.values()][: max(len(plain) - REPEAT_AFTER, 0)][:: REPEAT_EVERY // 3]:
-            row = self.original.row_of_id(one.source)
+            row = self.state.original.row_of_id(one.source)
             if one.source not in done and row >= 0:
                 return Item(row, REPEAT)
         return None
@@ -153,14 +156,15 @@ class Session(Places):
 
     def alike(self, row: int) -> list[int]:
         """Open rows like this one, itself first: the same voters, the same strongest evidence, the same side of .5."""
-        model, wanted = self.original, self._signature(row)
+        model, wanted = self.state.original, self._signature(row)
         best = model.probability[:, 0]
         same = (model.named[:, 0] == model.named[row, 0]).all(axis=1) & ((best >= 0.5) == (best[row] >= 0.5))
         rows = np.flatnonzero(same)
         found = [row]
         for other in rows[np.argsort(-best[rows], kind="stable")][:ALIKE_LOOKED_AT].tolist():
             is_open = (
-                int(model.sources[other]) not in model.valid and self.source_id(other) not in self.ledger.of_source
+                int(model.sources[other]) not in model.valid
+                and self.state.source_id(other) not in self.state.ledger.of_source
             )
             if other != row and is_open and self._signature(other) == wanted:
                 found.append(other)
@@ -170,7 +174,7 @@ class Session(Places):
 
     def _signature(self, row: int) -> tuple[str, tuple[str, ...]]:
         """The opinion that adds most to the pair, and the relations of its matched neighbours."""
-        model = self.original
+        model = self.state.original
         parts = {name: part[row] for name, part in model.parts.items() if not np.isnan(part[row])}
         strongest = max(parts, key=lambda name: parts[name]) if parts else ""
         said = model.near.speaking(int(model.sources[row]), int(model.target[row, 0]))
@@ -181,10 +185,10 @@ class Session(Places):
         """Return what is shown of rows: the ids of the pair, and both in words."""
         found = []
         for other in rows:
-            model, own = self._model_of(other)
+            model, own = self.state.model_of(other)
             target = str(model.task.target.ids[model.target[own, 0]])
-            left, right, _ = self.card_names(other)
-            found.append((Shown(self.source_id(other), (target,)), left, right))
+            left, right, _ = self.state.card_names(other)
+            found.append((Shown(self.state.source_id(other), (target,)), left, right))
         return found
 
     def decide_alike(self, reviewer: str, pairs: Iterable[Shown], action: str, key: str) -> list[Decision]:

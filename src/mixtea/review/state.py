@@ -21,7 +21,6 @@ from mixtea.review.learning import truth_of
 from mixtea.review.mapped import with_decisions
 from mixtea.review.model import Model
 from mixtea.review.posterior import Belief
-from mixtea.review.queue import Item
 from mixtea.review.reviewers import NOBODY, Reviewer, reviewers
 from mixtea.runs.folder import MANIFEST, read_ids
 
@@ -37,7 +36,7 @@ class ReplacedError(RunError):
     """Raised in place of writing for a run whose folder now holds another one."""
 
 
-class Standing:
+class ReviewState:
     """A run with decisions about it. Rows are those of the run; a model that has learned may ask about fewer."""
 
     def __init__(self, run: Path, store: Decisions, model: Model | None = None, *, lazily: bool = False) -> None:
@@ -50,7 +49,7 @@ class Standing:
         if not self.original.target.size:
             raise RunError(f"{run}: no source is left to decide about; all have a given link.")
         self.beliefs: dict[int, Belief] = {}
-        self.queues: dict[tuple[object, ...], list[Item]] = {}  # as long as the models stay
+        self.generation = 0  # how often the models in use have changed
         self.changes: list[tuple[str, str, str]] = []  # the first of them
         self.n_changes = self.trained_id = 0
         self.notices: dict[str, str] = {}  # for people, by what they are about
@@ -78,7 +77,7 @@ class Standing:
         before, models = self.beliefs, (self.original, self.current)
         self.beliefs = {id(model): before.get(id(model)) or Belief(model) for model in models}
         self.makers = {key: Cards(belief.model, belief) for key, belief in self.beliefs.items()}
-        self.queues.clear()
+        self.generation += 1
         self.untold |= self.ledger.of_source.keys()
 
     # The run on the disk
@@ -261,7 +260,7 @@ class Standing:
     def source_id(self, row: int) -> str:
         return str(self.original.task.source.ids[self.original.sources[row]])
 
-    def _model_of(self, row: int) -> tuple[Model, int]:
+    def model_of(self, row: int) -> tuple[Model, int]:
         """The current model and the row there; the original one where the current one does not ask any more."""
         place = int(self.current.row_of[self.original.sources[row]])
         return (self.current, place) if place >= 0 else (self.original, row)
@@ -279,21 +278,21 @@ class Standing:
             touched = dict.fromkeys([*[*belief.more][-TOUCHED:], *said])
             for own in touched:
                 row = int(self.original.row_of[model.sources[own]]) if own >= 0 else -1
-                if row >= 0 and self._model_of(row)[0] is model:
+                if row >= 0 and self.model_of(row)[0] is model:
                     found[row] = float(belief.probability(own)[0])
             rows = self.original.row_of[model.sources[belief.rows_without_first()]]
-            found[[row for row in rows.tolist() if row >= 0 and self._model_of(row)[0] is model]] = 0.0
+            found[[row for row in rows.tolist() if row >= 0 and self.model_of(row)[0] is model]] = 0.0
         return found
 
     def card(self, row: int, place: int = 0, *, with_voices: bool = True) -> Card:
         """Make the card of a row, about a candidate of the model that is used for it now."""
-        model, own = self._model_of(row)
+        model, own = self.model_of(row)
         made = self.makers[id(model)](own, place, with_voices=with_voices and self.is_prepared)
         return replace(made, row=row)
 
     def maker_of(self, row: int) -> tuple[Cards, int]:
         """Return what makes the card of a row, and the row there."""
-        model, own = self._model_of(row)
+        model, own = self.model_of(row)
         return self.makers[id(model)], own
 
     def reference(self, row: int, target: int) -> str:
@@ -308,25 +307,25 @@ class Standing:
         row, target = map(int, numbers)
         if row >= len(self.original.sources):
             raise ValueError(EARLIER_CARD)
-        model, own = self._model_of(row)
+        model, own = self.model_of(row)
         places = np.flatnonzero(model.target[own] == target).tolist()
         if not places:
             raise ValueError(EARLIER_CARD)
         return row, places[0]
 
     def picture(self, row: int, place: int = 0) -> dict[str, object]:
-        model, own = self._model_of(row)
+        model, own = self.model_of(row)
         return self.makers[id(model)].picture(own, place)
 
     def card_names(self, row: int) -> tuple[str, str, float]:
         """Source and first candidate in words, and how likely they are the same."""
-        model, own = self._model_of(row)
+        model, own = self.model_of(row)
         ends = ((model.task.source, model.sources[own]), (model.task.target, model.target[own, 0]))
         left, right = (visible(graph.display(int(number)), 160) for graph, number in ends)
         return left, right, self.probability(row)
 
     def probability(self, row: int) -> float:
-        model, own = self._model_of(row)
+        model, own = self.model_of(row)
         return float(self.beliefs[id(model)].probability(own)[0])
 
     # What has been reached

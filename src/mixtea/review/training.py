@@ -15,8 +15,7 @@ from mixtea.errors import MixTEAError
 from mixtea.messages import visible
 from mixtea.review.decisions import Rows
 from mixtea.review.model import Model
-from mixtea.review.session import Session
-from mixtea.review.state import TOLD_AT_ONCE, ReplacedError
+from mixtea.review.state import TOLD_AT_ONCE, ReplacedError, ReviewState
 from mixtea.review.threads import Threads
 from mixtea.runs.folder import MANIFEST
 
@@ -29,12 +28,12 @@ PAUSE = 0.004  # seconds between two parts of what can wait, for what people wai
 class Training:
     """At most one training at a time; `every` so many decisions one begins by itself, 0 for never.
 
-    Also keeps the session up to date with what others write: decisions, and runs that they train. `tell` gets notices
+    Also keeps the state up to date with what others write: decisions, and runs that they train. `tell` gets notices
     for the terminal.
     """
 
-    def __init__(self, session: Session, every: int = 50, tell: Callable[[str], None] = lambda text: None) -> None:
-        self.session, self.every, self.tell = session, every, tell
+    def __init__(self, state: ReviewState, every: int = 50, tell: Callable[[str], None] = lambda text: None) -> None:
+        self.state, self.every, self.tell = state, every, tell
         self.database, self.reading, self.beside = Threads(), Threads(), Threads()
         self.command = [sys.executable, "-m", "mixtea.cli.review_worker"]
         self.task: asyncio.Task[None] | None = None
@@ -51,7 +50,7 @@ class Training:
 
     def maybe(self, reviewer: str = "") -> None:
         """Begin if enough was decided since the model last learned."""
-        if self.every and self.session.since_trained() >= self.every:
+        if self.every and self.state.since_trained() >= self.every:
             self.begin(reviewer)
 
     def begin(self, reviewer: str = "") -> None:
@@ -67,7 +66,7 @@ class Training:
 
     async def _run(self, reviewer: str) -> None:
         try:
-            await self.database(self.session.check_run)
+            await self.database(self.state.check_run)
             await self._learn(reviewer)
         except Exception as error:  # whatever it is, people are told, and the model stays as it was
             kind = "" if isinstance(error, MixTEAError | OSError) else f"{type(error).__name__}: "
@@ -77,8 +76,8 @@ class Training:
             self.doing, self.seconds = "", time.monotonic() - self.began
 
     async def _learn(self, reviewer: str) -> None:
-        session = self.session
-        paths = map(str, (session.run, session.store.path, session.reviewed_run))
+        state = self.state
+        paths = map(str, (state.run, state.store.path, state.reviewed_run))
         quiet = (lambda: os.nice(NICE)) if hasattr(os, "nice") else None
         self.process = await asyncio.create_subprocess_exec(
             *self.command, *paths, reviewer, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
@@ -98,24 +97,24 @@ class Training:
             return
         self.doing = "reading what was learned"
         model = await self.beside(self._trained)
-        await self.database(session.store.keep_trained, model.name, last_id)
-        if session.is_child(model):
+        await self.database(state.store.keep_trained, model.name, last_id)
+        if state.is_child(model):
             self._trained_seen = self._trained_on_disk()
-            session.adopt(model, last_id)
-            self.last = {"changes": session.n_changes, "decisions": len(session.ledger.of_source)}
+            state.adopt(model, last_id)
+            self.last = {"changes": state.n_changes, "decisions": len(state.ledger.of_source)}
         else:
             self.error = "the run was replaced meanwhile"
 
     def _trained(self) -> Model:
         """Read the trained run and make all its indices; called in a thread."""
-        self.session.check_run()
-        model = Model(self.session.reviewed_run)
+        self.state.check_run()
+        model = Model(self.state.reviewed_run)
         model.prepare()
         return model
 
     def _trained_on_disk(self) -> object:
         with suppress(OSError):
-            about = (self.session.reviewed_run / MANIFEST).stat()
+            about = (self.state.reviewed_run / MANIFEST).stat()
             return about.st_ino, about.st_mtime_ns
         return None
 
@@ -126,14 +125,14 @@ class Training:
         self._trained_seen = self._trained_on_disk()
         trained = None
         try:
-            trained = await self.beside(self.session.load)
+            trained = await self.beside(self.state.load)
         except Exception as error:  # the page goes on with what it has
-            self.session.notices["trained"] = visible(f"Not everything could be read: {error}", 300)
-        self.session.prepare(trained)
+            self.state.notices["trained"] = visible(f"Not everything could be read: {error}", 300)
+        self.state.prepare(trained)
         while True:
             with suppress(OSError, ReplacedError):  # who writes next is told
                 await self.catch_up()
-                await self.database(self.session.check_run)
+                await self.database(self.state.check_run)
                 await self._take_up_trained()
             await self.tell_all()
             self._tell_notices()
@@ -141,40 +140,40 @@ class Training:
 
     async def catch_up(self) -> None:
         """Take up decisions that others have made since, a few at a time, so that nobody waits."""
-        session = self.session
+        state = self.state
         if self._catching_up.locked():
             return
         async with self._catching_up:
             while True:
-                rows = await self.reading(self._read, session.ledger.read_to)
-                if rows.last_id == session.ledger.read_to:
+                rows = await self.reading(self._read, state.ledger.read_to)
+                if rows.last_id == state.ledger.read_to:
                     break
-                session.ledger.read_to = rows.last_id
-                session.take_up(rows.decisions)
+                state.ledger.read_to = rows.last_id
+                state.take_up(rows.decisions)
                 await asyncio.sleep(PAUSE)
-        if session.store.unreadable:
-            session.notices["unreadable"] = unreadable(session)
+        if state.store.unreadable:
+            state.notices["unreadable"] = unreadable(state)
 
     def _read(self, after: int) -> Rows:
-        return self.session.store.reader.read(after, ROWS_AT_ONCE)
+        return self.state.store.reader.read(after, ROWS_AT_ONCE)
 
     async def _take_up_trained(self) -> None:
         """Use a run that another server has trained with the same decisions."""
         now = self._trained_on_disk()
         if now != self._trained_seen and not self.is_running:
             self._trained_seen = now
-            trained = await self.beside(self.session.trained_before)
+            trained = await self.beside(self.state.trained_before)
             if trained is not None:
-                self.session.adopt(*trained)
+                self.state.adopt(*trained)
 
     def _tell_notices(self) -> None:
-        for notice in {*self.session.notices.values()} - self._told:
+        for notice in {*self.state.notices.values()} - self._told:
             self._told.add(notice)
             self.tell(notice)
 
     async def tell_all(self) -> None:
         """Let beliefs know what was decided, a few at a time, so that nobody waits."""
-        while self.session.tell(TOLD_AT_ONCE):
+        while self.state.tell(TOLD_AT_ONCE):
             await asyncio.sleep(PAUSE)
 
     async def stop(self) -> None:
@@ -198,12 +197,12 @@ class Training:
             await process.wait()
 
 
-def unreadable(session: Session) -> str:
+def unreadable(state: ReviewState) -> str:
     """Say which rows of the file are left out."""
-    rows = session.store.unreadable
+    rows = state.store.unreadable
     first, column = next(iter(rows.items()))
     return (
-        f"{visible(session.store.path)}: {len(rows):,} rows are left out, since mixtea did not write them "
+        f"{visible(state.store.path)}: {len(rows):,} rows are left out, since mixtea did not write them "
         f"(row {first}, column {column}). They stay in the file; the other decisions hold."
     )
 
