@@ -8,6 +8,7 @@ import json
 import pytest
 from conftest import write
 
+from mixtea.cli.settings import COMMON, REST
 from mixtea.config import FIELDS
 
 # Two little ontologies of conferences in RDF/XML: no labels, IDs under a base, an ontology that is its base
@@ -137,8 +138,14 @@ def test_no_file_is_replaced_unless_that_is_said(run, files, tmp_path, mixtea):
 
 def test_settings_are_listed(mixtea):
     assert all(f"{name}=" in mixtea("fit", "--help")[1] for name in ("entity_dim", "seed", "decoder"))
-    code, out, _ = mixtea("settings")
+    code, out, _ = mixtea("settings", "--all")
     assert code == 0 and "entity_dim=128  (at least 1 and at most 8192)\n    numbers in an entity vector" in out
     assert [line.split("=")[0] for line in out.splitlines() if not line.startswith(" ")] == list(FIELDS)
+    common = [name for names in COMMON.values() for name in names]
+    code, out, _ = mixtea("settings")
+    assert code == 0 and "voters:\n" in out and out.endswith(f"\n{REST}\n")
+    assert [line.split("=")[0] for line in out.splitlines() if "=" in line and line[0] != " "] == common
+    assert [*json.loads(mixtea("settings", "--json")[1])] == common
+    assert [*json.loads(mixtea("settings", "--all", "--json")[1])] == list(FIELDS)
     assert json.loads(mixtea("settings", "entity_dim", "--preset", "paper", "--json")[1])["entity_dim"]["value"] == 256
     assert mixtea("settings", "entity_din")[0] == 2

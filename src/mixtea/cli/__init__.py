@@ -18,7 +18,7 @@ from mixtea.cli.predict import predict
 from mixtea.cli.reproduce import reproduce
 from mixtea.cli.review import review
 from mixtea.cli.score import score
-from mixtea.cli.settings import listed, settings
+from mixtea.cli.settings import common_settings, settings
 from mixtea.cli.split import split
 from mixtea.cli.tune import tune
 
@@ -63,7 +63,7 @@ for verb in (
     settings,
     info,
 ):
-    app.command(epilog=listed() if verb is fit else None)(verb)
+    app.command(epilog=common_settings() if verb is fit else None)(verb)
 
 
 def main() -> None:
