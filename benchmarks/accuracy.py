@@ -26,7 +26,7 @@ from mixtea.config import parse_setting
 from mixtea.experiments.reproduce.experiments import structural_voters
 from mixtea.experiments.reproduce.published import MAIN, METRICS, TASKS
 from mixtea.experiments.reproduce.tables import mean_std
-from mixtea.experiments.reproduce.work import TRUST, measured
+from mixtea.experiments.reproduce.work import TRUST_SCORES, measured
 
 
 def few_seeds(task: Task, share: float | None) -> Task:
@@ -63,7 +63,7 @@ def _shown(row: dict[str, Any], rows: list[dict[str, Any]], out: Path | None) ->
     if out:
         out.write_text(json.dumps(rows, indent=1))
     both = "; ".join(f"{k} " + " ".join(f"{v[m]:.4f}" for m in METRICS) for k, v in row["scores"].items())
-    trust = " ".join(f"{row[name]:.3f}" for name in TRUST if name in row)
+    trust = " ".join(f"{row[name]:.3f}" for name in TRUST_SCORES if name in row)
     said = f"{row['task']} fold {row['fold']} {row['settings'] or ''} {row['seeds'] or ''}: {both}; trust {trust}"
     print(f"{said}; {row['epochs']} epochs, {row['seconds']:.1f} s, {row['peak_gib']:.2f} GiB", flush=True)
     return row
@@ -79,7 +79,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         runs = [row for row in rows if row["task"] == name]
         cells = [mean_std([row["scores"][kind][m] for row in runs]) for kind in kinds for m in METRICS]
         cells += [f"{MAIN['MixTEA'][name][0]:.3f}" if name in TASKS else ""]
-        cells += [mean_std([row[key] for row in runs if key in row]) for key in TRUST]
+        cells += [mean_std([row[key] for row in runs if key in row]) for key in TRUST_SCORES]
         cells += [f"{mean(row[key] for row in runs):.2f}" for key in ("seconds", "peak_gib")]
         lines.append(f"| {' | '.join([name, str(len(runs)), *cells])} |")
     return "\n".join(lines)

@@ -406,20 +406,20 @@ class Training:
         doing("comparing with the earlier run")
         try:
             from mixtea.export.tsv import changes_text
-            from mixtea.report.changes import WHY, changes
-            from mixtea.report.compare import summary, without_unchanged
+            from mixtea.report.changes import CHANGE_REASONS, explain_changes
+            from mixtea.report.compare import count_changes, drop_unchanged
 
-            found = changes(old, new)
-            changed = without_unchanged(found)
+            found = explain_changes(old, new)
+            changed = drop_unchanged(found)
             page = _whole(changes_text(changed))
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a comparison
             self.watch.warns(f"the earlier mappings could not be compared: {error!r}")
             return {}
-        self.watch.says(f"{summary(found)}, compared with the earlier run")
+        self.watch.says(f"{count_changes(found)}, compared with the earlier run")
         for reason, n in changed["why"].value_counts().items():
-            self.watch.says(f"  {n:,}: {WHY[reason]}")
+            self.watch.says(f"  {n:,}: {CHANGE_REASONS[reason]}")
         return {"changes.tsv": page}
 
     def _report(self, aligner: MixTEA) -> dict[str, str]:

@@ -13,8 +13,8 @@ from reviewing import decision
 
 from mixtea import MixTEA
 from mixtea.config import STRUCTURE
-from mixtea.experiments import simulated_reviewer as simulate
-from mixtea.experiments.simulated_reviewer import simulated
+from mixtea.experiments import simulated_reviewer
+from mixtea.experiments.simulated_reviewer import simulate
 from mixtea.review.decisions import Decisions, beside
 from mixtea.runs.reader import StoredRun
 
@@ -119,7 +119,7 @@ def test_a_file_that_holds_no_decisions_is_named(run, mixtea, tmp_path):
 
 def test_a_simulated_reviewer(run, rings, mixtea, tmp_path, monkeypatch):
     few = {"orders": ("random",), "steps": (3,)}
-    monkeypatch.setattr(simulate, "simulated", lambda *files, **how: simulated(*files, **how | few))
+    monkeypatch.setattr(simulated_reviewer, "simulate", lambda *files, **how: simulate(*files, **how | few))
     write(tmp_path, {"gold.tsv": "".join(f"{s}\t{t}\n" for s, t in ids_of(rings, rings.test))})
     code, out, err = mixtea("review", run, "--simulate", tmp_path / "gold.tsv", "--error", "0.2")
     assert code == 0 and "errs in 20%" in out and "random: 3 decisions, Hit@1" in err

@@ -17,7 +17,7 @@ from processes import MIXTEA, run
 
 from mixtea import DataError, cli, load_task
 from mixtea.cli import ending
-from mixtea.cli.console import LONGEST
+from mixtea.cli.console import MAX_LINE_CHARS
 from mixtea.errors import Problem, Problems
 from mixtea.messages import json_text, visible
 
@@ -126,7 +126,7 @@ def test_labels_too_long_to_read_are_not_printed(tmp_path, mixtea):
     code, out, _ = mixtea("inspect", *called, "--device", "cpu")
     assert code == 0 and len(out) < 10_000 and "…" in out
     code, _, err = mixtea("inspect", *called, "--limit", long)
-    assert code == 2 and len(err) < 2 * LONGEST
+    assert code == 2 and len(err) < 2 * MAX_LINE_CHARS
 
 
 def test_what_is_logged_can_be_shown(tmp_path, caplog):
@@ -227,7 +227,7 @@ def test_a_standard_output_that_fills_up_on_the_way_is_named(tmp_path):
 def test_nobody_listening_on_standard_error_stops_no_work(broken_pipe, tmp_path):
     assert called("inspect", tmp_path / "none", stderr=broken_pipe)[0] == 2
     with os.fdopen(os.dup(broken_pipe), "w") as stream:
-        aside = ending._Aside(stream)
+        aside = ending._ErrorStream(stream)
         for _ in range(3):
             assert aside.write("epoch 1\n") == 8
             aside.flush()

@@ -17,12 +17,12 @@ from pyoxigraph import NamedNode
 
 from mixtea.errors import RunError, shorten
 from mixtea.export.formats import write_mapping
-from mixtea.export.metadata import About
+from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import plain_line
 from mixtea.export.tsv import changes_text
 from mixtea.graph.iris import decode_id, encode_id
 
-ABOUT = About(set_id="https://example.org/set", licence="https://example.org/licence")
+ABOUT = MappingMetadata(set_id="https://example.org/set", licence="https://example.org/licence")
 PIECES = [
     '"', '""', "'", "\t", "\n", "\r", "\r\n", "\\", "\\n", "\x00", "\x01", "\x0b", "\x0c", "\x1f", "\x7f", "\x85", " ",
     "  ", "\u2028", "\u2029", "\u00a0", "\u3000", "\u200b", "\u200e", "\u200f", "\u202e", "\u2066", "\u2069", "\ufeff",

@@ -21,11 +21,11 @@ from mixtea.errors import ConfigError, Problems, RunError
 from mixtea.evaluation.evaluate import evaluate
 from mixtea.evaluation.mapping_files import read_pairs
 from mixtea.export.formats import FORMATS, write_mapping
-from mixtea.export.metadata import UNSPECIFIED, About
+from mixtea.export.metadata import UNSPECIFIED, MappingMetadata
 from mixtea.export.sssom import justifications, shared_justification
 
 DB, YAGO = "http://dbpedia.org/resource/", "http://yago/"
-ABOUT = About(
+ABOUT = MappingMetadata(
     set_id="https://example.org/links", title="DBpedia: YAGO", licence="https://example.org/by", version="1.0",
     date=datetime.date(2026, 1, 31), tool_version="0.1", source_name="https://dbpedia.org/", target_name="YAGO 3",
 )  # fmt: skip
@@ -56,7 +56,7 @@ def write(tmp_path):
 
 
 def unmapped(about=ABOUT, **others):
-    return About(**{**about.__dict__, "with_unmapped": True, **others})
+    return MappingMetadata(**{**about.__dict__, "with_unmapped": True, **others})
 
 
 def test_sssom_says_all_there_is(mapping, write):
@@ -164,10 +164,12 @@ def test_how_mappings_were_found(evidence, by_structure, shared, make_mapping):
     rows = make_mapping(
         [("a", "b", 0.5, None, None, "", False, evidence), ("c", "d"), ("e", "f", 1, None, None, "", True)]
     )
-    assert justifications(rows.frame, About())[:2] == [by_structure, "semapv:StructuralMatching"]
-    assert shared_justification(rows.frame, About()) == shared
-    assert set(justifications(rows.frame, About(justification="semapv:MappingReview"))) == {"semapv:MappingReview"}
-    assert shared_justification(rows.frame[2:], About()) == "semapv:StructuralMatching"
+    assert justifications(rows.frame, MappingMetadata())[:2] == [by_structure, "semapv:StructuralMatching"]
+    assert shared_justification(rows.frame, MappingMetadata()) == shared
+    assert set(justifications(rows.frame, MappingMetadata(justification="semapv:MappingReview"))) == {
+        "semapv:MappingReview"
+    }
+    assert shared_justification(rows.frame[2:], MappingMetadata()) == "semapv:StructuralMatching"
 
 
 NO_LINKS = "No links were given: learning began from names."
@@ -178,7 +180,7 @@ def test_files_say_that_no_links_were_given(make_mapping, tmp_path, readers):
     for ending in FORMATS:
         for links_from in ("names", "given"):
             path = tmp_path / f"{links_from}{ending}"
-            write_mapping(replace(mapping, links_from=links_from), path, About(title="Two", all_columns=True))
+            write_mapping(replace(mapping, links_from=links_from), path, MappingMetadata(title="Two", all_columns=True))
             assert readers[ending](path) == [("http://a/x", "http://b/y")]
             if ending == ".csv":
                 assert ("links_from" in path.read_text(), ",names\n" in path.read_text()) == (
@@ -191,13 +193,13 @@ def test_files_say_that_no_links_were_given(make_mapping, tmp_path, readers):
     graph = rdflib.Graph().parse(tmp_path / "names.rdf", format="xml")
     assert [str(text) for text in graph.objects(None, rdflib.DCTERMS.description)] == [NO_LINKS]
     assert pq.read_schema(tmp_path / "names.parquet").metadata[b"mapping_set_description"].decode() == NO_LINKS
-    assert About(description="Mine.").described("names").description == f"Mine. {NO_LINKS}"
+    assert MappingMetadata(description="Mine.").with_link_origin("names").description == f"Mine. {NO_LINKS}"
 
 
 @pytest.mark.parametrize("name", ["m.nt", "m.ttl"])
 @pytest.mark.parametrize("predicate", ["skos:exactMatch", "owl:sameAs"])
 def test_triples(name, predicate, mapping, write, readers):
-    n, path = write(mapping, name, About(**{**ABOUT.__dict__, "predicate": predicate}))
+    n, path = write(mapping, name, MappingMetadata(**{**ABOUT.__dict__, "predicate": predicate}))
     graph = rdflib.Graph().parse(path)
     vocabulary = {"skos:exactMatch": rdflib.SKOS.exactMatch, "owl:sameAs": rdflib.OWL.sameAs}
     expected = {(f"{DB}France", f"{TARGET}France"), (f"{DB}Spain", f"{TARGET}Es%22pa%09%C3%B1a%0A")}
@@ -435,12 +437,15 @@ def test_formats_without_a_word_for_no_counterpart_say_so(name, mapping, tmp_pat
 )  # fmt: skip
 def test_a_wrong_description_is_refused(field, value):
     with pytest.raises(ConfigError, match=f"^{field}: "):
-        About(**{field: value})
+        MappingMetadata(**{field: value})
 
 
 def test_the_identifier_is_made_from_the_mappings(make_mapping, write):
-    made = [About().identified(make_mapping(rows).frame).set_id for rows in ([("a", "b")], [("a", "b")], [("a", "c")])]
+    made = [
+        MappingMetadata().with_id(make_mapping(rows).frame).set_id
+        for rows in ([("a", "b")], [("a", "b")], [("a", "c")])
+    ]
     assert made[0] == made[1] != made[2]
-    _, path = write(make_mapping([("a", "b")]), "m.sssom.tsv", About())
+    _, path = write(make_mapping([("a", "b")]), "m.sssom.tsv", MappingMetadata())
     found = sssom_pydantic.read(path).mapping_set
     assert str(found.id) == made[0] and str(found.license) == UNSPECIFIED

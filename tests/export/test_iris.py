@@ -10,12 +10,12 @@ from mixtea import load_task
 from mixtea.errors import ConfigError, Problems, RunError
 from mixtea.evaluation.mapping_files import read_pairs
 from mixtea.export.formats import write_mapping
-from mixtea.export.identifiers import made_up, made_up_note
-from mixtea.export.metadata import About
+from mixtea.export.identifiers import ids_without_namespace, missing_namespace_note
+from mixtea.export.metadata import MappingMetadata
 from mixtea.io.formats.sssom_slots import slots_of
 
 HERE, THERE = "https://shop.example/items/", "https://other.example/item?id="
-ABOUT = About(set_id="https://example.org/s", source_namespace=f"shop={HERE}", target_namespace=THERE)
+ABOUT = MappingMetadata(set_id="https://example.org/s", source_namespace=f"shop={HERE}", target_namespace=THERE)
 ROWS = [("534", "a/b"), ("007", "100 % é"), ("x:y", "#=+&<"), (".", "http"), ("534 ", "a%2Fb")]
 BY_IRIS = [".sssom.tsv", ".nt", ".ttl", ".rdf"]
 
@@ -48,10 +48,10 @@ def test_sssom_by_the_reader_of_the_standard(make_mapping, tmp_path):
 
 
 def test_one_side_and_the_same_on_both(make_mapping, tmp_path):
-    write_mapping(make_mapping(ROWS), tmp_path / "m.nt", About(source_namespace=HERE))
+    write_mapping(make_mapping(ROWS), tmp_path / "m.nt", MappingMetadata(source_namespace=HERE))
     text = (tmp_path / "m.nt").read_text()
     assert f"<{HERE}534> " in text and "#mixtea/target/a%2Fb> ." in text and "target_ids" not in text
-    write_mapping(make_mapping(ROWS), tmp_path / "m.ttl", About(source_namespace=HERE, target_namespace=HERE))
+    write_mapping(make_mapping(ROWS), tmp_path / "m.ttl", MappingMetadata(source_namespace=HERE, target_namespace=HERE))
     assert "source:534 skos:exactMatch" in (tmp_path / "m.ttl").read_text()
     for name in ("m.nt", "m.ttl"):
         found = read_pairs(tmp_path / name, Problems()).frame
@@ -89,15 +89,18 @@ def test_a_note_that_is_no_text_is_no_note(tmp_path):
 )
 def test_bad_namespaces(text, message):
     with pytest.raises(ConfigError, match=f"^source_namespace.*{message}"):
-        About(source_namespace=text)
+        MappingMetadata(source_namespace=text)
 
 
 def test_what_is_made_up_is_told(make_mapping):
     mixed = make_mapping([("http://a/b", "x y"), ("http://a/c", "_:b"), ("http://a/d", None)])
-    assert made_up(mixed, About()) == {"target": "x y"} and made_up(mixed, About(target_namespace=THERE)) == {}
-    assert made_up(make_mapping([("a", None)]), About()) == {}
-    assert made_up(make_mapping([("a", None)]), About(with_unmapped=True)) == {"source": "a"}
+    assert (
+        ids_without_namespace(mixed, MappingMetadata()) == {"target": "x y"}
+        and ids_without_namespace(mixed, MappingMetadata(target_namespace=THERE)) == {}
+    )
+    assert ids_without_namespace(make_mapping([("a", None)]), MappingMetadata()) == {}
+    assert ids_without_namespace(make_mapping([("a", None)]), MappingMetadata(with_unmapped=True)) == {"source": "a"}
     said = "the namespace of source:a and target:x%20y is made up for this file: "
-    assert made_up_note({"source": "a", "target": "x y"}) == (
+    assert missing_namespace_note({"source": "a", "target": "x y"}) == (
         f"{said}give yours with --source-namespace URL and --target-namespace URL"
     )

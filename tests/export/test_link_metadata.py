@@ -9,7 +9,7 @@ from conftest import SOURCE, TARGET, write
 
 from mixtea import load_task
 from mixtea.export.formats import write_mapping
-from mixtea.export.metadata import About
+from mixtea.export.metadata import MappingMetadata
 from mixtea.io.formats.sssom_slots import slots_of
 from mixtea.runs.folder import vocabulary
 from mixtea.runs.validate import check_vocabulary
@@ -48,7 +48,7 @@ def test_slots_are_read_in_full_and_the_head_counts_for_all(tmp_path):
 def test_they_are_written_in_place_of_ours(tmp_path, make_mapping):
     write(tmp_path, {"l.sssom.tsv": LINKS})
     mapping = replace(make_mapping(ROWS), slots=slots_of([tmp_path / "l.sssom.tsv"]))
-    write_mapping(mapping, tmp_path / "m.sssom.tsv", About(tool_version="1"))
+    write_mapping(mapping, tmp_path / "m.sssom.tsv", MappingMetadata(tool_version="1"))
     mappings, converter, _, errors = sssom_pydantic.read(tmp_path / "m.sssom.tsv", return_errors=True)
     assert not errors
     first, second, third, fourth, predicted = mappings

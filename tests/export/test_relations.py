@@ -16,13 +16,15 @@ from conftest import labelled
 
 from mixtea.errors import ConfigError, RunError
 from mixtea.export.formats import endings, write_relations
-from mixtea.export.metadata import About
+from mixtea.export.metadata import MappingMetadata
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.relations.alignment import COLUMNS, Relations
 
 DBO = "http://dbpedia.org/ontology/"
-ABOUT = About(set_id="https://example.org/r", date=datetime.date(2026, 1, 31), tool_version="0.1", title="Words")
+ABOUT = MappingMetadata(
+    set_id="https://example.org/r", date=datetime.date(2026, 1, 31), tool_version="0.1", title="Words"
+)
 ROWS = [
     ("relation", f"{DBO}director", "r57", "equal", False, 0.9, 10.5, 11.0, 12.0),
     ("relation", f"{DBO}artist", "r1", "narrower", False, 0.8, 3.0, 3.0, 30.0),

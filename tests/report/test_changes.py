@@ -11,8 +11,8 @@ from conftest import make_graph
 from mixtea import Task
 from mixtea.decide.mapping import Mapping
 from mixtea.graph.graph import Graph
-from mixtea.report.changes import WHY, changes
-from mixtea.report.compare import COLUMNS, UNCHANGED, without_unchanged
+from mixtea.report.changes import CHANGE_REASONS, explain_changes
+from mixtea.report.compare import COLUMNS, UNCHANGED, drop_unchanged
 
 EDGES = [(i, 0, i + 1) for i in range(8)]
 
@@ -47,7 +47,7 @@ def test_every_reason_is_found():
         {"b": "X", "c": None, "d": "X", "e": "D", "f": "F", "g": "G", "h": "I"},
         {"c": "I", "i": "D"},
     )
-    found = changes(old, new).set_index("source")
+    found = explain_changes(old, new).set_index("source")
     assert found.columns.tolist() == [*(name for name in COLUMNS if name != "source"), "why"]
     as_before = found[found["change"] == UNCHANGED]
     assert as_before.index.tolist() == ["f", "g"] and as_before["why"].isna().all()
@@ -58,14 +58,14 @@ def test_every_reason_is_found():
     assert texts.loc["i"].tolist() == ["new", None, "D", "given"]
     assert found.loc["d", "why"] == "given to another"
     assert found.loc["h", "why"] == "own triples"
-    assert set(found["why"].dropna()) <= set(WHY)
+    assert set(found["why"].dropna()) <= set(CHANGE_REASONS)
 
 
 def test_a_source_that_was_not_there():
     source, target = named(make_graph(EDGES, 9), "abcdefghi"), named(make_graph(EDGES, 9), "ABCDEFGHI")
     old = Told(source, target, {"a": "A"})
     new = Told(named(make_graph(EDGES, 9), "abcdefghj"), target, {"a": "A", "j": "I"})
-    found = without_unchanged(changes(old, new))
+    found = drop_unchanged(explain_changes(old, new))
     assert found.drop(columns="probability_before").values.tolist() == [["new", "j", None, "I", 0.9, "new source"]]
 
 
@@ -73,16 +73,16 @@ def test_neighbours_and_what_is_left():
     source, target = named(make_graph(EDGES, 9), "abcdefghi"), named(make_graph(EDGES, 9), "ABCDEFGHI")
     old = Told(source, target, dict(zip("abcdefghi", "ABCDEFGHI", strict=True)))
     new = Told(source, target, dict(zip("abcdefghi", "BACDEFGHA", strict=True)))
-    found = without_unchanged(changes(old, new)).set_index("source")["why"]
+    found = drop_unchanged(explain_changes(old, new)).set_index("source")["why"]
     assert found.to_dict() == {"a": "neighbours", "b": "neighbours", "i": "learning"}
 
 
 def test_nothing_changed():
     source = named(make_graph(EDGES, 9), "abcdefghi")
     told = Told(source, source, {"a": "a", "b": None})
-    assert changes(told, told)[["change", "source", "why"]].values.tolist() == [["unchanged", "a", None]]
+    assert explain_changes(told, told)[["change", "source", "why"]].values.tolist() == [["unchanged", "a", None]]
 
 
 def test_a_run_differs_from_itself_in_nothing(fitted):
-    found = changes(fitted, fitted)
+    found = explain_changes(fitted, fitted)
     assert len(found) > 100 and set(found["change"]) == {UNCHANGED}

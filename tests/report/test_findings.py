@@ -16,7 +16,7 @@ from mixtea.explain.side_by_side import SideBySide
 from mixtea.graph.display import Name, name_of
 from mixtea.graph.task import Task
 from mixtea.report import figures, findings, plots
-from mixtea.report.columns import MAX_COLUMNS, MAX_VALUES, columns
+from mixtea.report.columns import MAX_COLUMNS_SHOWN, MAX_VALUES_SHOWN, compare_columns
 
 NOTHING = np.empty((0, 2), dtype=np.int64)
 
@@ -37,16 +37,16 @@ def candidates():
 
 
 def test_mappings_are_checked_by_the_links_of_their_source(candidates):
-    rows, right = findings.check(candidates, links((1, 1), (2, 2), (2, 3), (3, 4), (0, 0)))
+    rows, right = findings.check_mappings(candidates, links((1, 1), (2, 2), (2, 3), (3, 4), (0, 0)))
     assert rows.tolist() == [0, 1, 2] and right.tolist() == [True, True, False]
-    assert [len(a) for a in findings.check(candidates, NOTHING)] == [0, 0]
+    assert [len(a) for a in findings.check_mappings(candidates, NOTHING)] == [0, 0]
 
 
 def test_test_links_are_the_truth_then_validation_links():
     graph = make_graph([(0, 0, 1)], 2)
     splits = [(NOTHING, links((1, 1))), (links((0, 0)), NOTHING), (NOTHING, NOTHING)]
     tasks = [Task("t", graph, graph, NOTHING, valid, test) for valid, test in splits]
-    assert [(name, found.tolist()) for name, found in map(findings.truth_of, tasks)] == [
+    assert [(name, found.tolist()) for name, found in map(findings.evaluation_links, tasks)] == [
         ("test", [[1, 1]]), ("valid", [[0, 0]]), ("", []),
     ]  # fmt: skip
 
@@ -67,16 +67,16 @@ def test_ranges_of_probability_are_those_of_the_reliability():
 
 def test_examples_are_drawn_alike_for_a_seed_and_sorted_by_probability():
     probability = np.arange(100) / 100
-    first, again = (findings.drawn(np.arange(0, 100, 2), probability, seed=3, n=4) for _ in range(2))
+    first, again = (findings.draw_rows(np.arange(0, 100, 2), probability, seed=3, n=4) for _ in range(2))
     assert first.tolist() == again.tolist() == sorted(first, reverse=True) and not (first % 2).any()
-    assert findings.drawn(np.array([7, 5]), probability, seed=1).tolist() == [7, 5]
-    assert findings.drawn(np.array([], dtype=int), probability, seed=1).tolist() == []
-    assert findings.doubtful(np.array([0.1, 0.52, 0.9, 0.49, 0.3]), n=3).tolist() == [1, 3, 4]
+    assert findings.draw_rows(np.array([7, 5]), probability, seed=1).tolist() == [7, 5]
+    assert findings.draw_rows(np.array([], dtype=int), probability, seed=1).tolist() == []
+    assert findings.most_uncertain(np.array([0.1, 0.52, 0.9, 0.49, 0.3]), n=3).tolist() == [1, 3, 4]
 
 
 def test_an_example_in_words(candidates):
     known = links((1, 1), (2, 2), (2, 4))
-    first, second, _, last = (findings.example(candidates, row, known) for row in range(4))
+    first, second, _, last = (findings.example_mapping(candidates, row, known) for row in range(4))
     assert first == {
         "source": Name("s1"), "target": Name("t1"), "probability": 0.9, "runner_up": (Name("t2"), 0.05), "right": True,
         "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [Name("t1")],
@@ -105,13 +105,13 @@ def test_the_last_validation_and_the_epochs_of_a_curve():
     assert len(findings.thinned(history, ["other"])) == 0
     long = pd.DataFrame({"epoch": np.arange(1, 10_001), "loss": 1.0})
     epochs = findings.thinned(long, ["loss"])["epoch"].tolist()
-    assert (len(epochs), epochs[0], epochs[-1]) == (findings.MOST_POINTS, 1, 10_000)
+    assert (len(epochs), epochs[0], epochs[-1]) == (findings.MAX_CURVE_POINTS, 1, 10_000)
 
 
 def test_labels_become_visible_text():
     hidden = "a\x00b\tc\x85d\u202ee\u2066f\u2028g\ud800h\u200fi\ufeffj\U000e0041k\u200bl"
     shown = "a\\x00b\\tc\\x85d\\u202ee\\u2066f\\u2028g\\ud800h\\u200fi\\ufeffj\\U000e0041k\\u200bl"
-    assert findings.shown(hidden) == shown
+    assert findings.label_text(hidden) == shown
     for plain in (
         "Ελλάδα 中国 עברית العربية",
         "می\u200cخواهم",
@@ -119,8 +119,8 @@ def test_labels_become_visible_text():
         r"\x1b",
         "a\u00a0b\u0301",
     ):
-        assert findings.shown(plain) == plain
-    assert findings.shown("x" * 160) == "x" * 160 and findings.shown("x" * 5000) == "x" * 160 + "…"
+        assert findings.label_text(plain) == plain
+    assert findings.label_text("x" * 160) == "x" * 160 and findings.label_text("x" * 5000) == "x" * 160 + "…"
 
 
 def test_only_addresses_on_the_web_are_links():
@@ -160,23 +160,23 @@ def test_tables_have_columns_and_no_structure():
     likely = np.array([[0.9], [0.8]])
     named = np.zeros((2, 1, 1), dtype=bool)
     candidates = Candidates(*sides, np.arange(2), found, likely, likely, named, np.ones(2), ("names",))
-    drawn = figures.probability_figures(task, candidates, *findings.check(candidates, links_of))
+    drawn = figures.probability_figures(task, candidates, *findings.check_mappings(candidates, links_of))
     assert [one.title for one in drawn] == ["All mappings", "Calibration"] and "triples" not in drawn[0].caption
     history = pd.DataFrame({"epoch": [1, 2], "loss_alignment": [2.0, 1.0], "concat_layer": [0.5, 0.5]})
     assert [one.title for one in figures.training_figures(history, task)] == ["Losses"]
 
 
 def test_a_report_shows_so_many_columns_and_values_of_tables_alone():
-    rows = [(i, f"c{k:02}", f"{i} and {k}") for i in range(3) for k in range(MAX_COLUMNS + 2)]
+    rows = [(i, f"c{k:02}", f"{i} and {k}") for i in range(3) for k in range(MAX_COLUMNS_SHOWN + 2)]
     sides = [said_graph(["a", "b", "c"], rows, prefix) for prefix in "st"]
     frame = pd.DataFrame({"source": ["s0", "s1"], "target": ["t0", "t2"], "probability": [0.9, 0.6], "given": False})
     mapping = Mapping(*sides, frame)
-    found = columns(SideBySide(said_task(*sides)), mapping, 1)
-    assert (len(found["pairs"]), found["more"], found["n_mapped"]) == (MAX_COLUMNS, 2, 2)
+    found = compare_columns(SideBySide(said_task(*sides)), mapping, 1)
+    assert (len(found["pairs"]), found["more"], found["n_mapped"]) == (MAX_COLUMNS_SHOWN, 2, 2)
     first = found["pairs"][0]
     assert (first["names"], first["n_both"], first["n_equal"], first["filled"]["source"]) == (["c00"], 2, 1, 1.0)
     assert [(one["source"].text, one["target"].text, one["more"]) for one in found["examples"]] == [
-        ("a", "a", MAX_COLUMNS + 2 - MAX_VALUES), ("b", "c", MAX_COLUMNS + 2 - MAX_VALUES),
+        ("a", "a", MAX_COLUMNS_SHOWN + 2 - MAX_VALUES_SHOWN), ("b", "c", MAX_COLUMNS_SHOWN + 2 - MAX_VALUES_SHOWN),
     ]  # fmt: skip
     linked = said_graph(["a"], [(0, "price", "1")], triples=[(0, 0, 0)])
-    assert columns(SideBySide(said_task(linked, linked)), mapping, 1) == {}
+    assert compare_columns(SideBySide(said_task(linked, linked)), mapping, 1) == {}

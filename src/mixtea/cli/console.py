@@ -7,19 +7,19 @@ from rich.console import Console
 from mixtea.compute.torchrun import is_first
 from mixtea.messages import shortened, visible
 
-LONGEST = 20_000  # characters: more than any sentence has, with the longest paths in it
+MAX_LINE_CHARS = 20_000  # characters: more than any sentence has, with the longest paths in it
 
 
-def say(console: Console, text: object) -> None:
+def print_line(console: Console, text: object) -> None:
     """One line as it is: no markup, nothing coloured, nothing in it that steers the terminal."""
     console.print(one_line(text), highlight=False, markup=False, soft_wrap=True)
 
 
-def say_encoded(n: int, of: int) -> None:
+def print_encoded(n: int, of: int) -> None:
     """How many texts a model has encoded so far."""
-    say(Console(stderr=True, quiet=not is_first()), f"{n:,} of {of:,} texts encoded")
+    print_line(Console(stderr=True, quiet=not is_first()), f"{n:,} of {of:,} texts encoded")
 
 
 def one_line(text: object) -> str:
     """Text of unknown origin as a line for the terminal, without its middle where nobody would read it to the end."""
-    return shortened(visible(text), LONGEST)
+    return shortened(visible(text), MAX_LINE_CHARS)

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mixtea.cli import options
-from mixtea.cli.tables import text
-from mixtea.cli.training import Shown
+from mixtea.cli.tables import cell_text
+from mixtea.cli.training import TrainingConsole
 from mixtea.compute.torchrun import is_first
 from mixtea.example import load_example
 from mixtea.messages import visible
@@ -40,7 +40,7 @@ def demo(
     """
     settings: dict[str, Any] = {"seed": seed} | ({"device": device} if device else {})
     place, overwrite = out or DEMO, overwrite or out is None
-    aligner = train(load_example, place, preset=preset, overwrite=overwrite, watch=Shown(), **settings)
+    aligner = train(load_example, place, preset=preset, overwrite=overwrite, watch=TrainingConsole(), **settings)
     if not is_first():
         return
     Console().print(examples(aligner, seed))
@@ -61,5 +61,5 @@ def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
         target = int(candidates.target_index[row, 0])
         verdict = "yes" if target == truth else f"no: {task.target.display(truth)}"
         names = (task.source.display(source), task.target.display(target))
-        table.add_row(*map(text, names), f"{candidates.probability[row, 0]:.2f}", text(verdict))
+        table.add_row(*map(cell_text, names), f"{candidates.probability[row, 0]:.2f}", cell_text(verdict))
     return table

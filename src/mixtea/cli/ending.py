@@ -39,7 +39,7 @@ def end(work: Callable[[], Any], *, advice: str = "") -> NoReturn:
         if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to stop
             stream.reconfigure(errors="backslashreplace")
     output: Any = _Output(sys.stdout)
-    with redirect_stdout(output), redirect_stderr(_Aside(sys.stderr)):
+    with redirect_stdout(output), redirect_stderr(_ErrorStream(sys.stderr)):
         _log(logging.WARNING if is_first() and not advice else logging.ERROR)
         code = _run(work, advice)
     sys.exit(code)
@@ -71,7 +71,7 @@ def _ended_by(error: BaseException, advice: str) -> int:
     """The exit code, after a word about the error; without advice it is raised again if it is a bug."""
     is_for_people = not advice
     if is_for_people and (isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and _left(error))):
-        _to_nowhere(sys.stdout)
+        _redirect_to_null(sys.stdout)
         return 0
     if is_for_people and isinstance(error, _WrongCall):
         error.message = one_line(error.message)
@@ -87,7 +87,7 @@ def _ended_by(error: BaseException, advice: str) -> int:
         _say([f"error: memory is full ({why}). {advice}"])
         return 1
     if isinstance(error, OSError) and error.errno in HARDWARE:
-        _to_nowhere(sys.stdout)
+        _redirect_to_null(sys.stdout)
         if error.filename is not None:
             _say([f"error: {error.filename}: cannot be written ({error.strerror}). Make room for it."])
         else:
@@ -164,24 +164,24 @@ def _of_output() -> Iterator[None]:
         raise
 
 
-class _Aside(_Stream):
+class _ErrorStream(_Stream):
     """Standard error as long as somebody listens: what is said there is never worth the work."""
 
     def write(self, text: str) -> int:
         try:
             return self.stream.write(text)
         except OSError:
-            _to_nowhere(self.stream)
+            _redirect_to_null(self.stream)
             return len(text)
 
     def flush(self) -> None:
         try:
             self.stream.flush()
         except OSError:
-            _to_nowhere(self.stream)
+            _redirect_to_null(self.stream)
 
 
-def _to_nowhere(stream: IO[str]) -> None:
+def _redirect_to_null(stream: IO[str]) -> None:
     """What is still to be written, at the end of the program too, goes where it cannot fail."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -12,14 +12,14 @@ from rich.table import Table
 
 from mixtea.cli import options
 from mixtea.cli.console import one_line
-from mixtea.cli.tables import text
+from mixtea.cli.tables import cell_text
 from mixtea.compute.intervals import beside
 from mixtea.messages import LONGEST_LABEL, json_text
 
 if TYPE_CHECKING:
     from mixtea.evaluation.evaluate import Evaluation
 
-MOST_TYPES = 20  # rows that are shown
+MAX_TYPES_SHOWN = 20  # rows that are shown
 UNKNOWN = {
     "sources_not_in_reference": "sources of the mapping are not in the reference",
     "targets_not_in_reference": "targets of the mapping are not in the reference",
@@ -86,7 +86,7 @@ def evaluate(
 def _tables(found: Evaluation, mapping: Path, reference: list[Path]) -> list[Table]:
     known = ", ".join(path.name for path in reference)
     judged = "every other pair is wrong" if found.complete else "pairs without an end in it are not judged"
-    rows = [("all", found.scores), *((row["type"], row) for row in found.by_type[:MOST_TYPES])]
+    rows = [("all", found.scores), *((row["type"], row) for row in found.by_type[:MAX_TYPES_SHOWN])]
     tables = [_table(f"{mapping.name} against {known} ({judged})", "type" if found.by_type else "", rows)]
     if len(found.thresholds) > 1:
         levels = [(f"{row['threshold']:.2f}", row) for row in found.thresholds]
@@ -98,7 +98,7 @@ def _table(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> Ta
     """A row each with what was counted and the shares; pairs that are not judged are told where there are such."""
     partly = any(row["judged"] < row["mapped"] for _, row in rows)
     counts = ["mapped", *(["judged"] if partly else []), "links", "right"]
-    table = Table(title=text(title), title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table = Table(title=cell_text(title), title_justify="left", box=None, header_style="bold", pad_edge=False)
     table.add_column(first, overflow="fold")
     for heading in (*counts, "precision", "recall", "F1"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -106,7 +106,7 @@ def _table(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> Ta
         behind = {"precision": row["judged"], "recall": row["links"]}
         spread = (f"{row[share]:.3f}{beside(row[share], n, '{:.2f}')}" if n else "–" for share, n in behind.items())
         f1 = f"{row['f1']:.3f}" if any(behind.values()) else "–"
-        table.add_row(text(_last(name), LONGEST_LABEL), *(f"{row[one]:,}" for one in counts), *spread, f1)
+        table.add_row(cell_text(_last(name), LONGEST_LABEL), *(f"{row[one]:,}" for one in counts), *spread, f1)
     return table
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.load_run import MULTIPLE_TARGETS, answering, arguments
+from mixtea.cli.load_run import MULTIPLE_TARGETS, load_run, map_arguments
 from mixtea.export.formats import Content, format_of, listed, write_changes, write_mapping, write_relations
-from mixtea.export.identifiers import made_up, made_up_note
-from mixtea.export.metadata import UNSPECIFIED, About
+from mixtea.export.identifiers import ids_without_namespace, missing_namespace_note
+from mixtea.export.metadata import UNSPECIFIED, MappingMetadata
 from mixtea.messages import visible
 from mixtea.relations.alignment import MIN_SCORE, relations_of
 from mixtea.runs.atomic import check_new_file
@@ -105,7 +105,7 @@ def export(
 
     mixtea export runs/new --compare-with runs/old --changes changes.tsv
     """
-    from mixtea.report.compare import compared, summary, without_unchanged
+    from mixtea.report.compare import compare_mappings, count_changes, drop_unchanged
 
     if changes is not None and compare_with is None:
         raise typer.BadParameter("--changes needs an earlier run or a mapping file: --compare-with RUN|FILE.")
@@ -120,7 +120,7 @@ def export(
         if path is not None:
             format_of(path, content)
             check_new_file(path, overwrite=overwrite)
-    about = About(
+    metadata = MappingMetadata(
         set_id, title, licence or UNSPECIFIED, date=date.date() if date else None, predicate=predicate,
         with_unmapped=with_unmapped, source_namespace=source_namespace, target_namespace=target_namespace,
         all_columns=all_columns,
@@ -128,22 +128,22 @@ def export(
     asked = {"voters": voters, "shared-targets": shared_targets, MULTIPLE_TARGETS: multiple_targets}
     chosen: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
     how = chosen | {"with_given": with_given or relations is not None or compare_with is not None}
-    aligner = answering(run, asked, device)
+    aligner = load_run(run, asked, device)
     decided = _mapping(aligner, how, asked)
     mapping = decided.above(min_probability)
     if compare_with is not None:
-        different = compared(compare_with, mapping, min_probability=min_probability, **chosen)
-        typer.echo(f"{summary(different)}, compared with {visible(compare_with)}", err=True)
+        different = compare_mappings(compare_with, mapping, min_probability=min_probability, **chosen)
+        typer.echo(f"{count_changes(different)}, compared with {visible(compare_with)}", err=True)
         if changes is not None:
-            n = write_changes(different if with_unchanged else without_unchanged(different), changes)
+            n = write_changes(different if with_unchanged else drop_unchanged(different), changes)
             typer.echo(f"{visible(changes)}: {n:,} rows", err=True)
     if relations is not None:
         found = relations_of(mapping, min_score)
-        n = write_relations(found, relations, _beside(about) if out is not None else about)
+        n = write_relations(found, relations, _beside(metadata) if out is not None else metadata)
         typer.echo(f"{visible(relations)}: {n:,} pairs of relations, attribute predicates and classes", err=True)
     if out is not None:
         mapping = mapping if with_given else mapping.predicted()
-        n = write_mapping(mapping, out, about)
+        n = write_mapping(mapping, out, metadata)
         given = 0 if with_given else len(aligner.task_.train) + len(aligner.task_.valid)
         typer.echo(f"{visible(out)}: {n:,} mappings", err=True)
         typer.echo(decided.summary(), err=True)
@@ -153,17 +153,17 @@ def export(
             typer.echo(f"without the {given:,} given links: --with-given adds them", err=True)
         for doubt in decided.doubts():
             typer.echo(f"warning: {doubt}", err=True)
-        if format_of(out, "mapping").uses_iris and (plain := made_up(mapping, about)):
-            typer.echo(visible(made_up_note(plain)), err=True)
+        if format_of(out, "mapping").uses_iris and (plain := ids_without_namespace(mapping, metadata)):
+            typer.echo(visible(missing_namespace_note(plain)), err=True)
 
 
 def _mapping(aligner: StoredRun | MixTEA, how: dict[str, Any], asked: dict[str, Any]) -> Mapping:
     """The mapping as it is stored, or as it is asked for."""
     if isinstance(aligner, StoredRun):
         return aligner.map(**how)
-    return aligner.map(**how, **arguments(asked))
+    return aligner.map(**how, **map_arguments(asked))
 
 
-def _beside(about: About) -> About:
+def _beside(metadata: MappingMetadata) -> MappingMetadata:
     """The description of a second set: an identifier belongs to one only."""
-    return replace(about, set_id=f"{about.set_id.rstrip('/')}/relations") if about.set_id else about
+    return replace(metadata, set_id=f"{metadata.set_id.rstrip('/')}/relations") if metadata.set_id else metadata

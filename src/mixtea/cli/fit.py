@@ -9,7 +9,7 @@ import typer
 
 from mixtea.cli import options
 from mixtea.cli.task_options import TaskOptions, reads_task
-from mixtea.cli.training import Shown
+from mixtea.cli.training import TrainingConsole
 from mixtea.config import parse_setting
 from mixtea.config_file import read_settings
 from mixtea.errors import ConfigError
@@ -19,8 +19,8 @@ from mixtea.review.merge import with_reviewed_file
 from mixtea.update_run import KEPT
 from mixtea.update_run import update as make_again
 
-NOT_UPDATED = ("out", "resume", "overwrite", "warm_start", "checkpoint_every", "tensorboard")
-RESUMED = {  # options that go with --resume alone; of settings, those that it began with
+NOT_WITH_UPDATE = ("out", "resume", "overwrite", "warm_start", "checkpoint_every", "tensorboard")
+ALLOWED_WITH_RESUME = {  # options that go with --resume alone; of settings, those that it began with
     "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config", "voters",
 }  # fmt: skip
 
@@ -34,7 +34,7 @@ def fit(
     settings: Annotated[
         list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting; see below.")
     ] = [],  # noqa: B006
-    voters: options.WhoVotes = None,
+    voters: options.TrainingVoters = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Keep the first answer, of voters that need no training, and end there.")
@@ -113,12 +113,12 @@ def fit(
 
     if update is not None:
         check_only_updated(context, read)
-        chosen_preset = preset if given_here(context, "preset") else None
-        make_again(task, update, keep_earlier=keep, preset=chosen_preset, watch=Shown(), **chosen)
+        chosen_preset = preset if is_on_command_line(context, "preset") else None
+        make_again(task, update, keep_earlier=keep, preset=chosen_preset, watch=TrainingConsole(), **chosen)
         return
     if out is None:
         raise ConfigError("Name the run folder to write: --out RUN, or --update RUN for one that is there.")
-    if given_here(context, "keep"):
+    if is_on_command_line(context, "keep"):
         raise ConfigError("--keep: earlier runs are kept by --update. Leave it out.")
     goes_on = resume and not read.names_files
     if goes_on:
@@ -132,12 +132,12 @@ def fit(
         warm_start=warm_start,
         checkpoint_every=checkpoint_every,
         tensorboard=tensorboard,
-        watch=Shown(),
+        watch=TrainingConsole(),
         **chosen,
     )
 
 
-def given_here(context: typer.Context, name: str) -> bool:
+def is_on_command_line(context: typer.Context, name: str) -> bool:
     """Whether an option stands on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
@@ -145,8 +145,8 @@ def given_here(context: typer.Context, name: str) -> bool:
 
 def check_only_updated(context: typer.Context, read: TaskOptions) -> None:
     """Refuse options that say where to write, or what to begin with: --update knows both. It needs the files alone."""
-    for name in NOT_UPDATED:
-        if given_here(context, name):
+    for name in NOT_WITH_UPDATE:
+        if is_on_command_line(context, name):
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{option}: --update writes its run, and begins with what that has found. Leave it out.")
     if not read.names_files:
@@ -156,7 +156,7 @@ def check_only_updated(context: typer.Context, read: TaskOptions) -> None:
 def check_only_resumed(context: typer.Context) -> None:
     """Refuse options that say what to train: a training that goes on knows that."""
     for name in context.params:
-        if name not in RESUMED and given_here(context, name):
+        if name not in ALLOWED_WITH_RESUME and is_on_command_line(context, name):
             option = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{option}: a training goes on with what it began with. Leave it out.")
 

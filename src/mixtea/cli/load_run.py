@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 MULTIPLE_TARGETS = "multiple-targets"  # the option that may be True, False or not given
 
 
-def arguments(asked: Mapping[str, Any]) -> dict[str, Any]:
+def map_arguments(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Turn options into arguments of `MixTEA.map`."""
     return {name.replace("-", "_"): value for name, value in asked.items()}
 
 
-def answering(run: Path, asked: Mapping[str, Any], device: str | None) -> StoredRun | MixTEA:
+def load_run(run: Path, asked: Mapping[str, Any], device: str | None) -> StoredRun | MixTEA:
     """The stored run, unless something is `asked` that it was not decided by; then the run loaded to compute."""
     others = [name for name, value in asked.items() if value or (name == MULTIPLE_TARGETS and value is not None)]
     if not others:

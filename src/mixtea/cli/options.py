@@ -98,26 +98,26 @@ Strict = Annotated[
         "--strict", help="Links with an end outside their graph and mistakes in RDF are errors, and not left out."
     ),
 ]
-Words = list[str] | None
-KeepTypes = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities of this rdf:type only; repeatable.")]
+TextList = list[str] | None
+KeepTypes = Annotated[TextList, typer.Option(metavar="IRI", help="Keep entities of this rdf:type only; repeatable.")]
 Entities = Annotated[
     str | None,
     typer.Option(metavar="classes,properties,individuals", help="Keep entities of these kinds only (else all)."),
 ]
 KeepPredicates = Annotated[
-    Words, typer.Option(metavar="IRI", help="Keep triples with this predicate only; repeatable.")
+    TextList, typer.Option(metavar="IRI", help="Keep triples with this predicate only; repeatable.")
 ]
-DropPredicates = Annotated[Words, typer.Option(metavar="IRI", help="Drop triples of this predicate; repeatable.")]
+DropPredicates = Annotated[TextList, typer.Option(metavar="IRI", help="Drop triples of this predicate; repeatable.")]
 Literals = Annotated[
-    Words, typer.Option(metavar="NAME", help="Objects of this predicate are values, not entities; repeatable.")
+    TextList, typer.Option(metavar="NAME", help="Objects of this predicate are values, not entities; repeatable.")
 ]
 KeepObsolete = Annotated[bool, typer.Option("--keep-obsolete", help="Keep entities that the files call obsolete.")]
-Namespaces = Annotated[Words, typer.Option(metavar="IRI", help="Keep entities that start so only; repeatable.")]
+Namespaces = Annotated[TextList, typer.Option(metavar="IRI", help="Keep entities that start so only; repeatable.")]
 Language = Annotated[
-    Words, typer.Option(metavar="TAG", help="Language of the labels shown, best first; repeatable (en, then none).")
+    TextList, typer.Option(metavar="TAG", help="Language of the labels shown, best first; repeatable (en, then none).")
 ]
 Limit = Annotated[
-    Words,
+    TextList,
     typer.Option(
         metavar="NAME=VALUE", help="Let files ask for more, or for less: max_gib=100, max_token_mib=1 ...; repeatable."
     ),
@@ -143,7 +143,7 @@ TextModel = Annotated[
 ]
 Preset = Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")]
 Seed = Annotated[int | None, typer.Option(help="Of everything random (1).")]
-WhoVotes = Annotated[
+TrainingVoters = Annotated[
     str | None, typer.Option(metavar="NAME,NAME,...", help="Who votes, the same as --set voters=NAME,NAME,...")
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
@@ -188,8 +188,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 
 
 def reading(
-    keep_types: Words, keep_predicates: Words, drop_predicates: Words, namespaces: Words, languages: Words,
-    entities: str | None, literals: Words, keep_obsolete: bool,
+    keep_types: TextList, keep_predicates: TextList, drop_predicates: TextList, namespaces: TextList,
+    languages: TextList, entities: str | None, literals: TextList, keep_obsolete: bool,
 ) -> Reading:  # fmt: skip
     """The options that keep a part of the graphs, as one."""
     return Reading(
@@ -204,6 +204,6 @@ def reading(
     )
 
 
-def limits(given: Words) -> Limits | None:
+def limits(given: TextList) -> Limits | None:
     """The limits that --limit asks for; None without any."""
     return parsed(given) if given else None

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.load_run import MULTIPLE_TARGETS, answering, arguments
+from mixtea.cli.load_run import MULTIPLE_TARGETS, load_run, map_arguments
 from mixtea.decide.answers import STORED
 from mixtea.export.formats import check_candidates_file, write_candidates
 from mixtea.messages import visible
@@ -46,11 +46,11 @@ def predict(
     check_new_file(out, overwrite=overwrite)
     asked = {"voters": voters, "shared-targets": shared_targets, MULTIPLE_TARGETS: multiple_targets}
     how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
-    aligner = answering(run, asked | {"decoder": decoder, "k": k > STORED}, device)
+    aligner = load_run(run, asked | {"decoder": decoder, "k": k > STORED}, device)
     if isinstance(aligner, StoredRun):
         mapping, candidates = aligner.map(**how), aligner.predict(k)
     else:
-        mapping = aligner.map(**how, **arguments(asked))
+        mapping = aligner.map(**how, **map_arguments(asked))
         candidates = aligner.predict(k, decoder=decoder, voters=voters)
     n = write_candidates(candidates, mapping, out)
     typer.echo(f"{visible(out)}: {n:,} candidates; {mapping.summary()}", err=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mixtea.cli import options
-from mixtea.cli.console import say
+from mixtea.cli.console import print_line
 from mixtea.config import parse_setting
 from mixtea.errors import MixTEAError, StoppedError, TrainingError
 from mixtea.io.safe.limits import also_in_new_processes, in_force
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mixtea.experiments.reproduce.plan import Job, Plan
     from mixtea.experiments.reproduce.runner import Rows
 
-WHAT = "data, main, ablation, strategies, curves, layers, momentum, seeds"
+PARTS = "data, main, ablation, strategies, curves, layers, momentum, seeds"
 
 
 def reproduce(
@@ -29,7 +29,7 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The folder for tables, figures and the record of all runs.")],
     tasks: Annotated[list[str], typer.Option(help="Only these tasks; may be repeated.")] = [],  # noqa: B006
     folds: Annotated[list[int], typer.Option(help="Only these folds; may be repeated.")] = [],  # noqa: B006
-    only: Annotated[list[str], typer.Option(help=f"Only these parts: {WHAT}; may be repeated.")] = [],  # noqa: B006
+    only: Annotated[list[str], typer.Option(help=f"Only these parts: {PARTS}; may be repeated.")] = [],  # noqa: B006
     preset: Annotated[
         list[str], typer.Option(help="These presets; else paper, and best too for main and seeds. May be repeated.")
     ] = [],  # noqa: B006
@@ -63,12 +63,12 @@ def reproduce(
     console = Console(stderr=True)
     rows = Rows(out)
     for other in rows.of_other_versions(__version__):
-        say(console, f"warning: some runs in {out} were made by mixtea {other}; they are kept")
+        print_line(console, f"warning: some runs in {out} were made by mixtea {other}; they are kept")
     with also_in_new_processes(allowed):
         failed = _measure(plan, rows, devices, n_workers, console)
         page = write_pages(out, plan, rows.rows)
     rows.close()
-    say(console, f"tables and figures: {page}")
+    print_line(console, f"tables and figures: {page}")
     if failed:
         raise TrainingError(f"{failed} of the runs failed; the same command tries them again.")
 
@@ -94,7 +94,7 @@ def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console
     jobs = plan.jobs()
     n_before = sum(job.key in rows.rows for job in jobs)
     where = f"{n_workers} at a time on {', '.join(devices)}"
-    say(console, f"{len(jobs)} runs, {n_before} of them done before; {where}")
+    print_line(console, f"{len(jobs)} runs, {n_before} of them done before; {where}")
     progress = RunsProgress(n_before, len(jobs), console)
 
     def stop() -> None:
@@ -126,5 +126,5 @@ class RunsProgress:
         if not self.console.is_terminal:
             left = (time.monotonic() - self.started) / self.done * (self.n - self.n_before - self.done)
             said = f"{self.n_before + self.done}/{self.n} {said}, about {left:.0f} s left"
-        say(self.console, said)
+        print_line(self.console, said)
         self.bar.update(self.task, completed=self.done)

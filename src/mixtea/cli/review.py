@@ -120,9 +120,9 @@ def _simulate(run: Path, gold: Path, error: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mixtea.experiments.simulated_reviewer import HEADER, simulated
+    from mixtea.experiments.simulated_reviewer import HEADER, simulate
 
     table = Table(*HEADER, title=f"A simulated reviewer who errs in {error:.0%} of the cases")
-    for row in simulated(run, gold, error=error, tell=lambda text: typer.echo(text, err=True)):
+    for row in simulate(run, gold, error=error, tell=lambda text: typer.echo(text, err=True)):
         table.add_row(*row)
     Console().print(table)

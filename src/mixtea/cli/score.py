@@ -12,7 +12,7 @@ from rich.console import Console
 
 from mixtea.cli import options
 from mixtea.cli.console import one_line
-from mixtea.cli.load_run import answering
+from mixtea.cli.load_run import load_run
 from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.intervals import interval
 from mixtea.errors import ConfigError, DataError, Problems
@@ -26,7 +26,7 @@ from mixtea.messages import METRICS
 from mixtea.runs.atomic import check_new_file
 from mixtea.runs.reader import StoredRun
 
-NEEDED = {back + name for back in ("", "backward_") for name in METRICS}  # of stored scores, to be shown
+REQUIRED_SCORES = {back + name for back in ("", "backward_") for name in METRICS}  # of stored scores, to be shown
 
 
 def score(
@@ -62,15 +62,15 @@ def score(
     if curve is not None:
         check_new_file(curve, overwrite=overwrite)
     changed = {"candidates": candidates, "decoder": decoder, "voters": voters}
-    aligner = answering(run, changed | {"links": links}, device)
+    aligner = load_run(run, changed | {"links": links}, device)
     task = aligner.task_
     scored, title = task.test, "Test links"
     if links is not None:
         scored, title = _read(links, task, limit), links.name
     if not len(scored):
         raise DataError(f"{run}: the run has no test links. Name some with --links FILE.")
-    if isinstance(aligner, StoredRun) and not aligner.metrics_.keys() >= NEEDED:
-        aligner = answering(run, {"scores": True}, device)
+    if isinstance(aligner, StoredRun) and not aligner.metrics_.keys() >= REQUIRED_SCORES:
+        aligner = load_run(run, {"scores": True}, device)
     if isinstance(aligner, StoredRun):
         found, table = aligner.metrics_, aligner.by_evidence_
     else:
@@ -99,7 +99,7 @@ def score(
         typer.echo(one_line(line))
 
 
-def _read(links: Path, task: Task, limit: options.Words) -> np.ndarray:
+def _read(links: Path, task: Task, limit: options.TextList) -> np.ndarray:
     """The links of a file, each as it is."""
     with applied(options.limits(limit)):
         problems = Problems(in_force().max_problems)

@@ -20,10 +20,10 @@ from mixtea.graph.task import Task
 from mixtea.messages import LONGEST_LABEL, METRICS, decoded_by, origin_of, visible
 
 SIDES = ("source", "target")
-LONGEST_TEXT = 4096  # characters, of titles and of paths
+MAX_CELL_CHARS = 4096  # characters, of titles and of paths
 
 
-def text(value: object, longest: int = LONGEST_TEXT) -> Text:
+def cell_text(value: object, longest: int = MAX_CELL_CHARS) -> Text:
     """What a cell shows of text of unknown origin: as it is, not as markup, nothing in it unseen, and not too long."""
     return Text(visible(value, longest))
 
@@ -47,7 +47,7 @@ def score_table(
     decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
     caption = f"{title} ({behind['hits@1']:,} links, ranked among {pool}, ties in expectation; {decoder})"
     said = "; ".join([*_trust(scores, behind), *filter(None, [origin_of(answers.task.links_from)])])
-    table = Table(title=text(caption), title_justify="left", caption=said or None, caption_justify="left")
+    table = Table(title=cell_text(caption), title_justify="left", caption=said or None, caption_justify="left")
     table.add_column("direction")
     for name in METRICS.values():
         table.add_column(name, justify="right")
@@ -64,7 +64,7 @@ def evidence_table(found: pd.DataFrame) -> Table:
         table.add_column(f"{words} ({int(found[part + LINKS].iloc[0]):,})", justify="right")
     for name, row in found.iterrows():
         shares = (row[part + HITS] for part in PARTS)
-        table.add_row(text(deciders(str(name))), *("–" if share != share else f"{share:.3f}" for share in shares))
+        table.add_row(cell_text(deciders(str(name))), *("–" if share != share else f"{share:.3f}" for share in shares))
     return table
 
 
@@ -93,7 +93,7 @@ def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
 
 def match_table(found: Matches) -> Table:
     """The candidates of new entities, with what is decided about each at its first one."""
-    table = Table(title=text(found.summary()), title_justify="left")
+    table = Table(title=cell_text(found.summary()), title_justify="left")
     for heading in ("source", "decision", "target", "", "probability", "taken by"):
         table.add_column(heading, justify="right" if heading == "probability" else "left")
     for row in found.frame.itertuples():
@@ -101,13 +101,13 @@ def match_table(found: Matches) -> Table:
         ends = (row.source if first else "", row.decision, row.target or "–", found.label(row.target) or "")
         share = "–" if row.probability != row.probability else f"{row.probability:.3f}"
         stored = "the run's answer" if first and row.stored else row.taken_by
-        table.add_row(*(text(cell, LONGEST_LABEL) for cell in ends), share, text(stored, LONGEST_LABEL))
+        table.add_row(*(cell_text(cell, LONGEST_LABEL) for cell in ends), share, cell_text(stored, LONGEST_LABEL))
     return table
 
 
 def count_table(task: Task) -> Table:
     fold = f", fold {task.fold}" if task.fold else ""
-    table = Table(title=text(visible(task.name, LONGEST_LABEL) + fold), title_justify="left")
+    table = Table(title=cell_text(visible(task.name, LONGEST_LABEL) + fold), title_justify="left")
     for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, graph in (("source", task.source), ("target", task.target)):
@@ -134,7 +134,7 @@ def file_table(found: Mapping[str, Any]) -> Table:
     for side in SIDES:
         for file in found[side]["files"]:
             counts = (f"{file[name]:,}" for name in ("triples", "attribute_triples"))
-            table.add_row(side, text(file["path"]), text(file["format"]), *counts)
+            table.add_row(side, cell_text(file["path"]), cell_text(file["format"]), *counts)
     return table
 
 
@@ -146,13 +146,13 @@ def relation_table(found: Mapping[str, Any]) -> Table:
         table.add_column("triples", justify="right")
     rows = ([(row["relation"], f"{row['triples']:,}") for row in found[side]["top_relations"]] for side in SIDES)
     for left, right in zip_longest(*rows, fillvalue=("", "")):
-        table.add_row(*(text(value, LONGEST_LABEL) for value in (*left, *right)))
+        table.add_row(*(cell_text(value, LONGEST_LABEL) for value in (*left, *right)))
     return table
 
 
 def estimate_table(estimates: Mapping[str, Any]) -> Table:
     title = f"To expect on {estimates['device']} (within a factor of two)"
-    table = Table(title=text(title), title_justify="left")
+    table = Table(title=cell_text(title), title_justify="left")
     for heading in ("preset", "memory", "an epoch", "epochs", "in all", "suggestion"):
         table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
     for preset in (name for name in PRESETS if name in estimates):

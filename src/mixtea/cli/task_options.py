@@ -9,7 +9,7 @@ from inspect import Parameter, Signature, signature
 from typing import Any
 
 from mixtea.cli import options
-from mixtea.cli.console import say_encoded
+from mixtea.cli.console import print_encoded
 from mixtea.graph.task import Task
 from mixtea.io.load import load_task
 
@@ -63,7 +63,7 @@ class TaskOptions:
             limits=options.limits(given.pop("limit")),
             attributes=not given.pop("no_attributes"),
             seed=seed,
-            on_texts=say_encoded,
+            on_texts=print_encoded,
             **given,
         )
 

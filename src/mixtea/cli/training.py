@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from mixtea.cli.console import say
+from mixtea.cli.console import print_line
 from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
 
-class Shown(Watch):
+class TrainingConsole(Watch):
     """Shows a training on standard error, and its scores on standard output; of several processes the first one."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, quiet=not is_first())
-        self.heartbeat = Heartbeat(lambda text: say(self.console, text))
+        self.heartbeat = Heartbeat(lambda text: print_line(self.console, text))
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -35,7 +35,7 @@ class Shown(Watch):
         self.heartbeat.doing(what)
 
     def says(self, text: str) -> None:
-        say(self.console, text)
+        print_line(self.console, text)
         self.heartbeat.said()
 
     def warns(self, text: str) -> None:

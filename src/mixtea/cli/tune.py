@@ -14,14 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mixtea.cli import options
-from mixtea.cli.console import say
+from mixtea.cli.console import print_line
 from mixtea.cli.fit import chosen_settings
-from mixtea.cli.tables import text
+from mixtea.cli.tables import cell_text
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import Config
 from mixtea.errors import TrainingError
 from mixtea.experiments.tune.ranges import parse_ranges
-from mixtea.experiments.tune.study import Study, Trial, Watch
+from mixtea.experiments.tune.study import Study, StudyCallback, Trial
 from mixtea.io.summary import doubts
 from mixtea.messages import visible
 
@@ -40,7 +40,7 @@ def tune(
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, with those that are there.")] = 20,
     preset: options.Preset = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Fix a setting.")] = [],  # noqa: B006
-    voters: options.WhoVotes = None,
+    voters: options.TrainingVoters = None,
     seed: options.Seed = None,
     device: options.Device = None,
 ) -> None:
@@ -62,11 +62,11 @@ def tune(
     task = read.load(chosen.get("seed", 1))
     study = Study(task, out, tried, preset, chosen)
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    say(console, f"{study.task!r}")
-    say(console, f"preset {preset}; trying {'; '.join(map(str, tried))}")
-    say(console, f"{len(study.trials)} trials are there, {trials} wanted in all; test links are not used")
+    print_line(console, f"{study.task!r}")
+    print_line(console, f"preset {preset}; trying {'; '.join(map(str, tried))}")
+    print_line(console, f"{len(study.trials)} trials are there, {trials} wanted in all; test links are not used")
     for doubt in doubts(task):
-        say(console, f"warning: {doubt}")
+        print_line(console, f"warning: {doubt}")
     with TuneProgress(study, trials, console) as progress:
         study.run(trials, progress)
     if study.best is None:
@@ -87,7 +87,7 @@ def show(study: Study) -> None:
     for heading in ("trial", "Hit@1", *(one.field for one in study.ranges), "epochs", "seconds"):
         table.add_column(heading, justify="right")
     for trial in study.ranking()[:5]:
-        tried = (text(_shown(trial.settings[one.field])) for one in study.ranges)
+        tried = (cell_text(_shown(trial.settings[one.field])) for one in study.ranges)
         table.add_row(f"{trial.number}", f"{trial.value:.3f}", *tried, f"{trial.epochs}", f"{trial.seconds:.1f}")
     Console().print(table)
     importance = study.importance()
@@ -102,7 +102,7 @@ def _shown(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-class TuneProgress(Watch):
+class TuneProgress(StudyCallback):
     """A line when a trial begins and when it ends and, in a terminal, a live bar. Use as a context."""
 
     def __init__(self, study: Study, n_trials: int, console: Console) -> None:
@@ -126,7 +126,9 @@ class TuneProgress(Watch):
         self.progress.stop()
         if kind is KeyboardInterrupt:
             n = len(self.study.trials)
-            say(self.console, f"interrupted after {n} of {self.n_trials} trials; the same command goes on from there")
+            print_line(
+                self.console, f"interrupted after {n} of {self.n_trials} trials; the same command goes on from there"
+            )
 
     def once(self, record: logging.LogRecord) -> bool:
         """What every training says is shown once."""
@@ -136,7 +138,7 @@ class TuneProgress(Watch):
 
     def begins(self, number: int, settings: dict[str, Any]) -> None:
         tried = ", ".join(f"{name}={_shown(value)}" for name, value in settings.items())
-        say(self.console, f"trial {number} of {self.n_trials}: {tried}")
+        print_line(self.console, f"trial {number} of {self.n_trials}: {tried}")
         self.last_score = ""
         self.progress.update(self.bar, description="")
 
@@ -156,5 +158,5 @@ class TuneProgress(Watch):
         if trained:
             left = sum(trained) / len(trained) * (self.n_trials - len(self.study.trials))
             said += f"; about {left:.0f} s left"
-        say(self.console, said)
+        print_line(self.console, said)
         self.progress.update(self.bar, completed=len(self.study.trials))

@@ -145,7 +145,7 @@ class Mapping:
         overwrite
             Replace a file that is there already.
         about
-            What the file says about itself, fields of `mixtea.export.metadata.About`: `title`, `licence`, `set_id`,
+            Description of the file, fields of `mixtea.export.metadata.MappingMetadata`: `title`, `licence`, `set_id`,
             `date`, `predicate`, `with_unmapped`, `source_namespace` and others.
 
         Returns

@@ -136,7 +136,7 @@ class Simulation:
         return 2 * right / max(n + len(self.gold), 1)
 
 
-def simulated(
+def simulate(
     run: Path, gold: Path, *, error: float = 0.0, orders: Sequence[str] = ORDERS,
     steps: Sequence[int] = (50, 100, 200, 400), tell: Callable[[str], None] = lambda _: None,
 ) -> list[tuple[str, ...]]:  # fmt: skip

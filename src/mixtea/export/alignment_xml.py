@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape, quoteattr
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.identifiers import with_iris
-from mixtea.export.metadata import About
+from mixtea.export.identifiers import add_iris
+from mixtea.export.metadata import MappingMetadata
 from mixtea.graph.iris import MARK
 from mixtea.runs.atomic import atomic_file
 
@@ -32,32 +32,32 @@ _CELL = """  <map>
 """
 
 
-def write_alignment(mapping: Mapping, path: Path, about: About) -> int:
+def write_alignment(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """One cell a mapping, with the relation `=` and the probability as its measure."""
-    rows = with_iris(mapping.pairs(), mapping, path, about)
+    rows = add_iris(mapping.pairs(), mapping, path, metadata)
     ends = (rows[name].tolist() for name in ("source_iri", "target_iri"))
     cells = zip(*(map(quoteattr, end) for end in ends), rows["probability"].tolist(), strict=True)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(_OPEN + _head(about, _kind(rows, mapping)))
+        file.write(_OPEN + _head(metadata, _kind(rows, mapping)))
         file.writelines(_CELL.format(*cell) for cell in cells)
         file.write("</Alignment>\n</rdf:RDF>\n")
     return len(rows)
 
 
-def _head(about: About, kind: str) -> str:
-    graphs = {"onto1": about.graph_iri(about.source_name), "onto2": about.graph_iri(about.target_name)}
-    created = about.date.isoformat() if about.date else ""
-    texts = {"title": about.title, "description": about.description, "created": created}
+def _head(metadata: MappingMetadata, kind: str) -> str:
+    graphs = {"onto1": metadata.graph_iri(metadata.source_name), "onto2": metadata.graph_iri(metadata.target_name)}
+    created = metadata.date.isoformat() if metadata.date else ""
+    texts = {"title": metadata.title, "description": metadata.description, "created": created}
     return "".join(
         (
-            f"<Alignment rdf:about={quoteattr(about.set_id)}>\n",
+            f"<Alignment rdf:about={quoteattr(metadata.set_id)}>\n",
             f"  <xml>yes</xml>\n  <level>0</level>\n  <type>{kind}</type>\n",
             *(f"  <dcterms:{name}>{escape(text)}</dcterms:{name}>\n" for name, text in texts.items() if text),
             *(
-                f"  <ids:{name} xmlns:ids={quoteattr(about.set_id + MARK)}>{escape(iri)}</ids:{name}>\n"
-                for name, iri in about.id_notes().items()
+                f"  <ids:{name} xmlns:ids={quoteattr(metadata.set_id + MARK)}>{escape(iri)}</ids:{name}>\n"
+                for name, iri in metadata.id_notes().items()
             ),
-            f"  <dcterms:license rdf:resource={quoteattr(about.licence)}/>\n",
+            f"  <dcterms:license rdf:resource={quoteattr(metadata.licence)}/>\n",
             *(
                 f"  <{name}>\n    <Ontology rdf:about={quoteattr(iri)}>\n"
                 f"      <location>{escape(iri)}</location>\n    </Ontology>\n  </{name}>\n"

@@ -12,16 +12,16 @@ from mixtea.decide.later_entities import Matches
 from mixtea.decide.mapping import GIVEN, Mapping
 from mixtea.export.csv_file import write_csv_table
 from mixtea.export.json_file import write_json_table
-from mixtea.export.metadata import marked
-from mixtea.export.table import SIX_PLACES
-from mixtea.export.tsv import write_table
-from mixtea.export.unsupported import half_characters, refuse
+from mixtea.export.metadata import add_link_origin
+from mixtea.export.table import format_number
+from mixtea.export.tsv import write_tsv_table
+from mixtea.export.unsupported import raise_unsupported, surrogate_problems
 
 
 def write_candidates_csv(frame: pd.DataFrame, path: Path, links_from: str) -> int:
     """Write ranked candidates with a header."""
     _check_text(frame, path)
-    return write_csv_table(marked(frame, links_from), path)
+    return write_csv_table(add_link_origin(frame, links_from), path)
 
 
 def write_candidates_json(frame: pd.DataFrame, path: Path, links_from: str) -> int:
@@ -32,10 +32,10 @@ def write_candidates_json(frame: pd.DataFrame, path: Path, links_from: str) -> i
 
 def write_candidates_tsv(frame: pd.DataFrame, path: Path, links_from: str) -> int:
     """Write ranked candidates with a header; refuse ids that a line cannot hold."""
-    frame = marked(frame, links_from)
-    frame["score"] = frame["score"].map(SIX_PLACES).where(frame["score"].notna(), "")
-    frame["probability"] = frame["probability"].map(SIX_PLACES)
-    return write_table(frame, path, ".csv and .json can take it, or mend the id.")
+    frame = add_link_origin(frame, links_from)
+    frame["score"] = frame["score"].map(format_number).where(frame["score"].notna(), "")
+    frame["probability"] = frame["probability"].map(format_number)
+    return write_tsv_table(frame, path, ".csv and .json can take it, or mend the id.")
 
 
 def write_matches_csv(found: Matches, path: Path) -> int:
@@ -51,7 +51,7 @@ def write_matches_json(found: Matches, path: Path) -> int:
 
 
 def _check_text(frame: pd.DataFrame, path: Path) -> None:
-    refuse(path, half_characters([*frame["source"], *frame["target"]]))
+    raise_unsupported(path, surrogate_problems([*frame["source"], *frame["target"]]))
 
 
 def decided_candidates(candidates: Candidates, mapping: Mapping) -> pd.DataFrame:

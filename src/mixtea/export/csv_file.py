@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.identifiers import text_of
-from mixtea.export.metadata import About, marked
+from mixtea.export.identifiers import optional_texts
+from mixtea.export.metadata import MappingMetadata, add_link_origin
 from mixtea.export.quoting import csv_text
-from mixtea.export.table import as_texts, labelled_rows, warn_of_formulas
-from mixtea.export.unsupported import refuse
+from mixtea.export.table import labelled_rows, text_frame, warn_about_formulas
+from mixtea.export.unsupported import raise_unsupported
 from mixtea.io.formats.table_columns import BETWEEN, TABLES
 from mixtea.runs.atomic import atomic_file
 
@@ -21,16 +21,16 @@ COLUMNS = (*ENDS, "probability", "decision")
 _TEXTS = {*ENDS, "source_label", "target_label", "runner_up"}  # what others have written
 
 
-def write_csv(mapping: Mapping, path: Path, about: About) -> int:
+def write_csv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """Source, target, probability and decision, or every column, with labels; no target is an empty field.
 
     Ids that several tables of a side have stand as they came, beside the names of their tables.
     """
-    rows = labelled_rows(mapping, path, about)
-    shown = marked(rows, mapping.links_from) if about.all_columns else rows[list(COLUMNS)]
+    rows = labelled_rows(mapping, path, metadata)
+    shown = add_link_origin(rows, mapping.links_from) if metadata.all_columns else rows[list(COLUMNS)]
     for end, table, graph in zip(ENDS, TABLES, (mapping.source, mapping.target), strict=True):
         if graph.kept_apart:
-            parts = [_table_and_id(id, graph.kept_apart) for id in text_of(shown[end])]
+            parts = [_table_and_id(id, graph.kept_apart) for id in optional_texts(shown[end])]
             shown = shown.assign(**{end: [id for _, id in parts], table: [name for name, _ in parts]})
     write_csv_table(shown, path)
     return int(rows["target"].notna().sum())
@@ -44,9 +44,11 @@ def _table_and_id(id: str | None, tables: Sequence[str]) -> tuple[str, str | Non
 def write_csv_table(frame: pd.DataFrame, path: Path) -> int:
     """Any table with source and target. Ids stay as they are; an empty one could not be told from none."""
     empty = [name for name in ENDS if (frame[name] == "").any()]
-    refuse(path, dict.fromkeys([""] * bool(empty), "has an empty id, which .csv cannot tell from none. Use .json."))
-    shown = as_texts(frame)
-    warn_of_formulas((text for name in shown if name in _TEXTS for text in shown[name].tolist()), path)
+    raise_unsupported(
+        path, dict.fromkeys([""] * bool(empty), "has an empty id, which .csv cannot tell from none. Use .json.")
+    )
+    shown = text_frame(frame)
+    warn_about_formulas((text for name in shown if name in _TEXTS for text in shown[name].tolist()), path)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(map(csv_text, shown.columns)) + "\n")
         rows = shown.itertuples(index=False, name=None)

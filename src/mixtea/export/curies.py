@@ -13,9 +13,9 @@ from mixtea.graph.prefixes import BUILT_IN as COMMON
 from mixtea.relations.alignment import Relations
 
 if TYPE_CHECKING:
-    from mixtea.export.metadata import About
+    from mixtea.export.metadata import MappingMetadata
 
-BUILT_IN = {
+SSSOM_PREFIXES = {
     "linkml": "https://w3id.org/linkml/",
     "owl": "http://www.w3.org/2002/07/owl#",
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -27,17 +27,21 @@ BUILT_IN = {
 }
 SCHEMES = ("http", "https", "urn", "file", "mailto")  # which begin IRIs, so they are no prefixes
 _FILE = re.compile(r"\.(owl|rdf|ttl|obo|xml|nt)$")
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+PREFIX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
-def known_prefixes(mapping: Mapping | Relations, about: About) -> dict[str, str]:
+def known_prefixes(mapping: Mapping | Relations, metadata: MappingMetadata) -> dict[str, str]:
     """Prefix to namespace: SSSOM's own, those of plain ids, then those of the graphs that do not contradict."""
-    own = dict(map(about.namespace, SIDES)) | {"mixtea": about.set_id + MARK}
+    own = dict(map(metadata.namespace, SIDES)) | {"mixtea": metadata.set_id + MARK}
     known: dict[str, str] = {}
     taken: set[str] = set()
-    for prefixes in (BUILT_IN, own, *(getattr(graph, "prefixes", {}) for graph in (mapping.source, mapping.target))):
+    for prefixes in (
+        SSSOM_PREFIXES,
+        own,
+        *(getattr(graph, "prefixes", {}) for graph in (mapping.source, mapping.target)),
+    ):
         for name, namespace in prefixes.items():
-            if namespace and name not in known and namespace not in taken and NAME.fullmatch(name):
+            if namespace and name not in known and namespace not in taken and PREFIX_NAME.fullmatch(name):
                 known[name] = namespace
                 taken.add(namespace)
     return known
@@ -67,29 +71,29 @@ class Curies:
         if namespace is not None:
             name = self._prefix_of[namespace]
         else:
-            namespace = split(iri)
+            namespace = namespace_of(iri)
             name = self._made_up.get(namespace) or self._call(namespace)
         self.used[name] = namespace
         return f"{name}:{iri[len(namespace) :]}"
 
     def _call(self, namespace: str) -> str:
         """A prefix for a namespace that has none: a word of its own that is free, else ns1, ns2, ..."""
-        name = next((word for word in words_of(namespace) if word.lower() not in self._taken), "")
+        name = next((word for word in prefix_suggestions(namespace) if word.lower() not in self._taken), "")
         self._made_up[namespace] = name or next(word for word in self._numbered if word not in self._taken)
         self._taken.add(self._made_up[namespace].lower())
         return self._made_up[namespace]
 
-    def need(self, curies: Iterable[str]) -> None:
+    def require(self, curies: Iterable[str]) -> None:
         """Note the prefixes of CURIEs that are written as they are."""
         for curie in curies:
             name = curie.partition(":")[0]
             self.used[name] = self._known[name]
 
 
-def words_of(namespace: str) -> Iterator[str]:
+def prefix_suggestions(namespace: str) -> Iterator[str]:
     """What a namespace could be called: its last word, then that of its host.
 
-    >>> list(words_of("http://www.okkam.org/oaie/")), list(words_of("http://cmt#")), list(words_of("http://a.org/1/"))
+    >>> list(prefix_suggestions("http://www.okkam.org/oaie/")), list(prefix_suggestions("http://cmt#")), list(prefix_suggestions("http://a.org/1/"))
     (['oaie', 'okkam'], ['cmt'], ['a'])
     """
     _, _, rest = namespace.rstrip("/#:").rpartition("://")
@@ -98,14 +102,14 @@ def words_of(namespace: str) -> Iterator[str]:
     if namespace in ("http://", "https://"):  # all that http://cmt has of one
         yield "web"
     last = _FILE.sub("", path[-1] if path else host)
-    yield from (word for word in dict.fromkeys((last, labels[0])) if NAME.fullmatch(word))
+    yield from (word for word in dict.fromkeys((last, labels[0])) if PREFIX_NAME.fullmatch(word))
 
 
-def split(iri: str) -> str:
+def namespace_of(iri: str) -> str:
     """The namespace of an IRI: up to the last `#` or `/` that something follows, else up to the last `:`.
 
-    >>> split("http://dbpedia.org/resource/France"), split("http://example.org/"), split("urn:isbn:12")
-    ('http://dbpedia.org/resource/', 'http://', 'urn:isbn:')
+    >>> [namespace_of(iri) for iri in ("http://dbpedia.org/resource/France", "http://example.org/", "urn:isbn:12")]
+    ['http://dbpedia.org/resource/', 'http://', 'urn:isbn:']
     """
     end = max(iri.rfind("#", 0, -1), iri.rfind("/", 0, -1))
     return iri[: (end if end >= 0 else iri.rfind(":", 0, -1)) + 1]

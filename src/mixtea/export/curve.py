@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mixtea.export.metadata import marked
+from mixtea.export.metadata import add_link_origin
 from mixtea.messages import origin_of
 from mixtea.runs.atomic import atomic_file
 
@@ -15,7 +15,7 @@ def write_curve(curve: pd.DataFrame, path: Path, links_from: str = "given") -> N
     """.csv: all columns of the curve; .png: precision, recall and F1 by the least probability."""
     with atomic_file(path) as temporary:
         if path.suffix.lower() == ".csv":
-            marked(curve, links_from).to_csv(temporary, index=False)
+            add_link_origin(curve, links_from).to_csv(temporary, index=False)
         else:
             _draw(curve, temporary, origin_of(links_from))
 

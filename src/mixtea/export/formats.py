@@ -20,11 +20,11 @@ from mixtea.export import relations as related
 from mixtea.export.alignment_xml import write_alignment
 from mixtea.export.csv_file import write_csv, write_csv_table
 from mixtea.export.json_file import write_json
-from mixtea.export.metadata import About
+from mixtea.export.metadata import MappingMetadata
 from mixtea.export.parquet import write_parquet
 from mixtea.export.rdf import write_ntriples, write_turtle
 from mixtea.export.sssom import write_sssom
-from mixtea.export.tsv import write_changes_tsv, write_links
+from mixtea.export.tsv import write_changes_tsv, write_tsv
 from mixtea.relations.alignment import Relations
 
 Content = Literal["mapping", "relations", "candidates", "matches", "changes", "holds_unmapped", "uses_iris"]
@@ -36,8 +36,8 @@ class Format(NamedTuple):
     `holds_unmapped`: rows can be sources without a target; `uses_iris`: entities are named by IRIs.
     """
 
-    mapping: Callable[[Mapping, Path, About], int]
-    relations: Callable[[Relations, Path, About], int] | None = None
+    mapping: Callable[[Mapping, Path, MappingMetadata], int]
+    relations: Callable[[Relations, Path, MappingMetadata], int] | None = None
     candidates: Callable[[pd.DataFrame, Path, str], int] | None = None
     matches: Callable[[Matches, Path], int] | None = None
     changes: Callable[[pd.DataFrame, Path], int] | None = None
@@ -50,7 +50,7 @@ FORMATS = {
         write_sssom, related.write_relations_sssom, holds_unmapped=True, uses_iris=True
     ),
     ".tsv": Format(
-        write_links, related.write_relations_tsv, candidates=ranked.write_candidates_tsv, changes=write_changes_tsv
+        write_tsv, related.write_relations_tsv, candidates=ranked.write_candidates_tsv, changes=write_changes_tsv
     ),
     ".nt": Format(write_ntriples, related.write_relations_ntriples, uses_iris=True),
     ".ttl": Format(write_turtle, related.write_relations_turtle, uses_iris=True),
@@ -95,27 +95,27 @@ def format_of(path: Path, content: Content) -> Format:
     raise ConfigError(f"{path}: no format goes with the ending {path.suffix!r}. Choose one of {allowed}.")
 
 
-def write_mapping(mapping: Mapping, path: Path, about: About | None = None) -> int:
+def write_mapping(mapping: Mapping, path: Path, metadata: MappingMetadata | None = None) -> int:
     """Write a mapping whole or not at all; return the number of mappings in the file.
 
     Labels are kept byte for byte, but names in SSSOM lose their line breaks. Content that a format cannot hold is an
     error that names it, and nothing is written. Blank nodes are left out of the formats that name entities by IRIs,
     with a warning in the log.
     """
-    found, about = format_of(path, "mapping"), about or About()
-    if about.with_unmapped and not found.holds_unmapped:
+    found, metadata = format_of(path, "mapping"), metadata or MappingMetadata()
+    if metadata.with_unmapped and not found.holds_unmapped:
         raise ConfigError(
             f"{path}: this format cannot say that an entity has no counterpart. "
             f"Choose {listed('holds_unmapped')}, or leave these entities out."
         )
-    about = about.naming(mapping.source, mapping.target).identified(mapping.frame)
-    return found.mapping(mapping, path, about.described(mapping.links_from))
+    metadata = metadata.with_graph_iris(mapping.source, mapping.target).with_id(mapping.frame)
+    return found.mapping(mapping, path, metadata.with_link_origin(mapping.links_from))
 
 
-def write_new_mapping(mapping: Mapping, path: Path, about: Table[str, Any], *, overwrite: bool) -> int:
+def write_new_mapping(mapping: Mapping, path: Path, metadata: Table[str, Any], *, overwrite: bool) -> int:
     """Write a mapping with fields of `About` by name, as `Mapping.write` does; RunError if the file exists."""
-    known = asdict(About())
-    for name, value in about.items():
+    known = asdict(MappingMetadata())
+    for name, value in metadata.items():
         if name not in known:
             raise ConfigError(f"{name}: unknown. A mapping file says about itself: {', '.join(sorted(known))}.")
         if not isinstance(value, date if name == "date" else type(known[name])):
@@ -124,16 +124,16 @@ def write_new_mapping(mapping: Mapping, path: Path, about: Table[str, Any], *, o
     format_of(path, "mapping")
     if path.exists() and not overwrite:
         raise RunError(f"{path}: already there. Name another file, or replace it: overwrite=True.")
-    return write_mapping(mapping, path, About(**about))
+    return write_mapping(mapping, path, MappingMetadata(**metadata))
 
 
-def write_relations(relations: Relations, path: Path, about: About | None = None) -> int:
+def write_relations(relations: Relations, path: Path, metadata: MappingMetadata | None = None) -> int:
     """Write similar relations, attribute predicates and classes whole or not at all; return the number of rows."""
     writer = format_of(path, "relations").relations
     assert writer is not None
-    about = replace(about or About(), justification=related.JUSTIFICATION)
-    about = about.naming(relations.source, relations.target).identified(relations.frame)
-    return writer(relations, path, about.described(relations.links_from))
+    metadata = replace(metadata or MappingMetadata(), justification=related.JUSTIFICATION)
+    metadata = metadata.with_graph_iris(relations.source, relations.target).with_id(relations.frame)
+    return writer(relations, path, metadata.with_link_origin(relations.links_from))
 
 
 def check_candidates_file(path: Path) -> None:

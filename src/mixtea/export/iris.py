@@ -8,12 +8,12 @@ from typing import NamedTuple
 from pyoxigraph import NamedNode
 
 from mixtea.errors import ConfigError
-from mixtea.export.curies import BUILT_IN, NAME, SCHEMES
+from mixtea.export.curies import PREFIX_NAME, SCHEMES, SSSOM_PREFIXES
 
-MEANT_AS_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:.")
+LOOKS_LIKE_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:.")
 _WITH_PREFIX = re.compile(r"(?P<prefix>[^=:/?#]*)=(?P<iri>.*)", re.DOTALL)
-RESERVED = {*BUILT_IN, *SCHEMES, "mixtea"}
-HOW = "Give a URL for ids to follow, such as https://example.org/items/, or PREFIX=URL."
+RESERVED_PREFIXES = {*SSSOM_PREFIXES, *SCHEMES, "mixtea"}
+NAMESPACE_ADVICE = "Give a URL for ids to follow, such as https://example.org/items/, or PREFIX=URL."
 
 
 class Namespace(NamedTuple):
@@ -39,11 +39,11 @@ def parse_namespace(text: str, side: str) -> Namespace:
     """
     found, name = _WITH_PREFIX.fullmatch(text), f"{side}_namespace"
     prefix, iri = (found["prefix"], found["iri"]) if found else (side, text)
-    if not MEANT_AS_IRI.match(iri) or not is_iri(iri + "1"):
-        raise ConfigError(f"{name}: {text!r:.200} is no namespace. {HOW}")
+    if not LOOKS_LIKE_IRI.match(iri) or not is_iri(iri + "1"):
+        raise ConfigError(f"{name}: {text!r:.200} is no namespace. {NAMESPACE_ADVICE}")
     if iri[-1].isalnum():
         raise ConfigError(f"{name}: {iri!r:.200} and an id would be one word. End it with / or #, as in {iri:.200}/")
-    if not NAME.fullmatch(prefix) or prefix in RESERVED:
-        why = "is one of SSSOM's own" if prefix in RESERVED else "is no name"
+    if not PREFIX_NAME.fullmatch(prefix) or prefix in RESERVED_PREFIXES:
+        why = "is one of SSSOM's own" if prefix in RESERVED_PREFIXES else "is no name"
         raise ConfigError(f"{name}: the prefix {prefix!r:.100} {why}. Take another word of letters and digits.")
     return Namespace(prefix, iri)

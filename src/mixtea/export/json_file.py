@@ -10,15 +10,20 @@ from typing import Any
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.metadata import About
-from mixtea.export.table import labelled_rows, plain, without_numpy
+from mixtea.export.metadata import MappingMetadata
+from mixtea.export.table import json_frame, json_value, labelled_rows
 from mixtea.runs.atomic import atomic_file
 
 
-def write_json(mapping: Mapping, path: Path, about: About) -> int:
+def write_json(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """The description under SSSOM's names, and under `mappings` every column, with labels; null for none."""
-    rows = labelled_rows(mapping, path, about)
-    head = about.slots() | {"predicate_id": about.predicate} | about.tool() | {"links_from": mapping.links_from}
+    rows = labelled_rows(mapping, path, metadata)
+    head = (
+        metadata.slots()
+        | {"predicate_id": metadata.predicate}
+        | metadata.tool_slots()
+        | {"links_from": mapping.links_from}
+    )
     write_json_table(rows, path, "mappings", head)
     return int(rows["target"].notna().sum())
 
@@ -26,8 +31,8 @@ def write_json(mapping: Mapping, path: Path, about: About) -> int:
 def write_json_table(frame: pd.DataFrame, path: Path, name: str, head: Table[str, Any]) -> int:
     """The head, and under `name` the rows of a table."""
     columns = list(frame.columns)
-    rows = plain(frame).itertuples(index=False, name=None)
-    lines = (json.dumps(dict(zip(columns, map(without_numpy, row), strict=True)), ensure_ascii=False) for row in rows)
+    rows = json_frame(frame).itertuples(index=False, name=None)
+    lines = (json.dumps(dict(zip(columns, map(json_value, row), strict=True)), ensure_ascii=False) for row in rows)
     start = json.dumps(dict(head) | {name: []}, ensure_ascii=False, indent=1).removesuffix("]\n}")
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(start)

@@ -11,14 +11,14 @@ from mixtea.export.quoting import plain_line
 from mixtea.io.formats.link_tables import as_measures
 from mixtea.io.formats.sssom_slots import REFERENCES, SLOTS, Slots
 
-STAYS = ("predicate_id", "mapping_justification")  # where nothing else is said; other slots are empty then
+ALWAYS_FILLED = ("predicate_id", "mapping_justification")  # where nothing else is said; other slots are empty then
 
 
-def with_own_slots(
+def add_link_slots(
     columns: dict[str, list[str]], rows: pd.DataFrame, mapping: Mapping, curies: Curies
 ) -> dict[str, list[str]]:
     """The columns of SSSOM with the slots of given links in place of what is written of links in general."""
-    own = _own(rows, mapping)
+    own = _link_slots(rows, mapping)
     if not own:
         return columns
     found = dict(columns)
@@ -26,13 +26,13 @@ def with_own_slots(
         found[name] = list(columns.get(name, [""] * len(rows)))
         for place, slots in own.items():
             said = _written(name, slots.get(name, ""), curies)
-            found[name][place] = said or (found[name][place] if name in STAYS else "")
+            found[name][place] = said or (found[name][place] if name in ALWAYS_FILLED else "")
     last = [name for name in found if name.startswith("ext_")]
     first = [name for name in columns if name not in (*last, *SLOTS[2:])]
     return {name: found[name] for name in (*first, *SLOTS[2:], *last)}
 
 
-def _own(rows: pd.DataFrame, mapping: Mapping) -> dict[int, Slots]:
+def _link_slots(rows: pd.DataFrame, mapping: Mapping) -> dict[int, Slots]:
     """By their places, the slots of given rows that have some; a file may have had them the other way round."""
     slots = mapping.slots
     ends = zip(rows["source"], rows["target"], rows["given"], strict=True)

@@ -18,7 +18,7 @@ from mixtea.graph.iris import MARK, SIDES, id_namespace
 from mixtea.messages import origin_of
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # what SSSOM writes where no licence is named
-PREDICATES = {
+PREDICATE_IRIS = {
     "skos:exactMatch": "http://www.w3.org/2004/02/skos/core#exactMatch",
     "owl:sameAs": "http://www.w3.org/2002/07/owl#sameAs",
 }
@@ -41,7 +41,7 @@ def _installed() -> str:
 
 
 @dataclass(frozen=True)
-class About:
+class MappingMetadata:
     """The description of a mapping set. Whatever is empty is left out, except `set_id`.
 
     `set_id` is an absolute IRI without `#`; where it is empty, one is made from the mappings, the same for the same
@@ -81,7 +81,7 @@ class About:
             raise ConfigError(
                 f"set_id: {self.set_id!r} is no IRI without '#'. Give one like https://example.org/links."
             )
-        for name, allowed in (("predicate", tuple(PREDICATES)), ("justification", JUSTIFICATIONS)):
+        for name, allowed in (("predicate", tuple(PREDICATE_IRIS)), ("justification", JUSTIFICATIONS)):
             if getattr(self, name) not in allowed:
                 raise ConfigError(f"{name}: {getattr(self, name)!r} is unknown. Choose one of {', '.join(allowed)}.")
         source, target = map(self.namespace, SIDES)
@@ -90,7 +90,7 @@ class About:
                 f"source_namespace, target_namespace: the prefix {source.prefix!r} stands for both. Give each its own."
             )
 
-    def identified(self, frame: pd.DataFrame) -> About:
+    def with_id(self, frame: pd.DataFrame) -> MappingMetadata:
         """The same, with an identifier made from the mappings where none was given."""
         if self.set_id:
             return self
@@ -100,13 +100,13 @@ class About:
         made = uuid.uuid5(uuid.NAMESPACE_URL, digest.hexdigest())
         return replace(self, set_id=f"https://w3id.org/sssom/mappings/{made}")
 
-    def described(self, links_from: str) -> About:
+    def with_link_origin(self, links_from: str) -> MappingMetadata:
         """The same, with where the links come from if they were not given."""
         if links_from == "given":
             return self
         return replace(self, description=" ".join(filter(None, (self.description, f"{origin_of(links_from)}."))))
 
-    def naming(self, source: Graph, target: Graph) -> About:
+    def with_graph_iris(self, source: Graph, target: Graph) -> MappingMetadata:
         """The same, with the IRIs of graphs that are ontologies in place of names that nobody has given."""
         own = ((self.source_name, "source", source.iri), (self.target_name, "target", target.iri))
         first, second = (iri if name == unnamed and is_iri(iri) else name for name, unnamed, iri in own)
@@ -142,13 +142,13 @@ class About:
         }
         return {name: value for name, value in found.items() if value}
 
-    def tool(self) -> dict[str, str]:
+    def tool_slots(self) -> dict[str, str]:
         """Who made the predicted mappings, and when, under SSSOM's names."""
         date = self.date.isoformat() if self.date else ""
         found = {"mapping_tool": "mixtea", "mapping_tool_version": self.tool_version, "mapping_date": date}
         return {name: value for name, value in found.items() if value}
 
 
-def marked(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
+def add_link_origin(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
     """Add a column with the origin of links that were not given: a table has no other place for it."""
     return frame if links_from == "given" else frame.assign(links_from=links_from)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mixtea.decide.mapping import Mapping
 from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.identifiers import with_iris
+from mixtea.export.identifiers import add_iris
 from mixtea.export.iris import is_iri
-from mixtea.export.metadata import PREDICATES, About
+from mixtea.export.metadata import PREDICATE_IRIS, MappingMetadata
 from mixtea.graph.iris import MARK
 from mixtea.runs.atomic import atomic_file
 
@@ -19,24 +19,26 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _SPACE = re.compile(r"\s")
 
 
-def write_ntriples(mapping: Mapping, path: Path, about: About) -> int:
+def write_ntriples(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """One line a mapping, all IRIs in full."""
-    return write_triples(_triples(mapping, path, about), path, {}, about)
+    return write_triples(_triples(mapping, path, metadata), path, {}, metadata)
 
 
-def write_turtle(mapping: Mapping, path: Path, about: About) -> int:
+def write_turtle(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """The same with prefixes, those of the graphs included."""
-    prefixes = known_prefixes(mapping, about)
-    return write_triples(_triples(mapping, path, about), path, prefixes, about)
+    prefixes = known_prefixes(mapping, metadata)
+    return write_triples(_triples(mapping, path, metadata), path, prefixes, metadata)
 
 
-def _triples(mapping: Mapping, path: Path, about: About) -> Iterable[tuple[str, str, str]]:
-    rows = with_iris(mapping.pairs(), mapping, path, about)
-    predicate = [PREDICATES[about.predicate]] * len(rows)
+def _triples(mapping: Mapping, path: Path, metadata: MappingMetadata) -> Iterable[tuple[str, str, str]]:
+    rows = add_iris(mapping.pairs(), mapping, path, metadata)
+    predicate = [PREDICATE_IRIS[metadata.predicate]] * len(rows)
     return zip(rows["source_iri"].tolist(), predicate, rows["target_iri"].tolist(), strict=True)
 
 
-def write_triples(triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str], about: About) -> int:
+def write_triples(
+    triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str], metadata: MappingMetadata
+) -> int:
     """A line a triple of IRIs, after the prefixes that it needs; without any it is N-Triples. Returns how many.
 
     Names that Turtle would have to escape stay in full. The description, of one line, is a comment that comes first;
@@ -45,8 +47,11 @@ def write_triples(triples: Iterable[tuple[str, str, str]], path: Path, prefixes:
     curies = Curies({name: namespace for name, namespace in prefixes.items() if is_iri(namespace)})
     lines = [" ".join(_term(iri, curies) for iri in triple) + " ." for triple in triples]
     head = [f"@prefix {name}: {_full(namespace)} ." for name, namespace in sorted(curies.used.items())]
-    notes = [f'{_full(about.set_id)} <{about.set_id}{MARK}{name}> "{iri}" .' for name, iri in about.id_notes().items()]
-    comment = [f"# {about.description}"] if about.description else []
+    notes = [
+        f'{_full(metadata.set_id)} <{metadata.set_id}{MARK}{name}> "{iri}" .'
+        for name, iri in metadata.id_notes().items()
+    ]
+    comment = [f"# {metadata.description}"] if metadata.description else []
     whole = [*comment, *([*head, ""] if head else []), *notes, *lines]
     with atomic_file(path) as temporary:
         temporary.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8", newline="")

@@ -35,12 +35,15 @@ from mixtea.runs.atomic import atomic_file, check_new_file
 
 logger = logging.getLogger(__name__)
 IN_MEMORY = "in memory"  # in place of a format
-QUOTED = ("CSV", "Excel", "SQLite", "JSON", "JSON lines", IN_MEMORY)
+QUOTED_FORMATS = ("CSV", "Excel", "SQLite", "JSON", "JSON lines", IN_MEMORY)
 ENDS = ("source", "target")
-ENDINGS = dict.fromkeys(QUOTED, ".csv") | {"SSSOM": ".sssom.tsv", "Parquet": ".parquet"}  # others: tab-separated text
+OUTPUT_ENDINGS = dict.fromkeys(QUOTED_FORMATS, ".csv") | {  # else tab-separated text
+    "SSSOM": ".sssom.tsv",
+    "Parquet": ".parquet",
+}
 
 
-class Part(NamedTuple):
+class SplitFile(NamedTuple):
     """A file that was written, and how many links it has."""
 
     path: Path
@@ -105,7 +108,7 @@ def split_links(
     if len(found) != 1:
         raise DataError(f"Links are one file or object with pairs of source and target, not {len(found):,}.")
     with separated_by(separator):
-        dealt = _deal(found[0], shares, seed, limits)
+        dealt = _split(found[0], shares, seed, limits)
     for warning in dealt.rows.warnings:
         logger.warning("%s", visible(warning))
     if out is not None:
@@ -123,7 +126,7 @@ def split_file(
     overwrite: bool = False,
     limits: Limits | None = None,
     separator: str | None = None,
-) -> tuple[dict[str, Part], tuple[str, ...]]:
+) -> tuple[dict[str, SplitFile], tuple[str, ...]]:
     """Deal the links of a file out by `shares`, into files of the folder `out`; and what is to be said of the file.
 
     Every link is in one of the files, links that share an entity are in the same one, and the same seed gives the same
@@ -131,11 +134,11 @@ def split_file(
     a share of 0 has none. Pairs that the file rejects go with the links to train.
     """
     with separated_by(separator):
-        dealt = _deal(Path(links), shares, seed, limits)
+        dealt = _split(Path(links), shares, seed, limits)
     return dealt.write(Path(out), names, overwrite=overwrite), dealt.rows.warnings
 
 
-class _Dealt(NamedTuple):
+class _Split(NamedTuple):
     """The rows of links, the part [p] that each goes to, and which parts are wanted."""
 
     rows: _Rows
@@ -146,17 +149,17 @@ class _Dealt(NamedTuple):
         """Return which rows are links of a part."""
         return np.flatnonzero((self.part == name) & ~self.rows.rejected)
 
-    def write(self, out: Path, names: Sequence[str], *, overwrite: bool) -> dict[str, Part]:
+    def write(self, out: Path, names: Sequence[str], *, overwrite: bool) -> dict[str, SplitFile]:
         """Write a file for each part."""
         paths = dict(zip(self.wanted, _places(out, self.wanted, names, self.rows.ending), strict=True))
         for path in paths.values():
             check_new_file(path, overwrite=overwrite)
         for name, path in paths.items():
             self.rows.write(np.flatnonzero(self.part == name), path)
-        return {name: Part(path, len(self.places(name))) for name, path in paths.items()}
+        return {name: SplitFile(path, len(self.places(name))) for name, path in paths.items()}
 
 
-def _deal(one: Given, shares: Mapping[str, float], seed: int, limits: Limits | None) -> _Dealt:
+def _split(one: Given, shares: Mapping[str, float], seed: int, limits: Limits | None) -> _Split:
     check_shares(shares)
     wanted = [name for name, share in shares.items() if share]
     with applied(limits):
@@ -167,7 +170,7 @@ def _deal(one: Given, shares: Mapping[str, float], seed: int, limits: Limits | N
     part = np.full(len(rows.rejected), wanted[0], dtype=object)
     source, target = (ids[~rows.rejected] for ids in rows.columns)
     part[~rows.rejected] = deal(source, target, {name: shares[name] for name in wanted}, seed)
-    return _Dealt(rows, part, wanted)
+    return _Split(rows, part, wanted)
 
 
 def _places(out: Path, wanted: Sequence[str], names: Sequence[str], ending: str) -> list[Path]:
@@ -192,8 +195,8 @@ class _Rows:
         self.warnings, self.lines = table.warnings, table.lines
         self.given = thing if isinstance(thing, pd.DataFrame) else None
         self.rows: list[Any] = list(zip(*self.columns, strict=True))
-        self.delimiter, self.ending = "\t", ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
-        if kind in QUOTED:
+        self.delimiter, self.ending = "\t", OUTPUT_ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
+        if kind in QUOTED_FORMATS:
             self.delimiter, self.header = ",", [*ENDS]
         if kind in ("CSV", "SSSOM"):
             self._as_written(table)
@@ -242,7 +245,7 @@ class _Rows:
 
     def _quoted(self, text: str) -> str:
         """A field as it is written; of formats without quotes, as it was read."""
-        if self.kind in QUOTED:
+        if self.kind in QUOTED_FORMATS:
             return csv_text(text, self.delimiter)
         return tsv_text(text) if self.kind == "SSSOM" else text
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.metadata import About
+from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import tsv_text
-from mixtea.export.table import SIX_PLACES, as_texts
-from mixtea.export.unsupported import INSTEAD, half_character, holds, refuse
+from mixtea.export.table import format_number, text_frame
+from mixtea.export.unsupported import DEFAULT_ADVICE, character_problem, raise_unsupported, surrogate_problem
 from mixtea.messages import HALF
 from mixtea.runs.atomic import atomic_file
 
@@ -20,8 +20,8 @@ _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": 
 _SEPARATORS = re.compile("[\t\n\r]")
 
 
-def write_table(
-    frame: pd.DataFrame, path: Path, instead: str = INSTEAD, *, kind: str = "entity", header: bool = True
+def write_tsv_table(
+    frame: pd.DataFrame, path: Path, instead: str = DEFAULT_ADVICE, *, kind: str = "entity", header: bool = True
 ) -> int:
     """Any table with source and target; ids that a line cannot hold are refused. Returns the number of rows."""
     _check(frame, path, instead, kind)
@@ -30,15 +30,15 @@ def write_table(
     return len(frame)
 
 
-def write_links(mapping: Mapping, path: Path, about: About) -> int:
+def write_tsv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """A mapping in the layout of link files: source, target and probability, no header. Returns the number of lines."""
     pairs = mapping.pairs()[["source", "target", "probability"]]
-    return write_table(pairs.assign(probability=pairs["probability"].map(SIX_PLACES)), path, header=False)
+    return write_tsv_table(pairs.assign(probability=pairs["probability"].map(format_number)), path, header=False)
 
 
 def changes_text(changes: pd.DataFrame) -> str:
     """Return the rows of a comparison as tab-separated text with a header, quoted where needed."""
-    shown = as_texts(changes)
+    shown = text_frame(changes)
     rows = [list(shown.columns), *shown.to_numpy().tolist()]
     return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
 
@@ -56,7 +56,7 @@ def _check(frame: pd.DataFrame, path: Path, instead: str, kind: str) -> None:
     for column in (frame["source"], frame["target"]):
         labels = column.unique().tolist()
         problems |= {label: what for label, what in ((one, _problem(one, instead)) for one in labels) if what}
-    refuse(path, problems, kind)
+    raise_unsupported(path, problems, kind)
 
 
 def _problem(label: str, instead: str) -> str:
@@ -65,7 +65,11 @@ def _problem(label: str, instead: str) -> str:
         return f"has no label, where a line needs one. {instead}"
     half, found = HALF.search(label), _SEPARATORS.search(label)
     if half:
-        return half_character(half[0])
+        return surrogate_problem(half[0])
     if found:
-        return holds(found[0], "which separates columns or lines in .tsv", instead)
-    return holds(label[0], "which readers drop from the start of a file", instead) if label[0] == "\ufeff" else ""
+        return character_problem(found[0], "which separates columns or lines in .tsv", instead)
+    return (
+        character_problem(label[0], "which readers drop from the start of a file", instead)
+        if label[0] == "\ufeff"
+        else ""
+    )

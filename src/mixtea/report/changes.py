@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 
 from mixtea.graph.graph import Graph
-from mixtea.report.compare import UNCHANGED, among, compare
+from mixtea.report.compare import UNCHANGED, compare_frames, is_among
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
-WHY = {
+CHANGE_REASONS = {
     "source gone": "the source entity is no longer in its graph",
     "target gone": "the target entity is no longer in its graph",
     "given": "a link for the source is given now",
@@ -26,13 +26,13 @@ WHY = {
 }
 
 
-def changes(old: MixTEA, new: MixTEA) -> pd.DataFrame:
+def explain_changes(old: MixTEA, new: MixTEA) -> pd.DataFrame:
     """Compare the mappings of two runs, given links among them: `compare`, and `why` for what did not stay as it was.
 
     `why` is the first reason of WHY that holds, None where nothing changed.
     """
     before, now = (aligner.map(with_given=True).to_frame() for aligner in (old, new))
-    found = compare(before, now)
+    found = compare_frames(before, now)
     reasons = _reasons(found, before, now, old, new)
     why = np.full(len(found), "learning", dtype=object)
     for name in reversed(list(reasons)):
@@ -53,7 +53,7 @@ def _reasons(
     return {
         "source gone": ~source.isin(task.source.ids).to_numpy(),
         "target gone": (was.notna() & ~was.isin(task.target.ids)).to_numpy(),
-        "given": among(found, given) & ~among(earlier, given_before),
+        "given": is_among(found, given) & ~is_among(earlier, given_before),
         "given to another": was.isin(given["target"]).to_numpy(),
         "new source": ~source.isin(old.task_.source.ids).to_numpy(),
         "new target": (target.notna() & ~target.isin(old.task_.target.ids)).to_numpy(),

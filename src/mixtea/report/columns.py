@@ -12,10 +12,10 @@ from mixtea.explain.side_by_side import SideBySide
 from mixtea.explain.value_lines import value_lines
 from mixtea.graph.display import name_of
 from mixtea.graph.task import Task
-from mixtea.report.findings import drawn
+from mixtea.report.findings import draw_rows
 
-MAX_COLUMNS, MAX_VALUES = 40, 12  # pairs of columns, and values of an example, that are shown
-EXAMPLES = 3
+MAX_COLUMNS_SHOWN, MAX_VALUES_SHOWN = 40, 12  # pairs of columns, and values of an example, that are shown
+N_EXAMPLES = 3
 
 
 def has_columns(task: Task) -> bool:
@@ -23,7 +23,7 @@ def has_columns(task: Task) -> bool:
     return all(side.n_attribute_triples > side.n_triples for side in (task.source, task.target))
 
 
-def columns(compare: SideBySide, mapping: Mapping, seed: int) -> dict[str, Any]:
+def compare_columns(compare: SideBySide, mapping: Mapping, seed: int) -> dict[str, Any]:
     """Pairs of columns, those that most mapped pairs have first, and examples; {} where values are not the most."""
     task = compare.task
     if not has_columns(task):
@@ -33,12 +33,12 @@ def columns(compare: SideBySide, mapping: Mapping, seed: int) -> dict[str, Any]:
     found = sorted(column_pairs(compare, pairs), key=lambda one: -one.n_both)
     probability = rows["probability"].to_numpy(np.float64)
     return {
-        "pairs": [_in_words(task, one) for one in found[:MAX_COLUMNS]],
-        "more": max(len(found) - MAX_COLUMNS, 0),
+        "pairs": [_in_words(task, one) for one in found[:MAX_COLUMNS_SHOWN]],
+        "more": max(len(found) - MAX_COLUMNS_SHOWN, 0),
         "n_mapped": len(pairs),
         "examples": [
             _example(compare, pairs[row], float(probability[row]))
-            for row in drawn(np.arange(len(pairs)), probability, seed, EXAMPLES).tolist()
+            for row in draw_rows(np.arange(len(pairs)), probability, seed, N_EXAMPLES).tolist()
         ],
     }
 
@@ -52,7 +52,7 @@ def _in_words(task: Task, one: ColumnPair) -> dict[str, Any]:
 
 def _example(compare: SideBySide, pair: np.ndarray, probability: float) -> dict[str, Any]:
     source, target = pair.tolist()
-    lines, n = value_lines(compare, source, target, MAX_VALUES)
+    lines, n = value_lines(compare, source, target, MAX_VALUES_SHOWN)
     task = compare.task
     return {
         "source": name_of(task.source, source), "target": name_of(task.target, target), "probability": probability,

@@ -22,19 +22,19 @@ ENDS = ["source", "target"]
 Table = Mapping | PairFile
 
 
-def compare(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+def compare_frames(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     """Return a row per mapping of either side, with the columns of COLUMNS; both have source, target, probability.
 
     Of a source with several targets, those of both sides are unchanged; the others are paired in their order.
 
     >>> old = pd.DataFrame({"source": ["a", "b"], "target": ["A", "B"], "probability": [0.9, 0.8]})
     >>> new = pd.DataFrame({"source": ["a", "c"], "target": ["X", "C"], "probability": [0.7, 0.6]})
-    >>> compare(old, new)[["change", "source", "target_before", "target"]].values.tolist()
+    >>> compare_frames(old, new)[["change", "source", "target_before", "target"]].values.tolist()
     [['new', 'c', None, 'C'], ['gone', 'b', 'B', None], ['changed', 'a', 'A', 'X']]
     """
     old, new = (_each_once(frame) for frame in (before, after))
     for one, other in ((old, new), (new, old)):
-        one["same"] = among(one, other)
+        one["same"] = is_among(one, other)
     for one in (old, new):
         one["place"] = np.where(one["same"], one["target"], one.groupby(["source", "same"]).cumcount().astype(str))
     both = old.merge(new, on=["source", "same", "place"], how="outer", suffixes=("_before", ""), sort=False)
@@ -46,21 +46,21 @@ def compare(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     return found.assign(**{name: text.where(text.notna(), None) for name, text in texts.items()})[list(COLUMNS)]
 
 
-def summary(found: pd.DataFrame) -> str:
+def count_changes(found: pd.DataFrame) -> str:
     """Count the rows of each kind.
 
-    >>> summary(pd.DataFrame({"change": ["new", "new", "gone"]}))
+    >>> count_changes(pd.DataFrame({"change": ["new", "new", "gone"]}))
     '2 new, 1 gone, 0 changed, 0 unchanged'
     """
     return ", ".join(f"{(found['change'] == change).sum():,} {change}" for change in CHANGES)
 
 
-def without_unchanged(found: pd.DataFrame) -> pd.DataFrame:
+def drop_unchanged(found: pd.DataFrame) -> pd.DataFrame:
     """The rows of what did not stay as it was."""
     return found[found["change"] != UNCHANGED]
 
 
-def compared(
+def compare_mappings(
     before: Path | Mapping, after: Path | Mapping, *, min_probability: float = 0.0, **how: Any
 ) -> pd.DataFrame:
     """Compare two mappings: those of run folders, of files in any format that links are read in, or at hand.
@@ -76,7 +76,7 @@ def compared(
     tables = [one if isinstance(one, Mapping) else _file(one, known, problems) for one in sides]
     problems.raise_if_any()
     _check_overlap(before, *(one.frame for one in tables))
-    return compare(*(_pairs(one, min_probability) for one in _alike(*tables)))
+    return compare_frames(*(_pairs(one, min_probability) for one in _alike(*tables)))
 
 
 def _with_given(one: Path | Mapping, how: dict[str, Any]) -> Path | Mapping:
@@ -104,7 +104,7 @@ def _alike(first: Table, second: Table) -> tuple[Table, Table]:
 
 def _beside(mapping: Mapping, file: PairFile) -> Mapping:
     frame, given = mapping.frame, mapping.frame["given"].astype(bool)
-    if among(frame[given], file.frame).any():
+    if is_among(frame[given], file.frame).any():
         return mapping
     return replace(mapping, frame=frame[~given | frame["source"].isin(file.frame["source"])])
 
@@ -126,7 +126,7 @@ def _check_overlap(before: Path | Mapping, first: pd.DataFrame, second: pd.DataF
         )
 
 
-def among(pairs: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+def is_among(pairs: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
     """Whether each pair of source and target is one of the others."""
     found, known = (pd.MultiIndex.from_frame(frame[ENDS]) for frame in (pairs, others))
     return np.asarray(found.isin(known))

@@ -15,13 +15,13 @@ from mixtea.graph.task import Task
 from mixtea.report import findings, plots
 
 HISTOGRAM_BINS = 20
-NOT_VOTERS = ("agreed", "of_")  # what other counts of votes are called
+OTHER_COUNTS = ("agreed", "of_")  # what other counts of votes are called
 LOSSES = {"loss_alignment": "links (L_a)", "loss_pseudo": "votes (L_u)"}
 VALIDATION = {"valid_hits@1": "source to target", "valid_backward_hits@1": "target to source"}
 
 
 @dataclass(frozen=True)
-class Shown:
+class ReportFigure:
     """A figure with its title and how to read it."""
 
     title: str
@@ -29,7 +29,7 @@ class Shown:
     caption: str
 
 
-def training_figures(history: pd.DataFrame, task: Task) -> list[Shown]:
+def training_figures(history: pd.DataFrame, task: Task) -> list[ReportFigure]:
     """Losses, validation, votes and weights by epoch; those of which the history says something.
 
     Without triples all vectors are made of nothing, whatever their weights.
@@ -43,13 +43,13 @@ def training_figures(history: pd.DataFrame, task: Task) -> list[Shown]:
     for title, draw, names, more, caption in _by_epoch(kept):
         rows = findings.thinned(kept, names)
         if len(rows):
-            found.append(_shown(title, draw(rows, names, *more), caption))
+            found.append(_figure(title, draw(rows, names, *more), caption))
     return found
 
 
 def _by_epoch(history: pd.DataFrame) -> list[tuple[str, Any, dict[str, str], tuple[Any, ...], str]]:
     """(title, how to draw it, its columns with their labels, further arguments, caption) of each figure."""
-    voters = {name: words for name, words in _named(history, "votes_").items() if not words.startswith(NOT_VOTERS)}
+    voters = {name: words for name, words in _named(history, "votes_").items() if not words.startswith(OTHER_COUNTS)}
     blocks = {name: words.replace("_", " ") for name, words in _named(history, "concat_").items()}
     numbers = _named(history, "votes_of_")
     agreeing = {name: f"{k} of {len(numbers)} voters" for name, k in numbers.items()}
@@ -72,23 +72,23 @@ def _by_epoch(history: pd.DataFrame) -> list[tuple[str, Any, dict[str, str], tup
 def _named(history: pd.DataFrame, prefix: str) -> dict[str, str]:
     """The columns that begin with the prefix, and what follows it, which matplotlib must not take for a formula."""
     names = [str(name) for name in history if str(name).startswith(prefix)]
-    return {name: findings.shown(name.removeprefix(prefix)).replace("$", r"\$") for name in names}
+    return {name: findings.label_text(name.removeprefix(prefix)).replace("$", r"\$") for name in names}
 
 
-def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> list[Shown]:
+def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> list[ReportFigure]:
     """All probabilities; for the mappings `rows` also whether they can be trusted, and how often which are right."""
     if not len(candidates):
         return []
     probability, has_triples = candidates.probability[:, 0], findings.has_triples(task)
     found = [
-        _shown("All mappings", plots.histogram(findings.bin_counts(probability, HISTOGRAM_BINS), "mappings (number)"),
+        _figure("All mappings", plots.histogram(findings.bin_counts(probability, HISTOGRAM_BINS), "mappings (number)"),
                "How many of all predicted mappings have which probability: the farther right, the surer"
                + ("; entities without triples stand at 0." if has_triples else ".")),
     ]  # fmt: skip
     if not len(rows):
         return found
     points, counts = reliability(probability[rows], right), findings.bin_counts(probability[rows])
-    calibration = _shown(
+    calibration = _figure(
         "Calibration", plots.reliability_diagram(points, counts),
         "Where the line is below the diagonal, mappings are right less often than promised, above it more often; the "
         "bars count the links in each range, and where there are few, chance decides.",
@@ -99,11 +99,11 @@ def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, ri
     return [
         *found,
         calibration,
-        _shown("Right by number of triples", plots.shares(degrees, "triples", "triples of the source entity (number)"),
+        _figure("Right by number of triples", plots.shares(degrees, "triples", "triples of the source entity (number)"),
                "How often the mapping of an entity with so many triples is right; above each bar the number of links."),
     ]  # fmt: skip
 
 
-def _shown(title: str, svg: str, caption: str) -> Shown:
+def _figure(title: str, svg: str, caption: str) -> ReportFigure:
     """Ids are made from the title, since each may be in a page only once."""
-    return Shown(title, Markup(plots.with_own_ids(svg, title.lower().replace(" ", "-"))), caption)
+    return ReportFigure(title, Markup(plots.with_own_ids(svg, title.lower().replace(" ", "-"))), caption)

@@ -21,11 +21,11 @@ from mixtea.messages import LONGEST_LABEL, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
-DEGREES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))
-MOST_POINTS = 400  # of a curve that is a few centimetres wide
+DEGREE_RANGES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))
+MAX_CURVE_POINTS = 400  # of a curve that is a few centimetres wide
 
 
-def shown(label: object) -> str:
+def label_text(label: object) -> str:
     """A label of unknown origin as one line of text, however long it is."""
     return visible(label, LONGEST_LABEL)
 
@@ -86,7 +86,7 @@ def by_evidence(table: pd.DataFrame, task: Task) -> dict[str, Any]:
     return {"headings": headings, "rows": rows}
 
 
-def who_spoke(answers: Answers) -> str:
+def voters_line(answers: Answers) -> str:
     """The voters that decided, and those that were silent."""
     silent = [name for name in answers.voter_names if name not in answers.spoke]
     return ", ".join(answers.spoke or ["nobody"]) + (f"; silent: {', '.join(silent)}" if silent else "")
@@ -105,11 +105,11 @@ def thinned(history: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     if not there:
         return pd.DataFrame({"epoch": []})
     rows = history[["epoch", *there]].dropna(how="all", subset=there)
-    places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).round().astype(int)
+    places = np.linspace(0, len(rows) - 1, min(len(rows), MAX_CURVE_POINTS)).round().astype(int)
     return rows.iloc[places]
 
 
-def truth_of(task: Task) -> tuple[str, np.ndarray]:
+def evaluation_links(task: Task) -> tuple[str, np.ndarray]:
     """(split, links) to judge mappings by: the test links, else the validation links, else ("", no links)."""
     for split in ("test", "valid"):
         if len(getattr(task, split)):
@@ -117,7 +117,7 @@ def truth_of(task: Task) -> tuple[str, np.ndarray]:
     return "", np.empty((0, 2), dtype=np.int64)
 
 
-def check(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check_mappings(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows, right): the mappings whose source has a link, and whether each leads to a target it is linked to."""
     rows = np.flatnonzero(np.isin(candidates.source_index, links[:, 0]))
     m = candidates.target.n_entities
@@ -127,7 +127,7 @@ def check(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def by_degree(triples: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
     """For each range of how many triples a source has: how many mappings, and the share that is right."""
-    ranges = [(low, np.inf if high is None else high) for low, high in DEGREES]
+    ranges = [(low, np.inf if high is None else high) for low, high in DEGREE_RANGES]
     places = [(triples >= low) & (triples <= high) for low, high in ranges]
     names = [f"{low}+" if high == np.inf else str(low) if low == high else f"{low}–{high}" for low, high in ranges]
     return [
@@ -142,19 +142,19 @@ def bin_counts(probability: np.ndarray, bins: int = BINS) -> np.ndarray:
     return np.bincount(np.minimum((probability * bins).astype(int), bins - 1), minlength=bins)
 
 
-def drawn(rows: np.ndarray, probability: np.ndarray, seed: int, n: int = 10) -> np.ndarray:
+def draw_rows(rows: np.ndarray, probability: np.ndarray, seed: int, n: int = 10) -> np.ndarray:
     """At most n of the rows, drawn at random but the same for a seed, the most probable first."""
     chosen = np.sort(np.random.default_rng(seed).choice(rows, size=min(n, len(rows)), replace=False))
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
-def doubtful(probability: np.ndarray, n: int = 10) -> np.ndarray:
+def most_uncertain(probability: np.ndarray, n: int = 10) -> np.ndarray:
     """The rows of the n probabilities nearest to one half, the most probable first."""
     chosen = np.sort(np.argsort(np.abs(probability - 0.5), kind="stable")[:n])
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
-def example(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
+def example_mapping(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
     """A row of candidates in words: labels, probability, who voted, the runner-up, and the targets that are right."""
     source, found = int(candidates.source_index[row]), candidates.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), candidates.probability[row].tolist()

@@ -25,17 +25,17 @@ from mixtea.graph.task import SPLITS
 from mixtea.io.summary import doubts
 from mixtea.messages import METRICS, decoded_by, origin_of
 from mixtea.report import figures, findings
-from mixtea.report.columns import columns
-from mixtea.report.reasons import Why
+from mixtea.report.columns import compare_columns
+from mixtea.report.reasons import Reasons
 
 
 def make_report(aligner: MixTEA) -> str:
     """The page of a fitted aligner as HTML. The same aligner gives the same page."""
     history, task = aligner.history_, aligner.task_
     candidates, mapping = aligner.predict(k=2), aligner.map()
-    split, links = findings.truth_of(task)
-    rows, right = findings.check(candidates, links)
-    why = Why(aligner)
+    split, links = findings.evaluation_links(task)
+    rows, right = findings.check_mappings(candidates, links)
+    why = Reasons(aligner)
     origin = [f"{said}." for said in [origin_of(task.links_from)] if said]
     page = {
         "task": task,
@@ -43,7 +43,7 @@ def make_report(aligner: MixTEA) -> str:
         "device": describe_device(aligner.vectors_.device),
         "versions": versions(),
         "graphs": findings.graph_counts(task),
-        "columns": columns(why.explain.side_by_side, mapping, aligner.config.seed),
+        "columns": compare_columns(why.explain.side_by_side, mapping, aligner.config.seed),
         "signs": SIGNS,
         "words": WORDS,
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
@@ -62,7 +62,7 @@ def make_report(aligner: MixTEA) -> str:
         "ranked": _ranked(aligner.config, aligner.answers_) if aligner.metrics_ and len(task.test) else "",
         "by_evidence": findings.by_evidence(aligner.by_evidence_, task),
         "evidence_note": NOTE,
-        "voters": findings.who_spoke(aligner.answers_),
+        "voters": findings.voters_line(aligner.answers_),
         "trust": _trust(candidates, rows, right),
         "truth": findings.SPLIT_NAMES[split] if len(rows) else "",
         "n_mappings": len(candidates),
@@ -71,7 +71,7 @@ def make_report(aligner: MixTEA) -> str:
         "examples": _examples(aligner, candidates, rows, right, why),
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = findings.shown
+    environment.filters["visible"] = findings.label_text
     environment.globals["beside"] = beside
     return environment.from_string(_text("report.html.j2")).render(page, style=Markup(_text("report.css")))
 
@@ -105,15 +105,17 @@ def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[
     return found | {"accepted": round(found["accepted@95"] * len(rows))}
 
 
-def _examples(aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: np.ndarray, why: Why) -> dict[str, Any]:
+def _examples(
+    aligner: MixTEA, candidates: Candidates, rows: np.ndarray, right: np.ndarray, why: Reasons
+) -> dict[str, Any]:
     task, seed = aligner.task_, aligner.config.seed
     known, probability = np.concatenate([task.valid, task.test]), candidates.probability[:, 0]
     chosen = {
-        "right": findings.drawn(rows[right], probability, seed),
-        "wrong": findings.drawn(rows[~right], probability, seed),
-        "doubtful": findings.doubtful(probability),
+        "right": findings.draw_rows(rows[right], probability, seed),
+        "wrong": findings.draw_rows(rows[~right], probability, seed),
+        "doubtful": findings.most_uncertain(probability),
     }
     return {
-        name: [findings.example(candidates, row, known) | why(row) for row in which.tolist()]
+        name: [findings.example_mapping(candidates, row, known) | why(row) for row in which.tolist()]
         for name, which in chosen.items()
     }

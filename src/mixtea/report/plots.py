@@ -24,8 +24,8 @@ NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 COLOURS = ("#1b4f72", "#b9770e", "#1e8449", "#922b21", "#5b2c6f", "#424949")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
 MARKERS = "os^Dvx"
-FEW_POINTS = 25  # that markers leave room for
-LOG_FROM = 5  # greatest over least value
+MAX_POINTS_WITH_MARKERS = 25  # that markers leave room for
+MIN_LOG_RATIO = 5  # greatest over least value
 P = ParamSpec("P")
 
 
@@ -58,13 +58,13 @@ def curves(figure: Figure, rows: pd.DataFrame, names: Mapping[str, str], ylabel:
     """
     axes = figure.subplots()
     for i, name in enumerate(name for name in names if name in rows):
-        marker = MARKERS[i % len(MARKERS)] if len(rows) <= FEW_POINTS else ""
+        marker = MARKERS[i % len(MARKERS)] if len(rows) <= MAX_POINTS_WITH_MARKERS else ""
         colour, filled = COLOURS[i % len(COLOURS)], i % 2 == 0  # every second marker is open: it hides no other
         style: dict[str, Any] = dict(color=colour, linestyle=LINES[i % len(LINES)], linewidth=1.8, marker=marker)
         style |= dict(markersize=5 if filled else 7.5, markerfacecolor=colour if filled else "none")
         axes.plot(rows["epoch"], rows[name], label=names[name], **style)
     values = rows.drop(columns="epoch").to_numpy()
-    if kind == "loss" and np.nanmax(values) > LOG_FROM * np.nanmin(values) > 0:
+    if kind == "loss" and np.nanmax(values) > MIN_LOG_RATIO * np.nanmin(values) > 0:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_locator(NullLocator())

@@ -8,10 +8,10 @@ from typing import Any
 from mixtea.aligner import MixTEA
 from mixtea.config import VECTORS
 
-MOST = 4  # reasons of a voter that are shown
+MAX_REASONS_SHOWN = 4  # reasons of a voter that are shown
 
 
-class Why:
+class Reasons:
     """Of the first candidate of a row of an aligner's answers."""
 
     def __init__(self, aligner: MixTEA) -> None:
@@ -23,7 +23,7 @@ class Why:
         said = self.explain(int(self.answers.free[row]), int(self.answers.ranked.target[row, 0]))
         reasons: dict[str, list[str]] = {}
         for _, rows in said[~said["voter"].isin(VECTORS)].groupby("voter", sort=False):  # the cosine is in the score
-            for voter, what, weight in rows.head(MOST).itertuples(index=False):
+            for voter, what, weight in rows.head(MAX_REASONS_SHOWN).itertuples(index=False):
                 if not math.isnan(weight):
                     reasons.setdefault(what, []).append(voter)
         return {"evidence": [part.replace("=", " ") for part in self.evidence[row].split()], "reasons": reasons}

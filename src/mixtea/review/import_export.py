@@ -13,10 +13,10 @@ from mixtea.decide.mapping import COLUMNS
 from mixtea.decide.mapping import Mapping as MappingSet
 from mixtea.errors import Problems
 from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.identifiers import text_of, with_iris
-from mixtea.export.metadata import About
+from mixtea.export.identifiers import add_iris, optional_texts
+from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import plain_line
-from mixtea.export.sssom import check_rows, shown_labels, write_slots
+from mixtea.export.sssom import check_rows, display_labels, write_slots
 from mixtea.graph.iris import decode_id
 from mixtea.graph.task import Task
 from mixtea.io.formats.sssom_slots import slots_of
@@ -44,27 +44,31 @@ def write_decisions(
         probability=1.0, runner_up=None, runner_up_probability=np.nan, voters="", given=True, evidence="", decision=""
     )[list(COLUMNS)]
     mapping = MappingSet(task.source, task.target, frame.astype({"runner_up": object}))
-    about = About(title=title or "Decisions of reviewers").identified(frame).naming(task.source, task.target)
-    rows = with_iris(mapping.frame, mapping, path, about)
+    metadata = (
+        MappingMetadata(title=title or "Decisions of reviewers")
+        .with_id(frame)
+        .with_graph_iris(task.source, task.target)
+    )
+    rows = add_iris(mapping.frame, mapping, path, metadata)
     check_rows(rows, mapping, path)
-    curies = Curies(known_prefixes(mapping, about))
-    subject, object_ = (text_of(rows[f"{side}_iri"]) for side in ("source", "target"))
+    curies = Curies(known_prefixes(mapping, metadata))
+    subject, object_ = (optional_texts(rows[f"{side}_iri"]) for side in ("source", "target"))
     decided = [said[pair] for pair in zip(rows["source"], rows["target"], strict=True)]
     reliability = [measured[one.reviewer].reliability if one.reviewer in measured else np.nan for one in decided]
     columns = {
         "subject_id": [curies.contract(iri or "") for iri in subject],
-        "subject_label": shown_labels(text_of(rows["source"]), subject, task.source),
-        "predicate_id": [about.predicate] * len(rows),
+        "subject_label": display_labels(optional_texts(rows["source"]), subject, task.source),
+        "predicate_id": [metadata.predicate] * len(rows),
         "predicate_modifier": ["" if one.same else NOT for one in decided],
         "object_id": [curies.contract(iri or "") for iri in object_],
-        "object_label": shown_labels(text_of(rows["target"]), object_, task.target),
+        "object_label": display_labels(optional_texts(rows["target"]), object_, task.target),
         "mapping_justification": [CURATED] * len(rows),
         "author_label": [plain_line(one.reviewer) for one in decided],
         "mapping_date": [by_id[one.id].at[:10] for one in decided],
         "confidence": ["" if np.isnan(p) else f"{p:.3f}" for p in reliability],
     }
-    curies.need({about.predicate, CURATED})
-    write_slots(columns, path, about, {}, curies, {})
+    curies.require({metadata.predicate, CURATED})
+    write_slots(columns, path, metadata, {}, curies, {})
     return len(rows)
 
 

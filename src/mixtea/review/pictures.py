@@ -29,8 +29,8 @@ def pictures(model: Model) -> list[Picture]:
         about = model.run.about
         history = pd.DataFrame(timed_history(read_json(path), about["n_epochs"], about["epoch_seconds"]))
     candidates = model.run.predict(2)
-    _, links = findings.truth_of(model.task)
-    rows, right = findings.check(candidates, links)
+    _, links = findings.evaluation_links(model.task)
+    rows, right = findings.check_mappings(candidates, links)
     shown = [
         *figures.training_figures(history, model.task),
         *figures.probability_figures(model.task, candidates, rows, right),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mixtea.errors import MixTEAError
 from mixtea.export.formats import write_mapping
-from mixtea.export.metadata import About
+from mixtea.export.metadata import MappingMetadata
 from mixtea.review.decision import Decision
 from mixtea.review.import_export import read_decisions, write_decisions
 from mixtea.review.mapped import most_precise
@@ -31,10 +31,10 @@ def exported(state: ReviewState, standing: Iterable[Decision]) -> bytes:
 def mapping_file(state: ReviewState, precision: float | None) -> bytes:
     """Return what is mapped as an SSSOM file, with the decisions; of all of it the part with an expected precision."""
     found = most_precise(state.mapping_now(), precision)
-    about = About(description=found.promise())
+    metadata = MappingMetadata(description=found.promise())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mapping.sssom.tsv"
-        write_mapping(found, path, about)
+        write_mapping(found, path, metadata)
         return path.read_bytes()
 
 

@@ -17,7 +17,7 @@ from processes import MIXTEA, alive, children, command_of, wait_until
 
 from mixtea import RunError
 from mixtea.example import FOLDER as WORLD
-from mixtea.experiments.reproduce.runner import ROWS, Rows, _heard_later
+from mixtea.experiments.reproduce.runner import ROWS, Rows, _deferred_signals
 
 QUICK = ("--set", "max_epochs=5", "--set", "entity_dim=16", "--set", "propagation_rounds=1", "--device", "cpu")
 PARTS = ("--only", "main", "--only", "layers", "--folds", "1")
@@ -115,7 +115,7 @@ def test_a_signal_waits_until_the_processes_have_begun():
     heard = []
     before = signal.signal(signal.SIGTERM, lambda *_: heard.append("now"))
     try:
-        with _heard_later():
+        with _deferred_signals():
             signal.raise_signal(signal.SIGTERM)
             assert heard == []
         assert heard == ["now"]

@@ -18,7 +18,7 @@ from processes import start, wait_until_halted
 from safetensors.numpy import save_file
 
 from mixtea import Config, ConfigError, DataError
-from mixtea.experiments.tune.ranges import PAPER, Range, parse_ranges
+from mixtea.experiments.tune.ranges import PAPER_RANGES, Range, parse_ranges
 from mixtea.experiments.tune.study import Study, Trial
 from mixtea.graph.fingerprint import checksum
 from mixtea.runs.folder import read_run
@@ -328,7 +328,7 @@ def test_the_usual_ranges_are_the_papers_less_what_is_fixed():
     assert [text.partition("=")[0] for text in usual] == ["entity_dim", "margin", "n_negatives", "momentum"]
     assert usual[1] == "margin=1.0,2.0,3.0"
     with pytest.raises(ConfigError, match="Every field of the usual ranges is fixed"):
-        parse_ranges([], "best", {text.partition("=")[0]: 1 for text in PAPER})
+        parse_ranges([], "best", {text.partition("=")[0]: 1 for text in PAPER_RANGES})
     assert {one.field for one in parse_ranges([], "paper", {})} <= Config().to_dict().keys()
 
 

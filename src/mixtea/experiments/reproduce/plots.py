@@ -11,7 +11,7 @@ from mixtea.experiments.reproduce.experiments import EXPERIMENTS
 from mixtea.experiments.reproduce.tables import Measured
 
 STYLES = (("-", "o", "#1b4f72"), ("--", "s", "#b9770e"), (":", "^", "#616a6b"), ("-.", "D", "#943126"))
-LEAST_RANGE = 0.1  # of Hit@1 on an axis
+MIN_AXIS_RANGE = 0.1  # of Hit@1 on an axis
 AXES = {
     "curves": "epoch",
     "layers": "attention layers",
@@ -31,7 +31,7 @@ def draw(name: str, measured: Sequence[Measured], tasks: Sequence[str], path: Pa
         panel.set(title=task, xlabel=AXES[name], ylabel="test Hit@1")
         panel.grid(alpha=0.3)
         low, high = panel.get_ylim()
-        missing = max(0.0, LEAST_RANGE - (high - low))  # what differs little should look so
+        missing = max(0.0, MIN_AXIS_RANGE - (high - low))  # what differs little should look so
         panel.set_ylim(low - missing / 2, high + missing / 2)
     labels = panels[0].get_legend_handles_labels()
     if len(labels[1]) > 1:

@@ -25,7 +25,7 @@ from mixtea.runs.lock import alone
 from mixtea.runs.signals import SIGNALS
 
 ROWS = "rows.jsonl"
-BREAKS = 3  # times that a process of the pool may die before it is given up
+MAX_POOL_FAILURES = 3  # times that a process of the pool may die before it is given up
 Row = dict[str, Any]
 OnRow = Callable[[Job, Row | MixTEAError], None]
 _device: list[str] = []  # of a process of the pool
@@ -115,7 +115,7 @@ def run_jobs(
             _run_pool(todo, folders, devices, n_workers, ended)
             return failed
         broken += 1
-        if broken > BREAKS:
+        if broken > MAX_POOL_FAILURES:
             raise TrainingError(
                 "A process that trains has died, again and again: is there enough memory? What was done is kept. "
                 "The same command goes on; take fewer --jobs."
@@ -132,7 +132,7 @@ def _run_pool(
         places.put(devices[worker % len(devices)])
     threads = max(1, (os.cpu_count() or 1) // n_workers)
     with _stoppable(ProcessPoolExecutor(n_workers, context, _begin, (places, threads))) as pool:
-        with _heard_later():
+        with _deferred_signals():
             running: dict[Future[Row | MixTEAError], Job] = {
                 pool.submit(_attempt, job, folders[job.task], None): job for job in jobs
             }
@@ -155,7 +155,7 @@ def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
 
 
 @contextlib.contextmanager
-def _heard_later() -> Iterator[None]:
+def _deferred_signals() -> Iterator[None]:
     """Signals that come meanwhile are heard at the end: the pool does not know a process that is half begun."""
     heard: list[int] = []
     handled = [number for number in SIGNALS if callable(signal.getsignal(number))]

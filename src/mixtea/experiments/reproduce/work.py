@@ -22,8 +22,8 @@ from mixtea.experiments.reproduce.published import METRICS
 from mixtea.graph.task import Task
 from mixtea.io.load import load_task
 
-TRUST = ("calibration_error", "accepted@95", "accepted@95_precision")
-OBSERVED_EVERY = 5  # epochs
+TRUST_SCORES = ("calibration_error", "accepted@95", "accepted@95_precision")
+OBSERVE_EVERY = 5  # epochs
 
 
 def with_share(task: Task, share: float | None) -> Task:
@@ -59,7 +59,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
 
     def observe(epoch: int, vectors: Any) -> None:
         curve[:] = [point for point in curve if point[0] < epoch]  # a training that diverged has gone back
-        if epoch == 1 or epoch % OBSERVED_EVERY == 0:
+        if epoch == 1 or epoch % OBSERVE_EVERY == 0:
             curve.append((epoch, forward_hits(vectors(), task)))
 
     aligner.fit(replace(task, test=task.test[:0]), observer=observe if observed else None)
@@ -75,7 +75,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     decoded = scores.get(aligner.config.decoder, {})
     return {
         "scores": {name: {m: found[m] for m in METRICS} for name, found in scores.items()},
-        **{name: decoded[name] for name in TRUST if name in decoded},
+        **{name: decoded[name] for name in TRUST_SCORES if name in decoded},
         "curve": curve,
         "seconds": aligner.seconds_,
         "decoding_seconds": time.perf_counter() - started,

@@ -13,7 +13,13 @@ from mixtea.errors import ConfigError
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-PAPER = ("n_layers=1,2,3,4", "entity_dim=128,256", "margin=1,2,3", "n_negatives=10,20,30", "momentum=0.9,0.99,0.999")
+PAPER_RANGES = (
+    "n_layers=1,2,3,4",
+    "entity_dim=128,256",
+    "margin=1,2,3",
+    "n_negatives=10,20,30",
+    "momentum=0.9,0.99,0.999",
+)
 _AFTER = "it is used after training only, so every value has the same validation Hit@1"
 NOT_TUNED = dict.fromkeys(("metric", "decoder", "decode_voters", "candidates", "keep"), _AFTER) | {
     "voters": "a list of names is no single value. Fix it with --set voters=..., and search once for each",
@@ -63,7 +69,7 @@ def parse_ranges(texts: Iterable[str], preset: str, settings: Mapping[str, Any])
 
     Without texts: the ranges that the paper searched, less the fields that `settings` fixes.
     """
-    usual = [text for text in PAPER if text.partition("=")[0] not in settings]
+    usual = [text for text in PAPER_RANGES if text.partition("=")[0] not in settings]
     found = [_parse(text, preset, settings) for text in tuple(texts) or usual]
     names = [one.field for one in found]
     for name in names:

@@ -34,8 +34,8 @@ from mixtea.runs.lock import alone
 logger = logging.getLogger(__name__)
 FORMAT = 1
 STATES = ("complete", "pruned", "failed")
-STARTUP = 5  # finished trials before the first can be pruned
-ENOUGH = 10  # finished trials before importance says anything
+TRIALS_BEFORE_PRUNING = 5  # finished trials before the first can be pruned
+MIN_TRIALS_FOR_IMPORTANCE = 10  # finished trials before importance says anything
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Trial:
     note: str = ""
 
 
-class Watch:
+class StudyCallback:
     """Is told what happens; for a person to see."""
 
     def begins(self, number: int, settings: dict[str, Any]) -> None:
@@ -87,11 +87,11 @@ class Study:
         }  # fmt: skip
         self.trials = self._read()
 
-    def run(self, n_trials: int, watch: Watch | None = None) -> None:
+    def run(self, n_trials: int, watch: StudyCallback | None = None) -> None:
         """Go on until `n_trials` have ended in all; then every file is there."""
         from mixtea.compute.device import choose_device
 
-        optuna, watch = _optuna(), watch or Watch()
+        optuna, watch = _optuna(), watch or StudyCallback()
         choose_device(self.config.device)
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise ConfigError("A search runs in one process: start it without torchrun.")
@@ -119,7 +119,7 @@ class Study:
     def importance(self) -> dict[str, float]:
         """How much each field decides whether a trial is among the best five or 10 % (PED-ANOVA); empty if unknown."""
         complete = self.ranking()
-        if len(complete) < ENOUGH or complete[0].value == complete[-1].value:
+        if len(complete) < MIN_TRIALS_FOR_IMPORTANCE or complete[0].value == complete[-1].value:
             return {}
         optuna = _optuna()
         with warnings.catch_warnings():
@@ -135,7 +135,10 @@ class Study:
     def _study(self, optuna: Any) -> Any:
         """The trials in Optuna's hands. The next draw depends on the seed and on them alone, however often resumed."""
         seed = int(np.random.SeedSequence((self.config.seed, len(self.trials))).generate_state(1)[0])
-        sampler, pruner = optuna.samplers.TPESampler(seed=seed), optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
+        sampler, pruner = (
+            optuna.samplers.TPESampler(seed=seed),
+            optuna.pruners.MedianPruner(n_startup_trials=TRIALS_BEFORE_PRUNING),
+        )
         study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
         for trial in self.trials:
             if trial.state != "failed":
@@ -149,7 +152,7 @@ class Study:
     def _distributions(self) -> dict[str, Any]:
         return {one.field: one.distribution() for one in self.ranges}
 
-    def _next(self, optuna: Any, watch: Watch) -> Trial:
+    def _next(self, optuna: Any, watch: StudyCallback) -> Trial:
         """The next trial; settings that were tried before have the same value again and are not trained twice."""
         asked = self._study(optuna).ask(self._distributions())
         trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, __version__)
@@ -164,7 +167,7 @@ class Study:
         trial.seconds = round(time.perf_counter() - started, 3)
         return trial
 
-    def _train(self, trial: Trial, asked: Any, optuna: Any, watch: Watch) -> None:
+    def _train(self, trial: Trial, asked: Any, optuna: Any, watch: StudyCallback) -> None:
         import torch
 
         from mixtea.aligner import MixTEA
