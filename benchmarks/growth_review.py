@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mixtea.review.decision import Decision
-from mixtea.review.decisions import Decisions, beside
+from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.import_export import read_decisions, write_decisions
 from mixtea.review.session import Session
 
@@ -14,7 +14,7 @@ OPEN = 20  # an entity without a training link
 
 def opened(run: Path) -> Session:
     """Begin a review of a run."""
-    return Session(run, Decisions(beside(run)))
+    return Session(run, DecisionStore(decisions_path(run)))
 
 
 def card(run: Path) -> object:
@@ -28,7 +28,7 @@ def decided_one_by_one(run: Path, n: int) -> None:
     session = opened(run)
     for number in range(1, n + 1):
         target, action = f"t{OPEN + number % 15}", ("accept", "reject")[number % 2]
-        session.state.take_up([Decision(f"k{number}", "ann", action, f"s{OPEN}", target, (target,), id=number)])
+        session.state.apply_rows([Decision(f"k{number}", "ann", action, f"s{OPEN}", target, (target,), id=number)])
 
 
 def import_file(run: Path, n: int) -> Path:

@@ -41,7 +41,7 @@ from mixtea.decide.answers import Answers, Ranked
 from mixtea.experiments.reproduce.experiments import structural_voters
 from mixtea.graph.entity_table import Attributes
 from mixtea.review.decision import Decision
-from mixtea.review.decisions import Decisions, beside
+from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.import_export import write_decisions
 from mixtea.review.model import Model
 from mixtea.review.session import Session
@@ -117,10 +117,10 @@ def served(run: Path, every: int = 0) -> Iterator[tuple[str, float]]:
 
 def decided(run: Path, n: int) -> None:
     """Put so many decisions into the file beside a run, as if somebody had made them."""
-    store = Decisions(beside(run))
+    store = DecisionStore(decisions_path(run))
     session = Session(run, store)
     ids, targets = session.state.original.task.source.ids, session.state.original.task.target.ids
-    model, done = session.state.original, session.state.ledger.last_id
+    model, done = session.state.original, session.state.index.last_id
     rows = np.random.default_rng(1).permutation(len(model.sources))[done:n]
     store.add([
         Decision(f"b{row_}", "earlier", ("accept", "reject")[row_ % 10 == 0], str(ids[model.sources[row_]]),

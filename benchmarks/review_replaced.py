@@ -30,7 +30,7 @@ from synthetic import synthetic_pair
 
 from mixtea import MixTEA, Task
 from mixtea.graph.graph import Graph
-from mixtea.review.decisions import Decisions
+from mixtea.review.decisions import DecisionStore
 from mixtea.review.model import Model
 
 N = 120
@@ -111,7 +111,7 @@ class Review:
         self.wrong += "mappings changed" not in browser.ask("/status")
 
     def check(self) -> None:
-        with closing(Decisions(self.run.with_name("run.decisions.sqlite"))) as store:
+        with closing(DecisionStore(self.run.with_name("run.decisions.sqlite"))) as store:
             found = [(one.key, one.source, one.target) for one in store.rows()]
         self.wrong += sum(a != b for a, b in zip(found, self.saved, strict=False)) + abs(len(found) - len(self.saved))
 

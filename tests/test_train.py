@@ -18,7 +18,7 @@ from mixtea.config import SIZES
 from mixtea.decide.mapping import CHOSEN_LINKS, MAPPED, Mapping
 from mixtea.errors import StoppedError
 from mixtea.pipeline import GUESSED, MAX_WARNINGS, Watch, train, warnings_at_end
-from mixtea.review.merge import with_reviewed
+from mixtea.review.merge import merge_decisions
 from mixtea.runs.in_progress import Unfinished
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
@@ -40,7 +40,7 @@ def test_it_is_fit_with_a_folder(given, rings, tmp_path, undrawn, monkeypatch):
     """Whatever a task asks for, `fit` knows it: decisions of reviewers, large graphs on a CPU, no relation triples."""
     task, settings = rings, SMALL_BEST | {"voters": ("forward", "backward", "propagation", "names")}
     if given == "decisions":
-        task = with_reviewed(rings, np.array([[23, 23], [24, 23]]), np.array([True, False]), np.array([0.9, 0.6]))
+        task = merge_decisions(rings, np.array([[23, 23], [24, 23]]), np.array([True, False]), np.array([0.9, 0.6]))
     elif given == "large graphs":
         monkeypatch.setattr("mixtea.council.adapt.MIN_LARGE", 2)
         settings = {name: value for name, value in settings.items() if name not in SIZES}

@@ -16,7 +16,7 @@ from mixtea import ConfigError, MixTEA, RunError, load_task, train
 from mixtea.graph.task import Reviewed
 from mixtea.pipeline import Watch
 from mixtea.review.decision import Decision
-from mixtea.review.decisions import Decisions, beside
+from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.runs.history import earlier_runs
 from mixtea.runs.reader import StoredRun
 from mixtea.update_run import update
@@ -151,15 +151,15 @@ def test_a_run_that_has_changed_much_since_it_was_trained_is_trained_again(run):
 
 def test_decisions_of_reviewers_hold(run, first):
     """A rejected pair is no longer mapped, by a training; then an update keeps to it."""
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         store.add([Decision("1", "ana", "reject", "s5", "t5")])
     notes = Notes()
     update(task_of(*OLD), run, watch=notes)
     assert "decisions about pairs, are others" in notes.said[0] and decided(run).loc["s5", "target"] != "t5"
     changed = less(OLD[0], s5={"people": "1185.0"})
     update(task_of(changed, TARGETS), run, watch=notes)
-    assert decided(run).loc["s5", "target"] != "t5" and beside(run).exists()
-    beside(run).unlink()  # the run itself knows it
+    assert decided(run).loc["s5", "target"] != "t5" and decisions_path(run).exists()
+    decisions_path(run).unlink()  # the run itself knows it
     update(task_of(less(changed, "s6"), TARGETS), run, watch=notes)
     assert decided(run).loc["s5", "target"] != "t5" and len(earlier_runs(run)) == 3
     assert MixTEA.load(run).task_.rejected.tolist() == [[5, 5]]

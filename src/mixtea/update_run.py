@@ -22,7 +22,7 @@ from mixtea.graph.difference import difference
 from mixtea.graph.task import Reviewed, Task
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.pipeline import Training, Watch, train
-from mixtea.review.decisions import Decisions, beside
+from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import reviewed_task
 from mixtea.runs.in_progress import Start, Unfinished, run_checksum
 from mixtea.runs.signals import Stopping
@@ -124,11 +124,11 @@ def _decided(task: Task, old: Task, folder: Path) -> Task:
     opinions = Reviewed(np.concatenate([task.reviewed.pairs, said]),
                         np.concatenate([task.reviewed.log_odds, old.reviewed.log_odds[new[1]]]))  # fmt: skip
     task = replace(task, rejected=np.concatenate([task.rejected, rejected]), reviewed=opinions)
-    if not beside(folder).exists():
+    if not decisions_path(folder).exists():
         return task
-    store = Decisions(beside(folder))
+    store = DecisionStore(decisions_path(folder))
     try:
-        return reviewed_task(task, store.standing())
+        return reviewed_task(task, store.active())
     finally:
         store.close()
 

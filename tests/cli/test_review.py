@@ -15,7 +15,7 @@ from mixtea import MixTEA
 from mixtea.config import STRUCTURE
 from mixtea.experiments import simulated_reviewer
 from mixtea.experiments.simulated_reviewer import simulate
-from mixtea.review.decisions import Decisions, beside
+from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.runs.reader import StoredRun
 
 BEST = SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}
@@ -44,7 +44,7 @@ def ids_of(task, links):
 def decided(run, rings):
     """Two decisions about the run: the pairs of them."""
     first, second = ids_of(rings, rings.test[:2])
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         store.add([decision("a", "accept", *first), decision("b", "reject", *second)])
     return first, second
 
@@ -65,8 +65,8 @@ def test_decisions_go_out_and_come_back_in(run, decided, mixtea, tmp_path):
     for new in (2, 0):
         code, out, _ = mixtea("review", run, "--import", path, "--decisions", other, "--reviewer", "bob")
         assert (code, out) == (0, f"{path}: {new} new decisions of 2\n")
-    with closing(Decisions(other)) as store:
-        assert [(one.source, one.target, one.action, one.reviewer) for one in store.standing()] == [
+    with closing(DecisionStore(other)) as store:
+        assert [(one.source, one.target, one.action, one.reviewer) for one in store.active()] == [
             (*decided[0], "accept", "ann"), (*decided[1], "reject", "ann"),
         ]  # fmt: skip
 
@@ -74,8 +74,8 @@ def test_decisions_go_out_and_come_back_in(run, decided, mixtea, tmp_path):
 def test_links_that_come_in_are_of_who_brings_them(run, rings, mixtea, tmp_path):
     write(tmp_path, {"l.tsv": "\t".join(ids_of(rings, rings.test[:1])[0]) + "\n"})
     assert mixtea("review", run, "--import", tmp_path / "l.tsv", "--reviewer", "bob")[0] == 0
-    with closing(Decisions(beside(run))) as store:
-        assert [one.reviewer for one in store.standing()] == ["bob"]
+    with closing(DecisionStore(decisions_path(run))) as store:
+        assert [one.reviewer for one in store.active()] == ["bob"]
 
 
 def test_a_copy(run, decided, mixtea, tmp_path):
@@ -98,7 +98,7 @@ def test_no_file_is_replaced_unless_that_is_asked_for(run, decided, mixtea, tmp_
 def test_one_thing_at_a_time(run, mixtea, tmp_path):
     code, out, err = mixtea("review", run, "--export", tmp_path / "a", "--copy", tmp_path / "b")
     assert code == 2 and out == "" and "Name one of --export, --import, --copy and --simulate." in err
-    assert not beside(run).exists()
+    assert not decisions_path(run).exists()
 
 
 @pytest.mark.parametrize("what", ["--export", "--import", "--copy"])
@@ -123,7 +123,7 @@ def test_a_simulated_reviewer(run, rings, mixtea, tmp_path, monkeypatch):
     write(tmp_path, {"gold.tsv": "".join(f"{s}\t{t}\n" for s, t in ids_of(rings, rings.test))})
     code, out, err = mixtea("review", run, "--simulate", tmp_path / "gold.tsv", "--error", "0.2")
     assert code == 0 and "errs in 20%" in out and "random: 3 decisions, Hit@1" in err
-    assert not beside(run).exists()
+    assert not decisions_path(run).exists()
 
 
 # Learning from a file of decisions

@@ -14,7 +14,7 @@ from mixtea.council.adapt import has_structure, without_structure
 from mixtea.evaluation.estimate import estimate
 from mixtea.pipeline import Watch
 from mixtea.review.decision import Decision
-from mixtea.review.learning import retrained
+from mixtea.review.learning import retrain
 
 NAMES = ("Blue Lantern", "Copper Kettle", "Old Harbour", "Silver Fox", "Golden Lion", "Green Dragon")
 SOURCE = "id,name,city\n" + "".join(f"s{row},{name},city {row}\n" for row, name in enumerate(NAMES))
@@ -95,7 +95,7 @@ def test_the_command_says_so_in_one_line(tables, tmp_path, mixtea):
 
 def test_a_run_of_tables_learns_from_decisions(tables):
     first = MixTEA(**SMALL_BEST).fit(tables[0])
-    new = retrained(first, [Decision("1", "ada", "reject", "s5", "t4"), Decision("2", "ada", "accept", "s4", "t4")])
+    new = retrain(first, [Decision("1", "ada", "reject", "s5", "t4"), Decision("2", "ada", "accept", "s4", "t4")])
     assert new.n_epochs_ == 0 and len(new.task_.rejected) == 1
     mapped = new.map().pairs()
     assert ("s4", "t4") in set(zip(mapped["source"], mapped["target"], strict=True))

@@ -13,7 +13,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 from mixtea import DataError, load_task
 from mixtea.graph.fingerprint import checksum
 from mixtea.io.safe.limits import Limits
-from mixtea.review.merge import with_reviewed
+from mixtea.review.merge import merge_decisions
 
 
 @pytest.fixture
@@ -117,5 +117,5 @@ def test_they_are_part_of_the_task(own):
     assert checksum(own("iron\tFE\n")) == checksum(task) != checksum(own("fe\tiron\na\tb\n"))
     assert copy.deepcopy(task).synonyms == replace(task, name="x").synonyms == task.synonyms
     assert replace(task, synonyms=[["b", "a"], ["c", "b"]]).synonyms == (("a", "b", "c"),)
-    reviewed = with_reviewed(task, np.array([[0, 1]]), np.array([False]), np.array([np.nan]))
+    reviewed = merge_decisions(task, np.array([[0, 1]]), np.array([False]), np.array([np.nan]))
     assert reviewed.synonyms == task.synonyms and len(reviewed.rejected) == 1

@@ -16,10 +16,10 @@ from served import PORT, asked, form_of
 from mixtea import MixTEA, Task
 from mixtea.config import STRUCTURE
 from mixtea.review.app import Page
-from mixtea.review.decisions import Decisions, beside
+from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.security import Guard
 from mixtea.review.session import Session
-from mixtea.review.training import Training
+from mixtea.review.training import BackgroundTraining
 
 N, N_TRAIN, N_VALID = 72, 12, 24
 
@@ -67,7 +67,7 @@ def copied(doubtful_run: Path, tmp_path: Path) -> Path:
 def opened(copied: Path) -> Iterator[Callable[[], Session]]:
     """Begin a review of the run, as a server does when it starts."""
     with ExitStack() as stack:
-        yield lambda: Session(copied, stack.enter_context(closing(Decisions(beside(copied)))))
+        yield lambda: Session(copied, stack.enter_context(closing(DecisionStore(decisions_path(copied)))))
 
 
 class Reviewing:
@@ -75,7 +75,7 @@ class Reviewing:
 
     def __init__(self, session):
         self.session = session
-        self.training = Training(session.state, 0)
+        self.training = BackgroundTraining(session.state, 0)
         self.page = Page(session, self.training, "ann")
         self.guard = self.page.guard = Guard(self.page.app(), "127.0.0.1", PORT)
         self.cookie = ""
@@ -103,5 +103,5 @@ class Reviewing:
 
 @pytest.fixture
 def reviewing(copied):
-    with closing(Decisions(beside(copied))) as store:
+    with closing(DecisionStore(decisions_path(copied))) as store:
         yield Reviewing(Session(copied, store))

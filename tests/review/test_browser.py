@@ -12,7 +12,7 @@ from served import OVERFLOW, Server, Watched, browsing, serving, small_run, text
 
 from mixtea.io.formats.sssom_slots import slots_of
 from mixtea.review.decision import Decision
-from mixtea.review.decisions import Decisions
+from mixtea.review.decisions import DecisionStore
 from mixtea.review.import_export import read_decisions
 from mixtea.runs.reader import StoredRun
 
@@ -62,7 +62,7 @@ def enter(browser):
 
 def rows(run: Path, reviewer: str) -> list[Decision]:
     """What a reviewer has decided and taken back, as it is in the file."""
-    store = Decisions(run.with_name("run.decisions.sqlite"))
+    store = DecisionStore(run.with_name("run.decisions.sqlite"))
     try:
         return [one for one in store.rows() if one.reviewer == reviewer]
     finally:
@@ -459,7 +459,7 @@ def test_what_was_not_saved_is_said_and_sent_again(run, browser, tmp_path):
         watched.press("x")
         watched.said.clear()  # the browser tells of each request that failed
         watched.close()
-    store = Decisions(file)
+    store = DecisionStore(file)
     kept = store.rows()
     store.close()
     assert [one.action for one in kept] == ["accept", "accept", "reject"]

@@ -12,8 +12,8 @@ from reviewing import model_of
 
 from mixtea.explain.side_by_side import ALIKE, DIFFERS, LEFT, PENDING, RIGHT, SAME
 from mixtea.graph.labels import Labels
-from mixtea.review.card import SHOWN_NEIGHBOURS, SHOWN_VALUES, Cards, Voice, entity, steps
-from mixtea.review.posterior import Belief, Effect
+from mixtea.review.card import MAX_NEIGHBOURS_SHOWN, MAX_VALUES_SHOWN, Cards, VoterEvidence, entity, relation_steps
+from mixtea.review.posterior import Effect, Posterior
 from mixtea.review.reviewers import Share
 
 VOTERS = ("forward", "backward", "names", "agreement")
@@ -35,7 +35,7 @@ def rome(**more):
     parts = {"vectors": [1.5, 1, 1], "names": [3.0, 2, 2], "agreement": [math.nan, 1, 1]}
     known = {"named": named, "mapped": [True, True, False], "voters": VOTERS, "parts": parts, "said": SAID}
     model = model_of(task, rows, **known | more)
-    return Cards(model, Belief(model))
+    return Cards(model, Posterior(model))
 
 
 def texts(line):
@@ -57,7 +57,9 @@ def test_an_entity_as_people_see_it():
 
 def test_steps_go_both_ways():
     graph = said_graph(["", "", ""], triples=[(0, 0, 1), (2, 1, 0)])
-    assert steps(graph, 0) == [("r0", 1), ("inverse of r1", 2)] and steps(graph, 1) == [("inverse of r0", 0)]
+    assert relation_steps(graph, 0) == [("r0", 1), ("inverse of r1", 2)] and relation_steps(graph, 1) == [
+        ("inverse of r0", 0)
+    ]
 
 
 # Cards
@@ -89,9 +91,9 @@ def test_its_values_are_side_by_side():
 
 def test_values_wait_for_the_index_until_the_evidence_is_there():
     cards = rome()
-    assert [line.state for line in cards(0, with_voices=False).values] == [SAME, SAME, PENDING, LEFT, RIGHT]
-    cards.voices(0, 0)
-    assert [line.state for line in cards(0, with_voices=False).values] == [SAME, SAME, ALIKE, LEFT, RIGHT]
+    assert [line.state for line in cards(0, with_evidence=False).values] == [SAME, SAME, PENDING, LEFT, RIGHT]
+    cards.voter_evidence(0, 0)
+    assert [line.state for line in cards(0, with_evidence=False).values] == [SAME, SAME, ALIKE, LEFT, RIGHT]
 
 
 def test_its_neighbours_are_in_both_elsewhere_only_left_or_only_right():
@@ -108,8 +110,8 @@ def test_its_neighbours_are_in_both_elsewhere_only_left_or_only_right():
 
 def test_neighbours_follow_what_was_decided():
     cards = rome()
-    cards.belief.decide((3, 4), math.inf)  # the Tiber is Tevere
-    cards.belief.decide((2, 2), -math.inf)  # but Lazio is not Latium, whatever the link says
+    cards.posterior.decide((3, 4), math.inf)  # the Tiber is Tevere
+    cards.posterior.decide((2, 2), -math.inf)  # but Lazio is not Latium, whatever the link says
     assert (cards.match(3), cards.match(2), cards.match(1), cards.match(0)) == (4, -1, 1, 0)
     assert [texts(line) for line in cards(0).neighbours] == [
         (SAME, "Italy", "Italia"), (SAME, "Tiber", "Tevere"), (LEFT, "Lazio", ""),
@@ -120,7 +122,7 @@ def test_the_relation_of_the_same_name_is_shown_where_there_is_one():
     source = said_graph(["a", "b"], prefix="s", triples=[(0, 1, 1)])
     target = said_graph(["A", "B"], prefix="t", triples=[(0, 0, 1), (0, 1, 1)])
     model = model_of(said_task(source, target, [(1, 1)]), [{0: 0.5}])
-    (line,) = Cards(model, Belief(model))(0).neighbours
+    (line,) = Cards(model, Posterior(model))(0).neighbours
     assert (line.state, line.left_by, line.right_by) == (SAME, "r1", "r1")
 
 
@@ -140,26 +142,26 @@ def test_another_candidate_can_be_looked_at():
 
 def test_others_follow_what_was_decided():
     cards = rome()
-    cards.belief.decide((3, 0), math.inf)
+    cards.posterior.decide((3, 0), math.inf)
     card = cards(0)
     assert card.probability == 0 and card.verdict == "not the same"
     assert [(one.entity.label, one.probability) for one in card.rivals] == [("Tiber", 1), ("Lazio", 0)]
 
 
 def test_voices_say_who_favours_the_pair_and_why():
-    assert rome()(0).voices == [
-        Voice("names", True, 3.0, [("“Rome” ~ “Roma”", 0.8), ("“Roma”", 0.4)]),
-        Voice("forward", True, 1.5, [("a cosine", 0.2)]),
-        Voice("backward", True, 1.5, []),
-        Voice("agreement", True, None, []),
+    assert rome()(0).voter_evidence == [
+        VoterEvidence("names", True, 3.0, [("“Rome” ~ “Roma”", 0.8), ("“Roma”", 0.4)]),
+        VoterEvidence("forward", True, 1.5, [("a cosine", 0.2)]),
+        VoterEvidence("backward", True, 1.5, []),
+        VoterEvidence("agreement", True, None, []),
     ]
 
 
 def test_who_says_nothing_has_no_voice_and_what_is_added_is_known_of_mapped_pairs_alone():
-    assert [voice.name for voice in rome(said=())(1).voices] == ["names", "forward", "backward", "agreement"]
-    alone = rome(said=())(2).voices
+    assert [voice.name for voice in rome(said=())(1).voter_evidence] == ["names", "forward", "backward", "agreement"]
+    alone = rome(said=())(2).voter_evidence
     assert [(voice.name, voice.adds) for voice in alone] == [("forward", None), ("backward", None), ("names", None)]
-    assert rome(said=())(0, 1).voices == []
+    assert rome(said=())(0, 1).voter_evidence == []
 
 
 def test_the_pattern_is_how_often_such_voters_are_right():
@@ -173,18 +175,18 @@ def test_the_pattern_is_how_often_such_voters_are_right():
 
 def test_what_accepting_it_would_move_is_said():
     cards = rome()
-    assert cards(0).effect == cards.belief.preview((0, 0)) and isinstance(cards(0).effect, Effect)
+    assert cards(0).effect == cards.posterior.preview((0, 0)) and isinstance(cards(0).effect, Effect)
 
 
 def test_of_many_values_and_neighbours_some_are_shown_and_the_others_counted():
-    n = SHOWN_NEIGHBOURS + 6
-    values = [(0, f"p{i}", f"value {i}") for i in range(SHOWN_VALUES + 2)]
+    n = MAX_NEIGHBOURS_SHOWN + 6
+    values = [(0, f"p{i}", f"value {i}") for i in range(MAX_VALUES_SHOWN + 2)]
     source = said_graph([""] * n, values, "s", triples=[(0, 0, i) for i in range(1, n)])
     target = said_graph(["", ""], prefix="t")
     model = model_of(said_task(source, target), [{0: 0.5}] * n)
-    card = Cards(model, Belief(model))(0)
-    assert (len(card.values), card.more_values) == (SHOWN_VALUES, 2)
-    assert (len(card.neighbours), card.more_neighbours) == (SHOWN_NEIGHBOURS, 5)
+    card = Cards(model, Posterior(model))(0)
+    assert (len(card.values), card.more_values) == (MAX_VALUES_SHOWN, 2)
+    assert (len(card.neighbours), card.more_neighbours) == (MAX_NEIGHBOURS_SHOWN, 5)
     assert card.counts[LEFT] + card.counts[DIFFERS] + card.counts[SAME] == n - 1
 
 
@@ -207,7 +209,7 @@ def test_a_trained_run_has_cards(opened):
         assert card.row == row and card.source.id == session.state.source_id(row)
         assert card.alternatives[0].number == model.target[row, 0]
         assert card.probability == pytest.approx(model.probability[row, 0], abs=2e-3)
-        told = {voice.name for voice in card.voices if voice.favours}
+        told = {voice.name for voice in card.voter_evidence if voice.favours}
         assert told == {name for name, n in zip(model.voters, model.named[row, 0], strict=True) if n}
         assert card.source.triples == model.degrees[0][model.sources[row]]
         assert len(session.state.picture(row)["nodes"]) == 2 + len(card.neighbours) + card.more_neighbours

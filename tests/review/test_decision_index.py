@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reviewing import decision
 
-from mixtea.review.decision import AUDIT, Decision, facts
-from mixtea.review.decision_index import Ledger
-from mixtea.review.decisions import Decisions
+from mixtea.review.decision import AUDIT, Decision, pair_decisions
+from mixtea.review.decision_index import DecisionIndex
+from mixtea.review.decisions import DecisionStore
 from mixtea.review.reviewers import Share
 
 NAMES, SOURCES, TARGETS = ("ann", "bob"), ("s", "z"), ("t", "u", "v")
@@ -39,7 +39,7 @@ def rows(draw) -> list[Decision]:
     return found
 
 
-def standing(all_rows: list[Decision]) -> list[Decision]:
+def active(all_rows: list[Decision]) -> list[Decision]:
     taken = {one.undoes for one in all_rows}
     return [one for one in all_rows if one.action != "undo" and one.id not in taken]
 
@@ -52,23 +52,23 @@ def sample(stands: list[Decision]) -> Share:
 
 @given(rows(), st.sets(st.sampled_from(SOURCES)), st.integers(0, 25))
 def test_it_is_what_all_rows_together_say(all_rows, several, half):
-    ledger = Ledger(several)
-    ledger.apply(all_rows[:half])
-    ledger.apply(all_rows[half:])
-    stands = standing(all_rows)
-    assert [*ledger.standing.values()] == stands and ledger.last_id == len(all_rows)
-    told = {pair: one for source in SOURCES for pair, one in ledger.facts_about(source).items()}
-    assert told == facts(stands, several)
+    index = DecisionIndex(several)
+    index.apply(all_rows[:half])
+    index.apply(all_rows[half:])
+    stands = active(all_rows)
+    assert [*index.active.values()] == stands and index.last_id == len(all_rows)
+    told = {pair: one for source in SOURCES for pair, one in index.pair_decisions_of(source).items()}
+    assert told == pair_decisions(stands, several)
     about = {source: [one for one in stands if one.source == source and one.reason not in AUDIT] for source in SOURCES}
     lasts = {source: own[-1] for source, own in about.items() if own}
-    assert {source: ledger.last_about(source) for source in ledger.of_source} == lasts
-    assert +ledger.counts == Counter(one.action for one in lasts.values())
+    assert {source: index.last_about(source) for source in index.by_source} == lasts
+    assert +index.counts == Counter(one.action for one in lasts.values())
     for name in NAMES:
         own = [one for one in stands if one.reviewer == name]
-        assert [*ledger.audits.get(name, {}).values()] == [one for one in own if one.reason in AUDIT]
+        assert [*index.audits.get(name, {}).values()] == [one for one in own if one.reason in AUDIT]
         plain = [one for one in own if one.reason not in AUDIT and not one.batch]
-        assert [*ledger.plain.get(name, {}).values()] == plain
-    assert ledger.sample == sample(stands)
+        assert [*index.plain.get(name, {}).values()] == plain
+    assert index.sample == sample(stands)
 
 
 @given(rows(), st.sets(st.sampled_from(SOURCES)), st.randoms(use_true_random=False))
@@ -76,13 +76,13 @@ def test_rows_may_come_in_any_order_and_more_than_once(all_rows, several, random
     """As they do while a large file is taken over: the own decision is applied before the others are read."""
     mixed = [*all_rows, *all_rows[::2]]
     random.shuffle(mixed)
-    found, wanted = Ledger(several), Ledger(several)
+    found, wanted = DecisionIndex(several), DecisionIndex(several)
     for row in mixed:
         found.apply([row])
     wanted.apply(all_rows)
-    assert found.standing == wanted.standing and found.undone == wanted.undone and found.last_id == wanted.last_id
+    assert found.active == wanted.active and found.undone == wanted.undone and found.last_id == wanted.last_id
     for source in SOURCES:
-        assert found.facts_about(source) == wanted.facts_about(source)
+        assert found.pair_decisions_of(source) == wanted.pair_decisions_of(source)
         assert found.last_about(source) == wanted.last_about(source)
     assert +found.counts == +wanted.counts and found.sample == wanted.sample
     assert {name: own for name, own in found.audits.items() if own} == {
@@ -92,29 +92,27 @@ def test_rows_may_come_in_any_order_and_more_than_once(all_rows, several, random
 
 @given(rows(), st.sets(st.sampled_from(SOURCES)))
 def test_decisions_about_entities_elsewhere_decide_nothing(all_rows, several):
-    ledger = Ledger(several, concerns_run=lambda one: one.source == "s" and one.target != "u")
-    ledger.apply(all_rows)
-    stands = standing(all_rows)
+    index = DecisionIndex(several, concerns_run=lambda one: one.source == "s" and one.target != "u")
+    index.apply(all_rows)
+    stands = active(all_rows)
     here = [one for one in stands if one.source == "s" and one.target != "u"]
-    assert [*ledger.standing.values()] == stands and [*ledger.elsewhere.values()] == [
-        o for o in stands if o not in here
-    ]
-    assert ledger.facts_about("s") == facts(here, several) and ledger.facts_about("z") == {}
+    assert [*index.active.values()] == stands and [*index.outside_run.values()] == [o for o in stands if o not in here]
+    assert index.pair_decisions_of("s") == pair_decisions(here, several) and index.pair_decisions_of("z") == {}
 
 
 def test_the_clock_does_not_matter(tmp_path, monkeypatch):
     """Decisions count by their number: one made later, by a clock that was set back, is the last word."""
     times = iter(["2030-01-01", "1999-12-31", "2026-11-18"])
     monkeypatch.setattr("mixtea.review.decisions.now", lambda: next(times))
-    with closing(Decisions(tmp_path / "d.sqlite")) as store:
+    with closing(DecisionStore(tmp_path / "d.sqlite")) as store:
         for key, action in (("a", "accept"), ("b", "reject")):
             store.add([decision(key, action, "s", "t", "t")])
-        ledger = Ledger()
-        ledger.apply(store.rows())
-        assert ledger.last_about("s").key == "b" and not ledger.facts_about("s")["s", "t"].same
+        index = DecisionIndex()
+        index.apply(store.rows())
+        assert index.last_about("s").key == "b" and not index.pair_decisions_of("s")["s", "t"].same
         assert [one.key for one in store.undo("ann", "x")] == ["b"]
-        ledger.apply(store.rows(2))
-        assert ledger.last_about("s").key == "a" and ledger.facts_about("s")["s", "t"].same
+        index.apply(store.rows(2))
+        assert index.last_about("s").key == "a" and index.pair_decisions_of("s")["s", "t"].same
 
 
 class Counted(dict):
@@ -128,37 +126,37 @@ class Counted(dict):
 
 
 def test_a_decision_costs_the_same_after_many_about_its_source():
-    ledger = Ledger()
+    index = DecisionIndex()
     rows = [decision(f"{n}", ("accept", "reject")[n % 2], "s", f"t{n % 9}", id=n + 1) for n in range(2000)]
-    ledger.apply(rows[:1])
-    ledger.of_source["s"].decisions = Counted(ledger.of_source["s"].decisions)
+    index.apply(rows[:1])
+    index.by_source["s"].decisions = Counted(index.by_source["s"].decisions)
     costs = []
     for row in rows[1:]:
         Counted.n = 0
-        ledger.apply([row])
-        ledger.facts_about("s")
+        index.apply([row])
+        index.pair_decisions_of("s")
         costs.append(Counted.n)
     assert max(costs[1000:]) == max(costs[20:100]) < 20
 
 
 @given(rows())
 def test_what_came_or_went_is_told(all_rows):
-    ledger, by_id = Ledger(), {one.id: one for one in all_rows}
+    index, by_id = DecisionIndex(), {one.id: one for one in all_rows}
     for row in all_rows:
-        assert ledger.apply([row]) == [by_id[row.undoes] if row.action == "undo" else row]
+        assert index.apply([row]) == [by_id[row.undoes] if row.action == "undo" else row]
 
 
 def test_an_undo_of_what_is_not_known_is_nothing():
-    ledger = Ledger()
-    assert ledger.apply([decision("x", "undo", "s", "t", undoes=7, id=8)]) == [] and ledger.last_id == 8
+    index = DecisionIndex()
+    assert index.apply([decision("x", "undo", "s", "t", undoes=7, id=8)]) == [] and index.last_id == 8
 
 
 def test_it_follows_a_file(tmp_path):
-    with closing(Decisions(tmp_path / "d.sqlite")) as store:
-        ledger = Ledger()
+    with closing(DecisionStore(tmp_path / "d.sqlite")) as store:
+        index = DecisionIndex()
         store.add([decision("a", "accept", "s", "t"), decision("b", "none", "z", None, "t")])
-        assert [one.key for one in ledger.apply(store.rows(ledger.last_id))] == ["a", "b"]
+        assert [one.key for one in index.apply(store.rows(index.last_id))] == ["a", "b"]
         store.undo("ann", "x")
-        assert [one.key for one in ledger.apply(store.rows(ledger.last_id))] == ["b"]
-        assert [*ledger.standing.values()] == store.standing() and ledger.counts["none"] == 0
-        assert ledger.apply(store.rows(ledger.last_id)) == []
+        assert [one.key for one in index.apply(store.rows(index.last_id))] == ["b"]
+        assert [*index.active.values()] == store.active() and index.counts["none"] == 0
+        assert index.apply(store.rows(index.last_id)) == []

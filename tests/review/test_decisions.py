@@ -10,18 +10,18 @@ import pytest
 from reviewing import decision
 
 from mixtea.errors import RunError
-from mixtea.review.decision import facts
-from mixtea.review.decisions import MARK, VERSION, Decisions, beside
+from mixtea.review.decision import pair_decisions
+from mixtea.review.decisions import APPLICATION_ID, VERSION, DecisionStore, decisions_path
 
 
 @pytest.fixture
 def path(tmp_path):
-    return beside(tmp_path / "run")
+    return decisions_path(tmp_path / "run")
 
 
 @pytest.fixture
 def store(path):
-    with closing(Decisions(path)) as found:
+    with closing(DecisionStore(path)) as found:
         yield found
 
 
@@ -30,7 +30,7 @@ def ids(rows):
 
 
 def said(store, several=()):
-    return {pair: found.same for pair, found in facts(store.standing(), several).items()}
+    return {pair: found.same for pair, found in pair_decisions(store.active(), several).items()}
 
 
 def raw(path, statement):
@@ -44,8 +44,8 @@ def test_a_decision_is_kept_as_it_was(store, path):
         "k", "accept", "s", "t", "t", "u", batch="b", reason="random", shown=True, probability=0.25, votes="names",
         model="m", at="2024-05-06T07:08:09.000+00:00",
     )  # fmt: skip
-    assert store.add([one]) == [one._replace(id=1)] == store.rows() == store.standing()
-    with closing(Decisions(path)) as again:
+    assert store.add([one]) == [one._replace(id=1)] == store.rows() == store.active()
+    with closing(DecisionStore(path)) as again:
         assert again.rows() == store.rows() and again.last_id() == 1
     assert path.name == "run.decisions.sqlite"
 
@@ -74,7 +74,7 @@ def test_undo_takes_back_the_last_that_stands_by_a_further_row(store):
     store.add([decision("a", "accept", "s", "t"), decision("b", "reject", "s2", "u"), decision("c", "unsure", "s3")])
     assert [one.key for one in store.undo("ann", "x")] == ["c"]
     assert [one.key for one in store.undo("ann", "y")] == ["b"]
-    assert [one.key for one in store.standing()] == ["a"]
+    assert [one.key for one in store.active()] == ["a"]
     rows = store.rows()
     assert [(one.action, one.undoes, one.source) for one in rows[3:]] == [("undo", 3, "s3"), ("undo", 2, "s2")]
     assert [one.key for one in rows[:3]] == ["a", "b", "c"] and store.last_id() == 5
@@ -84,7 +84,7 @@ def test_undo_takes_back_the_last_that_stands_by_a_further_row(store):
 def test_an_undo_sent_twice_is_done_once(store):
     store.add([decision("a", "accept", "s", "t"), decision("b", "accept", "s2", "u")])
     taken = store.undo("ann", "x")
-    assert store.undo("ann", "x") == taken and [one.key for one in store.standing()] == ["a"]
+    assert store.undo("ann", "x") == taken and [one.key for one in store.active()] == ["a"]
     assert [one.key for one in store.undo("ann", "x_")] == ["a"]  # a sign that means any sign to LIKE
     assert store.undo("ann", "xy") == [] and store.last_id() == 4
 
@@ -92,7 +92,7 @@ def test_an_undo_sent_twice_is_done_once(store):
 def test_each_takes_back_ones_own(store):
     store.add([decision("a", "accept", "s", "t"), decision("b", "accept", "s2", "u", reviewer="bob")])
     assert [one.key for one in store.undo("ann", "x")] == ["a"] and store.undo("ann", "y") == []
-    assert [one.key for one in store.undo("bob", "z")] == ["b"] and store.standing() == []
+    assert [one.key for one in store.undo("bob", "z")] == ["b"] and store.active() == []
 
 
 def test_what_was_decided_together_is_taken_back_together(store):
@@ -100,7 +100,7 @@ def test_what_was_decided_together_is_taken_back_together(store):
     store.add([decision(key, "accept", f"s{key}", "t", batch="new") for key in "bcd"])
     store.add([decision("e", "accept", "s5", "t", batch="new", reviewer="bob")])
     assert [one.key for one in store.undo("ann", "x")] == ["b", "c", "d"]
-    assert [one.key for one in store.standing()] == ["a", "e"]
+    assert [one.key for one in store.active()] == ["a", "e"]
     assert [one.key for one in store.undo("ann", "x")] == ["b", "c", "d"] and store.last_id() == 8
 
 
@@ -118,7 +118,7 @@ def test_one_row_is_taken_back_once(store):
     store.add([decision("a", "accept", "s", "t"), decision("b", "undo", "s", "t", undoes=1)])
     with pytest.raises(OSError, match="not saved"):
         store.add([decision("c", "undo", "s", "t", undoes=1)])
-    assert store.standing() == [] and len(store.rows()) == 2
+    assert store.active() == [] and len(store.rows()) == 2
 
 
 # What stands about pairs
@@ -127,7 +127,7 @@ def test_one_row_is_taken_back_once(store):
 def test_the_last_word_counts(store):
     store.add([decision("a", "accept", "s", "t"), decision("b", "reject", "s", "t", reviewer="bob")])
     assert said(store) == {("s", "t"): False}
-    found = facts(store.standing())["s", "t"]
+    found = pair_decisions(store.active())["s", "t"]
     assert (found.reviewer, found.id) == ("bob", 2)
     store.undo("bob", "x")
     assert said(store) == {("s", "t"): True}
@@ -160,26 +160,26 @@ def test_unsure_and_audits_say_nothing(store):
     audits = [decision(reason, "accept", reason, "t", reason=reason) for reason in ("known", "repeat")]
     others = [decision(reason, "reject", reason, "t", reason=reason) for reason in ("random", "imported")]
     store.add([*audits, *others, decision("a", "unsure", "s", "t")])
-    assert said(store) == {("random", "t"): False, ("imported", "t"): False} and len(store.standing()) == 5
+    assert said(store) == {("random", "t"): False, ("imported", "t"): False} and len(store.active()) == 5
 
 
 # Beside the decisions
 
 
 def test_places_and_trainings_are_remembered(store, path):
-    assert store.place("ann") == {} and store.trained("m") is None
-    store.keep_place("ann", {"order": "worth", "shows": True})
-    store.keep_place("ann", {"order": "random"})
+    assert store.position("ann") == {} and store.trained("m") is None
+    store.keep_position("ann", {"order": "worth", "shows": True})
+    store.keep_position("ann", {"order": "random"})
     store.keep_trained("m", 7)
-    with closing(Decisions(path)) as again:
-        assert again.place("ann") == {"order": "random"} and again.place("bob") == {} and again.trained("m") == 7
+    with closing(DecisionStore(path)) as again:
+        assert again.position("ann") == {"order": "random"} and again.position("bob") == {} and again.trained("m") == 7
 
 
 def test_it_is_on_the_disk_when_it_is_said_to_be(store, path):
     """Others may read while one writes, and what was written survives a power cut."""
     assert store.base.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert store.base.execute("PRAGMA synchronous").fetchone()[0] == 2
-    assert (raw(path, "PRAGMA application_id"), raw(path, "PRAGMA user_version")) == (MARK, VERSION)
+    assert (raw(path, "PRAGMA application_id"), raw(path, "PRAGMA user_version")) == (APPLICATION_ID, VERSION)
 
 
 # What is no file of decisions
@@ -190,28 +190,28 @@ def test_a_database_of_something_else_is_refused_and_stays_as_it_is(path):
         other.execute("CREATE TABLE mine (x)")
     before = path.read_bytes()
     with pytest.raises(RunError, match=r"decisions\.sqlite: a database of something else\. Move it away"):
-        Decisions(path)
+        DecisionStore(path)
     assert path.read_bytes() == before and [one.name for one in path.parent.iterdir()] == [path.name]
 
 
 def test_a_text_is_refused_and_stays_as_it_is(path):
     path.write_text("source\ttarget\n" * 100)
     with pytest.raises(RunError, match=r"cannot be used for decisions \(file is not a database\)"):
-        Decisions(path)
+        DecisionStore(path)
     assert path.read_text().startswith("source\ttarget\n")
 
 
 def test_a_later_version_is_refused(path):
-    Decisions(path).close()
+    DecisionStore(path).close()
     with closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA user_version={VERSION + 1}")
     with pytest.raises(RunError, match=r"written by a later mixtea\. Update mixtea"):
-        Decisions(path)
+        DecisionStore(path)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(RunError, match="cannot be used for decisions"):
-        Decisions(tmp_path / "nowhere" / "d.sqlite")
+        DecisionStore(tmp_path / "nowhere" / "d.sqlite")
 
 
 # What goes wrong
@@ -258,12 +258,12 @@ def test_a_file_that_cannot_be_written_is_said(store):
     store.base.execute("PRAGMA query_only=ON")
     for change in (
         lambda: store.add([decision("b", "accept", "s", "t")]), lambda: store.undo("ann", "x"),
-        lambda: store.keep_place("ann", {}), lambda: store.keep_trained("m", 1),
+        lambda: store.keep_position("ann", {}), lambda: store.keep_trained("m", 1),
     ):  # fmt: skip
         with pytest.raises(OSError, match=r"not saved .*readonly"):
             change()
     store.base.execute("PRAGMA query_only=OFF")
-    assert [one.key for one in store.standing()] == ["a"]
+    assert [one.key for one in store.active()] == ["a"]
 
 
 def test_a_file_that_another_holds_is_said(store, path):
@@ -280,19 +280,19 @@ def test_a_file_that_another_holds_is_said(store, path):
 
 
 def test_two_who_have_it_open_see_each_others_rows(store, path):
-    with closing(Decisions(path)) as other:
+    with closing(DecisionStore(path)) as other:
         store.add([decision("a", "accept", "s", "t")])
         other.add([decision("b", "reject", "s", "t", reviewer="bob"), decision("a", "none", "z")])
         assert store.rows() == other.rows() and [one.key for one in store.rows()] == ["a", "b"]
         other.undo("bob", "x")
-        assert [one.key for one in store.standing()] == ["a"]
+        assert [one.key for one in store.active()] == ["a"]
 
 
 def test_many_at_once_lose_nothing(path):
-    Decisions(path).close()
+    DecisionStore(path).close()
 
     def decide(name):
-        with closing(Decisions(path)) as own:
+        with closing(DecisionStore(path)) as own:
             for i in range(20):
                 own.add([decision(f"{name}{i}", "accept", f"{name}{i}", "t", reviewer=name)])
                 own.add([decision(f"shared{i}", "accept", f"shared{i}", "t", reviewer=name)])
@@ -302,7 +302,7 @@ def test_many_at_once_lose_nothing(path):
         one.start()
     for one in threads:
         one.join()
-    with closing(Decisions(path)) as store:
+    with closing(DecisionStore(path)) as store:
         keys = [one.key for one in store.rows()]
         assert len(keys) == len({*keys}) == 80 and ids(store.rows()) == sorted(ids(store.rows()))
 
@@ -314,7 +314,7 @@ def test_a_copy_is_whole_while_another_writes(store, path, tmp_path):
         other.execute("INSERT INTO place VALUES ('bob', '{}')")
         store.copy_to(tmp_path / "copy.sqlite")
         other.execute("COMMIT")
-    with closing(Decisions(tmp_path / "copy.sqlite")) as copy:
+    with closing(DecisionStore(tmp_path / "copy.sqlite")) as copy:
         assert copy.rows() == store.rows() and copy.base.execute("SELECT count(*) FROM place").fetchone()[0] == 0
         assert copy.base.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     store.add([decision("new", "accept", "s", "t")])

@@ -14,7 +14,7 @@ from served import serving, small_run
 
 from mixtea.errors import RunError
 from mixtea.review.decision_rows import COLUMNS
-from mixtea.review.decisions import MARK, SCHEMA, Decisions
+from mixtea.review.decisions import APPLICATION_ID, SCHEMA, DecisionStore
 
 ROWS = 400
 OURS = "PRAGMA application_id=1835629684; PRAGMA user_version=1;"
@@ -55,7 +55,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def filled(path):
-    with closing(Decisions(path)) as store:
+    with closing(DecisionStore(path)) as store:
         store.add([decision(f"k{n}", "accept", f"s{n}", f"t{n}", f"t{n}") for n in range(ROWS)])
     return path
 
@@ -69,14 +69,14 @@ def script(path: Path, text: str) -> None:
 def test_tables_that_are_not_ours_are_not_read(filled, what):
     script(filled, OTHER_SCHEMAS[what])
     with pytest.raises(RunError, match=r"not a file of decisions as mixtea writes it .* --decisions FILE") as raised:
-        Decisions(filled)
+        DecisionStore(filled)
     assert str(filled) in str(raised.value)
 
 
 def test_a_mark_alone_does_not_make_a_file_ours(path):
-    script(path, f"CREATE TABLE decision (id); PRAGMA application_id={MARK}; PRAGMA user_version=1")
+    script(path, f"CREATE TABLE decision (id); PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version=1")
     with pytest.raises(RunError, match="not a file of decisions"):
-        Decisions(path)
+        DecisionStore(path)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_row_that_is_not_ours_is_left_out_and_the_others_hold(filled, column, 
         marks = ", ".join("?" * len(row))
         base.execute(f"INSERT INTO decision ({', '.join(row)}) VALUES ({marks})", [*row.values()])
         base.commit()
-    with closing(Decisions(filled)) as store:
-        assert len(store.rows()) == len(store.standing()) == ROWS and store.unreadable == {ROWS + 1: column}
+    with closing(DecisionStore(filled)) as store:
+        assert len(store.rows()) == len(store.active()) == ROWS and store.unreadable == {ROWS + 1: column}
         assert store.read().last_id == ROWS + 1
         kept = store.add([decision("new", "reject", "s1", "t2", "t1")])
         assert kept == store.rows(after=ROWS) and len(store.undo("ann", "u")) == 1
@@ -106,7 +106,7 @@ def test_a_row_that_is_not_ours_is_left_out_and_the_others_hold(filled, column, 
 
 def test_an_accepted_pair_without_a_target_is_left_out(filled):
     script(filled, "INSERT INTO decision (key, at, reviewer, action, source) VALUES ('x', '', 'eve', 'accept', 's')")
-    with closing(Decisions(filled)) as store:
+    with closing(DecisionStore(filled)) as store:
         assert len(store.rows()) == ROWS and store.unreadable == {ROWS + 1: "target"}
 
 
@@ -115,8 +115,8 @@ def test_a_place_that_cannot_be_read_is_none(filled, value):
     with closing(sqlite3.connect(filled)) as base:
         base.execute("INSERT INTO place VALUES ('ann', ?)", [value])
         base.commit()
-    with closing(Decisions(filled)) as store:
-        assert store.place("ann") == {}
+    with closing(DecisionStore(filled)) as store:
+        assert store.position("ann") == {}
 
 
 @pytest.mark.parametrize("value", ["many", 1.5, b"\xff", ""])
@@ -124,7 +124,7 @@ def test_a_training_that_cannot_be_read_is_none(filled, value):
     with closing(sqlite3.connect(filled)) as base:
         base.execute("INSERT INTO training VALUES ('m', ?, '')", [value])
         base.commit()
-    with closing(Decisions(filled)) as store:
+    with closing(DecisionStore(filled)) as store:
         assert store.trained("m") is None
 
 
@@ -136,8 +136,8 @@ def test_a_value_without_end_is_not_read(filled):
         )
         base.commit()
     with pytest.raises(RunError, match=r"damaged .* too big"):
-        Decisions(filled)
-    with closing(Decisions(filled.with_name("run.decisions.recovered.sqlite"))) as store:
+        DecisionStore(filled)
+    with closing(DecisionStore(filled.with_name("run.decisions.recovered.sqlite"))) as store:
         assert len(store.rows()) == ROWS
 
 
@@ -148,13 +148,13 @@ def test_what_can_be_read_of_a_damaged_file_is_saved_beside_it(filled, page):
     content[page * 4096 : page * 4096 + 4096] = b"\x07" * 4096
     filled.write_bytes(content)
     try:
-        Decisions(filled).close()
+        DecisionStore(filled).close()
     except RunError as error:
         found = filled.with_name("run.decisions.recovered.sqlite")
         assert f"{filled}: " in str(error) and filled.read_bytes() == bytes(content)
         if "damaged" in str(error):
             assert f"--decisions {found}" in str(error)
-            with closing(Decisions(found)) as store:
+            with closing(DecisionStore(found)) as store:
                 kept = store.rows()
                 assert {one.key for one in kept} <= {f"k{n}" for n in range(ROWS)}
                 assert f"The {len(kept):,} decisions that can be read" in str(error)
@@ -168,28 +168,28 @@ def test_what_can_be_read_of_a_damaged_file_is_saved_beside_it(filled, page):
 def test_a_file_that_was_cut_off_is_empty_or_refused_by_name(filled, size):
     filled.write_bytes(filled.read_bytes()[:size])
     if size == 0:
-        with closing(Decisions(filled)) as store:
+        with closing(DecisionStore(filled)) as store:
             assert store.rows() == []
         return
     with pytest.raises(RunError, match=r"run\.decisions\.sqlite"):
-        Decisions(filled)
+        DecisionStore(filled)
 
 
 @pytest.mark.parametrize("act", ["delete", "replace", "delete the log"])
 def test_what_is_written_to_a_file_that_is_gone_is_not_called_saved(filled, act):
-    with closing(Decisions(filled)) as store:
+    with closing(DecisionStore(filled)) as store:
         store.add([decision("before", "accept", "s", "t")])
         if act == "delete":
             filled.unlink()
         elif act == "replace":
-            with closing(Decisions(filled.with_name("other.sqlite"))):
+            with closing(DecisionStore(filled.with_name("other.sqlite"))):
                 pass
             filled.with_name("other.sqlite").replace(filled)
         else:
             filled.with_name(f"{filled.name}-wal").unlink()
         for write in (
             lambda: store.add([decision("lost", "accept", "s", "t")]), lambda: store.undo("ann", "u"),
-            lambda: store.take_over([decision("lost", "accept", "s", "t")]), lambda: store.keep_place("ann", {}),
+            lambda: store.take_over([decision("lost", "accept", "s", "t")]), lambda: store.keep_position("ann", {}),
             lambda: store.keep_trained("m", 1), store.again,
         ):  # fmt: skip
             with pytest.raises(OSError, match="deleted or replaced since it was opened"):
@@ -197,7 +197,7 @@ def test_what_is_written_to_a_file_that_is_gone_is_not_called_saved(filled, act)
 
 
 def test_rows_are_taken_over_all_or_none_and_counted(filled):
-    with closing(Decisions(filled)) as store:
+    with closing(DecisionStore(filled)) as store:
         new = [decision(f"n{n}", "reject", f"s{n}", "t0", "t0") for n in range(50)]
         assert store.take_over([*new, new[0], decision("k1", "reject", "x", "y")]) == 50
         assert store.take_over(new) == 0 and len(store.rows()) == ROWS + 50
@@ -252,5 +252,5 @@ def test_a_file_that_vanishes_under_the_page_is_said(folder, filled):
         assert status == 503 and text.startswith("Not saved") and "deleted or replaced" in text
         away.rename(filled)
         assert server.ask("POST", "/decide", form, cookie)[0] == 200  # with the same key, once it is back
-    with closing(Decisions(filled)) as store:
+    with closing(DecisionStore(filled)) as store:
         assert [one.key for one in store.rows(after=ROWS)] == [form["key"]]

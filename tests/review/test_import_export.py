@@ -14,11 +14,11 @@ from conftest import make_graph, said_task, write
 from reviewing import decision
 
 from mixtea.errors import DataError
-from mixtea.review.decision import facts
-from mixtea.review.decisions import Decisions
+from mixtea.review.decision import pair_decisions
+from mixtea.review.decisions import DecisionStore
 from mixtea.review.import_export import read_decisions, write_decisions
-from mixtea.review.merge import with_reviewed_file
-from mixtea.review.reviewers import NOBODY, Share
+from mixtea.review.merge import merge_decision_file
+from mixtea.review.reviewers import UNMEASURED, Share
 
 AT = "2024-05-06T07:08:09.000+00:00"
 IDS = {
@@ -35,7 +35,7 @@ def task_of(source, target):
 
 
 def said_of(rows):
-    return {pair: one.same for pair, one in facts(rows).items()}
+    return {pair: one.same for pair, one in pair_decisions(rows).items()}
 
 
 def three(task, **more):
@@ -79,7 +79,7 @@ def test_all_accepted_targets_are_written_of_a_source_that_may_have_several(tmp_
 
 def test_others_can_read_it(task, tmp_path):
     path = tmp_path / "d.sssom.tsv"
-    measured = {"ann": NOBODY._replace(right=Share(80, 100))}
+    measured = {"ann": UNMEASURED._replace(right=Share(80, 100))}
     write_decisions(task, three(task), measured, path, title="Mine")
     mappings, _, about, errors = sssom_pydantic.read(path, return_errors=True)
     assert errors == [] and about.title == "Mine" and len(mappings) == 4
@@ -93,9 +93,9 @@ def test_others_can_read_it(task, tmp_path):
 def test_what_a_training_reads_of_it(task, tmp_path):
     """An exported file is learned from without the page: facts and opinions as they were."""
     path = tmp_path / "d.sssom.tsv"
-    write_decisions(task, three(task), {"ann": NOBODY._replace(right=Share(80, 100))}, path)
+    write_decisions(task, three(task), {"ann": UNMEASURED._replace(right=Share(80, 100))}, path)
     linked = replace(task, train=np.array([[2, 0]]))
-    found = with_reviewed_file(linked, path)
+    found = merge_decision_file(linked, path)
     assert found.train.tolist() == [[2, 0]] and found.rejected.tolist() == [[1, 0]]
     assert found.reviewed.pairs.tolist() == [[0, 0], [2, 1], [2, 2]]
     assert found.reviewed.log_odds == pytest.approx(math.log(4) * np.array([1, -1, -1]))
@@ -104,12 +104,12 @@ def test_what_a_training_reads_of_it(task, tmp_path):
 def test_read_twice_it_is_taken_over_once(task, tmp_path):
     path = tmp_path / "d.sssom.tsv"
     write_decisions(task, three(task), {}, path)
-    with closing(Decisions(tmp_path / "d.sqlite")) as store:
+    with closing(DecisionStore(tmp_path / "d.sqlite")) as store:
         for _ in range(2):
             store.add(read_decisions(task, path, "somebody"))
         assert store.last_id() == 4
-        assert said_of(store.standing()) == said_of(three(task))
-        write_decisions(task, store.standing(), {}, tmp_path / "again.sssom.tsv")
+        assert said_of(store.active()) == said_of(three(task))
+        write_decisions(task, store.active(), {}, tmp_path / "again.sssom.tsv")
     assert (tmp_path / "again.sssom.tsv").read_text() == path.read_text()
 
 

@@ -15,7 +15,7 @@ import pytest
 from processes import MIXTEA, alive, children, run, wait_until
 from served import form_of, serving, small_run
 
-from mixtea.review.decisions import Decisions
+from mixtea.review.decisions import DecisionStore
 from mixtea.review.model import Model
 from mixtea.review.server import _listening
 
@@ -35,7 +35,7 @@ def decide(server, cookie, row=0):
 
 
 def keys(file: Path) -> list[str]:
-    store = Decisions(file)
+    store = DecisionStore(file)
     try:
         return [one.key for one in store.rows()]
     finally:
@@ -139,7 +139,7 @@ def test_a_second_server_goes_on_where_the_killed_one_was(folder, tmp_path, ring
         for key, shown, status in (("a", turned, 200), ("b", [seen[0], "gone"], 422), ("c", asked, 200)):
             form = {"key": key, "pair": json.dumps(shown), "action": "accept", "place": min(len(shown) - 2, 1)}
             assert server.ask("POST", "/decide", form, cookie)[0] == status
-    store = Decisions(file)
+    store = DecisionStore(file)
     kept = store.rows()[4:]
     store.close()
     assert [(one.source, one.target, one.others) for one in kept] == [

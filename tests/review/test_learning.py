@@ -19,8 +19,8 @@ from reviewing import decision
 
 from mixtea import Config, MixTEA, Task
 from mixtea.decide.mapping import MAPPED
-from mixtea.review.decisions import Decisions, beside
-from mixtea.review.learning import retrained, reviewed_task, truth_of
+from mixtea.review.decisions import DecisionStore, decisions_path
+from mixtea.review.learning import known_targets, retrain, reviewed_task
 from mixtea.review.model import Model
 from mixtea.runs.reader import StoredRun
 
@@ -110,8 +110,8 @@ def test_who_is_not_reliable_has_opinions(eight):
 
 
 def test_what_is_known(eight):
-    assert truth_of(eight) == {"s2": {"t2"}}
-    assert truth_of(replace(eight, valid=np.array([[2, 2], [2, 3]]))) == {"s2": {"t2", "t3"}}
+    assert known_targets(eight) == {"s2": {"t2"}}
+    assert known_targets(replace(eight, valid=np.array([[2, 2], [2, 3]]))) == {"s2": {"t2", "t3"}}
 
 
 # A training
@@ -139,7 +139,7 @@ def decided(trained):
 @pytest.fixture(scope="module")
 def again(trained, decided):
     said = []
-    return retrained(trained, decided[0], said.append), said
+    return retrain(trained, decided[0], said.append), said
 
 
 def test_it_is_trained_again_with_what_was_decided(trained, decided, again):
@@ -165,7 +165,7 @@ def test_who_is_not_reliable_votes(doubtful):
     known = [str(task.source.ids[source]) for source in task.valid[:, 0]]
     wrong = [decision(f"k{i}", "accept", id_, "nothing", reason="known") for i, id_ in enumerate(known)]
     source, target = task.test[0].tolist()
-    found = retrained(doubtful, numbered(*wrong, decision("a", "accept", f"s{source}", f"t{target}")))
+    found = retrain(doubtful, numbered(*wrong, decision("a", "accept", f"s{source}", f"t{target}")))
     assert found.config == doubtful.config.replace(**doubtful.config.warm())
     assert found.config_.voters == (*doubtful.config_.voters, "reviewer")
     assert found.task_.reviewed.pairs.tolist() == [[source, target]] and found.task_.reviewed.log_odds.tolist() == [0]
@@ -184,7 +184,7 @@ def test_it_takes_fewer_epochs_than_the_first_time(eight, settings, epochs, monk
     monkeypatch.setattr(MixTEA, "fit", lambda self, task, **about: self)
     config = Config.preset("best", device="cuda", **settings)  # of another machine
     old = SimpleNamespace(task_=eight, config=config, preset="long", vectors_=torch.zeros(1))
-    new = retrained(old, [])
+    new = retrain(old, [])
     assert (new.config.max_epochs, new.config.ramp_up_epochs) == (epochs, 0) and new.config.voters == config.voters
     assert (new.config.device, new.preset) == ("cpu", "long")
 
@@ -196,11 +196,11 @@ def test_synonyms_are_kept(eight):
 
 def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_task, tmp_path):
     source, target = doubtful_task.test[0].tolist()
-    with closing(Decisions(beside(copied))) as store:
+    with closing(DecisionStore(decisions_path(copied))) as store:
         store.add([decision("a", "accept", f"s{source}", f"t{target}"), decision("b", "reject", "s1", "t1")])
         store.undo("ann", "x")
     out = shutil.copytree(copied, tmp_path / "out")  # of which it takes the place
-    done = run_process([sys.executable, "-m", "mixtea.cli.review_worker", copied, beside(copied), out])
+    done = run_process([sys.executable, "-m", "mixtea.cli.review_worker", copied, decisions_path(copied), out])
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["doing"] for one in told if "doing" in one] == ["reading the run", "training", "writing"]

@@ -15,7 +15,7 @@ from mixtea.errors import Problems
 from mixtea.io.formats.sssom_slots import slots_of
 from mixtea.io.links.read import read_link_table
 from mixtea.review.decision import KNOWN
-from mixtea.review.mapped import in_words, most_precise, with_decisions
+from mixtea.review.mapped import apply_decisions, most_precise, precision_summary
 from mixtea.review.queue import Filter
 
 
@@ -34,7 +34,7 @@ def mapping():
 
 def decided(mapping, *accepted, rejected=(), several=()):
     found = {pair: decision("k", "accept", *pair, at="2026-11-18T10:00:00") for pair in accepted}
-    return with_decisions(mapping, found, rejected, several)
+    return apply_decisions(mapping, found, rejected, several)
 
 
 def pairs_of(mapping):
@@ -86,13 +86,16 @@ def test_accepted_pairs_are_always_there_and_do_not_make_others_precise(mapping)
 
 def test_it_is_said_what_is_expected(mapping):
     found = decided(mapping)
-    assert in_words(most_precise(found, 0.855), 0.855).startswith(
+    assert precision_summary(most_precise(found, 0.855), 0.855).startswith(
         "The largest part of the mapping for a precision of 85.5 %: 1 pair, expected precision 0.900 ("
     )
-    assert "2 pairs, expected precision 0.850 " in in_words(most_precise(found, 0.85), 0.85)
-    assert in_words(most_precise(found, 0.99), 0.99) == "No part of the mapping has an expected precision of 99 %."
+    assert "2 pairs, expected precision 0.850 " in precision_summary(most_precise(found, 0.85), 0.85)
+    assert (
+        precision_summary(most_precise(found, 0.99), 0.99)
+        == "No part of the mapping has an expected precision of 99 %."
+    )
     one = decided(mapping, ("s0", "t0"))
-    assert in_words(most_precise(one, 0.99), 0.99).endswith("1 accepted pair is exported too.")
+    assert precision_summary(most_precise(one, 0.99), 0.99).endswith("1 accepted pair is exported too.")
 
 
 # In a review
@@ -111,7 +114,7 @@ def mapped(session):
 
 
 def queued(session, **wanted):
-    place = session.positions.place("ann")
+    place = session.positions.position("ann")
     place.filter = Filter(**wanted)
     return {item.row for item in session.positions.items(place)}
 
@@ -142,7 +145,7 @@ def test_the_mapping_knows_facts_alone(session):
         decision("f", "reject", source(rows[3]), target(rows[3]), reviewer="bob"),
     ])  # fmt: skip
     session.state.weights["bob"] = 1.5
-    found = session.state.mapping_now().frame
+    found = session.state.current_mapping().frame
     assert source(first) not in set(found["source"]) and {source(third), source(rows[3])} <= set(found["source"])
     assert found.loc[found["given"], "source"].tolist() == [source(second)]
     assert len(found) == len(session.state.original.mapping.pairs()) - 1
@@ -150,7 +153,7 @@ def test_the_mapping_knows_facts_alone(session):
     session.undo("ann", "y")
     session.undo("ann", "z")
     session.undo("ann", "u")
-    assert not session.state.mapping_now().frame["given"].any()
+    assert not session.state.current_mapping().frame["given"].any()
 
 
 # The page
@@ -191,10 +194,12 @@ def test_without_a_precision_all_that_is_mapped_is_exported(reviewing, tmp_path)
 
 @pytest.mark.parametrize("text", ["ninety", "0", "-5", "100.5", "nan", "inf", "<b>"])
 def test_what_is_no_precision_is_refused(text, reviewing, tmp_path):
-    before = reviewing.session.positions.place("ann").filter
+    before = reviewing.session.positions.position("ann").filter
     wanted = f"An expected precision is a number above 0 and at most 100, in percent, not '{text}'."
     answer = asyncio.run(reviewing.post("/queue", precision=text))
-    assert (answer.status, answer.text) == (422, wanted) and reviewing.session.positions.place("ann").filter == before
+    assert (answer.status, answer.text) == (422, wanted) and reviewing.session.positions.position(
+        "ann"
+    ).filter == before
     answer, _ = exported(reviewing, tmp_path, f"precision={text}")
     assert (answer.status, answer.text) == (422, wanted)
 

@@ -13,7 +13,7 @@ from small_files import parquet
 
 from mixtea import Config, DataError, MixTEA, Task
 from mixtea.council.adapt import REVIEWER, with_reviewer
-from mixtea.review.merge import LEAST_SURE, SUREST, with_reviewed, with_reviewed_file
+from mixtea.review.merge import MAX_RELIABILITY, MIN_RELIABILITY, merge_decision_file, merge_decisions
 from mixtea.runs.reader import StoredRun
 
 NAN = float("nan")
@@ -34,7 +34,7 @@ def six():
 
 def decided(task, found, same, reliability=None):
     sure = np.full(len(found), NAN) if reliability is None else np.array(reliability, dtype=np.float64)
-    return with_reviewed(task, pairs(*found), np.array(same, dtype=bool), sure)
+    return merge_decisions(task, pairs(*found), np.array(same, dtype=bool), sure)
 
 
 def links_of(task):
@@ -90,7 +90,7 @@ def test_unreliable_decisions_are_opinions_of_their_weight(six):
     assert links_of(task)[0] == [(0, 0), (1, 1), (5, 4)]  # from .95 on it is a fact
     assert task.reviewed.pairs.tolist() == [[3, 3], [4, 4], [5, 5]]
     assert task.reviewed.log_odds == pytest.approx([math.log(9), -math.log(4), 0])
-    assert links_of(task)[2] == [(3, 3)] and links_of(task)[3] == [(5, 0)] and LEAST_SURE == 0.5
+    assert links_of(task)[2] == [(3, 3)] and links_of(task)[3] == [(5, 0)] and MIN_RELIABILITY == 0.5
     further = decided(task, [(3, 4)], [False], [0.75])
     assert further.reviewed.pairs.tolist() == [[3, 3], [4, 4], [5, 5], [3, 4]]
     assert further.reviewed.log_odds[-1] == pytest.approx(-math.log(3))
@@ -100,7 +100,7 @@ def test_where_links_come_from_names_accepted_pairs_are_opinions(six):
     task = replace(six, train=six.train[:0], valid=six.valid[:0], links_from="names")
     task = decided(task, [(3, 3), (4, 3)], [True, False])
     assert len(task.train) == 0 and task.reviewed.pairs.tolist() == [[3, 3]]
-    assert task.reviewed.log_odds == pytest.approx([math.log(SUREST / (1 - SUREST))])
+    assert task.reviewed.log_odds == pytest.approx([math.log(MAX_RELIABILITY / (1 - MAX_RELIABILITY))])
     assert links_of(task)[3] == [(5, 0), (4, 3)]
 
 
@@ -139,7 +139,7 @@ def test_a_file_of_decisions(six, tmp_path):
         HEAD, "s3\tskos:exactMatch\tt3\t\t\n", "s5\tskos:exactMatch\tt5\t\t0.99\n",
         "s4\tskos:exactMatch\tt4\tNot\t\n", "s4\tskos:exactMatch\tt5\t\t0.8\n",
     ])})  # fmt: skip
-    task = with_reviewed_file(six, tmp_path / "d.sssom.tsv")
+    task = merge_decision_file(six, tmp_path / "d.sssom.tsv")
     assert links_of(task) == [[(0, 0), (1, 1), (3, 3), (5, 5)], [(2, 2)], [(4, 4)], [(5, 0), (4, 4)]]
     assert task.reviewed.pairs.tolist() == [[4, 5]] and task.reviewed.log_odds == pytest.approx([math.log(4)])
 
@@ -147,7 +147,7 @@ def test_a_file_of_decisions(six, tmp_path):
 def test_a_file_says_how_sure_each_row_is_also_beside_rows_of_unknown_entities(six, tmp_path, caplog):
     rows = [("gone", "t3", "", "0.7"), ("s3", "t3", "", "0.8"), ("s4", "gone", "", ""), ("s5", "t5", "Not", "0.6")]
     write(tmp_path, {"d.sssom.tsv": HEAD + "".join(f"{s}\tskos:exactMatch\t{t}\t{n}\t{c}\n" for s, t, n, c in rows)})
-    task = with_reviewed_file(six, tmp_path / "d.sssom.tsv")
+    task = merge_decision_file(six, tmp_path / "d.sssom.tsv")
     assert task.reviewed.pairs.tolist() == [[3, 3], [5, 5]]
     assert task.reviewed.log_odds == pytest.approx([math.log(4), -math.log(1.5)])
     assert "2 of 4 pairs" in caplog.text
@@ -156,7 +156,7 @@ def test_a_file_says_how_sure_each_row_is_also_beside_rows_of_unknown_entities(s
 def test_the_last_word_of_a_file_counts(six, tmp_path):
     rows = [("s3", "t3", "", "0.7"), ("s3", "t3", "Not", ""), ("s4", "t4", "Not", ""), ("s4", "t4", "", "0.6")]
     write(tmp_path, {"d.sssom.tsv": HEAD + "".join(f"{s}\tskos:exactMatch\t{t}\t{n}\t{c}\n" for s, t, n, c in rows)})
-    task = with_reviewed_file(six, tmp_path / "d.sssom.tsv")
+    task = merge_decision_file(six, tmp_path / "d.sssom.tsv")
     assert links_of(task)[3] == [(5, 0), (3, 3)] and task.reviewed.pairs.tolist() == [[4, 4]]
 
 
@@ -168,7 +168,7 @@ def test_other_formats_are_accepted_pairs(six, tmp_path, name):
         "d.json": json.dumps([{"source": "s3", "target": "t3"}, {"source": "s5", "target": "t5"}]),
         "d.parquet": parquet({"source": ["s3", "s5"], "target": ["t3", "t5"]}),
     }[name]
-    task = with_reviewed_file(six, write(tmp_path, {name: content}) / name)
+    task = merge_decision_file(six, write(tmp_path, {name: content}) / name)
     assert links_of(task)[0] == [(0, 0), (1, 1), (3, 3), (5, 5)] and len(task.reviewed.pairs) == 0
 
 
@@ -187,5 +187,5 @@ def test_a_wrong_file_is_named(six, tmp_path, content, said):
     if content is not None:
         path.write_text(content)
     with pytest.raises(DataError, match=said) as error:
-        with_reviewed_file(six, path)
+        merge_decision_file(six, path)
     assert path.name in str(error.value)

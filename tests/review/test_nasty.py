@@ -24,12 +24,12 @@ from mixtea.graph.labels import Labels
 from mixtea.messages import visible
 from mixtea.review.app import Page
 from mixtea.review.decision import Decision
-from mixtea.review.decisions import Decisions
-from mixtea.review.forms import LONGEST_NAME
+from mixtea.review.decisions import DecisionStore
+from mixtea.review.forms import MAX_NAME_CHARS
 from mixtea.review.security import Guard
 from mixtea.review.server import _listening
 from mixtea.review.session import Session
-from mixtea.review.training import Training
+from mixtea.review.training import BackgroundTraining
 
 TEXTS = nasty(500)
 WEB = [f"http://example.org/{n}" for n in range(10)] + ["https://example.org/a'onclick='alert(1)&amp;"]
@@ -101,9 +101,9 @@ def served(task, tmp_path_factory):
     """The page over HTTP, in this process, so that its session can be given other names."""
     run = small_run(task, tmp_path_factory.mktemp("nasty") / "run", preset="best", **SMALL_BEST)
     listening = _listening("127.0.0.1", 0)
-    store = Decisions(run.with_name("decisions.sqlite"))
+    store = DecisionStore(run.with_name("decisions.sqlite"))
     session = Session(run, store)
-    page = Page(session, Training(session.state, 0), "ann")
+    page = Page(session, BackgroundTraining(session.state, 0), "ann")
     port = listening.getsockname()[1]
     page.guard = Guard(page.app(), "127.0.0.1", port)
     server = uvicorn.Server(uvicorn.Config(page.guard, log_level="warning", lifespan="off", ws="none"))
@@ -253,7 +253,7 @@ def test_names_of_reviewers(served, watched):
     assert page.locator("main :is(script, img, iframe, svg, style, link, form, [hx-get], [hx-post])").count() == 0
     page.goto(f"{served.origin}/log")
     assert page.locator("main li").count() == 200
-    assert {visible(text, LONGEST_NAME) for text in TEXTS[-200:]} <= set(page.locator("li bdi").all_text_contents())
+    assert {visible(text, MAX_NAME_CHARS) for text in TEXTS[-200:]} <= set(page.locator("li bdi").all_text_contents())
     page.goto(f"{served.origin}/")
     page.locator("summary").click()
     field = page.locator("[name=reviewer]").first
@@ -261,7 +261,7 @@ def test_names_of_reviewers(served, watched):
         field.evaluate("(field, text) => { field.removeAttribute('maxlength'); field.value = text; }", text)
         watched.does(page.get_by_role("button", name="Save").click)
         page.goto(f"{served.origin}/", wait_until="domcontentloaded")
-        name = " ".join(visible(text.replace("\r", "").replace("\n", ""), LONGEST_NAME).split())
+        name = " ".join(visible(text.replace("\r", "").replace("\n", ""), MAX_NAME_CHARS).split())
         assert field.input_value() == name, text
         page.locator("summary").click()
 

@@ -49,10 +49,10 @@ def test_who_only_looks_does_not_wait_for_a_locked_file(reviewing):
 
 
 def test_a_voter_that_hangs_holds_nobody_up(reviewing, monkeypatch):
-    monkeypatch.setattr(app_module, "VOICES_SECONDS", 0.01)
+    monkeypatch.setattr(app_module, "PREPARE_SECONDS", 0.01)
     monkeypatch.setattr(app_module, "EVIDENCE_SECONDS", 0.05)
-    ends, maker = threading.Event(), reviewing.session.state.maker_of(0)[0]
-    monkeypatch.setattr(maker.voices, "function", lambda *_: ends.wait(30))
+    ends, maker = threading.Event(), reviewing.session.state.card_maker(0)[0]
+    monkeypatch.setattr(maker.voter_evidence, "function", lambda *_: ends.wait(30))
 
     async def walk():
         page = await reviewing.get("/card/3")
@@ -70,8 +70,8 @@ def test_a_voter_that_hangs_holds_nobody_up(reviewing, monkeypatch):
 
 
 def test_a_card_does_not_wait_for_the_index_and_its_values_are_compared_afterwards(reviewing, monkeypatch):
-    monkeypatch.setattr(app_module, "VOICES_SECONDS", 0.0)
-    compare, ends = reviewing.session.state.maker_of(0)[0].values, threading.Event()
+    monkeypatch.setattr(app_module, "PREPARE_SECONDS", 0.0)
+    compare, ends = reviewing.session.state.card_maker(0)[0].values, threading.Event()
 
     def hanging(*_):
         ends.wait(30)
@@ -100,7 +100,7 @@ def test_evidence_that_fails_is_said(reviewing, monkeypatch):
     def failing(*_):
         raise VoterError("the voter moody of the package moods failed")
 
-    monkeypatch.setattr(reviewing.session.state.maker_of(0)[0].voices, "function", failing)
+    monkeypatch.setattr(reviewing.session.state.card_maker(0)[0].voter_evidence, "function", failing)
 
     async def walk():
         page = (await reviewing.get("/card/3")).text
@@ -123,7 +123,7 @@ def test_others_decide_while_a_file_is_taken_over_and_rows_are_counted_that_are_
         assert "0 decisions taken over from a file of 30" in (await reviewing.sent("/import", path.read_bytes())).text
 
     asyncio.run(walk())
-    assert len(reviewing.session.state.ledger.standing) == 33 == reviewing.session.state.store.last_id()
+    assert len(reviewing.session.state.index.active) == 33 == reviewing.session.state.store.last_id()
 
 
 # Learning
@@ -216,7 +216,7 @@ def test_what_cannot_be_prepared_is_said_and_the_page_goes_on(reviewing, monkeyp
 def test_a_run_that_another_server_has_trained_is_taken_up(reviewing, monkeypatch):
     found, session = SimpleNamespace(name="new"), reviewing.session
     adopted = []
-    monkeypatch.setattr(session.state, "trained_before", lambda: (found, 7))
+    monkeypatch.setattr(session.state, "load_trained", lambda: (found, 7))
     monkeypatch.setattr(session.state, "adopt", lambda *trained: adopted.append(trained))
 
     async def walk():

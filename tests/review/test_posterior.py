@@ -14,7 +14,17 @@ from reviewing import model_of
 
 from mixtea.relations.known import KnownPairs
 from mixtea.relations.neighbours import FLOOR, Neighbourhood
-from mixtea.review.posterior import FACTOR, FACTORS, LIKELY, MOST, MOVED, THRESHOLD, Belief, Effect, _factor
+from mixtea.review.posterior import (
+    DEFAULT_FACTOR,
+    FACTOR_RANGE,
+    LIKELY_THRESHOLD,
+    MAX_SHIFT,
+    MIN_CANDIDATE_PROBABILITY,
+    MIN_CHANGE,
+    Effect,
+    Posterior,
+    _factor,
+)
 
 # Two equal chains 0 - 1 - 2 - 3 - 4, of which 0 and 4 are linked
 CHAIN = [(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)]
@@ -25,7 +35,7 @@ INF = math.inf
 
 def chains(candidates=UNCERTAIN, **more):
     task = said_task(make_graph(CHAIN, 5, "s"), make_graph(CHAIN, 5, "t"), [(0, 0), (4, 4)])
-    return Belief(model_of(task, candidates, **more))
+    return Posterior(model_of(task, candidates, **more))
 
 
 def all_of(belief):
@@ -73,7 +83,7 @@ def test_neighbours_of_an_accepted_pair_are_likelier_and_of_a_rejected_one_less_
     accepted.decide((2, 2), INF)
     rejected.decide((2, 2), -INF)
     for row in (0, 2):
-        assert accepted.probability(row)[0] > 0.5 + MOVED > 0.5 - MOVED > rejected.probability(row)[0]
+        assert accepted.probability(row)[0] > 0.5 + MIN_CHANGE > 0.5 - MIN_CHANGE > rejected.probability(row)[0]
 
 
 def test_a_rejected_pair_of_which_the_run_was_certain_speaks_for_nobody():
@@ -128,29 +138,29 @@ def test_what_was_accepted_by_two_and_taken_back_by_one_is_still_the_others():
 
 def test_no_candidate_gains_or_loses_without_bound():
     belief = chains()
-    assert [belief.shift(0, 0, more) for more in (1e9, -1e9)] == [MOST, pytest.approx(-MOST, abs=MOST)]
+    assert [belief.shift(0, 0, more) for more in (1e9, -1e9)] == [MAX_SHIFT, pytest.approx(-MAX_SHIFT, abs=MAX_SHIFT)]
     assert belief.shift(0, 0, -1e9) == belief.shift(0, 0, -belief.before[1, 1]) < 0 < belief.shift(0, 0, 0.1)
 
 
 def test_unlikely_candidates_are_not_looked_at():
-    belief = chains([{1: LIKELY / 2, 2: 0.9}, {2: 0.5, 3: 0.2}, {3: 0.5, 1: 0.2}])
+    belief = chains([{1: MIN_CANDIDATE_PROBABILITY / 2, 2: 0.9}, {2: 0.5, 3: 0.2}, {3: 0.5, 1: 0.2}])
     belief.decide((2, 2), INF)
-    assert 0 not in belief.more[0] and 0 in belief.more[2]
+    assert 0 not in belief.support[0] and 0 in belief.support[2]
 
 
 def test_the_factor_is_what_agreement_adds_in_the_run():
     model = chains().model
-    assert _factor(model) == FACTOR
+    assert _factor(model) == DEFAULT_FACTOR
     model.run.answers_ = SimpleNamespace(
         parts={"agreement": np.array([[0, 2.0], [0, 9.0], [0, np.nan], [0, 5.0]])},
         scores={"agreement": np.array([[1.0], [3.0], [1.0], [0.01]])},
         ranked=SimpleNamespace(target=model.target),
     )
-    assert _factor(model) == pytest.approx(2.5) and Belief(model).factor == pytest.approx(2.5)
+    assert _factor(model) == pytest.approx(2.5) and Posterior(model).factor == pytest.approx(2.5)
     model.run.answers_.parts["agreement"][:] = 1e6
-    assert _factor(model) == FACTORS[1]
+    assert _factor(model) == FACTOR_RANGE[1]
     model.run.answers_.scores["agreement"][:] = 0
-    assert _factor(model) == FACTOR
+    assert _factor(model) == DEFAULT_FACTOR
 
 
 # Against a slow twin, on small graphs of any kind
@@ -187,7 +197,7 @@ def slow(model, said):
     believed = {}
     for source in model.sources.tolist():
         mine = {target for target, sources in owners.items() if source in sources}
-        for target, p in model.near.believed(source).items():
+        for target, p in model.neighbourhood.believed(source).items():
             weight = said.get((source, target), 0.0)
             if mine or target in owners or weight == -INF:
                 continue
@@ -198,17 +208,17 @@ def slow(model, said):
     known = KnownPairs(ends[:, 0], ends[:, 1], np.array([*believed.values()]), {})
     empty = said_task(model.task.source, model.task.target)  # its links are among the believed ones
     now = Neighbourhood(empty, known)
-    now._alike = model.near._alike  # relations are as alike as the run has found them
+    now._alike = model.neighbourhood._alike  # relations are as alike as the run has found them
     return {
-        (row, place): math.expm1(now.score(source, target)) - math.expm1(model.near.score(source, target))
+        (row, place): math.expm1(now.score(source, target)) - math.expm1(model.neighbourhood.score(source, target))
         for row, source in enumerate(model.sources.tolist())
         for place, target in enumerate(model.target[row].tolist())
-        if model.probability[row, place] > LIKELY
+        if model.probability[row, place] > MIN_CANDIDATE_PROBABILITY
     }
 
 
 def noted(model, decisions):
-    belief, said = Belief(model), {}
+    belief, said = Posterior(model), {}
     for source, target, weight in decisions:
         belief.decide((source, target), weight)
         said.pop((source, target), None)
@@ -222,19 +232,19 @@ def test_what_speaks_more_equals_a_slow_computation_from_scratch(drawn):
     model, decisions = drawn
     belief, said = noted(model, decisions)
     for (row, place), more in slow(model, said).items():
-        assert belief.more.get(row, {}).get(place, 0.0) == pytest.approx(more, abs=1e-9)
+        assert belief.support.get(row, {}).get(place, 0.0) == pytest.approx(more, abs=1e-9)
     assert all(value > FLOOR for source in model.sources.tolist() for value in belief.believed(source).values())
 
 
 @given(models())
 def test_all_taken_back_all_is_as_before(drawn):
     model, decisions = drawn
-    before = all_of(Belief(model))
+    before = all_of(Posterior(model))
     belief, said = noted(model, decisions)
     for pair in said:
         belief.decide(pair, None)
     assert np.abs(all_of(belief) - before).max() <= 1e-12
-    assert belief.said_of == {} and belief.owner == {}
+    assert belief.log_odds_of == {} and belief.accepted_for == {}
 
 
 @given(models(), st.integers(0, 5), st.integers(0, 5))
@@ -253,7 +263,7 @@ def test_one_taken_back_is_as_if_it_had_never_been(drawn, source, target):
 def test_the_order_of_decisions_does_not_matter(drawn):
     model, decisions = drawn
     belief, said = noted(model, decisions)
-    turned, taken_back = Belief(model), (int(model.sources[0]), int(model.target[0, 0]))
+    turned, taken_back = Posterior(model), (int(model.sources[0]), int(model.target[0, 0]))
     turned.decide(taken_back, INF)
     turned.decide(taken_back, None)
     for pair in reversed(said):
@@ -267,19 +277,19 @@ def test_a_preview_is_what_then_happens_and_changes_nothing(drawn, row, place):
     row %= len(model.sources)
     pair = (int(model.sources[row]), int(model.target[row, place]))
     belief, said = noted(model, decisions)
-    before, more = all_of(belief), {row: dict(own) for row, own in belief.more.items()}
+    before, more = all_of(belief), {row: dict(own) for row, own in belief.support.items()}
     effect = belief.preview(pair)
-    assert np.array_equal(all_of(belief), before) and belief.more == more
-    assert {(s, t): weight for s, own in belief.said_of.items() for t, weight in own.items()} == said
+    assert np.array_equal(all_of(belief), before) and belief.support == more
+    assert {(s, t): weight for s, own in belief.log_odds_of.items() for t, weight in own.items()} == said
     belief.decide(pair, INF)
     after, reached = all_of(belief), set()
     for other in range(len(model.sources)):
-        own, was = belief.more.get(other, {}), more.get(other, {})
+        own, was = belief.support.get(other, {}), more.get(other, {})
         if other != row and any(abs(own.get(p, 0.0) - was.get(p, 0.0)) > 1e-9 for p in (0, 1)):
             reached.add(other)
     best = [(before[other].max(), after[other].max()) for other in reached]
-    moved = sum(abs(new - old) >= MOVED for old, new in best)
-    assert effect == Effect(moved, sum((new >= THRESHOLD) != (old >= THRESHOLD) for old, new in best))
+    moved = sum(abs(new - old) >= MIN_CHANGE for old, new in best)
+    assert effect == Effect(moved, sum((new >= LIKELY_THRESHOLD) != (old >= LIKELY_THRESHOLD) for old, new in best))
 
 
 def test_a_preview_counts_neighbours_that_come_to_be_likely():

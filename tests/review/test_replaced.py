@@ -14,8 +14,8 @@ from served import save_undrawn, serving
 from mixtea import MixTEA
 from mixtea.config import STRUCTURE
 from mixtea.graph.graph import Graph
-from mixtea.review.decisions import Decisions, beside
-from mixtea.review.learning import retrained
+from mixtea.review.decisions import DecisionStore, decisions_path
+from mixtea.review.learning import retrain
 from mixtea.review.session import Session, new_key
 from mixtea.review.state import ReplacedError
 
@@ -59,10 +59,10 @@ def runs(doubtful_task, doubtful_run, tmp_path_factory):
 def learned(doubtful_run, tmp_path_factory):
     """The first run as it was reviewed and has learned: folder, file of decisions, and the run that was trained."""
     run = shutil.copytree(doubtful_run, tmp_path_factory.mktemp("learned") / "run")
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         session = Session(run, store)
         decide(session, range(0, 60, 7))
-        new = retrained(MixTEA.load(run), store.standing())
+        new = retrain(MixTEA.load(run), store.active())
         save_undrawn(new, session.state.reviewed_run)
         store.keep_trained(new._manifest, store.last_id())
     return run
@@ -73,7 +73,7 @@ def decide(session, rows):
     shown = []
     for row in rows:
         card = session.state.card(row)
-        pair = session.shown_on(card)
+        pair = session.pair_on(card)
         session.decide("ann", new_key(), pair, ("accept", "reject")[row % 2])
         shown.append((pair.source, card.source.id, pair.targets[0], card.target.id))
     return shown
@@ -98,7 +98,7 @@ def test_what_is_shown_is_saved_when_the_run_was_replaced_before_the_start(runs,
     if not has_learned:
         shutil.rmtree(run.with_name("run.reviewed"))
     replace_folder(run, runs[how])
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         session, before = Session(run, store), store.last_id()
         assert session.state.current is session.state.original  # the one that had learned is of another run
         assert bool(session.state.notices) == has_learned
@@ -110,8 +110,8 @@ def test_what_is_shown_is_saved_when_the_run_was_replaced_before_the_start(runs,
         task = session.state.original.task
         there = [one.source in task.source.ids and one.target in task.target.ids for one in store.rows()[:before]]
         assert (
-            len(session.state.ledger.elsewhere) == there.count(False)
-            and len(session.state.ledger.standing) == store.last_id()
+            len(session.state.index.outside_run) == there.count(False)
+            and len(session.state.index.active) == store.last_id()
         )
         assert {"renamed": not any(there), "shrunk": any(there) and not all(there)}.get(how, all(there))
 
@@ -122,7 +122,7 @@ def test_nothing_is_saved_for_a_run_that_was_replaced_by_one_of_other_graphs(run
     run = copied(learned, tmp_path)
     if not has_learned:
         shutil.rmtree(run.with_name("run.reviewed"))
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         session = Session(run, store)
         assert (session.state.current is not session.state.original) == has_learned and not session.state.notices
         decide(session, [1, 2])
@@ -136,14 +136,14 @@ def test_nothing_is_saved_for_a_run_that_was_replaced_by_one_of_other_graphs(run
             with pytest.raises(ReplacedError, match="replaced by a run of other graphs"):
                 act()
         assert store.last_id() == before and "Nothing is saved" in session.state.notices["run"]
-        assert session.state.trained_before() is None
+        assert session.state.load_trained() is None
         replace_folder(run, learned)  # put back: it goes on
         assert len(decide(session, [3])) == 1 and "run" not in session.state.notices
 
 
 def test_a_run_that_is_gone_or_cannot_be_read_is_not_decided_about(learned, tmp_path):
     run = copied(learned, tmp_path)
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         session = Session(run, store)
         run.rename(tmp_path / "away")
         with pytest.raises(ReplacedError, match="cannot be read any more"):
@@ -156,24 +156,24 @@ def test_a_run_that_is_gone_or_cannot_be_read_is_not_decided_about(learned, tmp_
 
 def test_a_trained_run_is_used_only_with_the_run_and_the_decisions_it_comes_from(learned, tmp_path):
     run = copied(learned, tmp_path)
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         session = Session(run, store)
         assert (
             session.state.current.parent == session.state.original.name
             and session.state.current.name != session.state.original.name
         )
-        model, last_id = session.state.trained_before()
+        model, last_id = session.state.load_trained()
         model.parent = "0" * 64
         assert session.state.adopt(model, last_id) == [] and session.state.current is not model
         assert '"Learn now" trains a new one' in session.state.notices["trained"]
-    with closing(Decisions(tmp_path / "others.sqlite")) as store:
+    with closing(DecisionStore(tmp_path / "others.sqlite")) as store:
         session = Session(run, store)
         assert (
             session.state.current is session.state.original
             and "not trained with these decisions" in session.state.notices["trained"]
         )
     (run.with_name("run.reviewed") / "graphs.safetensors").write_bytes(b"")
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         session = Session(run, store)
         assert session.state.current is session.state.original and "is left alone" in session.state.notices["trained"]
 
@@ -188,7 +188,7 @@ def test_the_page_says_that_its_run_was_replaced(runs, learned, tmp_path):
         assert status == 409 and "Not saved" in text and "replaced by a run of other graphs" in text
         assert "Nothing is saved until then" in server.ask("GET", "/status", None, cookie)[2]
         assert server.ask("POST", "/import", {}, cookie)[0] in (409, 422)
-    with closing(Decisions(beside(run))) as store:
+    with closing(DecisionStore(decisions_path(run))) as store:
         assert form["key"] not in {one.key for one in store.rows()}
     with serving(run) as server:
         cookie = server.enter()

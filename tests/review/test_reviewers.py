@@ -7,8 +7,8 @@ import math
 import pytest
 from reviewing import decision
 
-from mixtea.review.merge import LEAST_SURE, RELIABLE
-from mixtea.review.reviewers import ENOUGH, NOBODY, Reviewer, Share, agrees, is_right, reviewers
+from mixtea.review.merge import FACT_RELIABILITY, MIN_RELIABILITY
+from mixtea.review.reviewers import MIN_KNOWN_ITEMS, UNMEASURED, Reviewer, Share, agrees, is_right, measure_reviewers
 
 TRUTH = {f"s{i}": {f"t{i}"} for i in range(100)}
 
@@ -17,7 +17,7 @@ def judged(n_right, n_wrong, name="ann"):
     """So many known items decided rightly, so many wrongly."""
     right = [decision(f"r{i}", "accept", f"s{i}", f"t{i}", reason="known") for i in range(n_right)]
     wrong = [decision(f"w{i}", "accept", f"s{i}", "zzz", reason="known") for i in range(n_wrong)]
-    return reviewers([one._replace(reviewer=name) for one in right + wrong], TRUTH)[name]
+    return measure_reviewers([one._replace(reviewer=name) for one in right + wrong], TRUTH)[name]
 
 
 def test_a_share_says_how_sure_it_is():
@@ -29,21 +29,23 @@ def test_a_share_says_how_sure_it_is():
 
 
 def test_who_decided_too_few_known_items_is_not_measured():
-    assert math.isnan(judged(0, ENOUGH - 1).reliability) and judged(0, ENOUGH - 1).log_odds == math.inf
-    assert judged(0, ENOUGH).reliability == LEAST_SURE
-    assert math.isnan(NOBODY.reliability)
+    assert (
+        math.isnan(judged(0, MIN_KNOWN_ITEMS - 1).reliability) and judged(0, MIN_KNOWN_ITEMS - 1).log_odds == math.inf
+    )
+    assert judged(0, MIN_KNOWN_ITEMS).reliability == MIN_RELIABILITY
+    assert math.isnan(UNMEASURED.reliability)
 
 
 def test_who_may_be_right_often_enough_is_a_fact():
     one = judged(18, 2)  # nine of ten, but it may be 97 of 100
-    assert one.right == Share(18, 20) and one.right.high >= RELIABLE and math.isnan(one.reliability)
+    assert one.right == Share(18, 20) and one.right.high >= FACT_RELIABILITY and math.isnan(one.reliability)
     more = judged(81, 9)  # as often, and measured well enough to say that it is too little
-    assert more.right.high < RELIABLE and more.reliability == pytest.approx(0.9)
+    assert more.right.high < FACT_RELIABILITY and more.reliability == pytest.approx(0.9)
     assert more.log_odds == pytest.approx(math.log(9))
 
 
 def test_who_is_wrong_more_often_than_right_counts_nothing():
-    assert judged(5, 20).reliability == LEAST_SURE and judged(5, 20).log_odds == 0
+    assert judged(5, 20).reliability == MIN_RELIABILITY and judged(5, 20).log_odds == 0
 
 
 def test_what_is_right():
@@ -60,7 +62,7 @@ def test_only_known_items_whose_link_is_known_are_judged_and_unsure_ones_are_not
         decision("a", "accept", "s1", "t1", reason="known"), decision("b", "unsure", "s2", "t2", reason="known"),
         decision("c", "accept", "new", "t2", reason="known"), decision("d", "accept", "s3", "zzz"),
     ]  # fmt: skip
-    one = reviewers(own, TRUTH)["ann"]
+    one = measure_reviewers(own, TRUTH)["ann"]
     assert one.right == Share(1, 1) and one.decided == 4
 
 
@@ -70,7 +72,7 @@ def test_repeats_are_the_same_or_not():
         decision("d", "accept", "s1", "t1", reason="repeat"), decision("e", "accept", "s2", "t9", reason="repeat"),
         decision("f", "none", "s3", reason="repeat"), decision("g", "reject", "s4", "t4", reason="repeat"),
     ]  # fmt: skip
-    assert reviewers(own, {})["ann"].same == Share(2, 3)  # what was never asked before is no repeat
+    assert measure_reviewers(own, {})["ann"].same == Share(2, 3)  # what was never asked before is no repeat
 
 
 def test_a_repeat_is_compared_with_the_first_word_about_it():
@@ -78,7 +80,7 @@ def test_a_repeat_is_compared_with_the_first_word_about_it():
         decision("a", "accept", "s1", "t1"), decision("b", "accept", "s1", "t1", reason="repeat"),
         decision("c", "reject", "s1", "t1"),
     ]  # fmt: skip
-    assert reviewers(own, {})["ann"].same == Share(1, 1)
+    assert measure_reviewers(own, {})["ann"].same == Share(1, 1)
 
 
 @pytest.mark.parametrize(
@@ -102,13 +104,13 @@ def test_pull_is_how_much_more_often_one_agrees_with_what_is_shown():
     shown = [decision(f"a{i}", "accept", f"s{i}", "t", "t", shown=True, **about) for i in range(4)]
     blind = [decision(f"b{i}", "accept", f"s{i}", "t", "t", **about) for i in range(1)]
     blind += [decision(f"c{i}", "reject", f"s{i}", "t", "t", **about) for i in range(3)]
-    one = reviewers(shown + blind, {})["ann"]
+    one = measure_reviewers(shown + blind, {})["ann"]
     assert (one.seen, one.blind, one.pull) == (Share(4, 4), Share(1, 4), 0.75)
-    assert math.isnan(reviewers(shown, {})["ann"].pull)
+    assert math.isnan(measure_reviewers(shown, {})["ann"].pull)
 
 
 def test_each_by_name():
     own = [decision("a", "accept", "s1", "t1", reviewer=name) for name in ("bob", "ann", "bob")]
-    found = reviewers(own, {})
+    found = measure_reviewers(own, {})
     assert [*found] == ["ann", "bob"] and [one.decided for one in found.values()] == [1, 2]
-    assert isinstance(found["ann"], Reviewer) and reviewers([], TRUTH) == {}
+    assert isinstance(found["ann"], Reviewer) and measure_reviewers([], TRUTH) == {}

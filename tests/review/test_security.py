@@ -16,11 +16,11 @@ from served import PORT, asked, small_run
 
 import mixtea.review
 from mixtea.review.app import Page
-from mixtea.review.decisions import Decisions
-from mixtea.review.forms import LONGEST_FORM, shown_text
+from mixtea.review.decisions import DecisionStore
+from mixtea.review.forms import MAX_FORM_BYTES, pair_text
 from mixtea.review.security import MAX_OPEN_INVITATIONS, Guard, is_local
 from mixtea.review.session import Session
-from mixtea.review.training import Training
+from mixtea.review.training import BackgroundTraining
 
 RIGHT, LOCAL = f"127.0.0.1:{PORT}", f"localhost:{PORT}"
 HOSTS = {
@@ -33,7 +33,7 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]
 STATIC = Path(mixtea.review.__file__).parent / "static"
 
 
-class Still(Training):
+class Still(BackgroundTraining):
     """Does not train, but counts how often it should."""
 
     begun = 0
@@ -50,7 +50,7 @@ def folder(rings, tmp_path_factory):
 @pytest.fixture
 def served(folder, tmp_path):
     """The page behind its guard, in this process: `app` counts what comes through in `through`."""
-    store = Decisions(tmp_path / "decisions.sqlite")
+    store = DecisionStore(tmp_path / "decisions.sqlite")
     session = Session(folder, store)
     page = Page(session, Still(session, 0), "ann")
     app, found = page.app(), SimpleNamespace(through=0, store=store, page=page)
@@ -113,7 +113,7 @@ def test_every_combination_is_let_in_or_turned_away_by_the_rules(served):
     of = session.state.reference(0, session.state.card(0).alternatives[0].number)
     places = {"{row}": "0", "{name}": "review.js", "{of}": of}
     paths = [re.sub(r"\{\w+\}", lambda place: places[place[0]], route) for route in served.routes]
-    pair = shown_text(session.shown_on(session.state.card(0)))
+    pair = pair_text(session.pair_on(session.state.card(0)))
     keys = (f"key-{number}" for number in itertools.count())
     tried = {0: 0, 200: 0, 401: 0, 403: 0, 404: 0, 405: 0}
     wrong = []
@@ -260,7 +260,7 @@ def test_files_of_the_page_are_served_as_what_they_are(served):
 
 @pytest.mark.parametrize("path", ["/decide", "/undo", "/alike", "/settings", "/queue", "/invite", "/go", "/verdict"])
 def test_forms_without_end_are_refused(served, path):
-    long = b"key=k&pair=[]&action=accept&pairs=[]&text=" + b"x" * LONGEST_FORM
+    long = b"key=k&pair=[]&action=accept&pairs=[]&text=" + b"x" * MAX_FORM_BYTES
     answer = ask(served.guard, "POST", path, own(served.guard), long)
     assert (answer.status, answer.text) == (422, "That is too long.") and served.store.last_id() == 0
     many = b"&".join(b"a%d=1" % number for number in range(600)) + b"&key=k&pair=[]&action=accept&pairs=[]"
@@ -268,7 +268,7 @@ def test_forms_without_end_are_refused(served, path):
 
 
 def test_files_to_import_have_an_end(served, monkeypatch):
-    monkeypatch.setattr("mixtea.review.app.LONGEST_FILE", 1000)
+    monkeypatch.setattr("mixtea.review.app.MAX_FILE_BYTES", 1000)
     answer = ask(served.guard, "POST", "/import", own(served.guard), b"x" * 1001)
     assert (answer.status, answer.text) == (422, "That is too long.") and served.store.last_id() == 0
 
@@ -288,7 +288,7 @@ def test_files_to_import_have_an_end(served, monkeypatch):
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_and_changes_nothing(served, path, body):
     session = served.page.session
-    pair = quote(shown_text(session.shown_on(session.state.card(0))))
+    pair = quote(pair_text(session.pair_on(session.state.card(0))))
     answer = ask(served.guard, "POST", path, own(served.guard), body.replace(b"PAIR", pair.encode()))
     assert answer.status == 422 and answer.text and is_headed(answer) and served.store.last_id() == 0
 
@@ -299,7 +299,7 @@ def test_numbers_in_filters_that_are_none_are_as_if_not_there(served):
         body = urlencode({"least": value, "most": value, "degree": value})
         assert ask(served.guard, "POST", "/queue", own(served.guard, cookie), body.encode()).status == 200
         assert ask(served.guard, "GET", "/", own(served.guard, cookie)).status == 200
-    assert served.page.session.positions.place("ann").filter.is_plain
+    assert served.page.session.positions.position("ann").filter.is_plain
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from mixtea.errors import RunError
 from mixtea.review import session as module
 from mixtea.review.app import Page
 from mixtea.review.decision import KNOWN, REPEAT
-from mixtea.review.decisions import Decisions, beside
-from mixtea.review.learning import retrained
+from mixtea.review.decisions import DecisionStore, decisions_path
+from mixtea.review.learning import retrain
 from mixtea.review.model import Model
 from mixtea.review.queue import Filter, Item
-from mixtea.review.queue_positions import HELD
-from mixtea.review.session import REPEAT_EVERY, Session, Shown, new_key
-from mixtea.review.training import Training
+from mixtea.review.queue_positions import HOLD_SECONDS
+from mixtea.review.session import REPEAT_EVERY, Session, ShownPair, new_key
+from mixtea.review.training import BackgroundTraining
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def session(opened):
 
 def shown(session, row):
     """What the card of a row shows, by ids."""
-    return session.shown_on(session.state.card(row))
+    return session.pair_on(session.state.card(row))
 
 
 def other_target(source):
@@ -44,7 +44,7 @@ def other_target(source):
 def answer(session, reviewer="ann", action="accept", place=0, **asked):
     """Decide on the card that the reviewer sees, as the page does, and go on."""
     item = session.positions.current_item(reviewer)
-    key = session.ask(reviewer, item, session.state.card(item.row), **{"shown": False} | asked)
+    key = session.note_shown(reviewer, item, session.state.card(item.row), **{"shown": False} | asked)
     kept = session.decide(reviewer, key, shown(session, item.row), action, place)
     session.advance(reviewer)
     return kept
@@ -53,7 +53,7 @@ def answer(session, reviewer="ann", action="accept", place=0, **asked):
 def answer_until(session, n_plain, reviewer="ann"):
     """Until so many were decided that are no audits."""
     kept = []
-    while len(session.state.ledger.plain.get(reviewer, {})) < n_plain:
+    while len(session.state.index.plain.get(reviewer, {})) < n_plain:
         kept.append(answer(session, reviewer))
     return kept
 
@@ -62,10 +62,10 @@ def answer_until(session, n_plain, reviewer="ann"):
 
 
 def test_it_begins_with_the_first_of_the_queue_and_goes_on(session):
-    items = session.positions.items(session.positions.place("ann"))
+    items = session.positions.items(session.positions.position("ann"))
     assert session.positions.current_item("ann") == items[0] == session.positions.current_item("ann")
     assert answer(session).source == session.state.source_id(items[0].row)
-    assert session.positions.current_item("ann") == items[1] and session.positions.place("ann").at == 1
+    assert session.positions.current_item("ann") == items[1] and session.positions.position("ann").at == 1
     assert session.positions.go("ann", 1) == items[2]  # skipped
     assert session.positions.go("ann", -1) == items[1]
     assert session.positions.go("ann", -1, also_decided=True) == items[0]  # to look at it again
@@ -83,39 +83,39 @@ def test_what_was_decided_is_not_asked_again_and_then_it_ends(session):
         row for row in range(60) if int(session.state.original.sources[row]) not in session.state.original.valid
     }
     assert {int(session.state.original.sources[row]) for row in known} <= session.state.original.valid.keys()
-    assert len(session.state.ledger.of_source) == session.state.n_to_decide == 36
-    assert session.positions.go("ann", 1) is None and session.positions.place("ann").item is None
+    assert len(session.state.index.by_source) == session.state.n_sources_to_decide == 36
+    assert session.positions.go("ann", 1) is None and session.positions.position("ann").item is None
 
 
 def test_one_may_go_to_any_row(session):
-    items = session.positions.items(session.positions.place("ann"))
-    assert session.positions.ask_about("ann", items[7].row) == items[7] and session.positions.place("ann").at == 7
+    items = session.positions.items(session.positions.position("ann"))
+    assert session.positions.ask_about("ann", items[7].row) == items[7] and session.positions.position("ann").at == 7
     known = next(item for item in items if item.reason == KNOWN)
     assert session.positions.ask_about("ann", known.row).reason == KNOWN
-    session.positions.place("ann").filter = Filter(text="nothing is called so")
+    session.positions.position("ann").filter = Filter(text="nothing is called so")
     assert session.positions.ask_about("ann", 3) == Item(3, "")
     assert session.positions.ask_about("ann", -1) is None and session.positions.ask_about("ann", 60) is None
 
 
 def test_the_place_is_remembered_when_it_starts_again(opened):
     session = opened()
-    session.positions.place("ann").order = "uncertain"
-    session.positions.place("ann").shows = True
+    session.positions.position("ann").order = "uncertain"
+    session.positions.position("ann").shows = True
     for _ in range(3):
         answer(session)
     at = session.positions.current_item("ann")
-    session.positions.remember("ann")
+    session.positions.save_position("ann")
     again = opened()
     assert again.positions.current_item("ann") == at
-    assert (again.positions.place("ann").order, again.positions.place("ann").shows) == ("uncertain", True)
-    assert again.positions.place("bob").order == "worth" and again.positions.place("bob").at == -1
-    assert [*again.state.ledger.standing.values()] == [*session.state.ledger.standing.values()]
+    assert (again.positions.position("ann").order, again.positions.position("ann").shows) == ("uncertain", True)
+    assert again.positions.position("bob").order == "worth" and again.positions.position("bob").at == -1
+    assert [*again.state.index.active.values()] == [*session.state.index.active.values()]
 
 
 def test_a_remembered_place_that_makes_no_sense_is_the_first_one(opened):
     session = opened()
-    session.state.store.keep_place("ann", {"order": "by colour", "source": "gone"})
-    assert session.positions.place("ann").order == "worth" and session.positions.place("ann").at == -1
+    session.state.store.keep_position("ann", {"order": "by colour", "source": "gone"})
+    assert session.positions.position("ann").order == "worth" and session.positions.position("ann").at == -1
 
 
 # Decisions
@@ -128,45 +128,49 @@ def test_a_decision_says_what_was_seen(session):
     ids = tuple(str(session.state.original.task.target.ids[option.number]) for option in card.alternatives)
     assert (kept.action, kept.target, kept.others, kept.shown) == ("accept", ids[2], ids, True)
     assert kept.probability == card.probability and kept.model == session.state.original.name
-    assert kept.votes.split() == [voice.name for voice in card.voices if voice.favours]
+    assert kept.votes.split() == [voice.name for voice in card.voter_evidence if voice.favours]
     none = answer(session, action="none")
     assert none.target is None and len(none.others) == 9 and answer(session, action="unsure").action == "unsure"
 
 
 def test_a_decision_that_is_sent_twice_is_one(session):
     item = session.positions.current_item("ann")
-    key = session.ask("ann", item, session.state.card(item.row), shown=False)
+    key = session.note_shown("ann", item, session.state.card(item.row), shown=False)
     pair = shown(session, item.row)
     first, second = (session.decide("ann", key, pair, action) for action in ("accept", "reject"))
-    assert first == second and session.state.ledger.last_id == 1
+    assert first == second and session.state.index.last_id == 1
 
 
 def test_a_card_of_before_a_restart_can_still_be_decided(opened):
     session = opened()
     item = session.positions.current_item("ann")
-    key = session.ask("ann", item, session.state.card(item.row), shown=True)
+    key = session.note_shown("ann", item, session.state.card(item.row), shown=True)
     kept = opened().decide("ann", key, shown(session, item.row), "accept")
     assert kept.key == key and kept.source == session.state.source_id(item.row) and not kept.shown
 
 
 def test_cards_that_were_shown_are_forgotten_when_there_are_very_many(session, monkeypatch):
-    monkeypatch.setattr(module, "MOST_CARDS", 10)
+    monkeypatch.setattr(module, "MAX_CARDS_KEPT", 10)
     item = session.positions.current_item("ann")
     card = session.state.card(item.row)
-    keys = [session.ask("ann", item, card, shown=True) for _ in range(30)]
-    assert len(session.cards_asked) <= 12 and keys[-1] in session.cards_asked and keys[0] not in session.cards_asked
+    keys = [session.note_shown("ann", item, card, shown=True) for _ in range(30)]
+    assert len(session.shown_cards) <= 12 and keys[-1] in session.shown_cards and keys[0] not in session.shown_cards
 
 
 @pytest.mark.parametrize(("action", "place"), [("perhaps", 0), ("undo", 0), ("accept", 9), ("accept", -1)])
 def test_a_decision_that_makes_no_sense_is_refused(session, action, place):
     with pytest.raises(ValueError, match="There is no such decision"):
         session.decide("ann", new_key(), shown(session, 0), action, place)
-    assert session.state.ledger.last_id == 0
+    assert session.state.index.last_id == 0
 
 
 def test_a_card_of_entities_that_are_not_there_is_refused(session):
     linked = str(session.state.original.task.source.ids[session.state.original.task.train[0, 0]])
-    for pair in (Shown("gone", ("t1",)), Shown(session.state.source_id(0), ("t1", "gone")), Shown(linked, ("t1",))):
+    for pair in (
+        ShownPair("gone", ("t1",)),
+        ShownPair(session.state.source_id(0), ("t1", "gone")),
+        ShownPair(linked, ("t1",)),
+    ):
         with pytest.raises(ValueError, match="Reload the page"):
             session.decide("ann", new_key(), pair, "accept")
     assert session.state.store.last_id() == 0
@@ -175,8 +179,8 @@ def test_a_card_of_entities_that_are_not_there_is_refused(session):
 def test_a_card_is_decided_as_it_was_shown_or_not_at_all(session):
     item = session.positions.current_item("ann")
     card = session.state.card(item.row)
-    key, pair = session.ask("ann", item, card, shown=False), session.shown_on(card)
-    for other in (Shown(pair.source, pair.targets[::-1]), shown(session, item.row + 1)):
+    key, pair = session.note_shown("ann", item, card, shown=False), session.pair_on(card)
+    for other in (ShownPair(pair.source, pair.targets[::-1]), shown(session, item.row + 1)):
         with pytest.raises(ValueError, match="Reload the page"):
             session.decide("ann", key, other, "accept")
     assert session.decide("ann", key, pair, "accept", 1).target == pair.targets[1]
@@ -184,7 +188,7 @@ def test_a_card_is_decided_as_it_was_shown_or_not_at_all(session):
 
 def test_what_a_model_thought_is_kept_only_of_the_candidate_that_it_has_in_front(session):
     pair = shown(session, 0)
-    first = session.decide("ann", new_key(), Shown(pair.source, pair.targets[::-1]), "reject")
+    first = session.decide("ann", new_key(), ShownPair(pair.source, pair.targets[::-1]), "reject")
     assert (first.probability, first.votes, first.target) == (None, "", pair.targets[-1])
     assert session.decide("bob", new_key(), pair, "reject").probability is not None
 
@@ -196,7 +200,7 @@ def test_a_pair_whose_target_was_accepted_for_another_is_not_likely_any_more(ses
     target = int(model.target[row, 0])
     others = [r for r, p in model.rivals(target) if p == 0 and r != row]
     source = next(r for r in range(60) if r not in (row, *others))
-    pair = Shown(session.state.source_id(source), (str(model.task.target.ids[target]),))
+    pair = ShownPair(session.state.source_id(source), (str(model.task.target.ids[target]),))
     session.decide("ann", new_key(), pair, "accept", place)
     assert (
         session.state.best()[[row, *others]].tolist()
@@ -208,7 +212,7 @@ def test_a_pair_whose_target_was_accepted_for_another_is_not_likely_any_more(ses
 def test_a_decision_is_believed_at_once(session):
     row = next(
         item.row
-        for item in session.positions.items(session.positions.place("ann"))
+        for item in session.positions.items(session.positions.position("ann"))
         if session.state.card(item.row).effect.moved
     )
     session.decide("ann", new_key(), shown(session, row), "accept")
@@ -221,22 +225,22 @@ def test_a_decision_is_believed_at_once(session):
 
 def test_what_another_process_decides_is_taken_up(session, copied):
     row = session.positions.current_item("ann").row
-    with closing(Decisions(beside(copied))) as other:
+    with closing(DecisionStore(decisions_path(copied))) as other:
         target = str(session.state.original.task.target.ids[session.state.original.target[row, 0]])
         other.add([decision("x", "reject", session.state.source_id(row), target, reviewer="bob")])
         session.state.refresh()
         assert session.state.probability(row) == 0 and session.positions.go("ann", 1).row != row
         other.undo("bob", "y")
         session.state.refresh()
-    assert session.state.probability(row) > 0 and len(session.state.ledger.of_source) == 0
+    assert session.state.probability(row) > 0 and len(session.state.index.by_source) == 0
 
 
 def test_what_is_taken_back_while_a_reviewer_proves_to_err_is_taken_back(session, copied):
-    rows = [item.row for item in session.positions.items(session.positions.place("ann"))][:2]
+    rows = [item.row for item in session.positions.items(session.positions.position("ann"))][:2]
     for reviewer, row in zip(("ann", "bob"), rows, strict=True):
         session.decide(reviewer, new_key(), shown(session, row), "accept")
     known = [f"s{source}" for source in session.state.original.task.valid[:, 0]]
-    with closing(Decisions(beside(copied))) as other:
+    with closing(DecisionStore(decisions_path(copied))) as other:
         other.add([decision(id_, "accept", id_, other_target(id_), reason=KNOWN) for id_ in known])
         other.undo("bob", "x")
     session.state.refresh()
@@ -247,15 +251,19 @@ def test_begun_lazily_it_knows_later_what_was_decided(opened, copied):
     session = opened()
     for _ in range(8):
         answer(session)
-    with closing(Decisions(beside(copied))) as store:
+    with closing(DecisionStore(decisions_path(copied))) as store:
         lazy = Session(copied, store, lazily=True)
-        assert not lazy.state.card(0).voices and not lazy.state.tell() and len(lazy.state.ledger.standing) == 8
+        assert (
+            not lazy.state.card(0).voter_evidence
+            and not lazy.state.update_posteriors()
+            and len(lazy.state.index.active) == 8
+        )
         assert lazy.positions.current_item("ann") == session.positions.current_item("ann")
         lazy.state.prepare(lazy.state.load())
         rounds = 1
-        while lazy.state.tell(3):
+        while lazy.state.update_posteriors(3):
             rounds += 1
-        assert rounds == -(-len(lazy.state.ledger.of_source) // 3) and len(lazy.state.card(0).voices) > 0
+        assert rounds == -(-len(lazy.state.index.by_source) // 3) and len(lazy.state.card(0).voter_evidence) > 0
         assert lazy.state.best() == pytest.approx(session.state.best(), abs=1e-12)
 
 
@@ -273,12 +281,12 @@ def test_known_items_tell_about_the_reviewer_and_are_asked_once(session):
     one = session.state.all_reviewers()["ann"]
     right = sum(kept_.target in session.state.truth[kept_.source] for kept_ in kept)
     assert (one.right.met, one.right.of) == (right, 3) and not {o.source for o in kept} & {
-        *session.state.ledger.of_source
+        *session.state.index.by_source
     }
-    known = [item for item in session.positions.items(session.positions.place("ann")) if item.reason == KNOWN][:3]
-    place = session.positions.place("ann")
+    known = [item for item in session.positions.items(session.positions.position("ann")) if item.reason == KNOWN][:3]
+    place = session.positions.position("ann")
     assert not any(session.positions._to_ask(item, "ann", place) for item in known)
-    assert all(session.positions._to_ask(item, "bob", session.positions.place("bob")) for item in known)
+    assert all(session.positions._to_ask(item, "bob", session.positions.position("bob")) for item in known)
 
 
 def test_after_fifteen_an_earlier_one_is_asked_again(session):
@@ -289,7 +297,7 @@ def test_after_fifteen_an_earlier_one_is_asked_again(session):
     again = answer(session, action="reject")
     assert again.reason == REPEAT and session.positions.current_item("ann").reason != REPEAT
     first = next(one for one in plain if one.source == again.source)
-    assert session.state.ledger.last_about(again.source) == first  # what was said of it stays
+    assert session.state.index.last_about(again.source) == first  # what was said of it stays
     assert session.state.all_reviewers()["ann"].same == (0, 1)
     more = answer_until(session, 2 * REPEAT_EVERY)
     assert not [one for one in more if one.reason == REPEAT]
@@ -298,14 +306,14 @@ def test_after_fifteen_an_earlier_one_is_asked_again(session):
 
 
 def test_repeats_and_known_items_are_blind(session):
-    page = Page(session, Training(session.state, 0), "ann")
-    session.positions.place("ann").shows = True
+    page = Page(session, BackgroundTraining(session.state, 0), "ann")
+    session.positions.position("ann").shows = True
     seen = {}
     while REPEAT not in seen:
         found = asyncio.run(page._card("ann"))
         reason = session.positions.current_item("ann").reason
-        seen.setdefault(reason, set()).add((found["shown"], session.cards_asked[found["key_now"]].shown))
-        session.decide("ann", found["key_now"], session.shown_on(found["card"]), "accept")
+        seen.setdefault(reason, set()).add((found["shown"], session.shown_cards[found["key_now"]].shown))
+        session.decide("ann", found["key_now"], session.pair_on(found["card"]), "accept")
         session.advance("ann")
     assert seen[KNOWN] == seen[REPEAT] == {(False, False)} and seen[""] == {(True, True)}
 
@@ -344,7 +352,7 @@ def test_two_are_not_asked_the_same_at_the_same_time(session, monkeypatch):
     assert first != second
     answer(session, "ann")
     assert session.positions.current_item("ann") not in (first, second)
-    later = time.monotonic() + HELD + 1
+    later = time.monotonic() + HOLD_SECONDS + 1
     monkeypatch.setattr("mixtea.review.queue_positions.time.monotonic", lambda: later)
     assert session.positions.current_item("cleo") == second  # held no more
 
@@ -352,8 +360,8 @@ def test_two_are_not_asked_the_same_at_the_same_time(session, monkeypatch):
 def test_what_one_has_decided_the_other_is_not_asked(session):
     mine = {answer(session, "ann").source for _ in range(6)}
     theirs = {answer(session, "bob").source for _ in range(6)}
-    open_ = session.state.ledger.of_source.keys()
-    assert not mine & theirs & open_ and len({one.reviewer for one in session.state.ledger.standing.values()}) == 2
+    open_ = session.state.index.by_source.keys()
+    assert not mine & theirs & open_ and len({one.reviewer for one in session.state.index.active.values()}) == 2
 
 
 # Undo
@@ -368,7 +376,7 @@ def test_undo_brings_the_card_back(session):
         (taken,) = session.undo("ann", new_key())
         assert session.positions.current_item("ann") == item and taken.source == session.state.source_id(item.row)
     assert session.undo("ann", new_key()) == [] and session.positions.current_item("ann") == items[0]
-    assert KNOWN in {item.reason for item in items} and len(session.state.ledger.standing) == 0
+    assert KNOWN in {item.reason for item in items} and len(session.state.index.active) == 0
 
 
 def test_undo_of_a_repeat_asks_it_again(session):
@@ -383,7 +391,7 @@ def test_an_undo_sent_twice_is_one(session):
     answer(session)
     answer(session)
     key = new_key()
-    assert session.undo("ann", key) == session.undo("ann", key) and len(session.state.ledger.standing) == 1
+    assert session.undo("ann", key) == session.undo("ann", key) and len(session.state.index.active) == 1
 
 
 # Several alike
@@ -407,22 +415,22 @@ def test_alike_are_open_rows_of_the_same_voters_on_the_same_side(session):
 def test_alike_are_at_most_as_many_as_can_be_looked_at(session, monkeypatch):
     model = session.state.original
     row = next(row for row in range(60) if int(model.sources[row]) not in model.valid and len(session.alike(row)) > 2)
-    monkeypatch.setattr(module, "ALIKE_SHOWN", 2)
+    monkeypatch.setattr(module, "MAX_ALIKE_SHOWN", 2)
     assert len(session.alike(row)) == 2
 
 
 def test_several_are_decided_one_by_one_and_taken_back_together(session):
-    rows = [item.row for item in session.positions.items(session.positions.place("ann")) if item.reason == ""][:4]
+    rows = [item.row for item in session.positions.items(session.positions.position("ann")) if item.reason == ""][:4]
     answer(session)
     key = new_key()
-    pairs = [pair for pair, _, _ in session.alike_shown(rows)]
+    pairs = [pair for pair, _, _ in session.alike_pairs(rows)]
     kept = session.decide_alike("ann", [*pairs, pairs[0]], "accept", key)
     assert [one.source for one in kept] == [session.state.source_id(row) for row in rows] and {
         o.batch for o in kept
     } == {key}
     assert session.decide_alike("ann", pairs, "reject", key) == kept  # sent twice
-    assert len(session.state.ledger.plain["ann"]) == 1  # the others say nothing about the pace
-    assert len(session.undo("ann", new_key())) == 4 and len(session.state.ledger.standing) == 1
+    assert len(session.state.index.plain["ann"]) == 1  # the others say nothing about the pace
+    assert len(session.undo("ann", new_key())) == 4 and len(session.state.index.active) == 1
     with pytest.raises(ValueError, match="accepted or rejected"):
         session.decide_alike("ann", pairs, "none", key)
 
@@ -442,7 +450,7 @@ def test_decisions_against_the_evidence_are_told(session):
     found = {one.source: p for one, p in session.state.contradicted()}
     assert found.keys() == {session.state.source_id(row) for row in (sure, doubted)}
     assert found[session.state.source_id(sure)] > 0.8 and found[session.state.source_id(doubted)] < 0.2
-    place = session.positions.place("ann")
+    place = session.positions.position("ann")
     place.filter = Filter(state="contradicted")
     assert {item.row for item in session.positions.items(place)} == {sure, doubted}
     session.decide("ann", new_key(), shown(session, sure), "unsure")
@@ -455,9 +463,9 @@ def test_decisions_against_the_evidence_are_told(session):
 @pytest.fixture
 def taught(session, doubtful, copied, undrawn):
     """A review in which five were accepted, and a model that was trained with them."""
-    rows = [item.row for item in session.positions.items(session.positions.place("ann")) if item.reason == ""][:5]
+    rows = [item.row for item in session.positions.items(session.positions.position("ann")) if item.reason == ""][:5]
     kept = [session.decide("ann", new_key(), shown(session, row), "accept") for row in rows]
-    retrained(doubtful, session.state.store.standing()).save(session.state.reviewed_run)
+    retrain(doubtful, session.state.store.active()).save(session.state.reviewed_run)
     model = Model(session.state.reviewed_run)
     session.state.store.keep_trained(model.name, kept[-1].id)
     return session, model, rows, kept[-1].id
@@ -493,11 +501,10 @@ def test_when_something_it_was_taught_is_taken_back_it_is_left(taught):
     session.state.adopt(model, last_id)
     kept = session.decide("ann", new_key(), shown(session, next(r for r in range(60) if r not in rows)), "accept")
     session.undo("ann", new_key())  # which it does not know of
-    assert session.state.current is model and kept.id not in session.state.ledger.standing
+    assert session.state.current is model and kept.id not in session.state.index.active
     session.undo("ann", new_key())
     assert (
-        session.state.current is session.state.original
-        and session.state.since_trained() == session.state.ledger.last_id
+        session.state.current is session.state.original and session.state.since_trained() == session.state.index.last_id
     )
     assert session.state.probability(rows[4]) < 1 and session.state.probability(rows[0]) == 1
 
@@ -518,7 +525,7 @@ def test_it_is_not_taken_up_again_after_something_it_was_taught_was_taken_back(t
     session, model, _, last_id = taught
     session.undo("ann", new_key())
     again = opened()
-    assert again.state.current is again.state.original and again.state.since_trained() == again.state.ledger.last_id
+    assert again.state.current is again.state.original and again.state.since_trained() == again.state.index.last_id
     assert (
         session.state.adopt(model, last_id) == [] and session.state.current is session.state.original
     )  # nor when it comes too late
@@ -548,5 +555,5 @@ def test_a_run_without_open_sources_cannot_be_reviewed(rings, tmp_path, undrawn)
     links = np.concatenate([rings.train, rings.valid, rings.test])
     task = replace(rings, train=links, valid=links[:0], test=links[:0])
     MixTEA(**SMALL_BEST | {"max_epochs": 1}).fit(task).save(tmp_path / "full")
-    with closing(Decisions(tmp_path / "d.sqlite")) as store, pytest.raises(RunError, match="no source is left"):
+    with closing(DecisionStore(tmp_path / "d.sqlite")) as store, pytest.raises(RunError, match="no source is left"):
         Session(tmp_path / "full", store)

@@ -15,7 +15,7 @@ from mixtea.config_file import read_settings
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
 from mixtea.pipeline import train
-from mixtea.review.merge import with_reviewed_file
+from mixtea.review.merge import merge_decision_file
 from mixtea.update_run import KEPT
 from mixtea.update_run import update as make_again
 
@@ -109,7 +109,7 @@ def fit(
 
     def task() -> Task:
         found = read.load(chosen.get("seed", 1))
-        return found if reviewed is None else with_reviewed_file(found, reviewed)
+        return found if reviewed is None else merge_decision_file(found, reviewed)
 
     if update is not None:
         check_only_updated(context, read)

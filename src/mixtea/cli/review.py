@@ -11,7 +11,7 @@ import typer
 from mixtea.cli import options
 from mixtea.errors import ConfigError, RunError
 from mixtea.messages import visible
-from mixtea.review.decisions import Decisions, beside
+from mixtea.review.decisions import DecisionStore, decisions_path
 
 HELP = {
     "decisions": "The file of decisions; else RUN.decisions.sqlite, beside the run.",
@@ -53,7 +53,7 @@ def review(
     takes back, ? shows all. Decisions are safe when the page says saved, and lie beside the run. Without the page, an
     exported file is learned from by mixtea fit --reviewed.
     """
-    file = decisions or beside(run)
+    file = decisions or decisions_path(run)
     if sum(one is not None for one in (export, take, copy, simulate)) > 1:
         raise ConfigError("Name one of --export, --import, --copy and --simulate.")
     if simulate is not None:
@@ -89,8 +89,8 @@ def _move(
 ) -> None:  # fmt: skip
     """Decisions out of their file, or into it."""
     from mixtea.review.import_export import read_decisions, write_decisions
-    from mixtea.review.learning import truth_of
-    from mixtea.review.reviewers import reviewers
+    from mixtea.review.learning import known_targets
+    from mixtea.review.reviewers import measure_reviewers
     from mixtea.runs.atomic import check_new_file
     from mixtea.runs.reader import StoredRun
 
@@ -100,15 +100,15 @@ def _move(
     for written in (export, copy):
         if written is not None:
             check_new_file(written, overwrite=overwrite)
-    store = Decisions(file)
+    store = DecisionStore(file)
     try:
         if copy is not None:
             store.copy_to(copy)
-            typer.echo(f"{visible(copy)}: {len(store.standing()):,} decisions that stand")
+            typer.echo(f"{visible(copy)}: {len(store.active()):,} decisions that stand")
         elif export is not None and task is not None:
-            standing = store.standing()
-            n = write_decisions(task, standing, reviewers(standing, truth_of(task)), export)
-            typer.echo(f"{visible(export)}: {n:,} pairs from {len(standing):,} decisions")
+            active = store.active()
+            n = write_decisions(task, active, measure_reviewers(active, known_targets(task)), export)
+            typer.echo(f"{visible(export)}: {n:,} pairs from {len(active):,} decisions")
         elif take is not None and task is not None:
             found = read_decisions(task, take, reviewer)
             typer.echo(f"{visible(take)}: {store.take_over(found):,} new decisions of {len(found):,}")

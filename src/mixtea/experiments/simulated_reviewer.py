@@ -15,11 +15,11 @@ from mixtea.errors import DataError, Problems
 from mixtea.graph.task import Task
 from mixtea.io.links.read import check_links, read_links
 from mixtea.io.safe.limits import in_force
-from mixtea.review.card import ALTERNATIVES
+from mixtea.review.card import MAX_ALTERNATIVES
 from mixtea.review.decision import ACCEPT, KNOWN, NONE, Decision
-from mixtea.review.learning import retrained, truth_of
-from mixtea.review.queue import is_check, ordered
-from mixtea.review.reviewers import reviewers
+from mixtea.review.learning import known_targets, retrain
+from mixtea.review.queue import is_known_item, order_rows
+from mixtea.review.reviewers import measure_reviewers
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -74,7 +74,7 @@ class Simulation:
         yield self.point(aligner)
         for n in steps:
             self._decide(aligner, order, n - len(self.decisions))
-            aligner = retrained(self.first, [*self.decisions, *self.audits])
+            aligner = retrain(self.first, [*self.decisions, *self.audits])
             yield self.point(aligner)
 
     def _decide(self, aligner: MixTEA, order: str, n: int) -> None:
@@ -83,14 +83,14 @@ class Simulation:
         done = {one.source for one in self.decisions}
         ids = self.first.task_.source.ids
         rows = [
-            row for row in ordered(view, view.probability[:, 0], order, self.seed).tolist()
+            row for row in order_rows(view, view.probability[:, 0], order, self.seed).tolist()
             if int(view.sources[row]) in self.truth and str(ids[view.sources[row]]) not in done
         ]  # fmt: skip
         for row in rows[:n]:
-            if is_check(len(self.decisions)) and self.checks:
+            if is_known_item(len(self.decisions)) and self.checks:
                 self._check()
             source = int(view.sources[row])
-            self.decisions.append(self._answer(source, view.target[row, :ALTERNATIVES], self.truth[source], ""))
+            self.decisions.append(self._answer(source, view.target[row, :MAX_ALTERNATIVES], self.truth[source], ""))
 
     def _check(self) -> None:
         """An item whose link is known, as the first run shows it."""
@@ -98,7 +98,7 @@ class Simulation:
         answers = self.first.answers_
         row = int(np.searchsorted(answers.free, source))
         if row < len(answers.free) and answers.free[row] == source:
-            seen = answers.ranked.target[row, :ALTERNATIVES]
+            seen = answers.ranked.target[row, :MAX_ALTERNATIVES]
             self.audits.append(self._answer(source, seen, self.known[source], KNOWN))
 
     def _answer(self, source: int, targets: np.ndarray, truth: int, reason: str) -> Decision:
@@ -117,7 +117,7 @@ class Simulation:
 
     def point(self, aligner: MixTEA) -> Point:
         hits = aligner.score(self.hidden)["hits@1"]
-        measured = reviewers([*self.decisions, *self.audits], truth_of(self.first.task_)).get(REVIEWER)
+        measured = measure_reviewers([*self.decisions, *self.audits], known_targets(self.first.task_)).get(REVIEWER)
         return Point(len(self.decisions), hits, self._f1(aligner), measured.right.share if measured else float("nan"))
 
     def _f1(self, aligner: MixTEA) -> float:

@@ -19,13 +19,13 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.terms import TYPE
 from mixtea.messages import visible
 from mixtea.review.model import Model
-from mixtea.review.posterior import Belief, Effect
+from mixtea.review.posterior import Effect, Posterior
 from mixtea.review.reviewers import Share
 from mixtea.voters.student import OPINION
 
-SHOWN_VALUES, SHOWN_NEIGHBOURS, SHOWN_REASONS = 24, 30, 4
-ALTERNATIVES = 9  # as many as there are keys
-LONGEST = 300  # characters of a value
+MAX_VALUES_SHOWN, MAX_NEIGHBOURS_SHOWN, MAX_REASONS_SHOWN = 24, 30, 4
+MAX_ALTERNATIVES = 9  # as many as there are keys
+MAX_VALUE_CHARS = 300  # characters of a value
 TYPES = TYPE | {"P31", "http://www.wikidata.org/prop/direct/P31", "http://www.wikidata.org/entity/P31", "type", "a"}
 NEIGHBOUR_WORDS = {SAME: "in both", DIFFERS: "differs", LEFT: "only left", RIGHT: "only right"}
 MAX_ENTITIES_CACHED, MAX_CARDS_CACHED = 4096, 64
@@ -64,7 +64,7 @@ class Entity(NamedTuple):
     others: tuple[str, ...] = ()  # further labels
 
 
-class Beside(NamedTuple):
+class NeighbourLine(NamedTuple):
     """A neighbour on one side or on both, by numbers, -1 for none, and the relations that lead to it."""
 
     state: str
@@ -82,7 +82,7 @@ class Texts(NamedTuple):
     theirs: list[tuple[str, int]]
 
 
-class Voice(NamedTuple):
+class VoterEvidence(NamedTuple):
     """A voter: whether it favours the pair, what it adds to the score (None for no opinion), and its evidence."""
 
     name: str
@@ -91,7 +91,7 @@ class Voice(NamedTuple):
     reasons: list[tuple[str, float]]
 
 
-class Option(NamedTuple):
+class Alternative(NamedTuple):
     """Another target of the source, or another source of the target: its number there, and how likely it is."""
 
     number: int
@@ -109,9 +109,9 @@ class Card:
     names: tuple[Marked, Marked]
     values: list[Line]
     neighbours: list[Line]
-    voices: list[Voice] | None
-    alternatives: list[Option]
-    rivals: list[Option]
+    voter_evidence: list[VoterEvidence] | None
+    alternatives: list[Alternative]
+    rivals: list[Alternative]
     probability: float
     pattern: Share
     effect: Effect | None
@@ -127,7 +127,7 @@ class Card:
     @property
     def waits(self) -> bool:
         """Whether values are still to be compared, as the evidence is to be gathered."""
-        return self.voices is None and any(line.state == PENDING for line in self.values)
+        return self.voter_evidence is None and any(line.state == PENDING for line in self.values)
 
     @property
     def verdict(self) -> str:
@@ -137,16 +137,16 @@ class Card:
 class Cards:
     """Makes cards of a model's rows.
 
-    What takes long and does not depend on decisions (`entity`, `texts`, `voices`) is remembered, and may be made in
-    another thread before it is needed; the rest looks at beliefs and belongs to one thread.
+    Slow parts that do not depend on decisions (`entity`, `texts`, `voter_evidence`) are cached, and may be made in
+    another thread before they are needed; the rest reads the posterior and belongs to one thread.
     """
 
-    def __init__(self, model: Model, belief: Belief) -> None:
-        self.model, self.belief = model, belief
+    def __init__(self, model: Model, belief: Posterior) -> None:
+        self.model, self.posterior = model, belief
         self.entity = Cache(lambda side, number: entity(getattr(model.task, side), number), MAX_ENTITIES_CACHED)
         self.texts = Cache(self._texts, MAX_CARDS_CACHED)
         self.values = Cache(self._values, MAX_CARDS_CACHED)
-        self.voices = Cache(self._voices, MAX_CARDS_CACHED)
+        self.voter_evidence = Cache(self._voices, MAX_CARDS_CACHED)
 
     def prepare(self, row: int, place: int = 0) -> None:
         """Make the texts of a card and all entities on it; may be called from another thread."""
@@ -158,44 +158,44 @@ class Cards:
         for other, _ in self._rival_places(int(model.target[row, place])):
             self.entity("source", int(model.sources[other]))
 
-    def __call__(self, row: int, place: int = 0, *, with_voices: bool = True) -> Card:
+    def __call__(self, row: int, place: int = 0, *, with_evidence: bool = True) -> Card:
         """Make the card of a row, about its candidate at a place; without voices only those that are ready."""
         model = self.model
         source, target = int(model.sources[row]), int(model.target[row, place])
-        probability = self.belief.probability(row)
+        probability = self.posterior.probability(row)
         left, right, texts = self.entity("source", source), self.entity("target", target), self.texts(source, target)
         neighbours = self._neighbours(texts)
         counts = dict.fromkeys(NEIGHBOUR_WORDS, 0) | Counter(beside.state for beside in neighbours)
-        lines = [self._line(beside) for beside in neighbours[:SHOWN_NEIGHBOURS]]
+        lines = [self._line(beside) for beside in neighbours[:MAX_NEIGHBOURS_SHOWN]]
         order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
-        options = [self._option(row, other, probability) for other in order[:ALTERNATIVES]]
-        voices = self.voices(row, place) if with_voices else self.voices.peek(row, place)
-        effect = self.belief.preview((source, target)) if voices is not None else None
+        options = [self._option(row, other, probability) for other in order[:MAX_ALTERNATIVES]]
+        voices = self.voter_evidence(row, place) if with_evidence else self.voter_evidence.peek(row, place)
+        effect = self.posterior.preview((source, target)) if voices is not None else None
         values, n_values = self.values.peek(source, target) or texts.values
         return Card(
             row, left, right, marked(left.label, right.label), values, lines, voices, options,
             self._rivals(row, target), float(probability[place]), self.pattern_of(row, place), effect,
-            max(n_values - SHOWN_VALUES, 0), max(len(neighbours) - SHOWN_NEIGHBOURS, 0), counts,
+            max(n_values - MAX_VALUES_SHOWN, 0), max(len(neighbours) - MAX_NEIGHBOURS_SHOWN, 0), counts,
         )  # fmt: skip
 
-    def _option(self, row: int, place: int, probability: np.ndarray) -> Option:
+    def _option(self, row: int, place: int, probability: np.ndarray) -> Alternative:
         number = int(self.model.target[row, place])
-        return Option(number, self.entity("target", number), float(probability[place]))
+        return Alternative(number, self.entity("target", number), float(probability[place]))
 
     def _rival_places(self, target: int) -> list[tuple[int, int]]:
-        return self.model.rivals(target)[: ALTERNATIVES + 1]
+        return self.model.rivals(target)[: MAX_ALTERNATIVES + 1]
 
-    def _rivals(self, row: int, target: int) -> list[Option]:
+    def _rivals(self, row: int, target: int) -> list[Alternative]:
         """Other sources that might have the target, the likeliest first."""
-        found: list[Option] = []
+        found: list[Alternative] = []
         for other, place in self._rival_places(target):
             if other != row and len(found) < 5:
                 number = int(self.model.sources[other])
-                own = float(self.belief.probability(other)[place])
-                found.append(Option(number, self.entity("source", number), own))
+                own = float(self.posterior.probability(other)[place])
+                found.append(Alternative(number, self.entity("source", number), own))
         return sorted(found, key=lambda one: -one.probability)
 
-    def _voices(self, row: int, place: int) -> list[Voice]:
+    def _voices(self, row: int, place: int) -> list[VoterEvidence]:
         """Those who speak about the pair, who adds most first; the student's two directions share what they add.
 
         Its values are compared too, since they wait for the same index.
@@ -206,16 +206,16 @@ class Cards:
         said = model.run.explain(source, target)
         reasons: dict[str, list[tuple[str, float]]] = {}
         for voter, what, weight in said.itertuples(index=False):
-            reasons.setdefault(voter, []).append((visible(what, LONGEST), float(weight)))
+            reasons.setdefault(voter, []).append((visible(what, MAX_VALUE_CHARS), float(weight)))
         found = []
         for number, name in enumerate(model.voters):
             part = (
                 model.parts.get(OPINION if name in VECTORS else name) if place == 0 and model.is_mapped[row] else None
             )
             adds = None if part is None or np.isnan(part[row]) else float(part[row])
-            own = reasons.get(name, [])[:SHOWN_REASONS]
+            own = reasons.get(name, [])[:MAX_REASONS_SHOWN]
             if own or adds is not None or model.named[row, place, number]:
-                found.append(Voice(name, bool(model.named[row, place, number]), adds, own))
+                found.append(VoterEvidence(name, bool(model.named[row, place, number]), adds, own))
         return sorted(found, key=lambda one: (not one.favours, -(one.adds or 0.0)))
 
     def pattern_of(self, row: int, place: int = 0) -> Share:
@@ -234,8 +234,10 @@ class Cards:
         return found
 
     def _texts(self, source: int, target: int) -> Texts:
-        values = value_lines(self._at_once, source, target, SHOWN_VALUES)
-        return Texts(values, steps(self.model.task.source, source), steps(self.model.task.target, target))
+        values = value_lines(self._at_once, source, target, MAX_VALUES_SHOWN)
+        return Texts(
+            values, relation_steps(self.model.task.source, source), relation_steps(self.model.task.target, target)
+        )
 
     @cached_property
     def _at_once(self) -> SideBySide:
@@ -247,9 +249,9 @@ class Cards:
 
     def _values(self, source: int, target: int) -> tuple[list[Line], int]:
         """Values as the voter of attributes compares them, which may take long for the first pair."""
-        return value_lines(self.model.run.side_by_side, source, target, SHOWN_VALUES)
+        return value_lines(self.model.run.side_by_side, source, target, MAX_VALUES_SHOWN)
 
-    def _neighbours(self, texts: Texts) -> list[Beside]:
+    def _neighbours(self, texts: Texts) -> list[NeighbourLine]:
         """Triples of both entities: those whose other ends are matched to each other first."""
         ours, theirs = texts.ours, texts.theirs
         there: dict[int, list[str]] = {}
@@ -261,29 +263,31 @@ class Cards:
             if match in there:
                 used.add(match)
                 by = relation if relation in there[match] else there[match][0]
-                both.append(Beside(SAME, relation, other, by, match))
+                both.append(NeighbourLine(SAME, relation, other, by, match))
             elif match >= 0:
-                only.append(Beside(DIFFERS, relation, other, "is elsewhere:", match))
+                only.append(NeighbourLine(DIFFERS, relation, other, "is elsewhere:", match))
             else:
-                only.append(Beside(LEFT, relation, other, "", -1))
-        return both + only + [Beside(RIGHT, "", -1, relation, end) for relation, end in theirs if end not in used]
+                only.append(NeighbourLine(LEFT, relation, other, "", -1))
+        return (
+            both + only + [NeighbourLine(RIGHT, "", -1, relation, end) for relation, end in theirs if end not in used]
+        )
 
-    def _line(self, beside: Beside) -> Line:
+    def _line(self, beside: NeighbourLine) -> Line:
         left, right = (
-            [(visible(graph.display(number), LONGEST), False)] if number >= 0 else []
+            [(visible(graph.display(number), MAX_VALUE_CHARS), False)] if number >= 0 else []
             for graph, number in ((self.model.task.source, beside.left), (self.model.task.target, beside.right))
         )
         return Line(beside.state, beside.left_by, left, beside.right_by, right)
 
     def match(self, source: int) -> int:
         """The target of a source, by decisions, given links and the mapping; -1 for none."""
-        for target, log_odds in self.belief.said_of.get(source, {}).items():
+        for target, log_odds in self.posterior.log_odds_of.get(source, {}).items():
             if log_odds == np.inf:
                 return target
         found = int(self.model.matched[source])
-        said = self.belief.said_of.get(source, {}).get(found)
+        said = self.posterior.log_odds_of.get(source, {}).get(found)
         rejected = said is not None and said < 0
-        return -1 if rejected or self.belief.is_taken(found, source) else found
+        return -1 if rejected or self.posterior.is_taken(found, source) else found
 
     def picture(self, row: int, place: int = 0) -> dict[str, Any]:
         """The neighbourhood of a pair as nodes and edges: matched ends are one node, sides have their own places."""
@@ -315,13 +319,13 @@ def entity(graph: Graph, number: int) -> Entity:
     onwards, back = graph.triples_of(number)
     kinds = [graph.display(tail) for _, name, tail in onwards.tolist() if graph.relations[name] in TYPES]
     kinds += [value for predicate, value, *_ in graph.attributes_of(number) if predicate in TYPES]
-    labels = [visible(text, LONGEST) for text, _ in graph.labels_of(number)[1:6]]
+    labels = [visible(text, MAX_VALUE_CHARS) for text, _ in graph.labels_of(number)[1:6]]
     shown = tuple(visible(graph.shorten(kind), 80) for kind in dict.fromkeys(kinds))[:5]
     n = len(onwards) + len(back)
-    return Entity(visible(found.text, LONGEST), str(graph.ids[number]), found.address, shown, n, tuple(labels))
+    return Entity(visible(found.text, MAX_VALUE_CHARS), str(graph.ids[number]), found.address, shown, n, tuple(labels))
 
 
-def steps(graph: Graph, number: int) -> list[tuple[str, int]]:
+def relation_steps(graph: Graph, number: int) -> list[tuple[str, int]]:
     """(relation in words, other end) of the triples of an entity, first those that it is the head of."""
     onwards, back = graph.triples_of(number)
     words = {name: graph.shorten(str(graph.relations[name])) for name in np.concatenate([onwards, back])[:, 1].tolist()}

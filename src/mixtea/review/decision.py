@@ -37,7 +37,7 @@ class Decision(NamedTuple):
     id: int = 0
 
 
-class Said(NamedTuple):
+class PairDecision(NamedTuple):
     """What stands about one pair: whether it is the same, by whose word, and by which decision."""
 
     same: bool
@@ -45,15 +45,15 @@ class Said(NamedTuple):
     id: int
 
 
-def facts(standing: Iterable[Decision], several: Container[str] = ()) -> dict[tuple[str, str], Said]:
+def pair_decisions(active: Iterable[Decision], several: Container[str] = ()) -> dict[tuple[str, str], PairDecision]:
     """Return what holds for pairs of ids, the last decision counting; audits and unsure decisions decide nothing.
 
     An accepted target takes the place of another that was accepted for the source before, unless the source is one of
     `several`: the ids of those that may have several targets.
     """
-    found: dict[tuple[str, str], Said] = {}
+    found: dict[tuple[str, str], PairDecision] = {}
     accepted: dict[str, str] = {}
-    for one in standing:
+    for one in active:
         if one.reason in AUDIT or one.action == UNSURE:
             continue
         if one.action == ACCEPT and one.target is not None:
@@ -61,10 +61,10 @@ def facts(standing: Iterable[Decision], several: Container[str] = ()) -> dict[tu
             if one.source not in several and before is not None and before != one.target:
                 found.pop((one.source, before), None)
             accepted[one.source] = one.target
-            found[one.source, one.target] = Said(True, one.reviewer, one.id)
+            found[one.source, one.target] = PairDecision(True, one.reviewer, one.id)
             continue
         for target in one.others if one.action == NONE else [one.target or ""]:
-            found[one.source, target] = Said(False, one.reviewer, one.id)
+            found[one.source, target] = PairDecision(False, one.reviewer, one.id)
             if accepted.get(one.source) == target:
                 del accepted[one.source]
     return found

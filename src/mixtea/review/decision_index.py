@@ -6,11 +6,11 @@ from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 
-from mixtea.review.decision import ACCEPT, AUDIT, NONE, RANDOM, UNDO, UNSURE, Decision, Said
+from mixtea.review.decision import ACCEPT, AUDIT, NONE, RANDOM, UNDO, UNSURE, Decision, PairDecision
 from mixtea.review.reviewers import Share
 
 
-class OfSource:
+class SourceDecisions:
     """The decisions about one source that were not taken back, by number, and the last of each kind.
 
     `by_target` has the numbers of those that accept or reject a target, in order; `accepted` of those that accept any.
@@ -43,7 +43,7 @@ class OfSource:
     def last(self) -> Decision:
         return self.decisions[self.order[-1]]
 
-    def facts(self, source: str, *, one_target: bool) -> dict[tuple[str, str], Said]:
+    def pair_decisions(self, source: str, *, one_target: bool) -> dict[tuple[str, str], PairDecision]:
         """Return what holds for pairs of the source; equals `decisions.facts` of all its decisions."""
         found = {}
         for target, numbers in self.by_target.items():
@@ -52,15 +52,15 @@ class OfSource:
             one = self.decisions[numbers[-1]]
             same = one.action == ACCEPT
             if not (same and one_target and one.id != self.accepted[-1]):  # else another was accepted since
-                found[source, target] = Said(same, one.reviewer, one.id)
+                found[source, target] = PairDecision(same, one.reviewer, one.id)
         return found
 
 
-class Ledger:
+class DecisionIndex:
     """The decisions that were not taken back, by number, by source and by reviewer; and their counts.
 
     `several` are the ids of the sources that may have several targets: there an accepted one does not take the place of
-    another. `concerns_run` is whether the entities of a decision are in the run: those about others are `elsewhere`,
+    another. `concerns_run` is whether the entities of a decision are in the run: those about others are `outside_run`,
     which are kept and exported, and decide nothing. Rows may come in any order and more than once; `read_to` is the
     number up to which all of the file were applied.
     """
@@ -70,10 +70,10 @@ class Ledger:
     ) -> None:
         self.several, self.concerns_run = several, concerns_run
         self.last_id = self.read_to = 0
-        self.standing: dict[int, Decision] = {}
+        self.active: dict[int, Decision] = {}
         self.undone: dict[int, int] = {}  # number of a decision: that of the row that takes it back
-        self.elsewhere: dict[int, Decision] = {}
-        self.of_source: dict[str, OfSource] = {}  # without audits
+        self.outside_run: dict[int, Decision] = {}
+        self.by_source: dict[str, SourceDecisions] = {}  # without audits
         self.audits: dict[str, dict[int, Decision]] = {}  # by reviewer
         self.plain: dict[str, dict[int, Decision]] = {}  # likewise, decided one by one
         self.counts: Counter[str] = Counter()  # of sources, by the last decision about them
@@ -85,20 +85,20 @@ class Ledger:
         for row in rows:
             self.last_id = max(self.last_id, row.id)
             if row.action != UNDO:
-                if row.id not in self.standing and row.id not in self.undone:
+                if row.id not in self.active and row.id not in self.undone:
                     self._change(row, 1)
                     changed.append(row)
             elif row.undoes is not None and row.undoes not in self.undone:
                 self.undone[row.undoes] = row.id
-                if (taken := self.standing.get(row.undoes)) is not None:
+                if (taken := self.active.get(row.undoes)) is not None:
                     self._change(taken, -1)
                     changed.append(taken)
         return changed
 
     def _change(self, one: Decision, sign: int) -> None:
-        _keep(self.standing, one, sign)
+        _keep(self.active, one, sign)
         if not self.concerns_run(one):
-            _keep(self.elsewhere, one, sign)
+            _keep(self.outside_run, one, sign)
             return
         if one.reason in AUDIT:
             _keep(self.audits.setdefault(one.reviewer, {}), one, sign)
@@ -107,25 +107,25 @@ class Ledger:
             _keep(self.plain.setdefault(one.reviewer, {}), one, sign)
         if (before := self.last_about(one.source)) is not None:
             self.counts[before.action] -= 1
-        own = self.of_source.setdefault(one.source, OfSource())
+        own = self.by_source.setdefault(one.source, SourceDecisions())
         own.change(one, sign)
         if own.order:
             self.counts[own.last().action] += 1
         else:
-            del self.of_source[one.source]
+            del self.by_source[one.source]
         if one.reason == RANDOM and one.action != UNSURE and one.others:
             right = one.action == ACCEPT and one.target == one.others[0]
             self.sample = Share(self.sample.met + sign * right, self.sample.of + sign)
 
     def last_about(self, source: str) -> Decision | None:
         """Return the last decision about a source that was not taken back."""
-        own = self.of_source.get(source)
+        own = self.by_source.get(source)
         return own.last() if own else None
 
-    def facts_about(self, source: str) -> dict[tuple[str, str], Said]:
+    def pair_decisions_of(self, source: str) -> dict[tuple[str, str], PairDecision]:
         """Return what holds for the pairs of a source."""
-        own = self.of_source.get(source)
-        return own.facts(source, one_target=source not in self.several) if own else {}
+        own = self.by_source.get(source)
+        return own.pair_decisions(source, one_target=source not in self.several) if own else {}
 
 
 def _keep(where: dict[int, Decision], one: Decision, sign: int) -> None:

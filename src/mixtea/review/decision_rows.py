@@ -19,12 +19,12 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
-def stored(decision: Decision) -> list[object]:
+def to_row(decision: Decision) -> list[object]:
     values = decision._replace(at=decision.at or now())._asdict() | {"others": json.dumps(decision.others)}
     return [values[name] for name in COLUMNS]
 
 
-def decision_of(row: dict[str, Any]) -> Decision:
+def from_row(row: dict[str, Any]) -> Decision:
     others = tuple(json.loads(row["others"]))
     return Decision(**row | {"others": others, "shown": bool(row["shown"])})
 
@@ -59,7 +59,7 @@ _FITS = dict.fromkeys(COLUMNS, _is_text) | {
 }
 
 
-def text_of(value: bytes) -> str | bytes:
+def decode_text(value: bytes) -> str | bytes:
     """Decode a text of the file; what is not UTF-8 stays bytes, which no column of ours holds."""
     try:
         return value.decode()

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from mixtea.errors import RunError
 from mixtea.messages import visible
 from mixtea.review.decision import Decision
-from mixtea.review.decision_rows import COLUMNS, decision_of, now, stored, text_of, wrong_column
+from mixtea.review.decision_rows import COLUMNS, decode_text, from_row, now, to_row, wrong_column
 from mixtea.runs.atomic import atomic_file
 
-MARK = 0x6D697874  # application_id of the file: "mixt"
+APPLICATION_ID = 0x6D697874  # application_id of the file: "mixt"
 VERSION = 1
 HEADER_BYTES = 100  # of any database
 SCHEMA = """
@@ -51,10 +51,10 @@ CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT RAISE(ABORT,
 LOCK_SECONDS = 5.0  # to wait for another process that writes
 ROWS_PER_WRITE = 500  # of many: a few milliseconds in which nobody else can write
 MAX_FIELD_BYTES = 16 << 20  # of one value in a row; a longer one is not ours
-Place = tuple[int, int] | None  # device and inode; None for no file
+FileId = tuple[int, int] | None  # device and inode; None for no file
 
 
-def beside(run: Path) -> Path:
+def decisions_path(run: Path) -> Path:
     """The file of decisions about a run."""
     return run.with_name(f"{run.name}.decisions.sqlite")
 
@@ -66,7 +66,7 @@ class Rows(NamedTuple):
     last_id: int
 
 
-class Decisions:
+class DecisionStore:
     """An open file of decisions, made if it is not there. Several processes may have it open.
 
     `unreadable` names the rows that are left out, with the column that is wrong. They stay in the file.
@@ -78,7 +78,7 @@ class Decisions:
         self.base = self._connected()
         try:
             self._open()
-            self.place_on_disk = _place_on_disk(path)
+            self.file_ids = _file_ids(path)
         except sqlite3.Error as error:
             self.base.close()
             raise _unusable(path, error) from None
@@ -95,21 +95,21 @@ class Decisions:
             base = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise _unusable(self.path, error) from None
-        base.text_factory = text_of
+        base.text_factory = decode_text
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_FIELD_BYTES)
         return base
 
-    def again(self) -> Decisions:
+    def again(self) -> DecisionStore:
         """Open the same file once more, for another thread; OSError if another file lies there by now."""
-        self._check_place()
-        other = Decisions(self.path)
-        if other.place_on_disk != self.place_on_disk:
+        self._check_file()
+        other = DecisionStore(self.path)
+        if other.file_ids != self.file_ids:
             other.close()
             raise self._gone()
         return other
 
     @cached_property
-    def reader(self) -> Decisions:
+    def reader(self) -> DecisionStore:
         """The same file opened once more: who reads through it does not wait for who writes."""
         other = self.again()
         other.unreadable = self.unreadable
@@ -126,7 +126,7 @@ class Decisions:
             if self._is_empty():
                 for statement in SCHEMA.split(";\n"):
                     self.base.execute(statement)
-                self.base.execute(f"PRAGMA application_id={MARK}")
+                self.base.execute(f"PRAGMA application_id={APPLICATION_ID}")
                 self.base.execute(f"PRAGMA user_version={VERSION}")
         self._check_pages()
 
@@ -149,7 +149,7 @@ class Decisions:
         mark, version = (
             self.base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
-        if mark != MARK:
+        if mark != APPLICATION_ID:
             raise RunError(f"{self.path}: a database of something else. Move it away, or name another file.")
         if version > VERSION:
             raise RunError(f"{self.path}: written by a later mixtea. Update mixtea: pip install --upgrade mixtea.")
@@ -187,10 +187,10 @@ class Decisions:
             f"go on with --decisions {other}, or move {self.path.name} away."
         )
 
-    def _check_place(self) -> None:
+    def _check_file(self) -> None:
         """OSError if the file was deleted, or replaced by another: what is written to it then is lost."""
-        file, log = _place_on_disk(self.path)
-        if file != self.place_on_disk[0] or (self.place_on_disk[1] is not None and log != self.place_on_disk[1]):
+        file, log = _file_ids(self.path)
+        if file != self.file_ids[0] or (self.file_ids[1] is not None and log != self.file_ids[1]):
             raise self._gone()
 
     def _gone(self) -> OSError:
@@ -214,10 +214,10 @@ class Decisions:
     def _writing(self) -> Iterator[None]:
         """Write all or nothing; OSError if it is not in the file that lies at the path."""
         with self._or_error("not saved"):
-            self._check_place()
+            self._check_file()
             with self._transaction():
                 yield
-            self._check_place()
+            self._check_file()
 
     def add(self, decisions: Sequence[Decision]) -> list[Decision]:
         """Keep decisions, all or none, and return them as they are kept: one whose key is there already as it was.
@@ -225,7 +225,7 @@ class Decisions:
         OSError if they could not be kept.
         """
         with self._writing():
-            self.base.executemany(_INSERT, map(stored, decisions))
+            self.base.executemany(_INSERT, map(to_row, decisions))
             return [self.by_key(decision.key) for decision in decisions]
 
     def take_over(self, decisions: Iterable[Decision]) -> int:
@@ -241,7 +241,7 @@ class Decisions:
 
     def add_new(self, decisions: Sequence[Decision]) -> int:
         """Keep decisions, all or none, and return how many of them were not there."""
-        rows = [stored(one) for one in decisions]
+        rows = [to_row(one) for one in decisions]
         with self._writing():
             return self.base.executemany(_INSERT, rows).rowcount
 
@@ -253,11 +253,11 @@ class Decisions:
         with self._writing():
             if done := self.undo_rows(key):
                 return self._rows(f"WHERE id IN ({', '.join(str(one.undoes) for one in done)})")
-            standing = f"{_STANDING} AND reviewer = ?"
-            last = self._rows(f"{standing} ORDER BY id DESC LIMIT 1", [reviewer])
+            active = f"{_STANDING} AND reviewer = ?"
+            last = self._rows(f"{active} ORDER BY id DESC LIMIT 1", [reviewer])
             if not last:
                 return []
-            together = f"{standing} AND batch = ? ORDER BY id"
+            together = f"{active} AND batch = ? ORDER BY id"
             taken = self._rows(together, [reviewer, last[0].batch]) if last[0].batch else last
             for one in taken:
                 self.base.execute(
@@ -284,7 +284,7 @@ class Decisions:
             found = self._found("WHERE id > ? ORDER BY id LIMIT ?", [after, most])
         return Rows(self._readable(found), int(found[-1]["id"]) if found else after)
 
-    def standing(self) -> list[Decision]:
+    def active(self) -> list[Decision]:
         """Those that were not taken back, in the order in which they came."""
         return self._rows(f"{_STANDING} ORDER BY id")
 
@@ -292,8 +292,8 @@ class Decisions:
         """The number of the last row, 0 if there is none; it grows with every decision and every undo."""
         return int(self.base.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0])
 
-    def place(self, reviewer: str) -> dict[str, object]:
-        """Return where the reviewer was: what `keep_place` was told last; nothing if that cannot be read."""
+    def position(self, reviewer: str) -> dict[str, object]:
+        """Return where the reviewer was: what `keep_position` was told last; nothing if that cannot be read."""
         with self._or_error("cannot be read"):
             found = self.base.execute("SELECT value FROM place WHERE reviewer = ?", [reviewer]).fetchone()
         try:
@@ -302,7 +302,7 @@ class Decisions:
             return {}
         return value if isinstance(value, dict) else {}
 
-    def keep_place(self, reviewer: str, value: dict[str, object]) -> None:
+    def keep_position(self, reviewer: str, value: dict[str, object]) -> None:
         with self._writing():
             self.base.execute("INSERT OR REPLACE INTO place VALUES (?, ?)", [reviewer, json.dumps(value)])
 
@@ -344,7 +344,7 @@ class Decisions:
             if wrong:
                 self.unreadable[int(row["id"])] = wrong
             else:
-                decisions.append(decision_of(row))
+                decisions.append(from_row(row))
         return decisions
 
     @contextmanager
@@ -369,12 +369,12 @@ def _schema(base: sqlite3.Connection) -> set[tuple[object, ...]]:
     return set(base.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"))
 
 
-def _place_on_disk(path: Path) -> tuple[Place, Place]:
+def _file_ids(path: Path) -> tuple[FileId, FileId]:
     """Return device and inode of the file, and of its log."""
     return _inode(path), _inode(path.with_name(f"{path.name}-wal"))
 
 
-def _inode(path: Path) -> Place:
+def _inode(path: Path) -> FileId:
     try:
         about = path.stat()
     except OSError:

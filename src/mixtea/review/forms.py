@@ -11,32 +11,32 @@ from starlette.requests import ClientDisconnect
 
 from mixtea.messages import visible
 from mixtea.review.queue import STATES, Filter
-from mixtea.review.session import Shown
+from mixtea.review.session import ShownPair
 
-LONGEST_FORM = 1 << 20  # bytes
-LONGEST_NAME = 60
+MAX_FORM_BYTES = 1 << 20  # bytes
+MAX_NAME_CHARS = 60
 Form = dict[str, str]
 
 
-def name_of(text: str) -> str:
+def reviewer_name(text: str) -> str:
     """A reviewer's name, as it is shown."""
-    return " ".join(visible(text, LONGEST_NAME).split())
+    return " ".join(visible(text, MAX_NAME_CHARS).split())
 
 
-def key_of(form: Form) -> str:
+def decision_key(form: Form) -> str:
     """What makes sure that something sent twice is done once."""
     key = form.get("key", "")
-    if not key or len(key) > LONGEST_NAME:
+    if not key or len(key) > MAX_NAME_CHARS:
         raise ValueError("The decision has no key.")
     return key
 
 
-def shown_text(pair: Shown) -> str:
+def pair_text(pair: ShownPair) -> str:
     """Write what a card shows as one line of ASCII, which a form sends back unchanged whatever the ids hold."""
     return json.dumps([pair.source, *pair.targets])
 
 
-def shown_in(text: str) -> Shown:
+def parse_pair(text: str) -> ShownPair:
     """Read back what a card showed."""
     try:
         found = json.loads(text)
@@ -44,15 +44,15 @@ def shown_in(text: str) -> Shown:
         found = None
     if not isinstance(found, list) or len(found) < 2 or not all(type(id) is str for id in found):
         raise ValueError("The decision does not name its pair.")
-    return Shown(found[0], tuple(found[1:]))
+    return ShownPair(found[0], tuple(found[1:]))
 
 
-def number_in(form: Form, name: str, default: int = -1) -> int:
+def parse_number(form: Form, name: str, default: int = -1) -> int:
     text = form.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else default
 
 
-def filter_in(form: Form) -> Filter:
+def parse_filter(form: Form) -> Filter:
     """What a person asked for; what cannot be is as if it were not there, but for a precision, which is refused."""
 
     def share(name: str, default: float) -> float:
@@ -66,15 +66,15 @@ def filter_in(form: Form) -> Filter:
     voters = tuple(sorted(name.removeprefix("voter_") for name in form if name.startswith("voter_")))
     return Filter(
         form.get("text", "").strip()[:200], voters, form.get("kind", "").strip()[:200], share("least", 0.0),
-        share("most", 1.0), max(number_in(form, "degree", 0), 0), state if state in STATES else "open",
-        form.get("by", "").strip()[:LONGEST_NAME], precision_in(form.get("precision", "")),
+        share("most", 1.0), max(parse_number(form, "degree", 0), 0), state if state in STATES else "open",
+        form.get("by", "").strip()[:MAX_NAME_CHARS], parse_precision(form.get("precision", "")),
     )  # fmt: skip
 
 
-def precision_in(text: str) -> float | None:
+def parse_precision(text: str) -> float | None:
     """An expected precision that a person asked for in percent, as a share; None for none.
 
-    >>> precision_in(" 97.5 "), precision_in("")
+    >>> parse_precision(" 97.5 "), parse_precision("")
     (0.975, None)
     """
     if not text.strip():
@@ -88,7 +88,7 @@ def precision_in(text: str) -> float | None:
     return value / 100
 
 
-async def body_of(request: Request, longest: int) -> bytes:
+async def read_body(request: Request, longest: int) -> bytes:
     parts, length = [], 0
     try:
         async for part in request.stream():
@@ -101,8 +101,8 @@ async def body_of(request: Request, longest: int) -> bytes:
     return b"".join(parts)
 
 
-async def form_of(request: Request) -> Form:
-    body = await body_of(request, LONGEST_FORM)
+async def read_form(request: Request) -> Form:
+    body = await read_body(request, MAX_FORM_BYTES)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=200))
     except ValueError:

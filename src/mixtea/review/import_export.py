@@ -24,7 +24,7 @@ from mixtea.io.links.ends import find_ends
 from mixtea.io.links.messages import with_ids
 from mixtea.io.links.read import read_link_table
 from mixtea.io.safe.limits import in_force
-from mixtea.review.decision import ACCEPT, IMPORTED, REJECT, Decision, facts
+from mixtea.review.decision import ACCEPT, IMPORTED, REJECT, Decision, pair_decisions
 from mixtea.review.reviewers import Reviewer
 
 CURATED = "semapv:ManualMappingCuration"
@@ -32,14 +32,14 @@ NOT = "Not"
 
 
 def write_decisions(
-    task: Task, standing: Iterable[Decision], measured: Mapping[str, Reviewer], path: Path, title: str = ""
+    task: Task, active: Iterable[Decision], measured: Mapping[str, Reviewer], path: Path, title: str = ""
 ) -> int:
     """Write what stands, a row a pair: who decided and when; `confidence` where a reviewer's reliability is measured.
 
     Returns the number of pairs.
     """
-    by_id = {one.id: one for one in standing}
-    said = facts([by_id[number] for number in sorted(by_id)], task.ids_with_several)
+    by_id = {one.id: one for one in active}
+    said = pair_decisions([by_id[number] for number in sorted(by_id)], task.ids_with_several)
     frame = pd.DataFrame(list(said), columns=["source", "target"], dtype=object).assign(
         probability=1.0, runner_up=None, runner_up_probability=np.nan, voters="", given=True, evidence="", decision=""
     )[list(COLUMNS)]

@@ -16,17 +16,17 @@ import numpy as np
 from mixtea.errors import RunError
 from mixtea.graph.task import Task
 from mixtea.messages import visible
-from mixtea.review.decision import Decision, Said, facts
-from mixtea.review.decisions import Decisions
-from mixtea.review.merge import with_reviewed
-from mixtea.review.reviewers import Reviewer, reviewers
+from mixtea.review.decision import Decision, PairDecision, pair_decisions
+from mixtea.review.decisions import DecisionStore
+from mixtea.review.merge import merge_decisions
+from mixtea.review.reviewers import Reviewer, measure_reviewers
 from mixtea.runs.lock import HeldError, alone
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
 
-def truth_of(task: Task) -> dict[str, set[str]]:
+def known_targets(task: Task) -> dict[str, set[str]]:
     """The targets of sources with a validation link, by ids: items that are known."""
     found: dict[str, set[str]] = {}
     for source, target in task.valid.tolist():
@@ -34,14 +34,14 @@ def truth_of(task: Task) -> dict[str, set[str]]:
     return found
 
 
-def reviewed_task(task: Task, standing: Iterable[Decision]) -> Task:
+def reviewed_task(task: Task, active: Iterable[Decision]) -> Task:
     """The task with all decisions that stand, each by the reliability of who decided; entities that are gone are not.
 
     Sources with a given link stay as they are, unless they may have several targets: they may get further ones.
     """
-    standing = list(standing)
-    measured = reviewers(standing, truth_of(task))
-    said = facts(standing, task.ids_with_several)
+    active = list(active)
+    measured = measure_reviewers(active, known_targets(task))
+    said = pair_decisions(active, task.ids_with_several)
     rows = list(said.items())
     ends = [[pair[side] for pair, _ in rows] for side in (0, 1)]
     numbers = [
@@ -52,7 +52,7 @@ def reviewed_task(task: Task, standing: Iterable[Decision]) -> Task:
     kept = (pairs >= 0).all(axis=1) & ~_is_settled(task, pairs)
     same = np.array([found.same for _, found in rows], dtype=bool)
     reliability = np.array([_reliability(found, measured) for _, found in rows], dtype=np.float64)
-    return with_reviewed(task, pairs[kept], same[kept], reliability[kept])
+    return merge_decisions(task, pairs[kept], same[kept], reliability[kept])
 
 
 def _is_settled(task: Task, pairs: np.ndarray) -> np.ndarray:
@@ -62,17 +62,15 @@ def _is_settled(task: Task, pairs: np.ndarray) -> np.ndarray:
     return is_given | (np.isin(pairs[:, 0], given[:, 0]) & ~task.may_have_several(pairs[:, 0]))
 
 
-def _reliability(said: Said, measured: Mapping[str, Reviewer]) -> float:
+def _reliability(said: PairDecision, measured: Mapping[str, Reviewer]) -> float:
     return measured[said.reviewer].reliability if said.reviewer in measured else math.nan
 
 
-def retrained(
-    old: MixTEA, standing: Iterable[Decision], tell: Callable[[dict[str, Any]], None] | None = None
-) -> MixTEA:
+def retrain(old: MixTEA, active: Iterable[Decision], tell: Callable[[dict[str, Any]], None] | None = None) -> MixTEA:
     """A run trained again, from what it has learned, with the decisions that stand."""
     from mixtea.aligner import MixTEA
 
-    task, config, told = reviewed_task(old.task_, standing), old.config, tell or (lambda _: None)
+    task, config, told = reviewed_task(old.task_, active), old.config, tell or (lambda _: None)
     changes = config.warm() | {"device": old.vectors_.device.type}
     settings = config.replace(**changes).to_dict()
     return MixTEA(old.preset, **settings).fit(
@@ -93,11 +91,11 @@ def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]]
         from mixtea.aligner import MixTEA  # which loads torch
 
         tell({"doing": "reading the run"})
-        old, store = MixTEA.load(run), Decisions(decisions)
-        last_id, standing = store.last_id(), store.standing()
+        old, store = MixTEA.load(run), DecisionStore(decisions)
+        last_id, active = store.last_id(), store.active()
         store.close()
         tell({"doing": "training"})
-        new = retrained(old, standing, tell)
+        new = retrain(old, active, tell)
         tell({"doing": "writing"})
         new.save(out, overwrite=True)
         tell({"done": True, "last_id": last_id})

@@ -18,7 +18,7 @@ CURATED = "https://w3id.org/semapv/vocab/ManualMappingCuration"
 Pair = tuple[str, str]  # ids of a source and a target
 
 
-def with_decisions(
+def apply_decisions(
     mapping: Mapping, accepted: Table[Pair, Decision], rejected: Collection[Pair], several: Container[str]
 ) -> Mapping:
     """Return the pairs of a mapping with what was decided: accepted ones are given links, and end their rivals.
@@ -63,7 +63,7 @@ def most_precise(mapping: Mapping, precision: float | None) -> Mapping:
     return replace(mapping, frame=mapping.frame[kept].reset_index(drop=True))
 
 
-def in_words(mapping: Mapping, precision: float) -> str:
+def precision_summary(mapping: Mapping, precision: float) -> str:
     """Return how much of a mapping has the precision that was asked for, and what is expected of it."""
     n_accepted = int(mapping.frame["given"].sum())
     n, wanted = len(mapping.frame) - n_accepted, f"{100 * precision:g} %"

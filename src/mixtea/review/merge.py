@@ -14,11 +14,11 @@ from mixtea.io.links.read import LinkFile, find_links, read_link_table
 from mixtea.io.safe.limits import in_force
 
 logger = logging.getLogger(__name__)
-RELIABLE = 0.95  # of decisions that are right: from there on they are facts
-SUREST, LEAST_SURE = 0.99, 0.5  # what an opinion counts at most, and at least: then it says nothing
+FACT_RELIABILITY = 0.95  # of decisions that are right: from there on they are facts
+MAX_RELIABILITY, MIN_RELIABILITY = 0.99, 0.5  # what an opinion counts at most, and at least: then it says nothing
 
 
-def with_reviewed_file(task: Task, path: Path) -> Task:
+def merge_decision_file(task: Task, path: Path) -> Task:
     """The task with the decisions of a link file, as `mixtea review` exports them; SSSOM can also say "not the same".
 
     A `confidence` below .95 is the reliability of who decided: such rows are opinions, all others facts.
@@ -31,7 +31,7 @@ def with_reviewed_file(task: Task, path: Path) -> Task:
     known = np.isin(table.lines, found.lines) if len(table) else np.empty(0, dtype=bool)
     for warning in found.warnings:
         logger.warning("%s", warning)
-    return with_reviewed(task, *_each_once(found, sure[known]))
+    return merge_decisions(task, *_each_once(found, sure[known]))
 
 
 def _each_once(found: LinkFile, sure: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -41,7 +41,7 @@ def _each_once(found: LinkFile, sure: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return found.pairs[places], ~found.rejected[places], sure[places]
 
 
-def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: np.ndarray) -> Task:
+def merge_decisions(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: np.ndarray) -> Task:
     """The task with decisions about pairs [p, 2]: whether they are the `same` [p], and how often such are right [p].
 
     Where that is not known (NaN) or at least RELIABLE, a decision is a fact: accepted pairs are training links and no
@@ -49,17 +49,19 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
     voter `reviewer` casts with that weight. So are accepted pairs where links are found by names: a handful of links
     would take the place of all that names say.
     """
-    fact = ~(reliability < RELIABLE)
+    fact = ~(reliability < FACT_RELIABILITY)
     if task.links_from == "names":
         fact &= ~same
     accepted, rejected = pairs[fact & same], pairs[fact & ~same]
-    train, valid = _less(task.train, rejected), _less(task.valid, rejected)
+    train, valid = _without(task.train, rejected), _without(task.valid, rejected)
     train = np.concatenate([train, _unlinked(task, accepted, np.concatenate([train, valid]))])
     if task.links_from != "names" and not len(train):
         raise DataError("The decisions reject all training links: there is nothing left to learn from.")
     asked = ~(np.isin(task.test[:, 0], accepted[:, 0]) | np.isin(task.test[:, 1], accepted[:, 1]))
-    never = np.concatenate([_less(_less(task.rejected, accepted), rejected), rejected])
-    sure = np.where(np.isnan(reliability), SUREST, np.clip(reliability, LEAST_SURE, SUREST))[~fact]
+    never = np.concatenate([_without(_without(task.rejected, accepted), rejected), rejected])
+    sure = np.where(np.isnan(reliability), MAX_RELIABILITY, np.clip(reliability, MIN_RELIABILITY, MAX_RELIABILITY))[
+        ~fact
+    ]
     log_odds = np.log(sure / (1 - sure)) * np.where(same[~fact], 1, -1)
     opinions = Reviewed(np.concatenate([task.reviewed.pairs, pairs[~fact]]),
                         np.concatenate([task.reviewed.log_odds, log_odds]))  # fmt: skip
@@ -68,14 +70,14 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
 
 def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray:
     """The new pairs whose source has no other link, or may have several; else a second one contradicts the first."""
-    new = _less(accepted, given)
+    new = _without(accepted, given)
     other = np.isin(new[:, 0], given[:, 0]) & ~task.may_have_several(new[:, 0])
     if other.any():
         logger.warning("%d accepted pairs are left out: their sources have another link", int(other.sum()))
     return new[~other]
 
 
-def _less(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _without(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
     """The pairs [p, 2] without the others."""
     known = {tuple(pair) for pair in others.tolist()}
     return pairs[[tuple(pair) not in known for pair in pairs.tolist()]] if known else pairs

@@ -14,7 +14,7 @@ from mixtea.relations.neighbours import Neighbourhood, neighbourhood
 from mixtea.runs.folder import SEAL
 from mixtea.runs.reader import StoredRun
 
-UNLIKELY = 1e-3  # a candidate of less probability is nobody's rival
+MIN_RIVAL_PROBABILITY = 1e-3  # a candidate of less probability is nobody's rival
 
 
 class Model:
@@ -54,7 +54,7 @@ class Model:
         return self.run.answers_.known()
 
     @cached_property
-    def near(self) -> Neighbourhood:
+    def neighbourhood(self) -> Neighbourhood:
         """Which pairs speak for which through the triples; takes a moment for large graphs."""
         return neighbourhood(self.task, self.known, self.run.config.shared_relations)
 
@@ -63,16 +63,16 @@ class Model:
         return self.task.source.triple_counts(), self.task.target.triple_counts()
 
     @cached_property
-    def wanted_by(self) -> tuple[np.ndarray, np.ndarray]:
+    def rows_by_target(self) -> tuple[np.ndarray, np.ndarray]:
         """For each target the rows that may have it, the likeliest first: places, and where each begins."""
-        likely = np.flatnonzero(self.probability > UNLIKELY)
+        likely = np.flatnonzero(self.probability > MIN_RIVAL_PROBABILITY)
         flat = self.target.ravel()[likely]
         order = np.lexsort([-self.probability.ravel()[likely], flat])
         return likely[order], np.searchsorted(flat[order], np.arange(self.task.target.n_entities + 1))
 
     def rivals(self, target: int) -> list[tuple[int, int]]:
         """(row, place among its candidates) of the sources that might have a target, the likeliest first."""
-        order, starts = self.wanted_by
+        order, starts = self.rows_by_target
         found = order[starts[target] : starts[target + 1]]
         k = max(self.target.shape[1], 1)
         return list(zip((found // k).tolist(), (found % k).tolist(), strict=True))
@@ -88,19 +88,19 @@ class Model:
 
     def prepare(self) -> None:
         """Make all indices now, so that nobody waits for them later."""
-        self.near.prepare()
-        _ = (self.wanted_by, self.matched, self.degrees, self.source_numbers, self.target_numbers)
+        self.neighbourhood.prepare()
+        _ = (self.rows_by_target, self.matched, self.degrees, self.source_index_of, self.target_index_of)
 
-    def pair_of(self, source: str, target: str) -> tuple[int, int]:
+    def find_pair(self, source: str, target: str) -> tuple[int, int]:
         """The numbers of two ids, -1 for one that is not in its graph any more."""
-        return self.source_numbers.get(source, -1), self.target_numbers.get(target, -1)
+        return self.source_index_of.get(source, -1), self.target_index_of.get(target, -1)
 
     def row_of_id(self, source: str) -> int:
         """The row of a source by its id, -1 where it is not asked about, or not there any more."""
-        number = self.source_numbers.get(source, -1)
+        number = self.source_index_of.get(source, -1)
         return int(self.row_of[number]) if number >= 0 else -1
 
-    def favoured_by(self, row: int, place: int = 0) -> list[str]:
+    def voters_for(self, row: int, place: int = 0) -> list[str]:
         """The voters that favour a candidate."""
         return [name for name, there in zip(self.voters, self.named[row, place], strict=True) if there]
 
@@ -111,9 +111,9 @@ class Model:
         )
 
     @cached_property
-    def source_numbers(self) -> dict[str, int]:
+    def source_index_of(self) -> dict[str, int]:
         return {id: number for number, id in enumerate(self.task.source.ids.tolist())}
 
     @cached_property
-    def target_numbers(self) -> dict[str, int]:
+    def target_index_of(self) -> dict[str, int]:
         return {id: number for number, id in enumerate(self.task.target.ids.tolist())}

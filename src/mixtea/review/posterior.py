@@ -11,13 +11,13 @@ import numpy as np
 from mixtea.relations.neighbours import FLOOR
 from mixtea.review.model import Model
 
-FACTOR = 4.0  # log-odds for each unit of agreement, where the run does not say
-FACTORS = (0.5, 20.0)
-MOST = 8.0  # log-odds that neighbours may add or take
-LIKELY = 0.01  # a candidate of less probability is not looked at when neighbours change
-NOTHING = 1e-9  # of what speaks for a pair: rounding
-THRESHOLD = 0.5  # of probability: from there on a pair is rather right than wrong
-MOVED = 0.005  # of probability: a smaller change is none
+DEFAULT_FACTOR = 4.0  # log-odds for each unit of agreement, where the run does not say
+FACTOR_RANGE = (0.5, 20.0)
+MAX_SHIFT = 8.0  # log-odds that neighbours may add or take
+MIN_CANDIDATE_PROBABILITY = 0.01  # a candidate of less probability is not looked at when neighbours change
+MIN_SUPPORT = 1e-9  # of what speaks for a pair: rounding
+LIKELY_THRESHOLD = 0.5  # of probability: from there on a pair is rather right than wrong
+MIN_CHANGE = 0.005  # of probability: a smaller change is none
 
 
 class Effect(NamedTuple):
@@ -27,7 +27,7 @@ class Effect(NamedTuple):
     across: int
 
 
-class Belief:
+class Posterior:
     """The probabilities of a model's candidates, given what was decided.
 
     A decision is log-odds: plus or minus infinity is a fact. An accepted pair ends its rivals. Neighbours get what the
@@ -36,14 +36,14 @@ class Belief:
 
     def __init__(self, model: Model) -> None:
         self.model, self.factor = model, _factor(model)
-        self.said_of: dict[int, dict[int, float]] = {}  # log-odds by source and target
-        self.owner: dict[int, set[int]] = {}  # accepted target: its source, or sources
-        self.more: dict[int, dict[int, float]] = {}  # by row and place: what speaks for it more than before
-        self.before: dict[tuple[int, int], float] = {}  # what spoke for a pair before any decision
+        self.log_odds_of: dict[int, dict[int, float]] = {}  # log-odds by source and target
+        self.accepted_for: dict[int, set[int]] = {}  # accepted target: its source, or sources
+        self.support: dict[int, dict[int, float]] = {}  # by row and place: what speaks for it more than before
+        self.support_before: dict[tuple[int, int], float] = {}  # what spoke for a pair before any decision
 
     def decide(self, pair: tuple[int, int], log_odds: float | None) -> None:
         """Note what is decided about a pair, None for nothing any more, and let neighbours know."""
-        if self.said_of.get(pair[0], {}).get(pair[1]) != log_odds:
+        if self.log_odds_of.get(pair[0], {}).get(pair[1]) != log_odds:
             self._spread(self._noted(pair, log_odds))
 
     def _noted(self, pair: tuple[int, int], log_odds: float | None) -> dict[tuple[int, int], float]:
@@ -62,23 +62,23 @@ class Belief:
 
     def _note(self, pair: tuple[int, int], log_odds: float | None) -> None:
         source, target = pair
-        own = self.said_of.setdefault(source, {})
+        own = self.log_odds_of.setdefault(source, {})
         own.pop(target, None)
         if log_odds is not None:
             own[target] = log_odds
         elif not own:
-            del self.said_of[source]
-        owners = self.owner.setdefault(target, set())
+            del self.log_odds_of[source]
+        owners = self.accepted_for.setdefault(target, set())
         owners.discard(source)
         if log_odds == math.inf:
             owners.add(source)
         elif not owners:
-            del self.owner[target]
+            del self.accepted_for[target]
 
     def rows_without_first(self) -> np.ndarray:
         """Return the rows whose first candidate was accepted for another source."""
         model = self.model
-        owners = {target: sources for target, sources in self.owner.items() if sources}
+        owners = {target: sources for target, sources in self.accepted_for.items() if sources}
         taken = np.flatnonzero(np.isin(model.target[:, 0], list(owners))) if model.target.shape[1] else np.empty(0, int)
         return np.array(
             [row for row in taken.tolist() if owners[int(model.target[row, 0])] - {int(model.sources[row])}],
@@ -87,17 +87,17 @@ class Belief:
 
     def is_taken(self, target: int, source: int) -> bool:
         """Whether a target was accepted for another source."""
-        return bool(self.owner.get(target, set()) - {source})
+        return bool(self.accepted_for.get(target, set()) - {source})
 
     def _concerned(self, pair: tuple[int, int]) -> list[int]:
         """The source, and those who are believed to have the target."""
-        near, model = self.model.near, self.model
+        near, model = self.model.neighbourhood, self.model
         rivals = (int(model.sources[row]) for row, _ in model.rivals(pair[1]))
         return [pair[0], *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > FLOOR)]
 
     def believed(self, source: int) -> dict[int, float]:
         """The beliefs in the targets of a source that speak for neighbours, given what was decided."""
-        held, said = self.model.near.believed(source), self.said_of.get(source, {})
+        held, said = self.model.neighbourhood.believed(source), self.log_odds_of.get(source, {})
         accepted = [target for target, log_odds in said.items() if log_odds == math.inf]
         if accepted:
             return dict.fromkeys(accepted, 1.0)
@@ -114,18 +114,18 @@ class Belief:
     def _spread(self, changes: Mapping[tuple[int, int], float]) -> None:
         """Let neighbours know of changed beliefs."""
         for (row, place), change in self._reached(changes).items():
-            own = self.more.setdefault(row, {})
+            own = self.support.setdefault(row, {})
             own[place] = own.get(place, 0.0) + change
-            if abs(own[place]) < NOTHING:
+            if abs(own[place]) < MIN_SUPPORT:
                 del own[place]
             if not own:
-                del self.more[row]
+                del self.support[row]
 
     def _reached(self, changes: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], float]:
         """By row and place, how much more speaks for candidates beside pairs whose beliefs change."""
         model, found = self.model, dict[tuple[int, int], float]()
         for (source, target), change in changes.items():
-            for (beside, end), weight in model.near.spoken_for(source, target, self._likely).items():
+            for (beside, end), weight in model.neighbourhood.spoken_for(source, target, self._likely).items():
                 row = int(model.row_of[beside])
                 place = model.target[row].tolist().index(end)
                 found[row, place] = found.get((row, place), 0.0) + change * weight
@@ -134,23 +134,25 @@ class Belief:
     def _likely(self, source: int) -> Iterable[int]:
         """The candidates of a source that are worth looking at."""
         row = int(self.model.row_of[source])
-        return self.model.target[row, self.model.probability[row] > LIKELY].tolist() if row >= 0 else ()
+        return (
+            self.model.target[row, self.model.probability[row] > MIN_CANDIDATE_PROBABILITY].tolist() if row >= 0 else ()
+        )
 
     def shift(self, row: int, place: int, more: float) -> float:
         """Log-odds by so much more that speaks for a candidate."""
         pair = (int(self.model.sources[row]), int(self.model.target[row, place]))
-        if pair not in self.before:
-            self.before[pair] = math.expm1(self.model.near.score(*pair))
-        before = self.before[pair]
+        if pair not in self.support_before:
+            self.support_before[pair] = math.expm1(self.model.neighbourhood.score(*pair))
+        before = self.support_before[pair]
         change = math.log1p(max(before + more, 0.0)) - math.log1p(before)
-        return max(-MOST, min(MOST, self.factor * change))
+        return max(-MAX_SHIFT, min(MAX_SHIFT, self.factor * change))
 
     def probability(self, row: int, *, without: bool = False, more: Mapping[int, float] | None = None) -> np.ndarray:
         """[k] of a row's candidates; `without` what was decided about itself, with `more` that speaks for it."""
         model = self.model
         source, odds = int(model.sources[row]), model.probability[row].copy()
         none = max(1.0 - float(odds.sum()), 1e-3)
-        own, said = self.more.get(row, {}), {} if without else self.said_of.get(source, {})
+        own, said = self.support.get(row, {}), {} if without else self.log_odds_of.get(source, {})
         accepted = [target for target, log_odds in said.items() if log_odds == math.inf]
         if accepted:
             return np.isin(model.target[row], accepted).astype(np.float64)
@@ -163,7 +165,7 @@ class Belief:
 
     def preview(self, pair: tuple[int, int]) -> Effect:
         """What accepting a pair would move among its neighbours."""
-        before = self.said_of.get(pair[0], {}).get(pair[1])
+        before = self.log_odds_of.get(pair[0], {}).get(pair[1])
         if before == math.inf:
             return Effect(0, 0)
         rows: dict[int, dict[int, float]] = {}
@@ -177,11 +179,11 @@ class Belief:
         moved, across = 0, 0
         for row, more in rows.items():
             was = float(old[row].max(initial=0.0))
-            if was > 1 - MOVED and self._only_likelier(row, int(old[row].argmax()), more, pair[1]):
+            if was > 1 - MIN_CHANGE and self._only_likelier(row, int(old[row].argmax()), more, pair[1]):
                 continue
             now = float(self.probability(row, more=more).max(initial=0.0))
-            moved += abs(now - was) >= MOVED
-            across += (now >= THRESHOLD) != (was >= THRESHOLD)
+            moved += abs(now - was) >= MIN_CHANGE
+            across += (now >= LIKELY_THRESHOLD) != (was >= LIKELY_THRESHOLD)
         self._note(pair, before)
         return Effect(moved, across)
 
@@ -195,9 +197,9 @@ def _factor(model: Model) -> float:
     """Log-odds for a unit of agreement, by what it adds to the scores of the run's own candidates."""
     answers = model.run.answers_
     if "agreement" not in answers.parts or not answers.ranked.target.size:
-        return FACTOR
+        return DEFAULT_FACTOR
     part, score = answers.parts["agreement"][:, 1], answers.scores["agreement"][:, 0]
     there = np.isfinite(part) & (score > 0.05)
     if not there.any():
-        return FACTOR
-    return float(np.clip(np.median(part[there] / score[there]), *FACTORS))
+        return DEFAULT_FACTOR
+    return float(np.clip(np.median(part[there] / score[there]), *FACTOR_RANGE))

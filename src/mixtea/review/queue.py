@@ -20,12 +20,16 @@ ORDERS = {
     "disagreed": "least agreed first",
     "random": "in random order",
 }
-EVERY_RANDOM = 10  # one in so many is of the random slice
-FIRST, EVERY_AT_FIRST, EVERY_KNOWN = 100, 5, 15  # one in so many is known: more of the first ones, which measure
-SLICE = 0  # seed of the random slice, which is the same however the queue is ordered
+RANDOM_EVERY = 10  # one in so many is of the random slice
+N_FIRST, KNOWN_EVERY_AT_FIRST, KNOWN_EVERY = (
+    100,
+    5,
+    15,
+)  # one in so many is known: more of the first ones, which measure
+SLICE_SEED = 0  # seed of the random slice, which is the same however the queue is ordered
 
 
-class Looked(Protocol):
+class QueueView(Protocol):
     """What an order looks at; a Model has it."""
 
     task: Task
@@ -84,13 +88,13 @@ def uncertainty(best: np.ndarray) -> np.ndarray:
     return -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
 
 
-def ordered(model: Looked, best: np.ndarray, order: str, seed: int = 0) -> np.ndarray:
+def order_rows(model: QueueView, best: np.ndarray, order: str, seed: int = 0) -> np.ndarray:
     """The rows in an order of ORDERS, by how likely the first candidate of each is now: `best` [p]."""
     luck = np.random.default_rng(seed).permutation(len(best))
     if order == "random":
         return np.argsort(luck, kind="stable")
     if order == "worth":
-        return _in_turn(*(ordered(model, best, name, seed) for name in ("disagreed", "spreading")))
+        return _in_turn(*(order_rows(model, best, name, seed) for name in ("disagreed", "spreading")))
     own = uncertainty(best)
     if order == "uncertain":
         value = own
@@ -113,7 +117,7 @@ def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return both[np.sort(np.unique(both, return_index=True)[1])]
 
 
-def influence(model: Looked, own: np.ndarray) -> np.ndarray:
+def influence(model: QueueView, own: np.ndarray) -> np.ndarray:
     """[p]: sum over the neighbours j of a source of u_j / sqrt(triples of j), u [p] being the bits of `own`:
 
     how much uncertainty stands beside each, a neighbour's the less the more neighbours it has itself.
@@ -128,7 +132,7 @@ def influence(model: Looked, own: np.ndarray) -> np.ndarray:
     return around[model.sources]
 
 
-def queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool = True, seed: int = 0) -> list[Item]:
+def make_queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool = True, seed: int = 0) -> list[Item]:
     """The rows in this order as items, each once; with `audited` also a random slice of the mapping, and known items.
 
     Sources with a given link are asked about only as known items.
@@ -137,17 +141,17 @@ def queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool = Tr
     rows = [int(row) for row in order if not known[row]]
     if not audited:
         return [Item(row, "") for row in rows]
-    slice_ = _shuffled(np.flatnonzero(model.is_mapped & ~known), SLICE)[: len(rows) // EVERY_RANDOM]
+    slice_ = _shuffled(np.flatnonzero(model.is_mapped & ~known), SLICE_SEED)[: len(rows) // RANDOM_EVERY]
     checks = _shuffled(np.flatnonzero(known), seed + 1)
     sampled, audits = iter(slice_), iter(checks)
     waiting = iter(np.array(rows)[~np.isin(rows, slice_)].tolist())  # else the slice would lack what is asked first
     found: list[Item] = []
     n_asked = 0
     while n_asked < len(rows):
-        if is_check(len(found)) and (row := next(audits, None)) is not None:
+        if is_known_item(len(found)) and (row := next(audits, None)) is not None:
             found.append(Item(row, KNOWN))
             continue
-        is_random = n_asked % EVERY_RANDOM == EVERY_RANDOM - 1
+        is_random = n_asked % RANDOM_EVERY == RANDOM_EVERY - 1
         row = next(sampled if is_random else waiting, None)
         if row is None:
             is_random = not is_random
@@ -157,13 +161,13 @@ def queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool = Tr
     return found
 
 
-def is_check(place: int) -> bool:
+def is_known_item(place: int) -> bool:
     """Whether the item at a place of the queue is a known one.
 
-    >>> [place for place in range(140) if is_check(place)][-4:]
+    >>> [place for place in range(140) if is_known_item(place)][-4:]
     [99, 104, 119, 134]
     """
-    every = EVERY_AT_FIRST if place < FIRST else EVERY_KNOWN
+    every = KNOWN_EVERY_AT_FIRST if place < N_FIRST else KNOWN_EVERY
     return place % every == every - 1
 
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from mixtea.review.card import entity
 from mixtea.review.decision import KNOWN, UNSURE
-from mixtea.review.mapped import in_words, most_precise
-from mixtea.review.queue import ORDERS, Filter, Item, ordered, queue
+from mixtea.review.mapped import most_precise, precision_summary
+from mixtea.review.queue import ORDERS, Filter, Item, make_queue, order_rows
 from mixtea.review.state import ReviewState
 
 MAX_QUEUES = 20
-HELD = 120.0  # seconds for which a card is one reviewer's, so that two are not asked the same
+HOLD_SECONDS = 120.0  # seconds for which a card is one reviewer's, so that two are not asked the same
 
 
 @dataclass
-class Place:
+class Position:
     """Where a reviewer is: the queue and the item in it. `shows` says whether verdicts are shown before deciding."""
 
     order: str = "worth"
@@ -36,53 +36,55 @@ class QueuePositions:
 
     def __init__(self, state: ReviewState) -> None:
         self.state = state
-        self.places: dict[str, Place] = {}
+        self.by_reviewer: dict[str, Position] = {}
         self.leases: dict[int, tuple[str, float]] = {}
         self.queues: dict[tuple[object, ...], list[Item]] = {}
         self._generation = state.generation  # of the models that the queues are of
 
-    def place(self, reviewer: str) -> Place:
+    def position(self, reviewer: str) -> Position:
         """Where the reviewer is, or was when the server last ran."""
-        return self.places.get(reviewer) or self.remembered(reviewer, self.state.store.place(reviewer))
+        return self.by_reviewer.get(reviewer) or self.restore_position(reviewer, self.state.store.position(reviewer))
 
-    def remembered(self, reviewer: str, kept: dict[str, object]) -> Place:
-        """Begin where a reviewer was, by what `to_remember` has returned then."""
+    def restore_position(self, reviewer: str, kept: dict[str, object]) -> Position:
+        """Begin where a reviewer was, by what `stored_position` has returned then."""
         order = str(kept.get("order", "worth"))
-        place = Place(order if order in ORDERS else "worth", shows=bool(kept.get("shows", False)))
+        position = Position(order if order in ORDERS else "worth", shows=bool(kept.get("shows", False)))
         row = self.state.original.row_of_id(str(kept.get("source", "")))
         if row >= 0:
-            items = self.items(place)
-            place.at = next((at for at, item in enumerate(items) if item.row == row), 0) - 1
-        self.places[reviewer] = place
-        return place
+            items = self.items(position)
+            position.at = next((at for at, item in enumerate(items) if item.row == row), 0) - 1
+        self.by_reviewer[reviewer] = position
+        return position
 
-    def to_remember(self, reviewer: str) -> dict[str, object]:
+    def stored_position(self, reviewer: str) -> dict[str, object]:
         """Return where a reviewer is, for the next time."""
-        place = self.place(reviewer)
-        source = self.state.source_id(place.item.row) if place.item else ""
-        return {"order": place.order, "source": source, "shows": place.shows}
+        position = self.position(reviewer)
+        source = self.state.source_id(position.item.row) if position.item else ""
+        return {"order": position.order, "source": source, "shows": position.shows}
 
-    def remember(self, reviewer: str) -> None:
-        self.state.store.keep_place(reviewer, self.to_remember(reviewer))
+    def save_position(self, reviewer: str) -> None:
+        self.state.store.keep_position(reviewer, self.stored_position(reviewer))
 
-    def items(self, place: Place) -> list[Item]:
+    def items(self, position: Position) -> list[Item]:
         """The queue of a place: fixed as long as the order, the filter and the model stay."""
-        key = self.queue_key(place)
+        key = self.queue_key(position)
         if key not in self.queues:
-            self.keep_queue(key, self.made_queue(place.order, place.filter, self.state.best()))
+            self.keep_queue(key, self.compute_queue(position.order, position.filter, self.state.best()))
         return self.queues[key]
 
-    def queue_key(self, place: Place) -> tuple[object, ...]:
+    def queue_key(self, position: Position) -> tuple[object, ...]:
         """Return what the queue of a place depends on."""
-        key: tuple[object, ...] = (place.order, place.filter, self.state.generation)
-        return (*key, self.state.ledger.last_id) if place.filter.state in ("decided", "unsure", "contradicted") else key
+        key: tuple[object, ...] = (position.order, position.filter, self.state.generation)
+        return (
+            (*key, self.state.index.last_id) if position.filter.state in ("decided", "unsure", "contradicted") else key
+        )
 
-    def made_queue(self, order: str, wanted: Filter, best: np.ndarray) -> list[Item]:
+    def compute_queue(self, order: str, wanted: Filter, best: np.ndarray) -> list[Item]:
         """Make a queue, by the probability [p] of each row; may be called in another thread."""
-        rows = ordered(self.state.original, best, order)
+        rows = order_rows(self.state.original, best, order)
         if not wanted.is_plain:
             rows = rows[self._matches(wanted, best)[rows]]
-        return queue(self.state.original, rows, audited=wanted.is_plain)
+        return make_queue(self.state.original, rows, audited=wanted.is_plain)
 
     def keep_queue(self, key: tuple[object, ...], items: list[Item]) -> None:
         if len(self.queues) > MAX_QUEUES or self._generation != self.state.generation:
@@ -103,23 +105,25 @@ class QueuePositions:
         if wanted.least_degree:
             kept &= model.degrees[0][model.sources] >= wanted.least_degree
         if wanted.precision is not None:
-            ids = most_precise(self.state.mapping_now(), wanted.precision).frame["source"].unique().tolist()
+            ids = most_precise(self.state.current_mapping(), wanted.precision).frame["source"].unique().tolist()
             kept &= self._rows_of(ids)
         if wanted.kind:
             kept &= np.array([wanted.kind in self._kinds(row) for row in range(len(kept))], dtype=bool)
         return kept & self._in_state(wanted)
 
-    def part_in_words(self, precision: float | None) -> str:
+    def precision_line(self, precision: float | None) -> str:
         """Return what is expected of the part of the mapping with a precision; "" where none is asked for."""
-        return "" if precision is None else in_words(most_precise(self.state.mapping_now(), precision), precision)
+        return (
+            ""
+            if precision is None
+            else precision_summary(most_precise(self.state.current_mapping(), precision), precision)
+        )
 
     def _in_state(self, wanted: Filter) -> np.ndarray:
         if wanted.state in ("open", "all"):
             return np.ones(len(self.state.original.sources), dtype=bool)
         last = [
-            one
-            for source in [*self.state.ledger.of_source]
-            if (one := self.state.ledger.last_about(source)) is not None
+            one for source in [*self.state.index.by_source] if (one := self.state.index.last_about(source)) is not None
         ]
         by = [one for one in last if not wanted.reviewer or one.reviewer == wanted.reviewer]
         ids = {one.source for one in by if wanted.state != "unsure" or one.action == UNSURE}
@@ -147,52 +151,52 @@ class QueuePositions:
 
     def current_item(self, reviewer: str) -> Item | None:
         """What the reviewer is asked now; None at the end of the queue."""
-        place = self.place(reviewer)
-        if place.item is None:
+        position = self.position(reviewer)
+        if position.item is None:
             self.go(reviewer, 1)
-        return place.item
+        return position.item
 
     def go(self, reviewer: str, step: int, *, also_decided: bool = False) -> Item | None:
         """Move in the queue to the next item to ask (or the one before), and hold it for the reviewer."""
-        place = self.place(reviewer)
+        position = self.position(reviewer)
         found = self._found(reviewer, step, also_decided=also_decided)
         if found is not None:
-            place.at, place.item = found
-            self.leases[place.item.row] = (reviewer, time.monotonic() + HELD)
+            position.at, position.item = found
+            self.leases[position.item.row] = (reviewer, time.monotonic() + HOLD_SECONDS)
         elif step > 0:
-            place.at, place.item = len(self.items(place)), None
-        return place.item
+            position.at, position.item = len(self.items(position)), None
+        return position.item
 
-    def coming(self, reviewer: str) -> Item | None:
+    def next_item(self, reviewer: str) -> Item | None:
         """What would be asked after the item that is asked now."""
         found = self._found(reviewer, 1)
         return None if found is None else found[1]
 
     def _found(self, reviewer: str, step: int, *, also_decided: bool = False) -> tuple[int, Item] | None:
         """The place of the next item to ask, or of the one before, and the item."""
-        place = self.place(reviewer)
-        items, now = self.items(place), time.monotonic()
-        at = place.at + step
+        position = self.position(reviewer)
+        items, now = self.items(position), time.monotonic()
+        at = position.at + step
         while 0 <= at < len(items):
             item = items[at]
             holder, until = self.leases.get(item.row, ("", 0.0))
-            if also_decided or (self._to_ask(item, reviewer, place) and (holder in ("", reviewer) or until < now)):
+            if also_decided or (self._to_ask(item, reviewer, position) and (holder in ("", reviewer) or until < now)):
                 return at, item
             at += step
         return None
 
-    def _to_ask(self, item: Item, reviewer: str, place: Place) -> bool:
+    def _to_ask(self, item: Item, reviewer: str, position: Position) -> bool:
         if item.reason == KNOWN:
-            own = self.state.ledger.audits.get(reviewer, {}).values()
+            own = self.state.index.audits.get(reviewer, {}).values()
             return self.state.source_id(item.row) not in {one.source for one in own}
-        return place.filter.state != "open" or self.state.source_id(item.row) not in self.state.ledger.of_source
+        return position.filter.state != "open" or self.state.source_id(item.row) not in self.state.index.by_source
 
     def ask_about(self, reviewer: str, row: int) -> Item | None:
         """Go to a row, wherever it stands in the queue."""
-        place, items = self.place(reviewer), self.items(self.place(reviewer))
+        position, items = self.position(reviewer), self.items(self.position(reviewer))
         if not 0 <= row < len(self.state.original.sources):
             return None
-        place.at = next((at for at, item in enumerate(items) if item.row == row), place.at)
-        reason = items[place.at].reason if 0 <= place.at < len(items) and items[place.at].row == row else ""
-        place.item = Item(row, reason)
-        return place.item
+        position.at = next((at for at, item in enumerate(items) if item.row == row), position.at)
+        reason = items[position.at].reason if 0 <= position.at < len(items) and items[position.at].row == row else ""
+        position.item = Item(row, reason)
+        return position.item

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mixtea.review.decision_rows import COLUMNS
-from mixtea.review.decisions import Decisions
+from mixtea.review.decisions import DecisionStore
 
 MAX_ID = 1 << 40  # row numbers are searched up to here where the file does not tell how far they go
 MAX_FAILURES = 10_000  # reads; a file of which nothing can be read ends the search
@@ -19,7 +19,7 @@ def recover(damaged: sqlite3.Connection, path: Path) -> tuple[int, Path]:
     """Copy the readable rows to a new file beside `path`; returns how many there are, and the new file."""
     other = _free_name(path)
     insert = f"INSERT INTO decision ({', '.join(COLUMNS)}, id) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"
-    with closing(Decisions(other)) as store:
+    with closing(DecisionStore(other)) as store:
         for row in sorted(_readable(damaged, _last_id(damaged)), key=lambda row: row[-1]):
             with suppress(sqlite3.Error):  # a row that breaks a rule of the table
                 store.base.execute(insert, row)

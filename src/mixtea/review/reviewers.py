@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from mixtea.compute.intervals import interval
 from mixtea.review.decision import ACCEPT, AUDIT, KNOWN, NONE, REJECT, REPEAT, UNSURE, Decision
-from mixtea.review.merge import LEAST_SURE, RELIABLE, SUREST
+from mixtea.review.merge import FACT_RELIABILITY, MAX_RELIABILITY, MIN_RELIABILITY
 
-ENOUGH = 20  # known items from which on a reviewer counts as measured
+MIN_KNOWN_ITEMS = 20  # known items from which on a reviewer counts as measured
 
 
 class Share(NamedTuple):
@@ -55,9 +55,9 @@ class Reviewer(NamedTuple):
 
         Then the decisions are facts.
         """
-        if self.right.of < ENOUGH or self.right.high >= RELIABLE:
+        if self.right.of < MIN_KNOWN_ITEMS or self.right.high >= FACT_RELIABILITY:
             return math.nan
-        return min(max(self.right.share, LEAST_SURE), SUREST)
+        return min(max(self.right.share, MIN_RELIABILITY), MAX_RELIABILITY)
 
     @property
     def log_odds(self) -> float:
@@ -71,13 +71,13 @@ class Reviewer(NamedTuple):
         return self.seen.share - self.blind.share
 
 
-NOBODY = Reviewer("", 0, Share(0, 0), Share(0, 0), Share(0, 0), Share(0, 0))
+UNMEASURED = Reviewer("", 0, Share(0, 0), Share(0, 0), Share(0, 0), Share(0, 0))
 
 
-def reviewers(standing: Iterable[Decision], truth: Mapping[str, Iterable[str]]) -> dict[str, Reviewer]:
+def measure_reviewers(active: Iterable[Decision], truth: Mapping[str, Iterable[str]]) -> dict[str, Reviewer]:
     """Each reviewer by name; `truth` are the targets of sources whose links are known, by ids."""
     by_name: dict[str, list[Decision]] = {}
-    for one in standing:
+    for one in active:
         by_name.setdefault(one.reviewer, []).append(one)
     return {name: _measured(name, own, truth) for name, own in sorted(by_name.items())}
 

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from mixtea.errors import ConfigError, RunError
 from mixtea.messages import visible
-from mixtea.review.decisions import Decisions
+from mixtea.review.decisions import DecisionStore
 from mixtea.review.model import Model
 from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session
-from mixtea.review.training import Training, unreadable
+from mixtea.review.training import BackgroundTraining, unreadable
 
 SWITCH_SECONDS = 0.001  # after which a busy thread lets the page go on
 SHUTDOWN_SECONDS = 2  # for requests that are under way when the server ends
-EXTRA = 'The review page needs FastAPI and uvicorn: pip install "mixtea[review]".'
+INSTALL_ADVICE = 'The review page needs FastAPI and uvicorn: pip install "mixtea[review]".'
 
 
 def serve(
@@ -38,18 +38,18 @@ def serve(
 
             from mixtea.review.app import Page
         except ImportError:
-            raise ConfigError(EXTRA) from None
+            raise ConfigError(INSTALL_ADVICE) from None
         model = reading.result()
     listening = _listening(host, port)
     port = listening.getsockname()[1]
-    store = Decisions(decisions)
+    store = DecisionStore(decisions)
     try:
         try:
             session = Session(run, store, model, lazily=True)
             state = session.state
         except OSError as error:
             raise RunError(f"{error}. Name another file: --decisions FILE, or mend it.") from None
-        training = Training(state, every, tell)
+        training = BackgroundTraining(state, every, tell)
         if store.unreadable:
             state.notices["unreadable"] = unreadable(state)
         page = Page(session, training, reviewer)
@@ -73,10 +73,10 @@ def serve(
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )  # fmt: skip
         server = uvicorn.Server(config)
-        tell(f"reviewing {visible(run)}: {state.n_to_decide:,} sources, {len(state.ledger.of_source):,} decided")
+        tell(f"reviewing {visible(run)}: {state.n_sources_to_decide:,} sources, {len(state.index.by_source):,} decided")
         tell(f"decisions: {visible(decisions)}")
-        if state.ledger.elsewhere:
-            n = len(state.ledger.elsewhere)
+        if state.index.outside_run:
+            n = len(state.index.outside_run)
             tell(f"{n:,} decisions are about entities that are not in this run: they are kept and exported")
         tell(f"open: {address}")
         tell("Ctrl-C ends it; every decision that was shown as saved is there.")

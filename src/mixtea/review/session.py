@@ -12,18 +12,18 @@ import numpy as np
 
 from mixtea.review.card import Card
 from mixtea.review.decision import ACCEPT, ACTIONS, KNOWN, NONE, REJECT, REPEAT, Decision
-from mixtea.review.decisions import Decisions
+from mixtea.review.decisions import DecisionStore
 from mixtea.review.model import Model
 from mixtea.review.queue import Item
 from mixtea.review.queue_positions import QueuePositions
-from mixtea.review.state import EARLIER_CARD, ReviewState
+from mixtea.review.state import STALE_CARD, ReviewState
 
 REPEAT_EVERY, REPEAT_AFTER = 15, 10  # decisions: one in so many is asked again, when so many others lie between
-ALIKE_SHOWN, ALIKE_LOOKED_AT = 50, 2000
-MOST_CARDS = 5000  # that may be decided on, the last ones
+MAX_ALIKE_SHOWN, MAX_ALIKE_COMPARED = 50, 2000
+MAX_CARDS_KEPT = 5000  # that may be decided on, the last ones
 
 
-class Shown(NamedTuple):
+class ShownPair(NamedTuple):
     """What a card shows, by ids: the source, and its candidates in their order."""
 
     source: str
@@ -31,11 +31,11 @@ class Shown(NamedTuple):
 
 
 @dataclass
-class Asked:
+class ShownCard:
     """A card that somebody was shown: what it was about, and whether the model's verdict has been seen."""
 
     reviewer: str
-    pair: Shown
+    pair: ShownPair
     reason: str = ""
     probability: float | None = None
     votes: str = ""
@@ -50,29 +50,29 @@ def new_key() -> str:
 class Session:
     """One run under review, by any number of reviewers."""
 
-    def __init__(self, run: Path, store: Decisions, model: Model | None = None, *, lazily: bool = False) -> None:
+    def __init__(self, run: Path, store: DecisionStore, model: Model | None = None, *, lazily: bool = False) -> None:
         self.state = ReviewState(run, store, model, lazily=lazily)
         self.positions = QueuePositions(self.state)
-        self.cards_asked: dict[str, Asked] = {}
+        self.shown_cards: dict[str, ShownCard] = {}
 
     # Cards and decisions
 
-    def shown_on(self, card: Card) -> Shown:
+    def pair_on(self, card: Card) -> ShownPair:
         """Return the ids of what a card shows."""
         ids = self.state.original.task.target.ids
-        return Shown(card.source.id, tuple(str(ids[option.number]) for option in card.alternatives))
+        return ShownPair(card.source.id, tuple(str(ids[option.number]) for option in card.alternatives))
 
-    def ask(self, reviewer: str, item: Item, card: Card, *, shown: bool) -> str:
+    def note_shown(self, reviewer: str, item: Item, card: Card, *, shown: bool) -> str:
         """Note that a card is shown, and return the key with which it is decided on once."""
         key = new_key()
-        if len(self.cards_asked) > MOST_CARDS:
-            for old in list(self.cards_asked)[: MOST_CARDS // 2]:
-                del self.cards_asked[old]
-        pair, votes = self.shown_on(card), self._votes(item.row)
-        self.cards_asked[key] = Asked(reviewer, pair, item.reason, card.probability, votes, shown)
+        if len(self.shown_cards) > MAX_CARDS_KEPT:
+            for old in list(self.shown_cards)[: MAX_CARDS_KEPT // 2]:
+                del self.shown_cards[old]
+        pair, votes = self.pair_on(card), self._votes(item.row)
+        self.shown_cards[key] = ShownCard(reviewer, pair, item.reason, card.probability, votes, shown)
         return key
 
-    def decide(self, reviewer: str, key: str, pair: Shown, action: str, place: int = 0) -> Decision:
+    def decide(self, reviewer: str, key: str, pair: ShownPair, action: str, place: int = 0) -> Decision:
         """Keep one decision about a card: OSError if it could not be kept, ValueError if it makes no sense."""
         return self.keep([self.decision(reviewer, key, pair, action, place)])[0]
 
@@ -80,69 +80,71 @@ class Session:
         """Keep decisions, all or none: OSError if they could not be kept, ReplacedError if the run is another one."""
         self.state.check_run()
         kept = self.state.store.add(decisions)
-        self.state.take_up(kept)
+        self.state.apply_rows(kept)
         self.state.refresh()
         return kept
 
-    def decision(self, reviewer: str, key: str, pair: Shown, action: str, place: int = 0, batch: str = "") -> Decision:
+    def decision(
+        self, reviewer: str, key: str, pair: ShownPair, action: str, place: int = 0, batch: str = ""
+    ) -> Decision:
         """Make the decision about what a card shows: the ids on the card are those that are kept."""
         if action not in ACTIONS or not 0 <= place < len(pair.targets):
             raise ValueError("There is no such decision.")
-        asked = self.cards_asked.get(key)
+        asked = self.shown_cards.get(key)
         if asked is None or asked.reviewer != reviewer:
             asked = self._asked_before(reviewer, pair)
         elif asked.pair != pair:
-            raise ValueError(EARLIER_CARD)
+            raise ValueError(STALE_CARD)
         target = None if action == NONE else pair.targets[place]
         return Decision(
             key, reviewer, action, pair.source, target, pair.targets, None, batch, asked.reason, asked.shown,
             asked.probability, asked.votes, self.state.current.name,
         )  # fmt: skip
 
-    def _asked_before(self, reviewer: str, pair: Shown) -> Asked:
+    def _asked_before(self, reviewer: str, pair: ShownPair) -> ShownCard:
         """Judge a card that was made before this server began, or lies long back: its entities must be in the run."""
         row = self.state.original.row_of_id(pair.source)
-        if row < 0 or not all(target in self.state.original.target_numbers for target in pair.targets):
-            raise ValueError(EARLIER_CARD)
-        asked = Asked(
+        if row < 0 or not all(target in self.state.original.target_index_of for target in pair.targets):
+            raise ValueError(STALE_CARD)
+        asked = ShownCard(
             reviewer, pair, KNOWN if int(self.state.original.sources[row]) in self.state.original.valid else ""
         )
         model, own = self.state.model_of(row)
-        if int(model.target[own, 0]) == self.state.original.target_numbers[pair.targets[0]]:
+        if int(model.target[own, 0]) == self.state.original.target_index_of[pair.targets[0]]:
             asked.probability, asked.votes = self.state.probability(row), self._votes(row)
         return asked
 
     def _votes(self, row: int) -> str:
         """Who favours the first candidate of a row."""
         model, own = self.state.model_of(row)
-        return " ".join(model.favoured_by(own))
+        return " ".join(model.voters_for(own))
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back the reviewer's last decision, and what was decided with it; the reviewer is at that card again."""
         self.state.check_run()
-        return self.taken_back(reviewer, self.state.store.undo(reviewer, key), self.state.store.undo_rows(key))
+        return self.apply_undo(reviewer, self.state.store.undo(reviewer, key), self.state.store.undo_rows(key))
 
-    def taken_back(self, reviewer: str, taken: list[Decision], rows: list[Decision]) -> list[Decision]:
+    def apply_undo(self, reviewer: str, taken: list[Decision], rows: list[Decision]) -> list[Decision]:
         """Take up that decisions were taken back, by the rows that do so, and return to the card."""
-        self.state.take_up(rows)
+        self.state.apply_rows(rows)
         if taken:
             row = self.state.original.row_of_id(taken[0].source)
             if row >= 0 and self.positions.ask_about(reviewer, row) and taken[0].reason == REPEAT:
-                self.positions.place(reviewer).item = Item(row, REPEAT)
+                self.positions.position(reviewer).item = Item(row, REPEAT)
         return taken
 
     def advance(self, reviewer: str) -> Item | None:
         """After a decision: now and then an earlier one again, else the next in the queue."""
         repeat = self._repeat(reviewer)
         if repeat is not None:
-            self.positions.place(reviewer).item = repeat
+            self.positions.position(reviewer).item = repeat
             return repeat
         return self.positions.go(reviewer, 1)
 
     def _repeat(self, reviewer: str) -> Item | None:
         """Of the reviewer's own decisions one to ask again, blind, if it is time."""
-        plain = self.state.ledger.plain.get(reviewer, {})
-        audits = self.state.ledger.audits.get(reviewer, {}).values()
+        plain = self.state.index.plain.get(reviewer, {})
+        audits = self.state.index.audits.get(reviewer, {}).values()
         done = {one.source for one in audits if one.reason == REPEAT}
         if not plain or len(plain) % REPEAT_EVERY or len(done) >= len(plain) // REPEAT_EVERY:
             return None
@@ -161,14 +163,14 @@ class Session:
         same = (model.named[:, 0] == model.named[row, 0]).all(axis=1) & ((best >= 0.5) == (best[row] >= 0.5))
         rows = np.flatnonzero(same)
         found = [row]
-        for other in rows[np.argsort(-best[rows], kind="stable")][:ALIKE_LOOKED_AT].tolist():
+        for other in rows[np.argsort(-best[rows], kind="stable")][:MAX_ALIKE_COMPARED].tolist():
             is_open = (
                 int(model.sources[other]) not in model.valid
-                and self.state.source_id(other) not in self.state.ledger.of_source
+                and self.state.source_id(other) not in self.state.index.by_source
             )
             if other != row and is_open and self._signature(other) == wanted:
                 found.append(other)
-            if len(found) >= ALIKE_SHOWN:
+            if len(found) >= MAX_ALIKE_SHOWN:
                 break
         return found
 
@@ -177,25 +179,25 @@ class Session:
         model = self.state.original
         parts = {name: part[row] for name, part in model.parts.items() if not np.isnan(part[row])}
         strongest = max(parts, key=lambda name: parts[name]) if parts else ""
-        said = model.near.speaking(int(model.sources[row]), int(model.target[row, 0]))
+        said = model.neighbourhood.speaking(int(model.sources[row]), int(model.target[row, 0]))
         kinds = sorted({int(kind) for kind in said.kind[np.argsort(-said.weight)][:1].tolist()})
         return strongest, tuple(map(str, kinds))
 
-    def alike_shown(self, rows: Iterable[int]) -> list[tuple[Shown, str, str]]:
+    def alike_pairs(self, rows: Iterable[int]) -> list[tuple[ShownPair, str, str]]:
         """Return what is shown of rows: the ids of the pair, and both in words."""
         found = []
         for other in rows:
             model, own = self.state.model_of(other)
             target = str(model.task.target.ids[model.target[own, 0]])
             left, right, _ = self.state.card_names(other)
-            found.append((Shown(self.state.source_id(other), (target,)), left, right))
+            found.append((ShownPair(self.state.source_id(other), (target,)), left, right))
         return found
 
-    def decide_alike(self, reviewer: str, pairs: Iterable[Shown], action: str, key: str) -> list[Decision]:
+    def decide_alike(self, reviewer: str, pairs: Iterable[ShownPair], action: str, key: str) -> list[Decision]:
         """Decide several pairs in the same way, logged one by one, undone together."""
         return self.keep(self.decisions_alike(reviewer, pairs, action, key))
 
-    def decisions_alike(self, reviewer: str, pairs: Iterable[Shown], action: str, key: str) -> list[Decision]:
+    def decisions_alike(self, reviewer: str, pairs: Iterable[ShownPair], action: str, key: str) -> list[Decision]:
         """Make the decisions about several pairs that were shown together."""
         if action not in (ACCEPT, REJECT):
             raise ValueError("several are accepted or rejected")

@@ -14,22 +14,22 @@ from mixtea.decide.mapping import Mapping
 from mixtea.errors import RunError
 from mixtea.messages import visible
 from mixtea.review.card import Card, Cards
-from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, facts
-from mixtea.review.decision_index import Ledger
-from mixtea.review.decisions import Decisions
-from mixtea.review.learning import truth_of
-from mixtea.review.mapped import with_decisions
+from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, pair_decisions
+from mixtea.review.decision_index import DecisionIndex
+from mixtea.review.decisions import DecisionStore
+from mixtea.review.learning import known_targets
+from mixtea.review.mapped import apply_decisions
 from mixtea.review.model import Model
-from mixtea.review.posterior import Belief
-from mixtea.review.reviewers import NOBODY, Reviewer, reviewers
+from mixtea.review.posterior import Posterior
+from mixtea.review.reviewers import UNMEASURED, Reviewer, measure_reviewers
 from mixtea.runs.folder import MANIFEST, read_ids
 
-CONTRADICTED = 0.2  # of probability, without the decision itself: below it an accepted pair is contradicted
-TOUCHED = 500  # rows near the last decisions that a new queue looks at again; a training tells of all others
-TOLD_AT_ONCE = 10  # sources, a few milliseconds
+CONTRADICTED_BELOW = 0.2  # of probability, without the decision itself: below it an accepted pair is contradicted
+MAX_RECENT_ROWS = 500  # rows near the last decisions that a new queue looks at again; a training tells of all others
+SOURCES_PER_STEP = 10  # sources, a few milliseconds
 MAX_CHANGES_SHOWN = 500
-AGAIN = "Start mixtea review again."
-EARLIER_CARD = "This card is of an earlier run or model. Reload the page."
+RESTART_ADVICE = "Start mixtea review again."
+STALE_CARD = "This card is of an earlier run or model. Reload the page."
 
 
 class ReplacedError(RunError):
@@ -39,7 +39,7 @@ class ReplacedError(RunError):
 class ReviewState:
     """A run with decisions about it. Rows are those of the run; a model that has learned may ask about fewer."""
 
-    def __init__(self, run: Path, store: Decisions, model: Model | None = None, *, lazily: bool = False) -> None:
+    def __init__(self, run: Path, store: DecisionStore, model: Model | None = None, *, lazily: bool = False) -> None:
         """`model` is that of the run, if it was read already.
 
         With `lazily`, indices and what was decided before wait for `prepare`, so that the page is there at once.
@@ -48,37 +48,37 @@ class ReviewState:
         self.original = self.current = model or Model(run)
         if not self.original.target.size:
             raise RunError(f"{run}: no source is left to decide about; all have a given link.")
-        self.beliefs: dict[int, Belief] = {}
+        self.posteriors: dict[int, Posterior] = {}
         self.generation = 0  # how often the models in use have changed
         self.changes: list[tuple[str, str, str]] = []  # the first of them
         self.n_changes = self.trained_id = 0
         self.notices: dict[str, str] = {}  # for people, by what they are about
         self.run_now, self.other_graphs = self.original.name, ""  # the manifest on the disk, and why it does not fit
         self._manifest_seen: tuple[int, ...] = ()
-        self.ledger = Ledger(self.original.task.ids_with_several, concerns_run=self._concerns_run)
+        self.index = DecisionIndex(self.original.task.ids_with_several, concerns_run=self._concerns_run)
         self.weights: dict[
             str, float
         ] = {}  # log-odds of a reviewer's decisions, infinite for facts; of those with audits
-        self.untold: set[str] = set()  # sources of which beliefs do not know yet what stands
+        self.outdated: set[str] = set()  # sources of which beliefs do not know yet what stands
         self.is_prepared, self.lazily = False, lazily
-        self._begin()
+        self._use_models()
         self.refresh()
         if not lazily:
             self.prepare(self.load())
-            self.tell()
+            self.update_posteriors()
 
     @property
     def reviewed_run(self) -> Path:
         """The run that was trained with decisions."""
         return self.run.with_name(f"{self.run.name}.reviewed")
 
-    def _begin(self) -> None:
+    def _use_models(self) -> None:
         """Beliefs of the models that are used, which are yet to be told what stands."""
-        before, models = self.beliefs, (self.original, self.current)
-        self.beliefs = {id(model): before.get(id(model)) or Belief(model) for model in models}
-        self.makers = {key: Cards(belief.model, belief) for key, belief in self.beliefs.items()}
+        before, models = self.posteriors, (self.original, self.current)
+        self.posteriors = {id(model): before.get(id(model)) or Posterior(model) for model in models}
+        self.card_makers = {key: Cards(belief.model, belief) for key, belief in self.posteriors.items()}
         self.generation += 1
-        self.untold |= self.ledger.of_source.keys()
+        self.outdated |= self.index.by_source.keys()
 
     # The run on the disk
 
@@ -95,7 +95,7 @@ class ReviewState:
                 self._manifest_seen = now
         except (OSError, RunError) as error:
             why = visible(str(error), 200)
-            raise ReplacedError(f"{visible(self.run)} cannot be read any more ({why}). {AGAIN}") from None
+            raise ReplacedError(f"{visible(self.run)} cannot be read any more ({why}). {RESTART_ADVICE}") from None
         if self.other_graphs:
             raise ReplacedError(self.other_graphs)
 
@@ -103,11 +103,13 @@ class ReviewState:
         self.run_now, *ids = read_ids(self.run)
         task, name = self.original.task, visible(self.run)
         same = ids == [task.source.ids.tolist(), task.target.ids.tolist()]
-        self.other_graphs = "" if same else f"{name} was replaced by a run of other graphs. {AGAIN}"
+        self.other_graphs = "" if same else f"{name} was replaced by a run of other graphs. {RESTART_ADVICE}"
         if self.other_graphs:
             self.notices["run"] = f"{self.other_graphs} Nothing is saved until then."
         elif self.run_now != self.original.name:
-            self.notices["run"] = f"{name} was replaced by another run of the same graphs. {AGAIN[:-1]} to see it."
+            self.notices["run"] = (
+                f"{name} was replaced by another run of the same graphs. {RESTART_ADVICE[:-1]} to see it."
+            )
         else:
             self.notices.pop("run", None)
 
@@ -117,9 +119,9 @@ class ReviewState:
         May be called beside the page; `prepare` then takes it up.
         """
         self.original.prepare()
-        return self.trained_before()
+        return self.load_trained()
 
-    def trained_before(self) -> tuple[Model, int] | None:
+    def load_trained(self) -> tuple[Model, int] | None:
         """Read the run that was trained with decisions, and which was the last one; None if there is none of use."""
         if not (self.reviewed_run / MANIFEST).exists():
             return None
@@ -150,23 +152,23 @@ class ReviewState:
         self.notices["trained"] = f'{visible(self.reviewed_run)} is left alone: {why}. "Learn now" trains a new one.'
 
     def prepare(self, trained: tuple[Model, int] | None) -> None:
-        """From here on neighbours are told of decisions; `tell` has to follow."""
+        """From here on neighbours are told of decisions; `update_posteriors` has to follow."""
         self.is_prepared = True
         if trained is not None:
             self.adopt(*trained)
-        self.untold |= self.ledger.of_source.keys()
+        self.outdated |= self.index.by_source.keys()
 
     def adopt(self, model: Model, last_id: int) -> list[tuple[str, str, str]]:
         """Use a model that was trained with the decisions up to `last_id`; returns what it maps differently.
 
-        It is not used if one of them was taken back since, or if it is of another run. `tell` has to follow.
+        It is not used if one of them was taken back since, or if it is of another run. Call `update_posteriors` next.
         """
-        if not self.is_child(model) or any(id <= last_id < undo for id, undo in self.ledger.undone.items()):
+        if not self.is_child(model) or any(id <= last_id < undo for id, undo in self.index.undone.items()):
             return []
         self.notices.pop("trained", None)
         self.n_changes, self.changes = self._differences(self.current, model)
         self.current, self.trained_id = model, last_id
-        self._begin()
+        self._use_models()
         return self.changes
 
     def _differences(self, old: Model, new: Model) -> tuple[int, list[tuple[str, str, str]]]:
@@ -182,27 +184,27 @@ class ReviewState:
 
     def refresh(self) -> None:
         """Take up what was decided since, by whomever: also another process may have this file open."""
-        rows = self.store.read(self.ledger.read_to)
-        self.ledger.read_to = rows.last_id
-        self.take_up(rows.decisions)
+        rows = self.store.read(self.index.read_to)
+        self.index.read_to = rows.last_id
+        self.apply_rows(rows.decisions)
 
-    def take_up(self, rows: Iterable[Decision]) -> None:
+    def apply_rows(self, rows: Iterable[Decision]) -> None:
         """Apply rows of the file, in any order; those that were applied before change nothing."""
-        changed = self.ledger.apply(rows)
+        changed = self.index.apply(rows)
         if not changed:
             return
-        gone = [one for one in changed if one.id not in self.ledger.standing and one.id <= self.trained_id]
+        gone = [one for one in changed if one.id not in self.index.active and one.id <= self.trained_id]
         if gone and self.current is not self.original:  # what the model was taught does not hold any more
             self.current, self.trained_id = self.original, 0
-            self._begin()
+            self._use_models()
         self._weigh({one.reviewer for one in changed if one.reason in AUDIT})
         sources = {one.source for one in changed}
-        self.untold |= sources
+        self.outdated |= sources
         if not self.lazily:
-            self.tell()
-        elif len(sources) <= TOLD_AT_ONCE:
+            self.update_posteriors()
+        elif len(sources) <= SOURCES_PER_STEP:
             for source in sources:
-                self._tell(source)
+                self._update_posteriors_of(source)
 
     def _weigh(self, names: Iterable[str]) -> None:
         """Measure reviewers anew who have decided on audits since."""
@@ -210,33 +212,35 @@ class ReviewState:
             before, weight = self.weights.get(name, math.inf), self._measured(name).log_odds
             if weight != before:
                 self.weights[name] = weight
-                self.untold |= self.ledger.of_source.keys()
+                self.outdated |= self.index.by_source.keys()
 
     def _concerns_run(self, one: Decision) -> bool:
         """Return whether the entities of a decision are in the run."""
         model = self.original
-        return one.source in model.source_numbers and (one.target is None or one.target in model.target_numbers)
+        return one.source in model.source_index_of and (one.target is None or one.target in model.target_index_of)
 
     def _measured(self, reviewer: str) -> Reviewer:
         """A reviewer by the known items alone, which is what the weight of a decision comes from."""
-        return reviewers([*self.ledger.audits.get(reviewer, {}).values()], self.truth).get(reviewer) or NOBODY
+        return (
+            measure_reviewers([*self.index.audits.get(reviewer, {}).values()], self.truth).get(reviewer) or UNMEASURED
+        )
 
-    def tell(self, most: int | None = None) -> bool:
+    def update_posteriors(self, most: int | None = None) -> bool:
         """Let the beliefs know what stands about sources, at most so many of them; whether some are left."""
         if not self.is_prepared:
             return False
-        for _ in range(len(self.untold) if most is None else min(most, len(self.untold))):
-            self._tell(self.untold.pop())
-        return bool(self.untold)
+        for _ in range(len(self.outdated) if most is None else min(most, len(self.outdated))):
+            self._update_posteriors_of(self.outdated.pop())
+        return bool(self.outdated)
 
-    def _tell(self, source: str) -> None:
+    def _update_posteriors_of(self, source: str) -> None:
         if not self.is_prepared:
             return
-        self.untold.discard(source)
-        for belief in self.beliefs.values():
-            number = belief.model.source_numbers.get(source, -1)
+        self.outdated.discard(source)
+        for belief in self.posteriors.values():
+            number = belief.model.source_index_of.get(source, -1)
             now = self._numbered(belief.model, source)
-            for target in {*belief.said_of.get(number, {})} - {target for _, target in now}:
+            for target in {*belief.log_odds_of.get(number, {})} - {target for _, target in now}:
                 belief.decide((number, target), None)
             for pair, weight in now.items():
                 belief.decide(pair, weight)
@@ -244,8 +248,8 @@ class ReviewState:
     def _numbered(self, model: Model, source: str) -> dict[tuple[int, int], float]:
         """What stands about a source, by numbers in a model, with its weight."""
         found = {}
-        for pair, said in self.ledger.facts_about(source).items():
-            ends = model.pair_of(*pair)
+        for pair, said in self.index.pair_decisions_of(source).items():
+            ends = model.find_pair(*pair)
             if min(ends) >= 0:
                 weight = self.weights.get(said.reviewer, math.inf)
                 found[ends] = weight if said.same else -weight
@@ -253,7 +257,7 @@ class ReviewState:
 
     @cached_property
     def truth(self) -> dict[str, set[str]]:
-        return truth_of(self.original.task)
+        return known_targets(self.original.task)
 
     # Rows: those of the original run; the current one may ask about fewer
 
@@ -273,9 +277,9 @@ class ReviewState:
             there = place >= 0
             found[there] = self.current.probability[place[there], 0]
         for model in {id(m): m for m in (self.original, self.current)}.values():
-            belief = self.beliefs[id(model)]
-            said = [int(model.row_of[source]) for source in [*belief.said_of][-TOUCHED:]]
-            touched = dict.fromkeys([*[*belief.more][-TOUCHED:], *said])
+            belief = self.posteriors[id(model)]
+            said = [int(model.row_of[source]) for source in [*belief.log_odds_of][-MAX_RECENT_ROWS:]]
+            touched = dict.fromkeys([*[*belief.support][-MAX_RECENT_ROWS:], *said])
             for own in touched:
                 row = int(self.original.row_of[model.sources[own]]) if own >= 0 else -1
                 if row >= 0 and self.model_of(row)[0] is model:
@@ -284,38 +288,38 @@ class ReviewState:
             found[[row for row in rows.tolist() if row >= 0 and self.model_of(row)[0] is model]] = 0.0
         return found
 
-    def card(self, row: int, place: int = 0, *, with_voices: bool = True) -> Card:
+    def card(self, row: int, place: int = 0, *, with_evidence: bool = True) -> Card:
         """Make the card of a row, about a candidate of the model that is used for it now."""
         model, own = self.model_of(row)
-        made = self.makers[id(model)](own, place, with_voices=with_voices and self.is_prepared)
+        made = self.card_makers[id(model)](own, place, with_evidence=with_evidence and self.is_prepared)
         return replace(made, row=row)
 
-    def maker_of(self, row: int) -> tuple[Cards, int]:
+    def card_maker(self, row: int) -> tuple[Cards, int]:
         """Return what makes the card of a row, and the row there."""
         model, own = self.model_of(row)
-        return self.makers[id(model)], own
+        return self.card_makers[id(model)], own
 
     def reference(self, row: int, target: int) -> str:
         """Name a pair that is shown, so that what is asked about it later is of the same pair."""
         return f"{self.original.name[:16]}-{row}-{target}"
 
-    def referred(self, reference: str) -> tuple[int, int]:
+    def resolve_reference(self, reference: str) -> tuple[int, int]:
         """Return the row of a reference, and the place of its target among the candidates of now."""
         name, *numbers = reference.split("-")
         if name != self.original.name[:16] or len(numbers) != 2 or not all(map(str.isdecimal, numbers)):
-            raise ValueError(EARLIER_CARD)
+            raise ValueError(STALE_CARD)
         row, target = map(int, numbers)
         if row >= len(self.original.sources):
-            raise ValueError(EARLIER_CARD)
+            raise ValueError(STALE_CARD)
         model, own = self.model_of(row)
         places = np.flatnonzero(model.target[own] == target).tolist()
         if not places:
-            raise ValueError(EARLIER_CARD)
+            raise ValueError(STALE_CARD)
         return row, places[0]
 
     def picture(self, row: int, place: int = 0) -> dict[str, object]:
         model, own = self.model_of(row)
-        return self.makers[id(model)].picture(own, place)
+        return self.card_makers[id(model)].picture(own, place)
 
     def card_names(self, row: int) -> tuple[str, str, float]:
         """Source and first candidate in words, and how likely they are the same."""
@@ -326,7 +330,7 @@ class ReviewState:
 
     def probability(self, row: int) -> float:
         model, own = self.model_of(row)
-        return float(self.beliefs[id(model)].probability(own)[0])
+        return float(self.posteriors[id(model)].probability(own)[0])
 
     # What has been reached
 
@@ -335,55 +339,55 @@ class ReviewState:
 
         Judged by the run as it was before the decisions, and by all others of them.
         """
-        if self._contradicted is None or self._contradicted[0] != self.ledger.last_id:
+        if self._contradicted is None or self._contradicted[0] != self.index.last_id:
             self.keep_contradicted(self.judge_decisions())
         assert self._contradicted is not None
         return self._contradicted[1]
 
     def keep_contradicted(self, judged: Iterable[tuple[Decision, float] | None]) -> None:
         """Remember what `judge_decisions` has found, until something else is decided."""
-        self._contradicted = (self.ledger.last_id, [one for one in judged if one is not None])
+        self._contradicted = (self.index.last_id, [one for one in judged if one is not None])
 
     _contradicted: tuple[int, list[tuple[Decision, float]]] | None = None
 
     def judge_decisions(self) -> Iterator[tuple[Decision, float] | None]:
         """Yield for each decided source its last decision and the pair's probability if they disagree, else None."""
-        belief, model = self.beliefs[id(self.original)], self.original
-        for id_ in [*self.ledger.of_source]:
-            one = self.ledger.last_about(id_)
+        belief, model = self.posteriors[id(self.original)], self.original
+        for id_ in [*self.index.by_source]:
+            one = self.index.last_about(id_)
             if one is None or one.action == UNSURE:
                 yield None
                 continue
-            target = model.pair_of(one.source, one.target or (one.others[0] if one.others else ""))[1]
+            target = model.find_pair(one.source, one.target or (one.others[0] if one.others else ""))[1]
             row = model.row_of_id(one.source)
             places = np.flatnonzero(model.target[row] == target).tolist() if row >= 0 else []
             p = float(belief.probability(row, without=True)[places[0]]) if places else 0.5
-            wrong = p < CONTRADICTED if one.action == ACCEPT else p > 1 - CONTRADICTED
+            wrong = p < CONTRADICTED_BELOW if one.action == ACCEPT else p > 1 - CONTRADICTED_BELOW
             yield (one, p) if wrong else None
 
     @property
-    def n_to_decide(self) -> int:
+    def n_sources_to_decide(self) -> int:
         """Sources without a given link."""
         return len(self.original.sources) - len(self.truth)
 
     def all_reviewers(self) -> dict[str, Reviewer]:
-        return reviewers(self.ledger.standing.values(), self.truth)
+        return measure_reviewers(self.index.active.values(), self.truth)
 
     def since_trained(self) -> int:
         """Decisions, and such as were taken back, that the current model does not know of."""
-        return self.ledger.last_id - self.trained_id
+        return self.index.last_id - self.trained_id
 
-    def mapping_now(self) -> Mapping:
+    def current_mapping(self) -> Mapping:
         """Return what is mapped: by the model that is used now, and by decisions that are facts.
 
         May be called from another thread.
         """
-        standing = {id: one for id, one in sorted([*self.ledger.standing.items()]) if id not in self.ledger.elsewhere}
-        said = facts(standing.values(), self.ledger.several)
+        active = {id: one for id, one in sorted([*self.index.active.items()]) if id not in self.index.outside_run}
+        said = pair_decisions(active.values(), self.index.several)
         sure = {pair: one for pair, one in said.items() if self.weights.get(one.reviewer, math.inf) == math.inf}
-        accepted = {pair: standing[one.id] for pair, one in sure.items() if one.same}
+        accepted = {pair: active[one.id] for pair, one in sure.items() if one.same}
         rejected = [pair for pair, one in sure.items() if not one.same]
-        return with_decisions(self.current.mapping, accepted, rejected, self.ledger.several)
+        return apply_decisions(self.current.mapping, accepted, rejected, self.index.several)
 
     def label(self, id: str | None, side: str) -> str:
         """An entity by id as people see it; the id itself if it is not there any more."""
@@ -391,5 +395,5 @@ class ReviewState:
             return "none of them"
         model = self.original
         graph = getattr(model.task, side)
-        number = getattr(model, f"{side}_numbers").get(id, -1)
+        number = getattr(model, f"{side}_index_of").get(id, -1)
         return visible(graph.display(number) if number >= 0 else id, 160)

@@ -15,17 +15,17 @@ from mixtea.errors import MixTEAError
 from mixtea.messages import visible
 from mixtea.review.decisions import Rows
 from mixtea.review.model import Model
-from mixtea.review.state import TOLD_AT_ONCE, ReplacedError, ReviewState
+from mixtea.review.state import SOURCES_PER_STEP, ReplacedError, ReviewState
 from mixtea.review.threads import Threads
 from mixtea.runs.folder import MANIFEST
 
 NICE = 10  # the page goes first
 END_SECONDS = 1.5  # that a training has to end when it is told to, before it is killed
-ROWS_AT_ONCE = 200  # of decisions from elsewhere, a few milliseconds
-PAUSE = 0.004  # seconds between two parts of what can wait, for what people wait for
+ROWS_PER_READ = 200  # of decisions from elsewhere, a few milliseconds
+PAUSE_SECONDS = 0.004  # seconds between two parts of what can wait, for what people wait for
 
 
-class Training:
+class BackgroundTraining:
     """At most one training at a time; `every` so many decisions one begins by itself, 0 for never.
 
     Also keeps the state up to date with what others write: decisions, and runs that they train. `tell` gets notices
@@ -48,7 +48,7 @@ class Training:
     def is_running(self) -> bool:
         return self.task is not None and not self.task.done()
 
-    def maybe(self, reviewer: str = "") -> None:
+    def begin_if_due(self, reviewer: str = "") -> None:
         """Begin if enough was decided since the model last learned."""
         if self.every and self.state.since_trained() >= self.every:
             self.begin(reviewer)
@@ -101,7 +101,7 @@ class Training:
         if state.is_child(model):
             self._trained_seen = self._trained_on_disk()
             state.adopt(model, last_id)
-            self.last = {"changes": state.n_changes, "decisions": len(state.ledger.of_source)}
+            self.last = {"changes": state.n_changes, "decisions": len(state.index.by_source)}
         else:
             self.error = "the run was replaced meanwhile"
 
@@ -134,7 +134,7 @@ class Training:
                 await self.catch_up()
                 await self.database(self.state.check_run)
                 await self._take_up_trained()
-            await self.tell_all()
+            await self.update_posteriors()
             self._tell_notices()
             await asyncio.sleep(1)
 
@@ -145,24 +145,24 @@ class Training:
             return
         async with self._catching_up:
             while True:
-                rows = await self.reading(self._read, state.ledger.read_to)
-                if rows.last_id == state.ledger.read_to:
+                rows = await self.reading(self._read, state.index.read_to)
+                if rows.last_id == state.index.read_to:
                     break
-                state.ledger.read_to = rows.last_id
-                state.take_up(rows.decisions)
-                await asyncio.sleep(PAUSE)
+                state.index.read_to = rows.last_id
+                state.apply_rows(rows.decisions)
+                await asyncio.sleep(PAUSE_SECONDS)
         if state.store.unreadable:
             state.notices["unreadable"] = unreadable(state)
 
     def _read(self, after: int) -> Rows:
-        return self.state.store.reader.read(after, ROWS_AT_ONCE)
+        return self.state.store.reader.read(after, ROWS_PER_READ)
 
     async def _take_up_trained(self) -> None:
         """Use a run that another server has trained with the same decisions."""
         now = self._trained_on_disk()
         if now != self._trained_seen and not self.is_running:
             self._trained_seen = now
-            trained = await self.beside(self.state.trained_before)
+            trained = await self.beside(self.state.load_trained)
             if trained is not None:
                 self.state.adopt(*trained)
 
@@ -171,10 +171,10 @@ class Training:
             self._told.add(notice)
             self.tell(notice)
 
-    async def tell_all(self) -> None:
+    async def update_posteriors(self) -> None:
         """Let beliefs know what was decided, a few at a time, so that nobody waits."""
-        while self.state.tell(TOLD_AT_ONCE):
-            await asyncio.sleep(PAUSE)
+        while self.state.update_posteriors(SOURCES_PER_STEP):
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def stop(self) -> None:
         """End a training that runs; nothing of it is kept."""

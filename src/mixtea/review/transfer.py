@@ -13,24 +13,24 @@ from mixtea.export.metadata import MappingMetadata
 from mixtea.review.decision import Decision
 from mixtea.review.import_export import read_decisions, write_decisions
 from mixtea.review.mapped import most_precise
-from mixtea.review.reviewers import reviewers
+from mixtea.review.reviewers import measure_reviewers
 from mixtea.review.state import ReviewState
 
 NAME = "decisions.sssom.tsv"
 
 
-def exported(state: ReviewState, standing: Iterable[Decision]) -> bytes:
+def decisions_file(state: ReviewState, active: Iterable[Decision]) -> bytes:
     """Return decisions as an SSSOM file."""
-    standing = list(standing)
+    active = list(active)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / NAME
-        write_decisions(state.original.task, standing, reviewers(standing, state.truth), path)
+        write_decisions(state.original.task, active, measure_reviewers(active, state.truth), path)
         return path.read_bytes()
 
 
 def mapping_file(state: ReviewState, precision: float | None) -> bytes:
     """Return what is mapped as an SSSOM file, with the decisions; of all of it the part with an expected precision."""
-    found = most_precise(state.mapping_now(), precision)
+    found = most_precise(state.current_mapping(), precision)
     metadata = MappingMetadata(description=found.promise())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mapping.sssom.tsv"
@@ -38,7 +38,7 @@ def mapping_file(state: ReviewState, precision: float | None) -> bytes:
         return path.read_bytes()
 
 
-def copied(state: ReviewState) -> bytes:
+def database_copy(state: ReviewState) -> bytes:
     """Return a copy of the file of decisions."""
     with tempfile.TemporaryDirectory() as folder, closing(state.store.again()) as store:
         path = Path(folder) / "decisions.sqlite"
@@ -46,7 +46,7 @@ def copied(state: ReviewState) -> bytes:
         return path.read_bytes()
 
 
-def decisions_in(state: ReviewState, body: bytes, reviewer: str) -> list[Decision]:
+def parse_decisions(state: ReviewState, body: bytes, reviewer: str) -> list[Decision]:
     """Return the decisions of an SSSOM file that was sent; ValueError if it is none."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / NAME

@@ -13,9 +13,14 @@ from fastapi.responses import PlainTextResponse, Response
 
 from mixtea.messages import visible
 from mixtea.review.decision import ACCEPT, NONE, REJECT, UNSURE, Decision
-from mixtea.review.forms import LONGEST_NAME
+from mixtea.review.forms import MAX_NAME_CHARS
 
-SIGNED = {ACCEPT: ("✓", "accepted"), REJECT: ("✗", "rejected"), NONE: ("∅", "none of them"), UNSURE: ("?", "unsure")}
+ACTION_SIGNS = {
+    ACCEPT: ("✓", "accepted"),
+    REJECT: ("✗", "rejected"),
+    NONE: ("∅", "none of them"),
+    UNSURE: ("?", "unsure"),
+}
 STATIC_TYPES = {".js": "text/javascript", ".css": "text/css"}
 VERSIONED = re.compile(r"-\d+\.\d")
 STATIC = frozenset(one.name for one in files("mixtea.review").joinpath("static").iterdir())
@@ -49,9 +54,9 @@ def n_decisions(n: int) -> str:
 
 def decision_in_words(one: Decision, label: Callable[[str | None, str], str]) -> dict[str, Any]:
     """A decision for people, and what the model thought; `label` is what they call an id of a side."""
-    sign, word = SIGNED[one.action]
+    sign, word = ACTION_SIGNS[one.action]
     return {
-        "sign": sign, "word": word, "reviewer": visible(one.reviewer, LONGEST_NAME),
+        "sign": sign, "word": word, "reviewer": visible(one.reviewer, MAX_NAME_CHARS),
         "source": label(one.source, "source"),
         "target": label(one.target or (one.others[0] if one.others else None), "target"),
         "probability": one.probability, "votes": one.votes, "at": one.at[:16].replace("T", " "),
