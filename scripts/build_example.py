@@ -139,12 +139,12 @@ def cldr_graph() -> Graph:
 
 
 def is_territory(code: str) -> bool:
-    """Tell CLDR's territories ("FR") from its regions ("150") and its groups ("EU")."""
+    """Return whether a CLDR code is of a territory ("FR"), not of a region ("150") or group ("EU")."""
     return code.isalpha() and code not in NOT_TERRITORIES
 
 
 def containment() -> Iterator[tuple[Node, str, Node]]:
-    """Yield which region a territory or region lies in, and who is a member of the European Union."""
+    """Yield the region of each territory or region, and the members of the European Union."""
     for group in supplemental_data().iterfind("territoryContainment/group"):
         whole = group.attrib["type"]
         if group.get("status") == "deprecated" or whole in {"EZ", "UN"}:
@@ -260,7 +260,7 @@ def nodes(graph: Graph) -> set[Node]:
 
 
 def prune(graph: Graph, linked: set[Node]) -> Graph:
-    """Drop the nodes without counterpart that touch fewer than two nodes with one: they say little and are many."""
+    """Drop nodes without counterpart that touch fewer than two nodes with one: they are many and carry little evidence."""
     touches: defaultdict[Node, set[Node]] = defaultdict(set)
     for head, _, tail in graph:
         touches[head].add(tail)
@@ -316,7 +316,7 @@ def describe(side: int, graph: Graph, linked: set[Node]) -> None:
 
 
 def warn_of_other_versions() -> None:
-    """Say so on standard error when a package is not of the version that the bundled example was built with."""
+    """Warn on standard error if a package has another version than the one that made the bundled example."""
     for package, version in VERSIONS.items():
         if metadata.version(package) != version:
             print(f"note: {package} {metadata.version(package)} in place of {version}", file=sys.stderr)

@@ -23,7 +23,7 @@ HEAD = """# The world, from {origin}; see src/mixtea/example/world/README.md for
 
 
 def local(label: str) -> str:
-    """The end of an IRI: letters of all languages as they are, blanks as underscores."""
+    """Return the end of an IRI: letters of all languages unchanged, blanks as underscores."""
     return "".join(c if c.isalnum() or c in "/_-." else "_" if c == " " else quote(c) for c in label)
 
 
@@ -32,7 +32,7 @@ def iri(prefix: str, label: str) -> str:
 
 
 def turtle(graph: Graph, prefix: str, language: str) -> str:
-    """Relation triples, then a readable name for every entity."""
+    """Return the relation triples, then a readable name of every entity."""
     base, origin = f"{BASE}{prefix}/", {"geonames": "GeoNames", "cldr": "Unicode CLDR"}[prefix]
     lines = [
         f"{iri(prefix, graph.ids[h])} <{base}vocab#{local(graph.relations[r])}> {iri(prefix, graph.ids[t])} ."

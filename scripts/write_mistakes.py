@@ -21,7 +21,7 @@ What people get wrong with their files, and what mixtea says about it. Where it 
 
 
 def messages(call: str, files: dict[str, str | bytes], before: str) -> list[str]:
-    """What the command says about the files: errors and warnings; another may go before it."""
+    """Return the errors and warnings of a command on the files, after another command if given."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (GOOD | files).items():
             (Path(folder) / name).write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -1,4 +1,4 @@
-"""The bundled example: the world as GeoNames (English) and Unicode CLDR (French) tell it."""
+"""The bundled example: the world in GeoNames (English) and Unicode CLDR (French)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ FOLDER = Path(__file__).parent / "world"
 
 
 def load_example(fold: int | None = None) -> Task:
-    """The bundled task; see the README beside it for what it holds and where it comes from.
+    """Load the bundled task; see the README beside it for contents and sources.
 
-    `fold` is one of its five splits, 1 unless given. Returns a Task. Raises DataError for a fold that is not there.
+    `fold` is one of its five splits, 1 unless given. Returns a Task. Raises DataError for a fold that does not exist.
 
     >>> load_example().name
     'world'

@@ -1,4 +1,4 @@
-"""A reviewer who decides by known links, and errs now and then: how accuracy grows with the number of decisions."""
+"""Simulate a reviewer who decides by known links, with errors: accuracy by number of decisions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Point(NamedTuple):
 
 
 class View:
-    """What an order looks at, of an aligner that was trained with decisions."""
+    """Answers of an aligner that was trained with decisions, as the order of the queue needs them."""
 
     def __init__(self, answers: Answers) -> None:
         self.task, self.sources = answers.task, answers.free
@@ -51,7 +51,7 @@ class View:
 
 @dataclass
 class Simulation:
-    """Decisions about a half of the gold links; the other half is never shown, and says how good it gets."""
+    """Decisions about one half of the gold links; the other half is never shown, and measures accuracy."""
 
     first: MixTEA
     gold: np.ndarray  # [p, 2] of sources without a given link
@@ -69,7 +69,7 @@ class Simulation:
         self.checks = list(np.random.default_rng(1).permutation(list(self.known)).tolist()) if self.known else []
 
     def run(self, order: str, steps: Sequence[int]) -> Iterator[Point]:
-        """After each of so many decisions the model learns anew, and says what comes next."""
+        """Retrain after each number of decisions, and yield the accuracy."""
         aligner = self.first
         yield self.point(aligner)
         for n in steps:
@@ -78,7 +78,7 @@ class Simulation:
             yield self.point(aligner)
 
     def _decide(self, aligner: MixTEA, order: str, n: int) -> None:
-        """The first n open sources of the queue, by what the model says now; now and then a known item beside them."""
+        """Decide the first n open sources of the queue, by the current model, with known items in between."""
         view = View(aligner.answers_)
         done = {one.source for one in self.decisions}
         ids = self.first.task_.source.ids
@@ -93,7 +93,7 @@ class Simulation:
             self.decisions.append(self._answer(source, view.target[row, :MAX_ALTERNATIVES], self.truth[source], ""))
 
     def _check(self) -> None:
-        """An item whose link is known, as the first run shows it."""
+        """Decide an item whose link is known, as the first run shows it."""
         source = self.checks.pop()
         answers = self.first.answers_
         row = int(np.searchsorted(answers.free, source))
@@ -102,7 +102,7 @@ class Simulation:
             self.audits.append(self._answer(source, seen, self.known[source], KNOWN))
 
     def _answer(self, source: int, targets: np.ndarray, truth: int, reason: str) -> Decision:
-        """What the reviewer says: the right target if it is among the candidates, else none; or an error."""
+        """Answer with the right target if it is among the candidates, else with none; or make an error."""
         task, number = self.first.task_, len(self.decisions) + len(self.audits) + 1
         seen = [int(target) for target in targets]
         right = seen.index(truth) if truth in seen else None
@@ -121,7 +121,7 @@ class Simulation:
         return Point(len(self.decisions), hits, self._f1(aligner), measured.right.share if measured else float("nan"))
 
     def _f1(self, aligner: MixTEA) -> float:
-        """Of all gold links: what the mapping says, with what was accepted."""
+        """Return F1 over all gold links of the mapping with the accepted pairs."""
         task = self.first.task_
         frame = aligner.map().frame
         mapped = frame[frame["decision"] == MAPPED]
@@ -140,7 +140,7 @@ def simulate(
     run: Path, gold: Path, *, error: float = 0.0, orders: Sequence[str] = ORDERS,
     steps: Sequence[int] = (50, 100, 200, 400), tell: Callable[[str], None] = lambda _: None,
 ) -> list[tuple[str, ...]]:  # fmt: skip
-    """Rows of a table: for each order how good the mapping is after so many decisions."""
+    """Return table rows: for each order the accuracy after so many decisions."""
     from mixtea.aligner import MixTEA
 
     first = MixTEA.load(run)
@@ -156,7 +156,7 @@ def simulate(
 
 
 def gold_links(task: Task, path: Path) -> np.ndarray:
-    """The links of a file whose sources have no given link, each source once."""
+    """Read the links of a file whose sources have no given link, each source once."""
     problems = Problems(in_force().max_problems)
     found = read_links(path, "test", task.source, task.target, problems)
     splits, _ = check_links([found], task.source, task.target, problems)

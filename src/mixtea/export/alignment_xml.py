@@ -33,7 +33,7 @@ _CELL = """  <map>
 
 
 def write_alignment(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """One cell a mapping, with the relation `=` and the probability as its measure."""
+    """Write one cell per mapping, with the relation `=` and the probability as its measure."""
     rows = add_iris(mapping.pairs(), mapping, path, metadata)
     ends = (rows[name].tolist() for name in ("source_iri", "target_iri"))
     cells = zip(*(map(quoteattr, end) for end in ends), rows["probability"].tolist(), strict=True)
@@ -68,7 +68,7 @@ def _head(metadata: MappingMetadata, kind: str) -> str:
 
 
 def _kind(rows: pd.DataFrame, mapping: Mapping) -> str:
-    """A sign for the mapping and one for its converse: 1 injective and total, ? injective, + total, * neither."""
+    """Return a sign for the mapping and one for its converse: 1 injective and total, ? injective, + total, * none."""
     signs = ""
     for here, there, n in (
         ("source", "target", mapping.source.n_entities),

@@ -22,9 +22,9 @@ _TEXTS = {*ENDS, "source_label", "target_label", "runner_up"}  # what others hav
 
 
 def write_csv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """Source, target, probability and decision, or every column, with labels; no target is an empty field.
+    """Write source, target, probability and decision, or all columns with labels; no target is an empty field.
 
-    Ids that several tables of a side have stand as they came, beside the names of their tables.
+    Where a side has several tables, ids are written as read, beside the names of their tables.
     """
     rows = labelled_rows(mapping, path, metadata)
     shown = add_link_origin(rows, mapping.links_from) if metadata.all_columns else rows[list(COLUMNS)]
@@ -42,7 +42,7 @@ def _table_and_id(id: str | None, tables: Sequence[str]) -> tuple[str, str | Non
 
 
 def write_csv_table(frame: pd.DataFrame, path: Path) -> int:
-    """Any table with source and target. Ids stay as they are; an empty one could not be told from none."""
+    """Write a table with source and target; refuse empty ids, which would read as missing."""
     empty = [name for name in ENDS if (frame[name] == "").any()]
     raise_unsupported(
         path, dict.fromkeys([""] * bool(empty), "has an empty id, which .csv cannot tell from none. Use .json.")

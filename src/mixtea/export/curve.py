@@ -12,7 +12,7 @@ from mixtea.runs.atomic import atomic_file
 
 
 def write_curve(curve: pd.DataFrame, path: Path, links_from: str = "given") -> None:
-    """.csv: all columns of the curve; .png: precision, recall and F1 by the least probability."""
+    """Write all columns of the curve (.csv), or draw precision, recall and F1 by minimum probability (.png)."""
     with atomic_file(path) as temporary:
         if path.suffix.lower() == ".csv":
             add_link_origin(curve, links_from).to_csv(temporary, index=False)

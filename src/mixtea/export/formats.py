@@ -31,7 +31,7 @@ Content = Literal["mapping", "relations", "candidates", "matches", "changes", "h
 
 
 class Format(NamedTuple):
-    """The writers of one file ending, None for content that it cannot hold; each returns the number of rows.
+    """Writers of one file ending, None for content that it cannot hold; each returns the number of rows.
 
     `holds_unmapped`: rows can be sources without a target; `uses_iris`: entities are named by IRIs.
     """
@@ -77,7 +77,7 @@ def endings(content: Content) -> list[str]:
 
 
 def listed(content: Content) -> str:
-    """Return these endings as words.
+    """Return these endings as an enumeration.
 
     >>> listed("candidates")
     '.tsv, .csv or .json'

@@ -1,4 +1,4 @@
-"""The IRIs of entities: ids that are IRIs stay as they are, plain ids get one in the mapping set's namespace."""
+"""IRIs of entities: ids that are IRIs are kept, plain ids get one in a namespace of the mapping set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_IN_IRI = re.compile('[\x00-\x20<>"{}|\\\\^`\x7f-\x9f\ufff0-\uffff]')
 
 
 def is_blank(name: str) -> bool:
-    """Whether the id is that of a blank node, which has a name inside its own file only."""
+    """Return whether the id is that of a blank node, which has a name inside its own file only."""
     return name.startswith("_:") and len(name) > 2
 
 
@@ -35,11 +35,11 @@ def _is_absolute(name: str) -> bool:
 
 
 class IriAssigner:
-    """The IRIs of one side's entities, relations or predicates; `problems` gathers the ids that have none.
+    """IRIs of one side's entities, relations or predicates; `problems` collects the ids that cannot get one.
 
-    An id with `scheme://` or `urn:` in front is meant as an IRI. Where all ids are absolute IRIs, as in any RDF graph,
-    all of them are. The others are plain text, and get IRIs in the namespace that the user gave for the side, else in
-    one of the mapping set.
+    An id with `scheme://` or `urn:` in front is an IRI. Where all ids are absolute IRIs, as in any RDF graph, all of
+    them are. The others are plain text and get IRIs in the user's namespace for the side, else in one of the mapping
+    set.
     """
 
     def __init__(self, ids: Iterable[str], side: str, metadata: MappingMetadata) -> None:
@@ -48,7 +48,7 @@ class IriAssigner:
         self.problems: dict[str, str] = {}
 
     def __call__(self, name: str | None) -> str | None:
-        """The IRI of an entity; None for none, for a blank node, and where there is a problem."""
+        """Return the IRI of an entity; None for None, for a blank node, and where there is a problem."""
         if name is None or is_blank(name):
             return None
         what = self._problem(name)
@@ -80,23 +80,23 @@ class IriAssigner:
 
 
 def optional_texts(column: pd.Series) -> list[str | None]:
-    """The texts of a column, None where there is none."""
+    """Return the texts of a column, None for missing values."""
     return [value if isinstance(value, str) else None for value in column.tolist()]
 
 
 def labels_of(ids: list[str | None], graph: Graph) -> list[str | None]:
-    """The label that people read of each entity, None where there is none."""
+    """Return the display label of each entity, None if it has none."""
     places = graph.find(np.array([*ids, None], dtype=object)[:-1]).tolist()
     return [graph.label(place) if place >= 0 else None for place in places]
 
 
 def rows_to_write(mapping: Mapping, metadata: MappingMetadata) -> pd.DataFrame:
-    """The rows to write: mappings, and source entities without a counterpart where these are wanted."""
+    """Return the mappings, with sources without a target if the metadata asks for them."""
     return mapping.to_frame().reset_index(drop=True) if metadata.with_unmapped else mapping.pairs()
 
 
 def add_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, metadata: MappingMetadata) -> pd.DataFrame:
-    """The rows with the columns source_iri, target_iri and runner_up_iri, without those of blank nodes."""
+    """Add the columns source_iri, target_iri and runner_up_iri; drop rows of blank nodes."""
     source, target = (IriAssigner(getattr(mapping, side).ids, side, metadata) for side in SIDES)
     ids = {name: optional_texts(rows[name]) for name in ("source", "target", "runner_up")}
     iris = {
@@ -108,7 +108,7 @@ def add_iris(rows: pd.DataFrame, mapping: Mapping, path: Path, metadata: Mapping
 
 
 def ids_without_namespace(mapping: Mapping, metadata: MappingMetadata) -> dict[str, str]:
-    """By the sides for which no namespace was given, an id that is written and needs one."""
+    """Return for each side without a given namespace one written id that needs one."""
     sides = [side for side in SIDES if not metadata.given_namespace(side)]
     rows, found = rows_to_write(mapping, metadata), {}
     for side in sides:
@@ -118,7 +118,7 @@ def ids_without_namespace(mapping: Mapping, metadata: MappingMetadata) -> dict[s
 
 
 def missing_namespace_note(plain: dict[str, str]) -> str:
-    """A sentence about ids that are in a namespace nobody gave, and what to do.
+    """Explain that ids are in a generated namespace, and how to give one.
 
     >>> missing_namespace_note({"source": "534"})
     'the namespace of source:534 is made up for this file: give yours with --source-namespace URL'
@@ -129,7 +129,7 @@ def missing_namespace_note(plain: dict[str, str]) -> str:
 
 
 def drop_blank_nodes(rows: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The rows without blank nodes, which cannot be named in another file; the log says how many are left out."""
+    """Drop rows of blank nodes, which have no name in another file; log how many."""
     ends = zip(optional_texts(rows["source"]), optional_texts(rows["target"]), strict=True)
     blank = pd.Series([any(is_blank(e) for e in pair if e) for pair in ends], index=rows.index, dtype=bool)
     if blank.any():

@@ -1,4 +1,4 @@
-"""IRIs: which text is one, and the namespaces in which ids that are none become some."""
+"""Recognise IRIs, and parse the namespaces in which plain ids become IRIs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NAMESPACE_ADVICE = "Give a URL for ids to follow, such as https://example.org/it
 
 
 class Namespace(NamedTuple):
-    """A prefix and what it stands for."""
+    """A prefix and its namespace IRI."""
 
     prefix: str
     iri: str
 
 
 def is_iri(text: str) -> bool:
-    """Whether the text is a valid absolute IRI."""
+    """Return whether the text is a valid absolute IRI."""
     try:
         return bool(NamedNode(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Mappings and candidates as JSON: what the set says of itself, then one object a row, each in a line."""
+"""Mappings and candidates as JSON: the metadata of the set, then one object per row, each on its own line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mixtea.runs.atomic import atomic_file
 
 
 def write_json(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """The description under SSSOM's names, and under `mappings` every column, with labels; null for none."""
+    """Write the metadata under SSSOM's names, and under `mappings` all columns with labels; missing values are null."""
     rows = labelled_rows(mapping, path, metadata)
     head = (
         metadata.slots()
@@ -29,7 +29,7 @@ def write_json(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
 
 
 def write_json_table(frame: pd.DataFrame, path: Path, name: str, head: Table[str, Any]) -> int:
-    """The head, and under `name` the rows of a table."""
+    """Write the head, and under `name` the rows of a table."""
     columns = list(frame.columns)
     rows = json_frame(frame).itertuples(index=False, name=None)
     lines = (json.dumps(dict(zip(columns, map(json_value, row), strict=True)), ensure_ascii=False) for row in rows)

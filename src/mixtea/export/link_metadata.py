@@ -1,4 +1,4 @@
-"""Given links keep what the SSSOM file that gave them said of them."""
+"""Keep the SSSOM slots that came with given links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALWAYS_FILLED = ("predicate_id", "mapping_justification")  # where nothing else 
 def add_link_slots(
     columns: dict[str, list[str]], rows: pd.DataFrame, mapping: Mapping, curies: Curies
 ) -> dict[str, list[str]]:
-    """The columns of SSSOM with the slots of given links in place of what is written of links in general."""
+    """Replace the default SSSOM slots of given links by those of the file that they came from."""
     own = _link_slots(rows, mapping)
     if not own:
         return columns
@@ -33,7 +33,7 @@ def add_link_slots(
 
 
 def _link_slots(rows: pd.DataFrame, mapping: Mapping) -> dict[int, Slots]:
-    """By their places, the slots of given rows that have some; a file may have had them the other way round."""
+    """Return by row the slots of given links that have some; a file may hold them in the opposite direction."""
     slots = mapping.slots
     ends = zip(rows["source"], rows["target"], rows["given"], strict=True)
     found = ((place, slots.get((s, t)) or slots.get((t, s))) for place, (s, t, given) in enumerate(ends) if given)
@@ -41,7 +41,7 @@ def _link_slots(rows: pd.DataFrame, mapping: Mapping) -> dict[int, Slots]:
 
 
 def _written(name: str, text: str, curies: Curies) -> str:
-    """A slot as SSSOM has it; empty where it is not what it should be."""
+    """Return a slot as SSSOM writes it; "" if its value is invalid."""
     if name in REFERENCES:
         return "|".join(curies.contract(one) for one in text.split("|") if is_iri(one))
     return "" if name == "confidence" and as_measures([text]) is None else plain_line(text)

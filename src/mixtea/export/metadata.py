@@ -1,4 +1,4 @@
-"""What a mapping file says about itself: identifier, title, licence, date, graphs, relation."""
+"""Metadata of a mapping file: identifier, title, licence, date, graphs, relation."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def _installed() -> str:
 
 @dataclass(frozen=True)
 class MappingMetadata:
-    """The description of a mapping set. Whatever is empty is left out, except `set_id`.
+    """Metadata of a mapping set. Empty fields are left out, except `set_id`.
 
-    `set_id` is an absolute IRI without `#`; where it is empty, one is made from the mappings, the same for the same
-    mappings. `justification` is that of the predicted mappings, one of SSSOM's: by structure unless said otherwise, or
-    by what else spoke for them. `with_unmapped` adds a row for each source entity without a counterpart (.sssom.tsv,
-    .parquet, .csv and .json only), `all_columns` the columns of .csv beside the four that it has else.
-    `source_namespace` and `target_namespace`, `URL` or `PREFIX=URL`, are where ids that are no IRIs get some; else a
-    namespace is made up from `set_id`.
+    `set_id` is an absolute IRI without `#`; if empty, one is made from the mappings, the same for the same mappings.
+    `justification` is that of predicted mappings, one of SSSOM's: by default structural matching, or what other
+    evidence supports the pair. `with_unmapped` adds a row for each source entity without a counterpart
+    (.sssom.tsv, .parquet, .csv and .json only), `all_columns` the columns of .csv beside the four default ones.
+    `source_namespace` and `target_namespace`, `URL` or `PREFIX=URL`, are where ids that are not IRIs get some; by
+    default a namespace below `set_id`.
     """
 
     set_id: str = ""
@@ -91,7 +91,7 @@ class MappingMetadata:
             )
 
     def with_id(self, frame: pd.DataFrame) -> MappingMetadata:
-        """The same, with an identifier made from the mappings where none was given."""
+        """Add an identifier made from the mappings if none was given."""
         if self.set_id:
             return self
         digest = hashlib.sha256()
@@ -101,36 +101,36 @@ class MappingMetadata:
         return replace(self, set_id=f"https://w3id.org/sssom/mappings/{made}")
 
     def with_link_origin(self, links_from: str) -> MappingMetadata:
-        """The same, with where the links come from if they were not given."""
+        """Add the origin of the links to the description if they were not given."""
         if links_from == "given":
             return self
         return replace(self, description=" ".join(filter(None, (self.description, f"{origin_of(links_from)}."))))
 
     def with_graph_iris(self, source: Graph, target: Graph) -> MappingMetadata:
-        """The same, with the IRIs of graphs that are ontologies in place of names that nobody has given."""
+        """Name graphs that are ontologies by their IRIs, unless they have names."""
         own = ((self.source_name, "source", source.iri), (self.target_name, "target", target.iri))
         first, second = (iri if name == unnamed and is_iri(iri) else name for name, unnamed, iri in own)
         return replace(self, source_name=first, target_name=second)
 
     def namespace(self, side: str) -> Namespace:
-        """Where the ids of a side that are no IRIs get some."""
+        """Return the namespace for ids of a side that are not IRIs."""
         given = self.given_namespace(side)
         return parse_namespace(given, side) if given else Namespace(side, id_namespace(self.set_id, side))
 
     def given_namespace(self, side: str) -> str:
-        """The namespace of a side as the user has given it; "" if not."""
+        """Return the user's namespace of a side, "" if none was given."""
         return str(getattr(self, f"{side}_namespace"))
 
     def id_notes(self) -> dict[str, str]:
-        """What a file says of given namespaces, so that its reader finds the ids again: `source_ids`, `target_ids`."""
+        """Return the given namespaces as notes (`source_ids`, `target_ids`), so that a reader finds the ids again."""
         return {f"{side}_ids": self.namespace(side).iri for side in SIDES if self.given_namespace(side)}
 
     def graph_iri(self, name: str) -> str:
-        """The IRI of a graph: its name where that is one, else one of this mapping set."""
+        """Return the IRI of a graph: its name if that is an IRI, else one of this mapping set."""
         return name if is_iri(name) else f"{self.set_id}{MARK}graph/{quote(name, safe='')}"
 
     def slots(self) -> dict[str, str]:
-        """The description under SSSOM's names."""
+        """Return the metadata under SSSOM's names."""
         found = {
             "mapping_set_id": self.set_id,
             "mapping_set_version": self.version,
@@ -143,7 +143,7 @@ class MappingMetadata:
         return {name: value for name, value in found.items() if value}
 
     def tool_slots(self) -> dict[str, str]:
-        """Who made the predicted mappings, and when, under SSSOM's names."""
+        """Return tool and date of the predicted mappings under SSSOM's names."""
         date = self.date.isoformat() if self.date else ""
         found = {"mapping_tool": "mixtea", "mapping_tool_version": self.tool_version, "mapping_date": date}
         return {name: value for name, value in found.items() if value}

@@ -1,4 +1,4 @@
-"""Mappings as a Parquet file: every column as it is, the description in the schema's metadata."""
+"""Mappings as a Parquet file: all columns, the metadata in the schema."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {"probability": pa.float64(), "runner_up_probability": pa.float64(), "g
 
 
 def write_parquet(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """The columns of the mapping, and source_label and target_label of the entities that have one."""
+    """Write the columns of the mapping, and the labels source_label and target_label."""
     rows = labelled_rows(mapping, path, metadata)
     texts = {name: optional_texts(rows[name]) for name in rows.columns if name not in _KINDS}
     columns = {
@@ -33,7 +33,7 @@ def write_parquet(mapping: Mapping, path: Path, metadata: MappingMetadata) -> in
 
 
 def write_columns(columns: dict[str, pa.Array], path: Path, metadata: MappingMetadata, more: dict[str, str]) -> None:
-    """The columns, and in the metadata the description under SSSOM's names, where it has one."""
+    """Write columns, with the metadata under SSSOM's names in the schema."""
     slots = metadata.slots() | {"mapping_justification": metadata.justification} | more | metadata.tool_slots()
     with atomic_file(path) as temporary:
         pq.write_table(pa.table(columns).replace_schema_metadata(slots), temporary)

@@ -1,4 +1,4 @@
-"""Text quoted as YAML, CSV and SSSOM's kind of TSV want it."""
+"""Quote text for YAML, CSV and SSSOM's TSV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SEPARATORS = re.compile('[\t\n\r"\x0b\x0c\x1c-\x1e\x85\u2028\u2029]')
 
 
 def yaml_text(text: str) -> str:
-    """A YAML scalar that is read as this text: plain where that is safe, else in double quotes.
+    """Return a YAML scalar for this text: plain where that is safe, else in double quotes.
 
     >>> yaml_text("https://example.org/a#"), yaml_text("1.0"), yaml_text("no"), yaml_text("a: b")
     ('https://example.org/a#', '"1.0"', '"no"', '"a: b"')
@@ -24,7 +24,7 @@ def yaml_text(text: str) -> str:
 
 
 def tsv_text(text: str) -> str:
-    """A field, in double quotes where it holds quotes or anything that separates fields or lines.
+    """Quote a field if it contains quotes or separators of fields or lines.
 
     >>> tsv_text("a b"), tsv_text('a "b"').count('"')
     ('a b', 6)
@@ -33,7 +33,7 @@ def tsv_text(text: str) -> str:
 
 
 def csv_text(text: str, delimiter: str = ",") -> str:
-    """A field between delimiters, in double quotes where it holds quotes, one of them or anything that ends a line.
+    """Quote a field if it contains quotes, the delimiter or line ends.
 
     >>> csv_text("a b"), csv_text("a,b"), csv_text("a,b", ";"), csv_text('a "b"').count('"')
     ('a b', '"a,b"', 'a,b', 6)
@@ -42,7 +42,7 @@ def csv_text(text: str, delimiter: str = ",") -> str:
 
 
 def plain_line(text: str) -> str:
-    r"""Text for people as one line, spaces for what breaks or steers it; readers drop lines that begin with `#`.
+    r"""Replace control characters by spaces, so that the text is one line; readers drop lines that begin with `#`.
 
     >>> plain_line("x\n#y\tz")
     'x #y z'

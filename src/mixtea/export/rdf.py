@@ -20,12 +20,12 @@ _SPACE = re.compile(r"\s")
 
 
 def write_ntriples(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """One line a mapping, all IRIs in full."""
+    """Write one line per mapping, all IRIs in full."""
     return write_triples(_triples(mapping, path, metadata), path, {}, metadata)
 
 
 def write_turtle(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """The same with prefixes, those of the graphs included."""
+    """Write one line per mapping, with prefixes, those of the graphs included."""
     prefixes = known_prefixes(mapping, metadata)
     return write_triples(_triples(mapping, path, metadata), path, prefixes, metadata)
 
@@ -39,10 +39,10 @@ def _triples(mapping: Mapping, path: Path, metadata: MappingMetadata) -> Iterabl
 def write_triples(
     triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str], metadata: MappingMetadata
 ) -> int:
-    """A line a triple of IRIs, after the prefixes that it needs; without any it is N-Triples. Returns how many.
+    """Write one line per triple of IRIs, after the prefixes, N-Triples if there are none. Return the number of triples.
 
-    Names that Turtle would have to escape stay in full. The description, of one line, is a comment that comes first;
-    namespaces that were given for plain ids are noted in triples before the others.
+    Names that Turtle would have to escape are written in full. The one-line description is a comment at the top; given
+    namespaces of plain ids are triples before the others.
     """
     curies = Curies({name: namespace for name, namespace in prefixes.items() if is_iri(namespace)})
     lines = [" ".join(_term(iri, curies) for iri in triple) + " ." for triple in triples]
@@ -66,5 +66,5 @@ def _term(iri: str, curies: Curies) -> str:
 
 
 def _full(iri: str) -> str:
-    """The IRI in angle brackets. Unicode's own spaces are allowed in it, but some readers want them escaped."""
+    """Return the IRI in angle brackets, with Unicode spaces escaped, as some readers require."""
     return "<" + _SPACE.sub(lambda found: f"\\u{ord(found[0]):04X}", iri) + ">"

@@ -1,4 +1,4 @@
-"""How relations, attribute predicates and classes are alike, into a file; the file's ending chooses the format."""
+"""Write similar relations, attribute predicates and classes, one function per format."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RELATED_MATCH = "skos:relatedMatch"  # narrower or broader than the inverse, for
 
 
 def write_relations_tsv(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """All columns, with a header."""
+    """Write all columns, with a header."""
     frame = relations.to_frame()
     texts = {name: format_numbers(frame[name]) for name in NUMBER_COLUMNS}
     inverse = ["true" if turned else "false" for turned in frame["inverse"]]
@@ -46,7 +46,7 @@ def write_relations_tsv(relations: Relations, path: Path, metadata: MappingMetad
 
 
 def write_relations_parquet(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """All columns as they are."""
+    """Write all columns."""
     _check_text(relations, path)
     frame = relations.frame
     kinds = dict.fromkeys(NUMBER_COLUMNS, pa.float64()) | {"inverse": pa.bool_()}
@@ -56,13 +56,13 @@ def write_relations_parquet(relations: Relations, path: Path, metadata: MappingM
 
 
 def write_relations_csv(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """All columns, with a header."""
+    """Write all columns, with a header."""
     _check_text(relations, path)
     return write_csv_table(add_link_origin(relations.to_frame(), relations.links_from), path)
 
 
 def write_relations_json(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """The description, and under `relations` all columns."""
+    """Write the metadata, and under `relations` all columns."""
     _check_text(relations, path)
     head = metadata.slots() | metadata.tool_slots() | {"links_from": relations.links_from}
     return write_json_table(relations.to_frame(), path, "relations", head)
@@ -86,7 +86,7 @@ def write_relations_turtle(relations: Relations, path: Path, metadata: MappingMe
 
 
 def _triples(relations: Relations, path: Path, metadata: MappingMetadata) -> Iterator[tuple[str, str, str]]:
-    """What RDF can say of each row: where the source is broader, the target is within it."""
+    """Yield a triple per row; where the source is broader, the target is its sub-property or subclass."""
     for row in _with_iris(relations, path, metadata).itertuples(index=False):
         predicate, ends = _predicate(row), (row.source_iri, row.target_iri)
         if predicate == "skos:narrowMatch":
@@ -96,7 +96,7 @@ def _triples(relations: Relations, path: Path, metadata: MappingMetadata) -> Ite
 
 
 def write_relations_sssom(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """One row a pair, the score as its confidence."""
+    """Write one row per pair, the score as its confidence."""
     rows = _with_iris(relations, path, metadata)
     check_rows(rows, relations, path, "id")
     curies = Curies(known_prefixes(relations, metadata))
@@ -123,7 +123,7 @@ def write_relations_sssom(relations: Relations, path: Path, metadata: MappingMet
 
 
 def _predicate(row: Any) -> str:
-    """The predicate from source to target that SSSOM allows."""
+    """Return the predicate from source to target that SSSOM allows."""
     if row.relation in ("narrower", "broader") and row.inverse:
         return RELATED_MATCH
     words = {"equal": EQUIVALENT_PREDICATES[row.kind], "inverse": "owl:inverseOf", "narrower": SUB_PREDICATES[row.kind]}
@@ -131,7 +131,7 @@ def _predicate(row: Any) -> str:
 
 
 def _with_iris(relations: Relations, path: Path, metadata: MappingMetadata) -> pd.DataFrame:
-    """The rows with the columns source_iri and target_iri, without those of blank nodes."""
+    """Add the columns source_iri and target_iri; drop rows of blank nodes."""
     rows = relations.to_frame()
     problems: dict[str, str] = {}
     for side in SIDES:

@@ -1,4 +1,4 @@
-"""Deal links out: to train, to validate, to test; files in the format of the file where that can be."""
+"""Split links into training, validation and test files, in the format of the file where possible."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OUTPUT_ENDINGS = dict.fromkeys(QUOTED_FORMATS, ".csv") | {  # else tab-separated
 
 
 class SplitFile(NamedTuple):
-    """A file that was written, and how many links it has."""
+    """A written file and its number of links."""
 
     path: Path
     n_links: int
@@ -61,41 +61,41 @@ def split_links(
     limits: Limits | None = None,
     separator: str | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Deal links out at random into parts to train, to validate and to test, as `mixtea split` does.
+    """Split links at random into training, validation and test parts, as `mixtea split` does.
 
     Every link is in one part, links that share an entity are in the same one, and the same seed gives the same parts.
 
     Parameters
     ----------
     links
-        A file in any format that links are read in; or a data frame with the columns source and target, rows, an array
-        or a dictionary.
+        A file in any link format; or a data frame with the columns source and target, rows, an array or a dictionary.
     shares
-        The share of each part, together 1; the first part also takes what rounding leaves. A share of 0 has no part.
+        The share of each part; they sum to 1. The first part also gets the remainder of rounding. A share of 0 has no
+        part.
     seed
-        Of the choice.
+        Random seed.
     out, names, overwrite
         A folder for files of the parts: `train_links` and so on, with the ending of the format, or called by `names`.
-        Objects become CSV of source and target. Files that are there already are replaced if `overwrite`.
+        Objects become CSV of source and target. Existing files are replaced if `overwrite`.
     limits
-        What an input file may ask for, `Limits`.
+        Limits for input files, `Limits`.
     separator
-        What separates the columns of a table of text, as in `load_task`.
+        Column separator of a table of text, as in `load_task`.
 
     Returns
     -------
     dict
-        By name of the part its links, a data frame with source and target, and with all columns of a data frame that
-        was given. Pairs that a file rejects are no links: they are in the files alone, with the links to train.
+        Links by name of the part: a data frame with source and target, and with all columns of a data frame that was
+        given. Pairs that a file rejects are not links: they are in the files alone, with the training links.
 
     Raises
     ------
     DataError
         The links cannot be read, or are too few.
     ConfigError
-        The shares do not come to 1, or the names do not fit.
+        The shares do not sum to 1, or the names do not fit.
     RunError
-        A file is there already, or cannot be written.
+        A file exists already, or cannot be written.
 
     Examples
     --------
@@ -127,11 +127,11 @@ def split_file(
     limits: Limits | None = None,
     separator: str | None = None,
 ) -> tuple[dict[str, SplitFile], tuple[str, ...]]:
-    """Deal the links of a file out by `shares`, into files of the folder `out`; and what is to be said of the file.
+    """Split the links of a file by `shares` into files of the folder `out`; return these and warnings about the file.
 
     Every link is in one of the files, links that share an entity are in the same one, and the same seed gives the same
     files. They are called `train_links`, `valid_links` and `test_links`, with the ending of the format, or by `names`;
-    a share of 0 has none. Pairs that the file rejects go with the links to train.
+    a share of 0 has none. Pairs that the file rejects go with the training links.
     """
     with separated_by(separator):
         dealt = _split(Path(links), shares, seed, limits)
@@ -139,7 +139,7 @@ def split_file(
 
 
 class _Split(NamedTuple):
-    """The rows of links, the part [p] that each goes to, and which parts are wanted."""
+    """Rows of links, the part [p] of each, and the names of the parts."""
 
     rows: _Rows
     part: np.ndarray
@@ -184,7 +184,7 @@ def _places(out: Path, wanted: Sequence[str], names: Sequence[str], ending: str)
 
 
 class _Rows:
-    """The rows of a file of links as they stand there; of formats that are no tables, the ids in two columns."""
+    """Rows of a link file, with all columns where the format is a table, else the two ids."""
 
     def __init__(self, table: LinkTable, kind: str, thing: Any = None) -> None:
         self.kind, self.head, self.header, self.header_line = kind, "", list[str](), 0
@@ -221,7 +221,7 @@ class _Rows:
         self.rows = [[lines[line - 1]] for line in table.lines.tolist()]
 
     def _as_written(self, table: LinkTable) -> None:
-        """All columns of the rows, and what stands before them."""
+        """Keep all columns of the rows, and the text before them."""
         lines = text_lines(table.path, Problems(), encoding_of(table.path))
         comments, rest = _comments(lines) if self.kind == "SSSOM" else ([], lines)
         if self.kind == "CSV":
@@ -244,7 +244,7 @@ class _Rows:
             file.writelines(self.delimiter.join(map(self._quoted, row)) + "\n" for row in rows)
 
     def _quoted(self, text: str) -> str:
-        """A field as it is written; of formats without quotes, as it was read."""
+        """Quote a field; formats without quotes keep it as read."""
         if self.kind in QUOTED_FORMATS:
             return csv_text(text, self.delimiter)
         return tsv_text(text) if self.kind == "SSSOM" else text
@@ -261,7 +261,7 @@ class _Rows:
 
 
 def _comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
-    """The lines of metadata, and those after them."""
+    """Return the lines of metadata, and the rest."""
     found: list[str] = []
     for line in lines:
         if not line.startswith("#"):

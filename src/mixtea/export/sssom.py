@@ -1,8 +1,8 @@
 """Mappings in SSSOM/TSV: https://mapping-commons.github.io/sssom/spec-formats-tsv/
 
-Predicted mappings are justified by `About.justification` and what spoke for them. Given links keep what an SSSOM file
-said of them; of others nobody knows here who found them and how: semapv:UnspecifiedMatching. For the same reason tool
-and date stand in each row, not in the head, where links were given.
+Predicted mappings are justified by `MappingMetadata.justification` and their evidence. Given links keep the slots of
+the SSSOM file that they came from; the others have semapv:UnspecifiedMatching, since their origin is unknown. For the
+same reason tool and date are in each row, not in the head, where links were given.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ IMPLIED_DECISIONS = {MAPPED, GIVEN_LINK}  # decisions that a row says without a 
 
 
 def write_sssom(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """One row per mapping; source entities without a target have sssom:NoTermFound in its place.
+    """Write one row per mapping; source entities without a target have sssom:NoTermFound in its place.
 
-    `ext_decision` says why there is none, and what is mapped anyway or is a further target.
+    `ext_decision` is the reason for no target, and marks what is mapped anyway or is a further target.
     """
     rows = add_iris(rows_to_write(mapping, metadata), mapping, path, metadata)
     check_rows(rows, mapping, path)
@@ -58,7 +58,7 @@ def write_slots(
     columns: dict[str, list[str]], path: Path, metadata: MappingMetadata, shared: dict[str, str], curies: Curies,
     extensions: dict[str, str],
 ) -> None:  # fmt: skip
-    """Columns of text by the names of SSSOM's slots, in its order; slots that all rows share; kinds of extensions."""
+    """Write columns by slot name, in SSSOM's order, with slots that all rows share and the types of extensions."""
     columns = {name: values for name, values in columns.items() if name in _REQUIRED or any(values)}
     used = {name: kind for name, kind in extensions.items() if name in columns}
     used |= dict.fromkeys((f"ext_{name}" for name in metadata.id_notes()), "xsd:anyURI")
@@ -72,7 +72,7 @@ _REQUIRED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
 
 
 def check_rows(rows: pd.DataFrame, mapping: Mapping | Relations, path: Path, kind: str = "entity") -> None:
-    """Refuse labels that are no text, and IRIs whose last character readers strip."""
+    """Refuse labels that are not valid text, and IRIs whose last character readers strip."""
     graphs = {"source": mapping.source, "target": mapping.target}
     problems: dict[str, str] = {}
     for side, graph in graphs.items():
@@ -85,7 +85,7 @@ def check_rows(rows: pd.DataFrame, mapping: Mapping | Relations, path: Path, kin
 
 
 def _columns(rows: pd.DataFrame, mapping: Mapping, metadata: MappingMetadata, curies: Curies) -> dict[str, list[str]]:
-    """The slots in SSSOM's order, each a column of text."""
+    """Return the slots in SSSOM's order, each a column of text."""
     given = rows["given"].tolist()
     subject, target, runner_up = (optional_texts(rows[f"{name}_iri"]) for name in ("source", "target", "runner_up"))
     source_labels = display_labels(optional_texts(rows["source"]), subject, mapping.source)
@@ -115,13 +115,13 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, metadata: MappingMetadata, cu
 
 
 def _decisions(rows: pd.DataFrame) -> list[str]:
-    """What was decided about each source, in words; all empty where no row tells more than that it is there."""
+    """Return the decision about each source; all empty if every row is mapped or given."""
     found = [decision or "" for decision in optional_texts(rows["decision"])]
     return [""] * len(rows) if IMPLIED_DECISIONS.issuperset(found) else found
 
 
 def display_labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
-    """What people read, in one line: the entity's label if it has one, else its id if that is no IRI."""
+    """Return labels in one line: the entity's label if it has one, else its id if that is not an IRI."""
     found = zip(labels_of(ids, graph), ids, iris, strict=True)
     return [plain_line(label or (id or "") * (iri not in (None, id))) for label, id, iri in found]
 
@@ -133,7 +133,7 @@ def format_numbers(column: pd.Series) -> list[str]:
 def _head(
     extensions: dict[str, str], metadata: MappingMetadata, shared: dict[str, str], curies: Curies
 ) -> Iterator[str]:
-    """The lines of the metadata, in YAML, SSSOM's slots in its order."""
+    """Yield the metadata as YAML lines, in the order of SSSOM's slots."""
     curies.require([*extensions.values(), *(["mixtea:"] if extensions else [])])
     graphs = {"subject_source": metadata.source_name, "object_source": metadata.target_name}
     sources = {slot: curies.contract(metadata.graph_iri(name)) for slot, name in graphs.items()}
@@ -153,9 +153,10 @@ def _head(
 
 
 def justifications(rows: pd.DataFrame, metadata: MappingMetadata) -> list[str]:
-    """Of each predicted mapping: that of `about`; where this is structure, and others spoke for the pair, by several.
+    """Return the justification of each predicted mapping.
 
-    Names that spoke alone are a lexical matching.
+    It is that of `metadata`; where this is structural and other evidence supports the pair, lexical for names alone,
+    else composite.
     """
     if metadata.justification != BY_STRUCTURE:
         return [metadata.justification] * len(rows)
@@ -170,6 +171,6 @@ def _justification(evidence: str) -> str:
 
 
 def shared_justification(rows: pd.DataFrame, metadata: MappingMetadata) -> str:
-    """That of all predicted mappings together."""
+    """Return one justification for all predicted mappings together."""
     found = set(justifications(rows[~rows["given"]], metadata)) or {metadata.justification}
     return found.pop() if len(found) == 1 else BY_SEVERAL

@@ -1,4 +1,4 @@
-"""What formats that hold every column have in common: the rows of a mapping with the labels of their entities."""
+"""Rows of a mapping with labels, shared by the formats that hold all columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
 def labelled_rows(mapping: Mapping, path: Path, metadata: MappingMetadata) -> pd.DataFrame:
-    """The columns of the mapping, and source_label and target_label of the entities that have one; else None."""
+    """Return the columns of the mapping, with source_label and target_label; None for entities without a label."""
     rows = rows_to_write(mapping, metadata)
     problems: dict[str, str] = {}
     for side, graph in (("source", mapping.source), ("target", mapping.target)):
@@ -37,21 +37,21 @@ def labelled_rows(mapping: Mapping, path: Path, metadata: MappingMetadata) -> pd
 
 
 def json_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with numbers to six places, and None for whatever there is not."""
+    """Round numbers to six places, and replace missing values by None."""
     rounded = {name: frame[name].astype(float).round(6) for name in NUMBER_COLUMNS if name in frame}
     found = frame.assign(**rounded).astype(object)
     return found.where(found.notna(), None)
 
 
 def text_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with numbers in six places, and "" for whatever there is not."""
+    """Format numbers with six places, and replace missing values by ""."""
     numbers = {name: frame[name].map(format_number, na_action="ignore") for name in frame if name in NUMBER_COLUMNS}
     shown = frame.assign(**numbers).astype(object)
     return shown.where(shown.notna(), "")
 
 
 def warn_about_formulas(texts: Iterable[str | None], path: Path) -> None:
-    """Say how many texts a spreadsheet would take for formulas: they stay as they are, for they name something."""
+    """Warn of texts that a spreadsheet would take for formulas; they are written unchanged."""
     found = list(dict.fromkeys(text for text in texts if text and _FORMULA.match(text)))
     if found:
         logger.warning(
@@ -61,5 +61,5 @@ def warn_about_formulas(texts: Iterable[str | None], path: Path) -> None:
 
 
 def json_value(value: object) -> object:
-    """A value as JSON has it."""
+    """Convert a NumPy scalar to a Python value."""
     return value.item() if isinstance(value, np.generic) else value

@@ -23,7 +23,7 @@ _SEPARATORS = re.compile("[\t\n\r]")
 def write_tsv_table(
     frame: pd.DataFrame, path: Path, instead: str = DEFAULT_ADVICE, *, kind: str = "entity", header: bool = True
 ) -> int:
-    """Any table with source and target; ids that a line cannot hold are refused. Returns the number of rows."""
+    """Write a table with source and target; refuse ids that a line cannot hold. Return the number of rows."""
     _check(frame, path, instead, kind)
     with atomic_file(path) as temporary:
         frame.to_csv(temporary, header=header, **_FORMAT)
@@ -31,7 +31,7 @@ def write_tsv_table(
 
 
 def write_tsv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """A mapping in the layout of link files: source, target and probability, no header. Returns the number of lines."""
+    """Write a mapping as a link file: source, target and probability, no header. Return the number of lines."""
     pairs = mapping.pairs()[["source", "target", "probability"]]
     return write_tsv_table(pairs.assign(probability=pairs["probability"].map(format_number)), path, header=False)
 
@@ -51,7 +51,7 @@ def write_changes_tsv(changes: pd.DataFrame, path: Path) -> int:
 
 
 def _check(frame: pd.DataFrame, path: Path, instead: str, kind: str) -> None:
-    """Refuse labels that the file cannot hold, by name, with what to do instead."""
+    """Refuse labels that the file cannot hold."""
     problems: dict[str, str] = {}
     for column in (frame["source"], frame["target"]):
         labels = column.unique().tolist()
@@ -60,7 +60,7 @@ def _check(frame: pd.DataFrame, path: Path, instead: str, kind: str) -> None:
 
 
 def _problem(label: str, instead: str) -> str:
-    """What a file without quotes cannot hold: separators, and what its readers drop from its start."""
+    """Return why a file without quotes cannot hold a label: separators, or a byte order mark in front; "" if it can."""
     if not label:
         return f"has no label, where a line needs one. {instead}"
     half, found = HALF.search(label), _SEPARATORS.search(label)

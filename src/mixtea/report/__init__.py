@@ -1,1 +1,1 @@
-"""A page about a run, and what changed between two runs."""
+"""HTML report of a run, and comparison of two runs."""

@@ -1,4 +1,4 @@
-"""Why the mappings of a run differ from those of an earlier one, after its graphs or links have changed."""
+"""Explain why the mappings of a run differ from those of an earlier one, after its graphs or links have changed."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ CHANGE_REASONS = {
 
 
 def explain_changes(old: MixTEA, new: MixTEA) -> pd.DataFrame:
-    """Compare the mappings of two runs, given links among them: `compare`, and `why` for what did not stay as it was.
+    """Compare the mappings of two runs, given links included; add the reason of each change.
 
-    `why` is the first reason of WHY that holds, None where nothing changed.
+    Returns the columns of `compare_frames` and `why`: the first key of CHANGE_REASONS that applies, None if unchanged.
     """
     before, now = (aligner.map(with_given=True).to_frame() for aligner in (old, new))
     found = compare_frames(before, now)
@@ -44,7 +44,7 @@ def explain_changes(old: MixTEA, new: MixTEA) -> pd.DataFrame:
 def _reasons(
     found: pd.DataFrame, before: pd.DataFrame, now: pd.DataFrame, old: MixTEA, new: MixTEA
 ) -> dict[str, np.ndarray]:
-    """For every reason, which of the rows it holds for."""
+    """Return for every reason the rows to which it applies."""
     task, source, was, target = new.task_, found["source"], found["target_before"], found["target"]
     touched = [_touched(a, b) for a, b in ((old.task_.source, task.source), (old.task_.target, task.target))]
     given, given_before = (frame[frame["given"].astype(bool)] for frame in (now, before))
@@ -63,7 +63,7 @@ def _reasons(
 
 
 def _touched(old: Graph, new: Graph) -> set[str]:
-    """Entities with a triple that only one of the two graphs has."""
+    """Find entities with a triple that only one of the two graphs has."""
     tables = [_triples(old), _triples(new)]
     parts = [one[~one.isin(other)] for one, other in (tables, tables[::-1])]
     return {name for part in parts for level in (0, 2) for name in part.get_level_values(level)}
@@ -75,7 +75,7 @@ def _triples(graph: Graph) -> pd.MultiIndex:
 
 
 def _neighbours(graph: Graph, entities: pd.Series) -> set[str]:
-    """All neighbours of some entities."""
+    """Return all neighbours of some entities."""
     place = graph.find(entities.to_numpy(dtype=object))
     chosen = np.zeros(graph.n_entities, dtype=bool)
     chosen[place[place >= 0]] = True

@@ -1,4 +1,4 @@
-"""What a report shows of the columns of tables: how full they are, how often equal, and a few pairs side by side."""
+"""Compare table columns for a report: fill rates, equality, and a few pairs side by side."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ N_EXAMPLES = 3
 
 
 def has_columns(task: Task) -> bool:
-    """Whether values are most of what both sides say, as tables do."""
+    """Return whether both sides have more attribute triples than triples, as tables do."""
     return all(side.n_attribute_triples > side.n_triples for side in (task.source, task.target))
 
 
 def compare_columns(compare: SideBySide, mapping: Mapping, seed: int) -> dict[str, Any]:
-    """Pairs of columns, those that most mapped pairs have first, and examples; {} where values are not the most."""
+    """Return column pairs, by number of mapped pairs with both, and examples; {} if the task is not of tables."""
     task = compare.task
     if not has_columns(task):
         return {}
@@ -44,7 +44,7 @@ def compare_columns(compare: SideBySide, mapping: Mapping, seed: int) -> dict[st
 
 
 def _in_words(task: Task, one: ColumnPair) -> dict[str, Any]:
-    """The names as people know them, and shares of the entities."""
+    """Return a column pair with display names and fill rates."""
     names = dict.fromkeys([task.source.shorten(one.source), task.target.shorten(one.target)])
     shares = {"source": one.n_source / task.source.n_entities, "target": one.n_target / task.target.n_entities}
     return one._asdict() | {"names": [*names], "filled": shares}

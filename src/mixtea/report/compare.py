@@ -1,4 +1,4 @@
-"""Compare two mappings, of runs or of files: what is new, gone, changed, and how much stayed as it was."""
+"""Compare two mappings, of runs or of files: new, gone, changed and unchanged rows."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ def count_changes(found: pd.DataFrame) -> str:
 
 
 def drop_unchanged(found: pd.DataFrame) -> pd.DataFrame:
-    """The rows of what did not stay as it was."""
+    """Return the rows that changed."""
     return found[found["change"] != UNCHANGED]
 
 
 def compare_mappings(
     before: Path | Mapping, after: Path | Mapping, *, min_probability: float = 0.0, **how: Any
 ) -> pd.DataFrame:
-    """Compare two mappings: those of run folders, of files in any format that links are read in, or at hand.
+    """Compare two mappings: of run folders, of files in any link format, or in memory.
 
-    Run folders are asked for theirs as `how` says (`precision` and others of `StoredRun.map`). Given links count as
-    mapped; where the other is a file that has none of a run's, those whose source it does not map are left out. Ids are
-    read as a run has them, if there is one; a file that goes from target to source is turned round. Pairs that are less
-    probable than `min_probability` are left out.
+    Run folders are mapped with `how` (`precision` and others of `StoredRun.map`). Given links count as mapped; beside a
+    file without any of a run's given links, those whose source the file does not map are dropped. Ids are read as a run
+    has them, if there is one; a file in the opposite direction is reversed. Pairs less probable than `min_probability`
+    are left out.
     """
     problems = Problems(in_force().max_problems)
     sides = [_with_given(one, how) for one in (before, after)]
@@ -80,19 +80,19 @@ def compare_mappings(
 
 
 def _with_given(one: Path | Mapping, how: dict[str, Any]) -> Path | Mapping:
-    """The mapping of a run folder; files stay what they are."""
+    """Return the mapping of a run folder; keep files and mappings as they are."""
     return StoredRun(one).map(with_given=True, **how) if isinstance(one, Path) and one.is_dir() else one
 
 
 def _file(path: Path, known: Mapping | None, problems: Problems) -> PairFile:
-    """The pairs of a file, with ids as the graphs of a mapping have them."""
+    """Read the pairs of a file, with ids as in the graphs of a mapping."""
     graphs = [] if known is None else [known.source, known.target]
     found = read_pairs(path, problems, graphs)
     return found.facing(*(pd.Index(graph.ids, dtype=object) for graph in graphs), all_known=True) if graphs else found
 
 
 def _alike(first: Table, second: Table) -> tuple[Table, Table]:
-    """Both in one direction, and a run without its given links beside a file that has none of them."""
+    """Bring both into one direction; drop a run's given links beside a file that has none of them."""
     if isinstance(first, PairFile) and isinstance(second, PairFile):
         return first, second.facing(*(pd.Index(first.frame[end], dtype=object) for end in ENDS))
     if isinstance(first, PairFile) and isinstance(second, Mapping):
@@ -110,7 +110,7 @@ def _beside(mapping: Mapping, file: PairFile) -> Mapping:
 
 
 def _pairs(table: Table, min_probability: float) -> pd.DataFrame:
-    """The mappings that are probable enough; a file may not say how probable they are."""
+    """Return mappings that are not less probable than the minimum; a file may have no probabilities."""
     frame = table.frame[table.frame["target"].notna()]
     return frame[~(frame["probability"].astype(float) < min_probability)]
 
@@ -127,12 +127,12 @@ def _check_overlap(before: Path | Mapping, first: pd.DataFrame, second: pd.DataF
 
 
 def is_among(pairs: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
-    """Whether each pair of source and target is one of the others."""
+    """Return which pairs of source and target are among the others."""
     found, known = (pd.MultiIndex.from_frame(frame[ENDS]) for frame in (pairs, others))
     return np.asarray(found.isin(known))
 
 
 def _each_once(frame: pd.DataFrame) -> pd.DataFrame:
-    """The mappings of a table, each once."""
+    """Return the mappings of a table without repeats."""
     kept = frame.loc[frame["target"].notna(), [*ENDS, "probability"]].drop_duplicates(ENDS)
     return kept.astype({"source": object, "target": object, "probability": float}).reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Which figures a report has, and how to read them."""
+"""Choose the figures of a report, with captions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VALIDATION = {"valid_hits@1": "source to target", "valid_backward_hits@1": "targ
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure with its title and how to read it."""
+    """A figure with its title and caption."""
 
     title: str
     svg: Markup
@@ -30,9 +30,9 @@ class ReportFigure:
 
 
 def training_figures(history: pd.DataFrame, task: Task) -> list[ReportFigure]:
-    """Losses, validation, votes and weights by epoch; those of which the history says something.
+    """Draw losses, validation, votes and weights by epoch, as far as the history has them.
 
-    Without triples all vectors are made of nothing, whatever their weights.
+    Without triples, the weights of the vectors' parts are meaningless and left out.
     """
     found = []
     kept = (
@@ -48,7 +48,7 @@ def training_figures(history: pd.DataFrame, task: Task) -> list[ReportFigure]:
 
 
 def _by_epoch(history: pd.DataFrame) -> list[tuple[str, Any, dict[str, str], tuple[Any, ...], str]]:
-    """(title, how to draw it, its columns with their labels, further arguments, caption) of each figure."""
+    """Return (title, drawing function, columns with labels, further arguments, caption) of each figure."""
     voters = {name: words for name, words in _named(history, "votes_").items() if not words.startswith(OTHER_COUNTS)}
     blocks = {name: words.replace("_", " ") for name, words in _named(history, "concat_").items()}
     numbers = _named(history, "votes_of_")
@@ -70,13 +70,13 @@ def _by_epoch(history: pd.DataFrame) -> list[tuple[str, Any, dict[str, str], tup
 
 
 def _named(history: pd.DataFrame, prefix: str) -> dict[str, str]:
-    """The columns that begin with the prefix, and what follows it, which matplotlib must not take for a formula."""
+    """Return the columns with a prefix and the rest of their names, escaped for matplotlib."""
     names = [str(name) for name in history if str(name).startswith(prefix)]
     return {name: findings.label_text(name.removeprefix(prefix)).replace("$", r"\$") for name in names}
 
 
 def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> list[ReportFigure]:
-    """All probabilities; for the mappings `rows` also whether they can be trusted, and how often which are right."""
+    """Draw all probabilities; for the mappings `rows` also their calibration and accuracy."""
     if not len(candidates):
         return []
     probability, has_triples = candidates.probability[:, 0], findings.has_triples(task)
@@ -105,5 +105,5 @@ def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, ri
 
 
 def _figure(title: str, svg: str, caption: str) -> ReportFigure:
-    """Ids are made from the title, since each may be in a page only once."""
+    """Make a figure whose ids begin with the title, since ids must be unique in a page."""
     return ReportFigure(title, Markup(plots.with_own_ids(svg, title.lower().replace(" ", "-"))), caption)

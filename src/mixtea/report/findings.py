@@ -1,4 +1,4 @@
-"""What a report shows, as plain numbers and words."""
+"""Contents of a report as plain numbers and texts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ MAX_CURVE_POINTS = 400  # of a curve that is a few centimetres wide
 
 
 def label_text(label: object) -> str:
-    """A label of unknown origin as one line of text, however long it is."""
+    """Return a label of unknown origin as one safe, shortened line."""
     return visible(label, LONGEST_LABEL)
 
 
 def graph_counts(task: Task) -> dict[str, Any]:
-    """Headings and, of each graph, numbers: of relations and triples, or of columns and values where none has any."""
+    """Return headings and counts of each graph: of relations and triples, or of columns and values if it has none."""
     sides = {"source": task.source, "target": task.target}
     if not has_triples(task):
         rows = {side: (g.n_entities, g.attributes.predicate.n_texts, len(g.attributes)) for side, g in sides.items()}
@@ -43,12 +43,12 @@ def graph_counts(task: Task) -> dict[str, Any]:
 
 
 def has_triples(task: Task) -> bool:
-    """Whether a graph has relations, so that there is structure to speak of."""
+    """Return whether a graph has relation triples."""
     return bool(task.source.n_triples or task.target.n_triples)
 
 
 def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:
-    """A row a setting that is not as the preset has it: its name, both values, what it does."""
+    """Return a row per setting that differs from the preset: its name, both values, its effect."""
     usual, here = Config.preset(preset).to_dict(), config.to_dict()
     return [
         {
@@ -63,7 +63,7 @@ def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:
 
 
 def score_rows(scores: Mapping[str, float], links: str, prefix: str = "", *, n_links: int = 0) -> list[dict[str, Any]]:
-    """A row a direction with the metrics that are there, None for others; no row where there is none at all."""
+    """Return a row per direction with its metrics, None for missing ones; no row if all are missing."""
     rows = [
         {"links": links, "direction": words, "n": n_links}
         | {name: scores.get(prefix + back + name) for name in METRICS}
@@ -73,9 +73,9 @@ def score_rows(scores: Mapping[str, float], links: str, prefix: str = "", *, n_l
 
 
 def by_evidence(table: pd.DataFrame, task: Task) -> dict[str, Any]:
-    """Headings and rows (who decides, Hit@1 by part of the links, None where there is no link) of that table.
+    """Return headings and rows (deciding voters, Hit@1 by part of the links, None without a link) of that table.
 
-    Structure has a row where there is any.
+    Structure has a row if there are triples.
     """
     table = table if has_triples(task) else table.drop(index=STRUCTURE, errors="ignore")
     if table.empty:
@@ -87,20 +87,20 @@ def by_evidence(table: pd.DataFrame, task: Task) -> dict[str, Any]:
 
 
 def voters_line(answers: Answers) -> str:
-    """The voters that decided, and those that were silent."""
+    """List the active and the inactive voters."""
     silent = [name for name in answers.voter_names if name not in answers.spoke]
     return ", ".join(answers.spoke or ["nobody"]) + (f"; silent: {', '.join(silent)}" if silent else "")
 
 
 def last_validation(history: pd.DataFrame) -> dict[str, float]:
-    """The scores of the last epoch that was validated, by their names in the history."""
+    """Return the scores of the last validated epoch, by their names in the history."""
     names = [name for name in history if str(name).startswith("valid_")]
     rows = history[names].dropna(how="all")
     return {} if rows.empty else {str(name): float(rows[name].iloc[-1]) for name in names}
 
 
 def thinned(history: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Those of the columns that are there, in the epochs that have any of them; evenly fewer of a long training."""
+    """Return the columns that exist, in epochs with any of them, at most MAX_CURVE_POINTS at even distances."""
     there = [name for name in columns if name in history]
     if not there:
         return pd.DataFrame({"epoch": []})
@@ -110,7 +110,7 @@ def thinned(history: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
 
 
 def evaluation_links(task: Task) -> tuple[str, np.ndarray]:
-    """(split, links) to judge mappings by: the test links, else the validation links, else ("", no links)."""
+    """Return (split, links) to evaluate mappings: the test links, else the validation links, else ("", no links)."""
     for split in ("test", "valid"):
         if len(getattr(task, split)):
             return split, getattr(task, split)
@@ -118,7 +118,7 @@ def evaluation_links(task: Task) -> tuple[str, np.ndarray]:
 
 
 def check_mappings(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, right): the mappings whose source has a link, and whether each leads to a target it is linked to."""
+    """Return (rows, right): the mappings whose source has a link, and whether each agrees with one."""
     rows = np.flatnonzero(np.isin(candidates.source_index, links[:, 0]))
     m = candidates.target.n_entities
     found = candidates.source_index[rows] * m + candidates.target_index[rows, 0]
@@ -126,7 +126,7 @@ def check_mappings(candidates: Candidates, links: np.ndarray) -> tuple[np.ndarra
 
 
 def by_degree(triples: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
-    """For each range of how many triples a source has: how many mappings, and the share that is right."""
+    """Return for each range of triple counts of the source the number of mappings and the share that is right."""
     ranges = [(low, np.inf if high is None else high) for low, high in DEGREE_RANGES]
     places = [(triples >= low) & (triples <= high) for low, high in ranges]
     names = [f"{low}+" if high == np.inf else str(low) if low == high else f"{low}–{high}" for low, high in ranges]
@@ -138,24 +138,24 @@ def by_degree(triples: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
 
 
 def bin_counts(probability: np.ndarray, bins: int = BINS) -> np.ndarray:
-    """[bins]: how many mappings are in each of equal ranges of probability, as `reliability` divides them."""
+    """[bins]: count the mappings in equal ranges of probability, divided as in `reliability`."""
     return np.bincount(np.minimum((probability * bins).astype(int), bins - 1), minlength=bins)
 
 
 def draw_rows(rows: np.ndarray, probability: np.ndarray, seed: int, n: int = 10) -> np.ndarray:
-    """At most n of the rows, drawn at random but the same for a seed, the most probable first."""
+    """Draw at most n of the rows at random, the same for a seed, most probable first."""
     chosen = np.sort(np.random.default_rng(seed).choice(rows, size=min(n, len(rows)), replace=False))
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
 def most_uncertain(probability: np.ndarray, n: int = 10) -> np.ndarray:
-    """The rows of the n probabilities nearest to one half, the most probable first."""
+    """Return the rows of the n probabilities nearest to one half, most probable first."""
     chosen = np.sort(np.argsort(np.abs(probability - 0.5), kind="stable")[:n])
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
 def example_mapping(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
-    """A row of candidates in words: labels, probability, who voted, the runner-up, and the targets that are right."""
+    """Describe a row of candidates: labels, probability, voters, runner-up, and the right targets."""
     source, found = int(candidates.source_index[row]), candidates.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), candidates.probability[row].tolist()
     label = partial(name_of, candidates.target)

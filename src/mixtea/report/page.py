@@ -1,7 +1,8 @@
-"""A page about a run, `report.html`: one file without scripts that needs nothing from elsewhere."""
+"""HTML report of a run, `report.html`: one file without scripts or external resources."""
 
 from __future__ import annotations
 
+import math
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +16,7 @@ from mixtea.aligner.saving import versions
 from mixtea.calibration.calibrator import trust
 from mixtea.compute.device import describe_device
 from mixtea.compute.intervals import beside
-from mixtea.config import Config
+from mixtea.config import VECTORS, Config
 from mixtea.council.summary import misleading_lines
 from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
@@ -26,11 +27,12 @@ from mixtea.io.summary import doubts
 from mixtea.messages import METRICS, decoded_by, origin_of
 from mixtea.report import figures, findings
 from mixtea.report.columns import compare_columns
-from mixtea.report.reasons import Reasons
+
+MAX_REASONS_SHOWN = 4  # reasons of a voter that are shown
 
 
 def make_report(aligner: MixTEA) -> str:
-    """The page of a fitted aligner as HTML. The same aligner gives the same page."""
+    """Render the report of a fitted aligner as HTML. The same aligner gives the same page."""
     history, task = aligner.history_, aligner.task_
     candidates, mapping = aligner.predict(k=2), aligner.map()
     split, links = findings.evaluation_links(task)
@@ -77,7 +79,7 @@ def make_report(aligner: MixTEA) -> str:
 
 
 def _text(name: str) -> str:
-    """A file beside this one."""
+    """Read a file beside this one."""
     return files("mixtea.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -90,7 +92,7 @@ def _scores(aligner: MixTEA, history: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _ranked(config: Config, answers: Answers) -> str:
-    """Among what, and by what, the test links were ranked."""
+    """Describe how the test links were ranked."""
     everything = "all entities" if config.only_student_decodes else "all entities without a training link"
     pool = "the ends of the test links" if config.candidates == "given" else everything
     decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
@@ -98,7 +100,7 @@ def _ranked(config: Config, answers: Answers) -> str:
 
 
 def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[str, float]:
-    """What `score` says of the probabilities, how many mappings were checked, and the share that is right."""
+    """Return the calibration scores, the number of checked mappings, and the share that is right."""
     if not len(rows):
         return {}
     found = {"n": len(rows), "right": float(right.mean())} | dict(trust(candidates.probability[rows, 0], right))
@@ -119,3 +121,21 @@ def _examples(
         name: [findings.example_mapping(candidates, row, known) | why(row) for row in which.tolist()]
         for name, which in chosen.items()
     }
+
+
+class Reasons:
+    """Explanations of the first candidate of each row of an aligner's answers."""
+
+    def __init__(self, aligner: MixTEA) -> None:
+        self.answers, self.explain = aligner.answers_, aligner.explainer()
+        self.evidence = self.answers.evidence()
+
+    def __call__(self, row: int) -> dict[str, Any]:
+        """Return `evidence`, the contribution of each opinion, and `reasons`, the voters by piece of evidence."""
+        said = self.explain(int(self.answers.free[row]), int(self.answers.ranked.target[row, 0]))
+        reasons: dict[str, list[str]] = {}
+        for _, rows in said[~said["voter"].isin(VECTORS)].groupby("voter", sort=False):  # the cosine is in the score
+            for voter, what, weight in rows.head(MAX_REASONS_SHOWN).itertuples(index=False):
+                if not math.isnan(weight):
+                    reasons.setdefault(what, []).append(voter)
+        return {"evidence": [part.replace("=", " ") for part in self.evidence[row].split()], "reasons": reasons}

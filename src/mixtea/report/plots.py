@@ -1,4 +1,4 @@
-"""Small figures as SVG to put into a page: readable in grey, and the same bits every time."""
+"""Small SVG figures for a page: readable in grey, and bit-identical every time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ P = ParamSpec("P")
 
 
 def _drawn(draw: Callable[Concatenate[Figure, P], None]) -> Callable[P, str]:
-    """A function that fills a figure becomes one that gives it as SVG, whatever the user's settings of matplotlib."""
+    """Turn a function that fills a figure into one that returns SVG, independent of the user's matplotlib settings."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> str:
@@ -46,13 +46,13 @@ def _drawn(draw: Callable[Concatenate[Figure, P], None]) -> Callable[P, str]:
 
 
 def with_own_ids(svg: str, name: str) -> str:
-    """The SVG with `name` before each of its ids, so that several fit into one page."""
+    """Prefix all ids of the SVG with `name`, so that several fit into one page."""
     return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
 
 
 @_drawn
 def curves(figure: Figure, rows: pd.DataFrame, names: Mapping[str, str], ylabel: str, kind: str = "") -> None:
-    """A line for each column of `names`, which gives its label, by epoch.
+    """Draw a line by epoch for each column of `names`, which holds its label.
 
     The axis of kind "share" goes from 0 to 1, that of kind "loss" is logarithmic where values differ much.
     """
@@ -76,7 +76,7 @@ def curves(figure: Figure, rows: pd.DataFrame, names: Mapping[str, str], ylabel:
 
 @_drawn
 def bands(figure: Figure, rows: pd.DataFrame, names: Mapping[str, str], ylabel: str) -> None:
-    """Columns on top of each other by epoch, darker and darker; a value holds until the next epoch."""
+    """Draw stacked bands by epoch, darker and darker; a value holds until the next epoch."""
     axes = figure.subplots()
     there, rows = [name for name in names if name in rows], rows.fillna(0)
     epoch = np.append(rows["epoch"], rows["epoch"].iloc[-1] + 1) - 0.5
@@ -94,7 +94,7 @@ def bands(figure: Figure, rows: pd.DataFrame, names: Mapping[str, str], ylabel: 
 
 @_drawn
 def reliability_diagram(figure: Figure, points: Sequence[Mapping[str, Any]], counts: np.ndarray) -> None:
-    """Share right against mean probability, with the diagonal; below it how many mappings are in each range."""
+    """Draw the share right against mean probability, with the diagonal; below, the number of mappings per range."""
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.6, 1))
     upper.plot([0, 1], [0, 1], color="#777777", linestyle="--", linewidth=1.2, label="as promised")
     at, right = ([point[name] for point in points] for name in ("probability", "right"))
@@ -108,7 +108,7 @@ def reliability_diagram(figure: Figure, points: Sequence[Mapping[str, Any]], cou
 
 @_drawn
 def histogram(figure: Figure, counts: np.ndarray, ylabel: str) -> None:
-    """How many mappings are in each of equal ranges of probability."""
+    """Draw the number of mappings in equal ranges of probability."""
     axes = figure.subplots()
     _bars(axes, _middles(counts), counts, 0.92 / len(counts))
     axes.set(xlabel="probability", ylabel=ylabel, xlim=(0, 1), ylim=(0, max(counts.max(), 1) * 1.05))
@@ -119,7 +119,7 @@ def histogram(figure: Figure, counts: np.ndarray, ylabel: str) -> None:
 
 @_drawn
 def shares(figure: Figure, rows: Sequence[Mapping[str, Any]], by: str, xlabel: str) -> None:
-    """A bar for each row's share `right`, named by its column `by`, with its number `n` above."""
+    """Draw a bar for each row's share `right`, named by its column `by`, with its number `n` above."""
     axes = figure.subplots()
     places = np.arange(len(rows))
     _bars(axes, places, np.array([row["right"] for row in rows]), 0.75, [_short(row["n"]) for row in rows], fontsize=9)
@@ -138,7 +138,7 @@ def _bars(
 
 
 def _finish(figure: Figure, axes: Axes, ylabel: str) -> None:
-    """The epochs below, the legend above the axes, where it hides nothing."""
+    """Label the epochs, and put the legend above the axes."""
     axes.set(xlabel="epoch", ylabel=ylabel)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7, min_n_ticks=1))
     axes.grid(alpha=0.3)
@@ -150,7 +150,7 @@ def _middles(counts: np.ndarray) -> np.ndarray:
 
 
 def _short(n: int) -> str:
-    """9,999 as it is, 12,345 as 12k."""
+    """Format 9,999 unchanged, 12,345 as 12k."""
     return f"{n:,}" if n < 10_000 else f"{n / 1e3:.0f}k" if n < 1_000_000 else f"{n / 1e6:.1f}M"
 
 

@@ -1,5 +1,5 @@
-"""The paper's tables and figures, measured again: what to run, running it, and showing it beside what was published.
+"""Reproduce the paper's tables and figures, beside the published ones.
 
-`experiments` says which trainings each table needs, `work` does one, `runner` does many and remembers them, `tables`
-and `plots` show them, `published` holds the figures of the literature.
+`experiments` defines the trainings of each table, `work` does one, `runner` does many and stores them, `tables` and
+`plots` show them, `published` holds the figures of the literature.
 """

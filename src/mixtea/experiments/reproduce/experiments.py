@@ -1,4 +1,4 @@
-"""The tables and figures: the rows of each, and what a row changes in a preset."""
+"""Definitions of the tables and figures: the rows of each, and the settings that a row changes in a preset."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Experiment:
     presets: tuple[str, ...] = ("paper",)
 
     def of_preset(self, preset: str) -> Iterator[Variant]:
-        """The rows of one preset; settings that it refuses are left out."""
+        """Yield the rows of one preset; leave out settings that it refuses."""
         for label, changed in self.variants:
             settings = _of_preset(preset, changed)
             try:
@@ -52,12 +52,12 @@ NO_BACKWARD = "all of the preset's voters but backward"
 
 
 def structural_voters(preset: str) -> tuple[str, ...]:
-    """The voters of a preset that see triples and links alone: nothing else is compared here."""
+    """Return the voters of a preset that use triples and links alone: only these are compared here."""
     return tuple(name for name in Config.preset(preset).voters if name in STRUCTURE)
 
 
 def _of_preset(preset: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as they are, and the voters of structure where the preset has others."""
+    """Return the settings, restricted to structural voters where the preset has others."""
     voters = structural_voters(preset)
     if settings.get("voters") is NO_BACKWARD:
         return {**settings, "voters": tuple(name for name in voters if name != "backward")}

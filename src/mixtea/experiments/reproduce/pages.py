@@ -1,4 +1,4 @@
-"""What `reproduce` leaves in its folder: a page of all tables and figures, and each of them as a file."""
+"""Write the results of `reproduce`: a page of all tables and figures, and each of them as a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = "results.md"
 
 
 def write_pages(folder: Path, plan: Plan, rows: Mapping[str, Any]) -> Path:
-    """The tables and figures of a plan from the rows that are there, and the page of all that the folder holds."""
+    """Write the tables and figures of a plan from the rows so far, and the page of all results in the folder."""
     if "data" in plan.rows:
         write_data(folder, dict(_readable(plan)))
     for name, variants in plan.rows.items():
@@ -30,7 +30,7 @@ def write_pages(folder: Path, plan: Plan, rows: Mapping[str, Any]) -> Path:
 
 
 def _readable(plan: Plan) -> Iterator[tuple[str, Task]]:
-    """The tasks whose files can be read; what is wrong with others, their runs have said."""
+    """Yield the tasks whose files can be read; problems of others were reported by their runs."""
     for name, path in plan.folders.items():
         with contextlib.suppress(DataError):
             yield name, load_task(path, fold=plan.folds[name][0])
@@ -42,7 +42,7 @@ def _measured(variant: Variant, plan: Plan, rows: Mapping[str, Any]) -> Measured
 
 
 def write_experiment(folder: Path, name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> None:
-    """NAME.md, NAME.csv and, for a figure, NAME.png."""
+    """Write NAME.md, NAME.csv and, for a figure, NAME.png."""
     text = markdown(name, measured, tasks)
     with atomic_file(folder / f"{name}.csv", follow=False) as path:
         frame(name, measured, tasks).to_csv(path, index=False)
@@ -61,7 +61,7 @@ def write_data(folder: Path, tasks: Mapping[str, Task]) -> None:
 
 
 def write_page(folder: Path, rows: Mapping[str, Any]) -> Path:
-    """All tables that are there, in one page; and every run with what it cost, in runs.csv."""
+    """Write all tables so far in one page, and every run with its cost in runs.csv."""
     with atomic_file(folder / "runs.csv", follow=False) as path:
         cost_frame(list(rows.values())).to_csv(path, index=False)
     parts = [path.read_text(encoding="utf-8").strip() for n in EXPERIMENTS if (path := folder / f"{n}.md").is_file()]

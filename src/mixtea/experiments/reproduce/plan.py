@@ -1,4 +1,4 @@
-"""Which trainings the wanted tables and figures need. A training that several of them need is done once."""
+"""Plan the trainings of the wanted tables and figures. A training that several of them need is done once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mixtea.fields import assignments
 
 @dataclass(frozen=True)
 class Job:
-    """One training on one fold of one task, whoever asks for it."""
+    """One training on one fold of one task."""
 
     task: str
     fold: int | None
@@ -30,7 +30,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """The same for the same training on the same files, whenever it is asked for."""
+        """Return a key that is the same for the same training on the same files."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -43,7 +43,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Plan:
-    """The rows of each wanted experiment, and the folders and folds of each task."""
+    """Rows of each wanted experiment, and the folders and folds of each task."""
 
     rows: Mapping[str, Sequence[Variant]]
     folders: Mapping[str, Path]
@@ -54,7 +54,7 @@ class Plan:
         return [job_of(variant, task, fold, self.prints[task]) for fold in self.folds[task]]
 
     def jobs(self) -> list[Job]:
-        """Every training once, task by task."""
+        """Return every training once, task by task."""
         found = (
             job
             for task in self.folders for rows in self.rows.values() for row in rows for job in self.jobs_of(row, task)
@@ -66,7 +66,7 @@ def make_plan(
     data: Path, tasks: Sequence[str], folds: Sequence[int], only: Sequence[str], presets: Sequence[str],
     settings: Mapping[str, Any],
 ) -> Plan:  # fmt: skip
-    """All experiments on all tasks and folds, each for its own presets, unless some are named."""
+    """Plan all experiments on all tasks and folds, each for its own presets, unless some are named."""
     unknown = [name for name in only if name not in EXPERIMENTS]
     if unknown:
         raise ConfigError(f"There is no part {unknown[0]!r}. Choose among {', '.join(EXPERIMENTS)}.")
@@ -100,7 +100,7 @@ def job_of(variant: Variant, task: str, fold: int | None, data: str) -> Job:
 
 
 def find_tasks(data: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Benchmark folders in `data` (or `data` itself): those named, else all, the paper's first."""
+    """Find benchmark folders in `data` (or `data` itself): those named, else all, the paper's first."""
     if not data.is_dir():
         raise DataError(f"{data}: no such folder. Name one that holds benchmark folders in OpenEA's layout.")
     folders = [data, *sorted(p for p in data.iterdir() if p.is_dir())]
@@ -114,7 +114,7 @@ def find_tasks(data: Path, names: Sequence[str]) -> dict[str, Path]:
 
 
 def find_folds(folder: Path, wanted: Sequence[int]) -> list[int | None]:
-    """The folds of a task: those wanted, else all; [None] for a task without folds."""
+    """Find the folds of a task: those wanted, else all; [None] for a task without folds."""
     folds = folder / "721_5fold"
     if not folds.is_dir():
         return [None]
@@ -128,7 +128,7 @@ def find_folds(folder: Path, wanted: Sequence[int]) -> list[int | None]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Of the files that a training can read."""
+    """Return a checksum of the files that a training can read."""
     digest = hashlib.sha256()
     names = ("rel_triples_*", "attr_triples_*", "ent_names_*", "ent_links", "721_5fold/*/*_links", "split*/*_links")
     for path in sorted(path for name in names for path in folder.glob(name)):

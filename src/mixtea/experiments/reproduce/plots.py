@@ -1,4 +1,4 @@
-"""The figures: curves and sensitivity, readable in grey and, with one task above the other, on a narrow screen."""
+"""Figures of curves and sensitivity, readable in grey and, with one task above the other, on a narrow screen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AXES = {
 
 
 def draw(name: str, measured: Sequence[Measured], tasks: Sequence[str], path: Path) -> None:
-    """One panel a task."""
+    """Draw one panel per task."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.6, 2.9 * len(tasks) + 1), layout="constrained")

@@ -1,7 +1,7 @@
-"""Figures from the literature, to stand beside measured ones.
+"""Figures from the literature, to compare with measured ones.
 
 All are from Xie et al., MixTEA (Findings of EMNLP 2023): its Table 1 (methods), Table 2 (ablation) and the table of its
-appendix (data). SOURCES says where that paper has each of the other methods from.
+appendix (data). SOURCES names the origin of the other methods' figures in that paper.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SOURCES = {
 
 
 def _by_task(*thousandths: int | None) -> dict[str, tuple[float, float, float]]:
-    """Hit@1, Hit@5 and MRR of the four tasks in turn, given in thousandths; None where nothing was published."""
+    """Map tasks to (Hit@1, Hit@5, MRR), from thousandths in the order of TASKS; leave out unpublished ones (None)."""
     values = [None if v is None else v / 1000 for v in thousandths]
     threes = {task: values[3 * i : 3 * i + 3] for i, task in enumerate(TASKS)}
     return {task: (a, b, c) for task, (a, b, c) in threes.items() if a is not None and b is not None and c is not None}

@@ -1,4 +1,4 @@
-"""Many trainings, several at a time, each remembered as soon as it is done: a run that was stopped goes on."""
+"""Run many trainings, several at a time; store each at once, so that an interrupted call can continue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _device: list[str] = []  # of a process of the pool
 
 
 class Rows:
-    """The rows of earlier and of this call, a JSON object a line; held by one process at a time."""
+    """Rows of earlier calls and of this one, one JSON object per line; held by one process at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / ROWS
@@ -47,7 +47,7 @@ class Rows:
             self._held = held.pop_all()
 
     def _read(self) -> Iterator[tuple[str, Row]]:
-        """Every whole line; a line that a sudden death has cut off is dropped."""
+        """Yield every complete line; drop a line that was cut off by a crash."""
         self.file.seek(0)
         text = self.file.read()
         whole = text[: text.rfind(b"\n") + 1]
@@ -73,12 +73,12 @@ class Rows:
         self._held.close()
 
     def of_other_versions(self, version: str) -> set[str]:
-        """The versions of mixtea, other than this one, that rows were made with."""
+        """Return the other versions of mixtea that made rows."""
         return {row["versions"]["mixtea"] for row in self.rows.values()} - {version}
 
 
 def checked_row(row: Row) -> Row:
-    """The row, if it is as it was written and holds what tables and figures are made of; else any error."""
+    """Return the row if it is unchanged and holds all that tables and figures need; else raise any error."""
     if SEAL in row and row[SEAL] != seal(row):
         raise ValueError("changed since it was written")
     cost_frame([row])
@@ -93,7 +93,7 @@ def checked_row(row: Row) -> Row:
 def run_jobs(
     jobs: Sequence[Job], folders: Mapping[str, Path], rows: Rows, devices: Sequence[str], n_workers: int, on_row: OnRow
 ) -> list[tuple[Job, MixTEAError]]:
-    """Do what is not in `rows` yet. `on_row` hears of each end; what failed comes back, the rest goes on."""
+    """Do the jobs that are not in `rows` yet. `on_row` is called for each; return the failed ones, the rest goes on."""
     todo = [job for job in jobs if job.key not in rows.rows]
     failed: list[tuple[Job, MixTEAError]] = []
 
@@ -143,7 +143,7 @@ def _run_pool(
 
 @contextlib.contextmanager
 def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
-    """The pool, whose processes end at once when the block does not end well."""
+    """Terminate the processes of the pool if the block raises."""
     try:
         yield pool
         pool.shutdown()
@@ -156,7 +156,7 @@ def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
 
 @contextlib.contextmanager
 def _deferred_signals() -> Iterator[None]:
-    """Signals that come meanwhile are heard at the end: the pool does not know a process that is half begun."""
+    """Defer signals to the end of the block: the pool would lose a process that is only half started."""
     heard: list[int] = []
     handled = [number for number in SIGNALS if callable(signal.getsignal(number))]
     if current_thread() is not main_thread():
@@ -172,7 +172,7 @@ def _deferred_signals() -> Iterator[None]:
 
 
 def _begin(places: Any, threads: int) -> None:
-    """In a process of the pool: Ctrl-C is the parent's business; one device and some cores for all its trainings.
+    """Set up a process of the pool: leave Ctrl-C to the parent; use one device and some cores for all trainings.
 
     It ends with its parent, however that ends.
     """

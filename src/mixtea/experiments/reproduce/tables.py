@@ -1,4 +1,4 @@
-"""Rows become tables: Markdown to read, CSV to compute with. Seconds stand apart, so that tables are the same again."""
+"""Turn rows into tables: Markdown to read, CSV to compute with. Seconds are kept apart, for reproducible tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DECODERS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """A row of a table that was measured: the runs of each task."""
+    """A measured table row: the runs of each task."""
 
     variant: Variant
     runs: Mapping[str, Sequence[Mapping[str, Any]]]
@@ -45,7 +45,7 @@ class Measured:
 
 
 def frame(name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> pd.DataFrame:
-    """All of an experiment, a line a figure: measured ones with mean and standard deviation, then published ones."""
+    """Return an experiment, one line per figure: measured ones with mean and standard deviation, then published ones."""
     if name == "curves":
         return _curve_frame(measured)
     lines: list[dict[str, Any]] = []
@@ -77,7 +77,7 @@ def _curve_frame(measured: Sequence[Measured]) -> pd.DataFrame:
 
 
 def markdown(name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> str:
-    """The tables of an experiment: one for each metric, or of Hit@1 alone where a figure shows the rest."""
+    """Return the tables of an experiment: one per metric, or of Hit@1 alone where a figure shows the rest."""
     metrics = METRICS if name in ("main", "ablation", "strategies") else METRICS[:1]
     parts = [f"## {EXPERIMENTS[name].title}", EXPERIMENTS[name].about, _folds(measured)]
     for metric in metrics:
@@ -90,7 +90,7 @@ def markdown(name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> s
 
 
 def _folds(measured: Sequence[Measured]) -> str:
-    """Which runs a mean is of."""
+    """Describe the runs behind a mean."""
     runs = [run for row in measured for of_task in row.runs.values() for run in of_task]
     folds = sorted({str(run["fold"]) for run in runs if run["fold"] is not None})
     seeds = sorted({str(run["seed"]) for run in runs})
@@ -101,7 +101,7 @@ def _folds(measured: Sequence[Measured]) -> str:
 
 
 def _is_own(row: Measured, name: str) -> bool:
-    """Whether the row itself changes the setting, so that its label says it."""
+    """Return whether the row itself changes the setting, so that its label names it."""
     return name in row.variant.own or name == "seed"
 
 
@@ -139,7 +139,7 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def data_frame(tasks: Mapping[str, Task]) -> pd.DataFrame:
-    """What the graphs hold, counted and as published."""
+    """Return the sizes of the graphs, counted and published."""
     lines = []
     for name, task in tasks.items():
         cited = published.DATA.get(name, (None, None))
@@ -159,7 +159,7 @@ def data_markdown(frame: pd.DataFrame) -> str:
 
 
 def cost_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A line a run: what it was, its accuracy, and what it cost."""
+    """Return one line per run: settings, accuracy and cost."""
     names = ("task", "fold", "preset", "share", "seed", "epochs", "seconds", "decoding_seconds", "peak_gib", "device")
     return pd.DataFrame(
         {

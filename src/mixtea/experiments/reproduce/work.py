@@ -1,4 +1,4 @@
-"""One training, measured: accuracy on links that it never saw, seconds, memory, and what it was."""
+"""Measure one training: accuracy on links that it never saw, seconds, memory, settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OBSERVE_EVERY = 5  # epochs
 
 
 def with_share(task: Task, share: float | None) -> Task:
-    """The task with training links for `share` of all links, and at most half as many validation links.
+    """Return the task with training links for `share` of all links, and at most half as many validation links.
 
     Shares that exceed the fold's training links take the first test links too, up to a tenth of all links; these are
     not scored, whatever the share.
@@ -43,7 +43,7 @@ def with_share(task: Task, share: float | None) -> Task:
 
 
 def measure(job: Job, folder: Path, device: str) -> dict[str, Any]:
-    """A row: train without any test link, then score them by plain cosine and by the preset's decoders."""
+    """Return a row: train without any test link, then score them by plain cosine and by the preset's decoders."""
     settings = {"device": device, **dict(job.settings)}
     row = measured(with_share(load_task(folder, fold=job.fold), job.share), job.preset, settings, observed=job.observed)
     about = {"key": job.key, "task": job.task, "fold": job.fold, "preset": job.preset, "share": job.share}
@@ -51,7 +51,7 @@ def measure(job: Job, folder: Path, device: str) -> dict[str, Any]:
 
 
 def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: bool = False) -> dict[str, Any]:
-    """What one training gives on the task's test links, which it does not get to see."""
+    """Train once and score the task's test links, which the training does not see."""
     aligner = MixTEA(preset=preset, **settings)
     place = choose_device(aligner.config.device)
     forget_peak(place)
@@ -92,7 +92,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
 
 
 def forget_peak(device: torch.device) -> None:
-    """From now on peak_gib counts anew."""
+    """Reset the count of `peak_gib`."""
     if device.type == "cuda":
         torch.cuda.init()
         torch.cuda.reset_peak_memory_stats(device)
@@ -102,7 +102,7 @@ def forget_peak(device: torch.device) -> None:
 
 
 def peak_gib(device: torch.device) -> float | None:
-    """The most memory in use at a time: on the GPU by this process, else of this process; None where unknown."""
+    """Return the peak memory in GiB: of the GPU by this process, else of this process; None where unknown."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**30
     try:
@@ -113,7 +113,7 @@ def peak_gib(device: torch.device) -> float | None:
 
 
 def forward_hits(vectors: torch.Tensor, task: Task) -> float:
-    """Hit@1 of the test links from source to target, among their own targets."""
+    """Return Hit@1 of the test links from source to target, among their own targets."""
     source, target = torch.from_numpy(task.test).to(vectors.device).unbind(1)
     among, truth = torch.unique(target, return_inverse=True)
     return ranking_metrics(vectors[source], vectors[task.source.n_entities + among], truth, ks=(1,))["hits@1"]

@@ -1,4 +1,4 @@
-"""What a search for settings may try: choices of a field, or a range of its numbers."""
+"""Search space of settings: choices of a field, or a range of its numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_TUNED = dict.fromkeys(("metric", "decoder", "decode_voters", "candidates", "
 
 @dataclass(frozen=True)
 class Range:
-    """The `choices` of a field or, without any, its numbers from `low` to `high`."""
+    """`choices` of a field or, without any, its numbers from `low` to `high`."""
 
     field: str
     choices: tuple[Any, ...] = ()
@@ -39,7 +39,7 @@ class Range:
 
     @property
     def log(self) -> bool:
-        """Whether it is searched on a log scale, where 1 to 10 counts as much as 10 to 100."""
+        """Return whether it is searched on a log scale, where 1 to 10 counts as much as 10 to 100."""
         return self.low > 0 and self.high >= 10 * self.low
 
     def __str__(self) -> str:
@@ -48,13 +48,13 @@ class Range:
         return f"{self.field}=" + ",".join(v if isinstance(v, str) else json.dumps(v) for v in self.choices)
 
     def holds(self, value: Any) -> bool:
-        """Whether it is one of the choices, of the same kind, or a number of the range."""
+        """Return whether it is one of the choices, of the same type, or a number of the range."""
         if self.choices:
             return any(value == choice and type(value) is type(choice) for choice in self.choices)
         return type(value) in (int, TYPES[self.field]) and self.low <= value <= self.high
 
     def distribution(self) -> BaseDistribution:
-        """The range as Optuna has it."""
+        """Return the range as an Optuna distribution."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         if self.choices:
@@ -65,9 +65,9 @@ class Range:
 
 
 def parse_ranges(texts: Iterable[str], preset: str, settings: Mapping[str, Any]) -> list[Range]:
-    """`field=a,b,c` and `field=low..high` of the command line, every value checked with the other settings.
+    """Parse `field=a,b,c` and `field=low..high` of the command line; check every value with the other settings.
 
-    Without texts: the ranges that the paper searched, less the fields that `settings` fixes.
+    Without texts: the ranges that the paper searched, without the fields that `settings` fixes.
     """
     usual = [text for text in PAPER_RANGES if text.partition("=")[0] not in settings]
     found = [_parse(text, preset, settings) for text in tuple(texts) or usual]
@@ -101,6 +101,6 @@ def _parse(text: str, preset: str, settings: Mapping[str, Any]) -> Range:
 
 
 def _checked(name: str, text: str, preset: str, settings: Mapping[str, Any]) -> Any:
-    """The value as the settings hold it; ConfigError if they do not take it."""
+    """Return the value in its field's type; ConfigError if the settings refuse it."""
     name, value = parse_setting(f"{name}={text}")
     return getattr(Config.preset(preset, **{**settings, name: value}), name)

@@ -1,8 +1,8 @@
-"""A search for settings: Optuna proposes, validation links judge, and every finished trial is kept in a folder.
+"""A search for settings: Optuna proposes, validation links score, and every finished trial is kept in a folder.
 
-A trial is a training, and its value is its best validation Hit@1. Test links are taken away before the first one. The
-folder holds `tune.json` (what is searched, and the trials), rewritten whole after each trial: whatever ends the
-process, the trials before are there, and the one that was running is run again.
+A trial is a training, and its value is its best validation Hit@1. Test links are removed before the first one. The
+folder holds `tune.json` (the search space and the trials), rewritten whole after each trial: whatever ends the
+process, earlier trials are kept, and the running one is run again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIN_TRIALS_FOR_IMPORTANCE = 10  # finished trials before importance says anythin
 
 @dataclass
 class Trial:
-    """A training and what came of it. `validations` holds [epoch, Hit@1], `value` the best of them."""
+    """A training and its outcome. `validations` holds [epoch, Hit@1], `value` the best of them."""
 
     number: int
     settings: dict[str, Any]
@@ -55,20 +55,20 @@ class Trial:
 
 
 class StudyCallback:
-    """Is told what happens; for a person to see."""
+    """Callbacks of a search, for progress output."""
 
     def begins(self, number: int, settings: dict[str, Any]) -> None:
-        """A trial begins."""
+        """Begin a trial."""
 
     def epoch(self, record: dict[str, Any]) -> None:
-        """An epoch of it has ended."""
+        """Report an epoch of it."""
 
     def ends(self, trial: Trial) -> None:
-        """It has ended and is kept."""
+        """Report its end; it is stored."""
 
 
 class Study:
-    """The search in the folder `out`, new or to be gone on with. `trials` holds what has ended so far."""
+    """A search in the folder `out`, new or resumed. `trials` holds the finished ones."""
 
     def __init__(
         self, task: Task, out: Path, ranges: Sequence[Range], preset: str = "best",
@@ -88,7 +88,7 @@ class Study:
         self.trials = self._read()
 
     def run(self, n_trials: int, watch: StudyCallback | None = None) -> None:
-        """Go on until `n_trials` have ended in all; then every file is there."""
+        """Run trials until `n_trials` have ended in all; then every file is written."""
         from mixtea.compute.device import choose_device
 
         optuna, watch = _optuna(), watch or StudyCallback()
@@ -112,12 +112,12 @@ class Study:
         return next(iter(self.ranking()), None)
 
     def ranking(self) -> list[Trial]:
-        """The trials that ran to their end, best first."""
+        """Return the completed trials, best first."""
         complete = [trial for trial in self.trials if trial.state == "complete"]
         return sorted(complete, key=lambda trial: -(trial.value or 0.0))
 
     def importance(self) -> dict[str, float]:
-        """How much each field decides whether a trial is among the best five or 10 % (PED-ANOVA); empty if unknown."""
+        """Return how much each field decides whether a trial is among the best five or 10 % (PED-ANOVA); empty if unknown."""
         complete = self.ranking()
         if len(complete) < MIN_TRIALS_FOR_IMPORTANCE or complete[0].value == complete[-1].value:
             return {}
@@ -128,12 +128,12 @@ class Study:
             return dict(optuna.importance.get_param_importances(self._study(optuna), evaluator=judge))
 
     def best_settings(self) -> dict[str, Any]:
-        """What the best trial was trained with, beside the preset and the device."""
+        """Return the settings of the best trial, beside the preset and the device."""
         assert self.best is not None
         return self.about["settings"] | self.best.settings | {"seed": self.config.seed}
 
     def _study(self, optuna: Any) -> Any:
-        """The trials in Optuna's hands. The next draw depends on the seed and on them alone, however often resumed."""
+        """Return the trials as an Optuna study. The next draw depends on the seed and on them alone, however often resumed."""
         seed = int(np.random.SeedSequence((self.config.seed, len(self.trials))).generate_state(1)[0])
         sampler, pruner = (
             optuna.samplers.TPESampler(seed=seed),
@@ -153,7 +153,7 @@ class Study:
         return {one.field: one.distribution() for one in self.ranges}
 
     def _next(self, optuna: Any, watch: StudyCallback) -> Trial:
-        """The next trial; settings that were tried before have the same value again and are not trained twice."""
+        """Run the next trial; settings that were tried before are not trained twice."""
         asked = self._study(optuna).ask(self._distributions())
         trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, __version__)
         watch.begins(trial.number, trial.settings)
@@ -197,7 +197,7 @@ class Study:
             trial.note, trial.value = " ".join(str(error).split()) or "out of memory", None
 
     def save(self) -> None:
-        """`tune.json`, `trials.csv` and, once there is a best trial, `best.toml`."""
+        """Write `tune.json`, `trials.csv` and, if there is a best trial, `best.toml`."""
         content = {"format": FORMAT, **self.about, "trials": [dataclasses.asdict(trial) for trial in self.trials]}
         with atomic_file(self.out / "tune.json", follow=False) as path:
             path.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -219,7 +219,7 @@ class Study:
                 path.write_text(said + "".join(lines), encoding="utf-8")
 
     def _read(self) -> list[Trial]:
-        """The trials of the folder, if it holds a study of the same; it may be new or empty too."""
+        """Read the trials of the folder if it holds a study of the same search; it may be new or empty."""
         file = self.out / "tune.json"
         if not file.is_file():
             if self.out.is_dir() and any(not path.name.startswith(".") for path in self.out.iterdir()):
@@ -246,7 +246,7 @@ class Study:
             raise RunError(f"{file}: damaged ({error}). Name another folder.") from None
 
     def _checked(self, trial: Trial) -> Trial:
-        """The trial, if it can be one of this search."""
+        """Return the trial if it can be one of this search, else raise ValueError."""
         numbers = [trial.number, trial.seed, trial.seconds, trial.epochs]
         numbers += [part for validation in trial.validations for part in validation]
         if not all(type(number) in (int, float) and abs(number) < 1e18 for number in numbers):
@@ -266,7 +266,7 @@ class Study:
 
 
 def _optuna() -> Any:
-    """Optuna, which is optional, and quiet."""
+    """Import Optuna, which is optional, and quieten it."""
     try:
         import optuna
     except ImportError:
