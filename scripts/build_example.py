@@ -260,7 +260,7 @@ def nodes(graph: Graph) -> set[Node]:
 
 
 def prune(graph: Graph, linked: set[Node]) -> Graph:
-    """Drop nodes without counterpart that touch fewer than two nodes with one: they are many and carry little evidence."""
+    """Drop nodes without counterpart that touch fewer than two nodes with one: many nodes with little evidence."""
     touches: defaultdict[Node, set[Node]] = defaultdict(set)
     for head, _, tail in graph:
         touches[head].add(tail)

@@ -1,4 +1,4 @@
-"""The review page: routes that show cards and keep decisions. Everything on it is text from templates that escape."""
+"""Routes of the review page, which show cards and keep decisions. All text passes through templates that escape."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ PREPARE_SECONDS, EVIDENCE_SECONDS = 0.3, 15.0  # to wait for the evidence of a c
 
 
 class Page:
-    """The routes over a session; `guard` stands before them and gives each browser its session."""
+    """Routes over a session; `guard` checks every request first and gives each browser its session."""
 
     def __init__(self, session: Session, training: BackgroundTraining, default_reviewer: str) -> None:
         self.session, self.state, self.positions = session, session.state, session.positions
@@ -121,7 +121,7 @@ class Page:
         return self.names[key]
 
     def _free_name(self) -> str:
-        """That of who began the server, with a number for everybody else who comes without a name."""
+        """Return the default name, with a number for every further browser without a name."""
         numbered = (f"{self.default} {number}" for number in count(2))
         return next(name for name in chain([self.default], numbered) if name not in self.names.values())
 
@@ -135,7 +135,7 @@ class Page:
     # The card
 
     async def _card(self, reviewer: str, last: Decision | None = None, note: str = "") -> dict[str, Any]:
-        """What the template of a card needs."""
+        """Return the variables of the card template."""
         await self._have_queue(reviewer)
         session, item = self.session, self.positions.current_item(reviewer)
         place = self.positions.position(reviewer)
@@ -168,7 +168,7 @@ class Page:
         return self.state.reference(card.row, card.alternatives[0].number)
 
     async def _prepare(self, row: int) -> None:
-        """Make what takes long about a card in threads; its evidence only as long as nobody notices."""
+        """Make the slow parts of a card in threads; wait for its evidence only briefly."""
         maker, own = self.state.card_maker(row)
         await self.card_threads(maker.prepare, own)
         if self.state.is_prepared and maker.voter_evidence.peek(own, 0) is None:
@@ -202,7 +202,7 @@ class Page:
         return await self.training.database(checked)
 
     async def _place(self, reviewer: str) -> None:
-        """Have the place of a reviewer, which lies in the file for who was here before."""
+        """Load the position of a reviewer, which is stored in the file of decisions."""
         if reviewer not in self.positions.by_reviewer:
             kept = await self.training.reading(lambda: self.state.store.reader.position(reviewer))
             self.positions.restore_position(reviewer, kept)
@@ -271,7 +271,7 @@ class Page:
         return self.show("card.html.j2", **await self._card(reviewer, note=note))
 
     async def verdict(self, request: Request) -> Response:
-        """The model's verdict on a card, on demand; from then on the decision is no blind one."""
+        """Show the model's verdict on a card, on demand; from then on the decision is not blind."""
         form = await read_form(request)
         asked = self.session.shown_cards.get(form.get("key", ""))
         if asked is None:
@@ -301,7 +301,7 @@ class Page:
         return JSONResponse(self.state.picture(row, place))
 
     async def evidence(self, of: str) -> Response:
-        """Who votes for a pair, once all indices are there."""
+        """Show the voters for a pair, once all indices are ready."""
         row, place = self.state.resolve_reference(of)
         while not self.state.is_prepared:
             await asyncio.sleep(0.05)
@@ -315,7 +315,7 @@ class Page:
         return self.show("voters.html.j2", card=self.state.card(row, place, with_evidence=False), shown=False, of=of)
 
     async def values(self, of: str) -> Response:
-        """The values of a pair, compared if that does not take too long."""
+        """Show the values of a pair, compared if that does not take too long."""
         row, place = self.state.resolve_reference(of)
         maker, own = self.state.card_maker(row)
         with suppress(TimeoutError, MixTEAError):
@@ -361,7 +361,7 @@ class Page:
         return self.show("card.html.j2", **await self._card(reviewer))
 
     async def invite(self, request: Request) -> Response:
-        """An address for one more browser."""
+        """Show an address for one more browser."""
         form = await read_form(request)
         assert self.guard is not None
         voided = [self.invited.pop(token, "") or "nobody by name" for token in self.guard.make_room()]
@@ -384,7 +384,7 @@ class Page:
         return self.show("log.html.j2", rows=rows, elsewhere=len(index.outside_run))
 
     async def pictures(self) -> Response:
-        """Drawn once for each model; the first time takes a moment."""
+        """Show the figures, drawn once for each model."""
         model = self.state.current
         if self.drawn is None or self.drawn[0] != model.name:
             self.drawn = (model.name, await self.file_threads(pictures, model))
@@ -418,7 +418,7 @@ class Page:
         return download(content, "decisions.sssom.tsv", TSV)
 
     async def mapped(self, precision: str = "") -> Response:
-        """The mapping with what was decided: the largest part with an expected precision, in percent, or all of it."""
+        """Export the mapping with the decisions: the largest part with an expected precision (percent), or all."""
         content = await self.file_threads(mapping_file, self.state, parse_precision(precision))
         return download(content, "mapping.sssom.tsv", TSV)
 
@@ -428,7 +428,7 @@ class Page:
         )
 
     async def imported(self, request: Request) -> Response:
-        """Decisions from an SSSOM file, the whole of it as the body."""
+        """Import decisions from an SSSOM file, which is the whole body."""
         reviewer, body = await self.reviewer(request), await read_body(request, MAX_FILE_BYTES)
         found, n_new = await self.file_threads(parse_decisions, self.state, body, reviewer), 0
         for first in range(0, len(found), ROWS_PER_WRITE):
@@ -439,5 +439,5 @@ class Page:
 
 
 def _session_of(request: Request) -> str:
-    """The session of a browser, which the guard has found."""
+    """Return the session of a browser, which the guard has found."""
     return str(request.scope.get("state", {}).get("session", ""))

@@ -1,4 +1,4 @@
-"""All that is known about a pair, for one screen: texts side by side with differences marked, voters, neighbours."""
+"""Everything about a pair for one screen: texts side by side with differences marked, voters, neighbours."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Cache(Generic[T]):
-    """Remembers the last results of a function by its arguments; usable from several threads."""
+    """Cache of the last results of a function by its arguments; usable from several threads."""
 
     def __init__(self, function: Callable[..., T], size: int) -> None:
         self.function, self.size = function, size
@@ -54,7 +54,7 @@ class Cache(Generic[T]):
 
 
 class Entity(NamedTuple):
-    """An entity as people see it; `address` is empty unless it is one on the web."""
+    """An entity with its display texts; `address` is empty unless it is on the web."""
 
     label: str
     id: str
@@ -65,7 +65,7 @@ class Entity(NamedTuple):
 
 
 class NeighbourLine(NamedTuple):
-    """A neighbour on one side or on both, by numbers, -1 for none, and the relations that lead to it."""
+    """A neighbour on one side or on both, by index, -1 for none, and the relations that lead to it."""
 
     state: str
     left_by: str
@@ -75,7 +75,7 @@ class NeighbourLine(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What a pair says of itself, whatever is decided: values, as far as they are compared at once, and all triples."""
+    """Texts of a pair, independent of decisions: values, as far as they are compared at once, and all triples."""
 
     values: tuple[list[Line], int]  # the first of them, and how many there are
     ours: list[tuple[str, int]]
@@ -83,7 +83,7 @@ class Texts(NamedTuple):
 
 
 class VoterEvidence(NamedTuple):
-    """A voter: whether it favours the pair, what it adds to the score (None for no opinion), and its evidence."""
+    """A voter: whether it votes for the pair, its score contribution (None for no opinion), and its evidence."""
 
     name: str
     favours: bool
@@ -92,7 +92,7 @@ class VoterEvidence(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """Another target of the source, or another source of the target: its number there, and how likely it is."""
+    """Another target of the source, or another source of the target: its index there, and its probability."""
 
     number: int
     entity: Entity
@@ -101,7 +101,7 @@ class Alternative(NamedTuple):
 
 @dataclass(frozen=True)
 class Card:
-    """One screen about a row: the pair of the source and its first candidate, and all that speaks for or against it."""
+    """One screen about a row: the pair of the source and its first candidate, with the evidence for and against it."""
 
     row: int
     source: Entity
@@ -121,12 +121,12 @@ class Card:
 
     @property
     def compares_values(self) -> bool:
-        """Whether both sides have a value in one of the rows."""
+        """Return whether both sides have a value in one of the rows."""
         return any(line.state not in (LEFT, RIGHT) for line in self.values)
 
     @property
     def waits(self) -> bool:
-        """Whether values are still to be compared, as the evidence is to be gathered."""
+        """Return whether values or evidence are still pending."""
         return self.voter_evidence is None and any(line.state == PENDING for line in self.values)
 
     @property
@@ -146,7 +146,7 @@ class Cards:
         self.entity = Cache(lambda side, number: entity(getattr(model.task, side), number), MAX_ENTITIES_CACHED)
         self.texts = Cache(self._texts, MAX_CARDS_CACHED)
         self.values = Cache(self._values, MAX_CARDS_CACHED)
-        self.voter_evidence = Cache(self._voices, MAX_CARDS_CACHED)
+        self.voter_evidence = Cache(self._voter_evidence, MAX_CARDS_CACHED)
 
     def prepare(self, row: int, place: int = 0) -> None:
         """Make the texts of a card and all entities on it; may be called from another thread."""
@@ -159,7 +159,7 @@ class Cards:
             self.entity("source", int(model.sources[other]))
 
     def __call__(self, row: int, place: int = 0, *, with_evidence: bool = True) -> Card:
-        """Make the card of a row, about its candidate at a place; without voices only those that are ready."""
+        """Make the card of a row, about its candidate at a place; without evidence only what is cached of it."""
         model = self.model
         source, target = int(model.sources[row]), int(model.target[row, place])
         probability = self.posterior.probability(row)
@@ -186,7 +186,7 @@ class Cards:
         return self.model.rivals(target)[: MAX_ALTERNATIVES + 1]
 
     def _rivals(self, row: int, target: int) -> list[Alternative]:
-        """Other sources that might have the target, the likeliest first."""
+        """Return other sources that might have the target, most probable first."""
         found: list[Alternative] = []
         for other, place in self._rival_places(target):
             if other != row and len(found) < 5:
@@ -195,8 +195,8 @@ class Cards:
                 found.append(Alternative(number, self.entity("source", number), own))
         return sorted(found, key=lambda one: -one.probability)
 
-    def _voices(self, row: int, place: int) -> list[VoterEvidence]:
-        """Those who speak about the pair, who adds most first; the student's two directions share what they add.
+    def _voter_evidence(self, row: int, place: int) -> list[VoterEvidence]:
+        """Return the voters with an opinion on the pair, largest contribution first; both directions share one.
 
         Its values are compared too, since they wait for the same index.
         """
@@ -219,7 +219,7 @@ class Cards:
         return sorted(found, key=lambda one: (not one.favours, -(one.adds or 0.0)))
 
     def pattern_of(self, row: int, place: int = 0) -> Share:
-        """How often candidates with the same voters are right, by the validation links."""
+        """Return how often candidates with the same voters are right, by the validation links."""
         return self._patterns.get(self.model.named[row, place].tobytes(), Share(0, 0))
 
     @cached_property
@@ -248,11 +248,11 @@ class Cards:
         self.values(int(self.model.sources[row]), int(self.model.target[row, place]))
 
     def _values(self, source: int, target: int) -> tuple[list[Line], int]:
-        """Values as the voter of attributes compares them, which may take long for the first pair."""
+        """Compare values as the attribute voter does, which may take long for the first pair."""
         return value_lines(self.model.run.side_by_side, source, target, MAX_VALUES_SHOWN)
 
     def _neighbours(self, texts: Texts) -> list[NeighbourLine]:
-        """Triples of both entities: those whose other ends are matched to each other first."""
+        """Return the triples of both entities, those with matched other ends first."""
         ours, theirs = texts.ours, texts.theirs
         there: dict[int, list[str]] = {}
         for relation, other in theirs:
@@ -280,7 +280,7 @@ class Cards:
         return Line(beside.state, beside.left_by, left, beside.right_by, right)
 
     def match(self, source: int) -> int:
-        """The target of a source, by decisions, given links and the mapping; -1 for none."""
+        """Return the target of a source, by decisions, given links and the mapping; -1 for none."""
         for target, log_odds in self.posterior.log_odds_of.get(source, {}).items():
             if log_odds == np.inf:
                 return target
@@ -290,7 +290,7 @@ class Cards:
         return -1 if rejected or self.posterior.is_taken(found, source) else found
 
     def picture(self, row: int, place: int = 0) -> dict[str, Any]:
-        """The neighbourhood of a pair as nodes and edges: matched ends are one node, sides have their own places."""
+        """Return the neighbourhood of a pair as nodes and edges; matched neighbours are one node."""
         texts = self.texts(int(self.model.sources[row]), int(self.model.target[row, place]))
         found = self._neighbours(texts)[:40]
         left, right = (
@@ -314,7 +314,7 @@ class Cards:
 
 
 def entity(graph: Graph, number: int) -> Entity:
-    """An entity for people: all of it as one line of text each."""
+    """Return an entity with its display texts, each one line."""
     found = name_of(graph, number)
     onwards, back = graph.triples_of(number)
     kinds = [graph.display(tail) for _, name, tail in onwards.tolist() if graph.relations[name] in TYPES]
@@ -326,7 +326,7 @@ def entity(graph: Graph, number: int) -> Entity:
 
 
 def relation_steps(graph: Graph, number: int) -> list[tuple[str, int]]:
-    """(relation in words, other end) of the triples of an entity, first those that it is the head of."""
+    """Return (relation, other end) of the triples of an entity, outgoing ones first."""
     onwards, back = graph.triples_of(number)
     words = {name: graph.shorten(str(graph.relations[name])) for name in np.concatenate([onwards, back])[:, 1].tolist()}
     found = [(words[name], tail) for _, name, tail in onwards.tolist()]

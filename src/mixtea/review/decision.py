@@ -1,4 +1,4 @@
-"""One decision of a reviewer, and what several of them together say about pairs."""
+"""Decisions of reviewers, and their combination by pairs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ AUDIT = (KNOWN, REPEAT)  # they tell about the reviewer, and are not learned fro
 
 
 class Decision(NamedTuple):
-    """What a reviewer said of a source: accept or reject a target, "none" of those that were there, or unsure.
+    """A reviewer's decision about a source: accept or reject a target, "none" of those shown, or unsure.
 
-    `others` are the candidates that were seen, the model's own first. `key` is the same when the same decision is sent
-    twice. `batch` is shared by those that were decided together, `reason` says why the pair was asked, `shown` whether
-    the model's verdict was seen before deciding, `probability` and `votes` what it was, `model` by which run. "undo"
+    `others` are the candidates that were shown, the model's own first. `key` is the same when the same decision is sent
+    twice. `batch` is shared by decisions that were made together, `reason` is why the pair was asked, `shown` whether
+    the model's verdict was visible before deciding, `probability` and `votes` what it was, `model` by which run. "undo"
     takes back the row `undoes`.
     """
 
@@ -38,7 +38,7 @@ class Decision(NamedTuple):
 
 
 class PairDecision(NamedTuple):
-    """What stands about one pair: whether it is the same, by whose word, and by which decision."""
+    """The current decision about a pair: whether it is the same, by which reviewer, in which row."""
 
     same: bool
     reviewer: str
@@ -46,10 +46,10 @@ class PairDecision(NamedTuple):
 
 
 def pair_decisions(active: Iterable[Decision], several: Container[str] = ()) -> dict[tuple[str, str], PairDecision]:
-    """Return what holds for pairs of ids, the last decision counting; audits and unsure decisions decide nothing.
+    """Return the current decision of each pair of ids, the last one counting; audits and unsure ones do not decide.
 
-    An accepted target takes the place of another that was accepted for the source before, unless the source is one of
-    `several`: the ids of those that may have several targets.
+    An accepted target replaces one that was accepted for the source before, unless the source is one of `several`: the
+    ids of those that may have several targets.
     """
     found: dict[tuple[str, str], PairDecision] = {}
     accepted: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The decisions in force, kept up to date row by row, so that one costs the same after twenty thousand others."""
+"""Index of the active decisions, updated row by row in constant time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mixtea.review.reviewers import Share
 
 
 class SourceDecisions:
-    """The decisions about one source that were not taken back, by number, and the last of each kind.
+    """The active decisions about one source, by number, and the last of each kind.
 
     `by_target` has the numbers of those that accept or reject a target, in order; `accepted` of those that accept any.
     """
@@ -44,7 +44,7 @@ class SourceDecisions:
         return self.decisions[self.order[-1]]
 
     def pair_decisions(self, source: str, *, one_target: bool) -> dict[tuple[str, str], PairDecision]:
-        """Return what holds for pairs of the source; equals `decisions.facts` of all its decisions."""
+        """Return the current decision of each pair of the source, equal to `decision.pair_decisions`."""
         found = {}
         for target, numbers in self.by_target.items():
             if not numbers:
@@ -57,12 +57,12 @@ class SourceDecisions:
 
 
 class DecisionIndex:
-    """The decisions that were not taken back, by number, by source and by reviewer; and their counts.
+    """The active decisions (not taken back), by number, by source and by reviewer; and their counts.
 
-    `several` are the ids of the sources that may have several targets: there an accepted one does not take the place of
-    another. `concerns_run` is whether the entities of a decision are in the run: those about others are `outside_run`,
-    which are kept and exported, and decide nothing. Rows may come in any order and more than once; `read_to` is the
-    number up to which all of the file were applied.
+    `several` are the ids of the sources that may have several targets: there an accepted one does not replace another.
+    `concerns_run` is whether the entities of a decision are in the run: those about others are `outside_run`, which are
+    kept and exported, and have no effect. Rows may come in any order and more than once; `read_to` is the number up to
+    which all rows of the file were applied.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class DecisionIndex:
         self.sample = Share(0, 0)  # of the random slice
 
     def apply(self, rows: Iterable[Decision]) -> list[Decision]:
-        """Take up further rows of the file; returns the decisions that came or went."""
+        """Apply further rows of the file; return the decisions that were added or removed."""
         changed = []
         for row in rows:
             self.last_id = max(self.last_id, row.id)
@@ -123,7 +123,7 @@ class DecisionIndex:
         return own.last() if own else None
 
     def pair_decisions_of(self, source: str) -> dict[tuple[str, str], PairDecision]:
-        """Return what holds for the pairs of a source."""
+        """Return the current decisions of the pairs of a source."""
         own = self.by_source.get(source)
         return own.pair_decisions(source, one_target=source not in self.several) if own else {}
 

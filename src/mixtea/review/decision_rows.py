@@ -1,4 +1,4 @@
-"""Rows of a file of decisions: how they are written, and whether one that is read is as mixtea writes it."""
+"""Rows of a file of decisions: how they are written, and whether a row that is read is valid."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_ids(value: object) -> bool:
-    """Whether a text is a JSON list of texts."""
+    """Return whether a text is a JSON list of texts."""
     try:
         found = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):

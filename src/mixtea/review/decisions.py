@@ -1,4 +1,4 @@
-"""The decisions of reviewers, in SQLite beside the run: one row each, never changed, safe when `add` returns.
+"""Store of decisions, in SQLite beside the run: one row each, never changed, durable when `add` returns.
 
 A decision is taken back by another row. Rows name entities by their ids, so they outlive a training and the entities
 themselves.
@@ -55,7 +55,7 @@ FileId = tuple[int, int] | None  # device and inode; None for no file
 
 
 def decisions_path(run: Path) -> Path:
-    """The file of decisions about a run."""
+    """Return the path of the decisions about a run."""
     return run.with_name(f"{run.name}.decisions.sqlite")
 
 
@@ -67,9 +67,9 @@ class Rows(NamedTuple):
 
 
 class DecisionStore:
-    """An open file of decisions, made if it is not there. Several processes may have it open.
+    """An open file of decisions, created if it does not exist. Several processes may have it open.
 
-    `unreadable` names the rows that are left out, with the column that is wrong. They stay in the file.
+    `unreadable` names the rows that are left out, with the invalid column. They stay in the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -110,7 +110,7 @@ class DecisionStore:
 
     @cached_property
     def reader(self) -> DecisionStore:
-        """The same file opened once more: who reads through it does not wait for who writes."""
+        """Open the same file once more: its readers do not wait for writers."""
         other = self.again()
         other.unreadable = self.unreadable
         return other
@@ -188,7 +188,7 @@ class DecisionStore:
         )
 
     def _check_file(self) -> None:
-        """OSError if the file was deleted, or replaced by another: what is written to it then is lost."""
+        """Raise OSError if the file was deleted or replaced: writes to it would be lost."""
         file, log = _file_ids(self.path)
         if file != self.file_ids[0] or (self.file_ids[1] is not None and log != self.file_ids[1]):
             raise self._gone()
@@ -200,7 +200,7 @@ class DecisionStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All of it, or nothing; on the disk when it ends."""
+        """Commit all or nothing, durably."""
         self.base.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -285,15 +285,15 @@ class DecisionStore:
         return Rows(self._readable(found), int(found[-1]["id"]) if found else after)
 
     def active(self) -> list[Decision]:
-        """Those that were not taken back, in the order in which they came."""
+        """Return the decisions that were not taken back, in their order."""
         return self._rows(f"{_STANDING} ORDER BY id")
 
     def last_id(self) -> int:
-        """The number of the last row, 0 if there is none; it grows with every decision and every undo."""
+        """Return the number of the last row, 0 if there is none; it grows with every decision and every undo."""
         return int(self.base.execute("SELECT coalesce(max(id), 0) FROM decision").fetchone()[0])
 
     def position(self, reviewer: str) -> dict[str, object]:
-        """Return where the reviewer was: what `keep_position` was told last; nothing if that cannot be read."""
+        """Return the position that `keep_position` stored last; {} if it cannot be read."""
         with self._or_error("cannot be read"):
             found = self.base.execute("SELECT value FROM place WHERE reviewer = ?", [reviewer]).fetchone()
         try:
@@ -307,7 +307,7 @@ class DecisionStore:
             self.base.execute("INSERT OR REPLACE INTO place VALUES (?, ?)", [reviewer, json.dumps(value)])
 
     def trained(self, model: str) -> int | None:
-        """Return the last decision that a model was trained with; None for one that knows of none."""
+        """Return the last decision that a model was trained with; None if that is not recorded."""
         with self._or_error("cannot be read"):
             found = self.base.execute("SELECT last_id FROM training WHERE model = ?", [model]).fetchone()
         return found[0] if found is not None and type(found[0]) is int else None
@@ -317,7 +317,7 @@ class DecisionStore:
             self.base.execute("INSERT OR REPLACE INTO training VALUES (?, ?, ?)", [model, last_id, now()])
 
     def copy_to(self, path: Path) -> None:
-        """A copy as of now, whole or not at all, while others go on deciding."""
+        """Copy the file as of now, whole or not at all, while others go on deciding."""
         with atomic_file(path) as temporary:
             try:
                 with closing(sqlite3.connect(temporary)) as copy:

@@ -1,4 +1,4 @@
-"""What a browser sends, read with suspicion: names, keys, numbers, filters; nothing without an end."""
+"""Parse what a browser sends, with limits: names, keys, numbers, filters."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Form = dict[str, str]
 
 
 def reviewer_name(text: str) -> str:
-    """A reviewer's name, as it is shown."""
+    """Return a reviewer's name as one safe line."""
     return " ".join(visible(text, MAX_NAME_CHARS).split())
 
 
 def decision_key(form: Form) -> str:
-    """What makes sure that something sent twice is done once."""
+    """Return the key by which a form that is sent twice is processed once."""
     key = form.get("key", "")
     if not key or len(key) > MAX_NAME_CHARS:
         raise ValueError("The decision has no key.")
@@ -53,7 +53,7 @@ def parse_number(form: Form, name: str, default: int = -1) -> int:
 
 
 def parse_filter(form: Form) -> Filter:
-    """What a person asked for; what cannot be is as if it were not there, but for a precision, which is refused."""
+    """Parse a filter; invalid parts are ignored, except a precision, which is refused."""
 
     def share(name: str, default: float) -> float:
         try:
@@ -72,7 +72,7 @@ def parse_filter(form: Form) -> Filter:
 
 
 def parse_precision(text: str) -> float | None:
-    """An expected precision that a person asked for in percent, as a share; None for none.
+    """Return an expected precision in percent as a share; None for none.
 
     >>> parse_precision(" 97.5 "), parse_precision("")
     (0.975, None)

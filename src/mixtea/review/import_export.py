@@ -1,4 +1,4 @@
-"""Decisions as SSSOM files, out and in: accepted pairs, and rejected ones with predicate_modifier Not."""
+"""Read and write decisions as SSSOM files: accepted pairs, and rejected ones with predicate_modifier Not."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ NOT = "Not"
 def write_decisions(
     task: Task, active: Iterable[Decision], measured: Mapping[str, Reviewer], path: Path, title: str = ""
 ) -> int:
-    """Write what stands, a row a pair: who decided and when; `confidence` where a reviewer's reliability is measured.
+    """Write the active decisions, one row per pair, with author and date, and `confidence` of measured reviewers.
 
-    Returns the number of pairs.
+    Return the number of pairs.
     """
     by_id = {one.id: one for one in active}
     said = pair_decisions([by_id[number] for number in sorted(by_id)], task.ids_with_several)
@@ -73,9 +73,9 @@ def write_decisions(
 
 
 def read_decisions(task: Task, path: Path, reviewer: str) -> list[Decision]:
-    """The rows of a link file as decisions, also about entities that are not there (any more).
+    """Read the rows of a link file as decisions, also about entities that no longer exist.
 
-    Who decided is the row's author, else `reviewer`. Read twice, the same rows have the same keys.
+    The reviewer is the row's author, else `reviewer`. Read twice, the same rows have the same keys.
     """
     problems = Problems(in_force().max_problems)
     table = with_ids(read_link_table(path, problems), task.source, task.target)

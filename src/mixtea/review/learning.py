@@ -1,4 +1,4 @@
-"""Decisions become links, rejected pairs and opinions of a task, and a model that knows them."""
+"""Turn decisions into links, rejected pairs and opinions of a task, and retrain a model with them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def known_targets(task: Task) -> dict[str, set[str]]:
-    """The targets of sources with a validation link, by ids: items that are known."""
+    """Return the targets of sources with a validation link, by ids."""
     found: dict[str, set[str]] = {}
     for source, target in task.valid.tolist():
         found.setdefault(str(task.source.ids[source]), set()).add(str(task.target.ids[target]))
@@ -35,7 +35,7 @@ def known_targets(task: Task) -> dict[str, set[str]]:
 
 
 def reviewed_task(task: Task, active: Iterable[Decision]) -> Task:
-    """The task with all decisions that stand, each by the reliability of who decided; entities that are gone are not.
+    """Return the task with all active decisions, weighted by the reliability of the reviewer; drop missing entities.
 
     Sources with a given link stay as they are, unless they may have several targets: they may get further ones.
     """
@@ -56,7 +56,7 @@ def reviewed_task(task: Task, active: Iterable[Decision]) -> Task:
 
 
 def _is_settled(task: Task, pairs: np.ndarray) -> np.ndarray:
-    """bool [p]: the pairs that given links decide about: they are such, or their source has its only target."""
+    """bool [p]: find the pairs that given links decide: they are given, or their source has its only target."""
     given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
     is_given = np.isin(pairs @ [m, 1], given @ [m, 1])
     return is_given | (np.isin(pairs[:, 0], given[:, 0]) & ~task.may_have_several(pairs[:, 0]))
@@ -67,7 +67,7 @@ def _reliability(said: PairDecision, measured: Mapping[str, Reviewer]) -> float:
 
 
 def retrain(old: MixTEA, active: Iterable[Decision], tell: Callable[[dict[str, Any]], None] | None = None) -> MixTEA:
-    """A run trained again, from what it has learned, with the decisions that stand."""
+    """Train a run again with the active decisions, from what it has learned."""
     from mixtea.aligner import MixTEA
 
     task, config, told = reviewed_task(old.task_, active), old.config, tell or (lambda _: None)
@@ -83,9 +83,9 @@ def retrain(old: MixTEA, active: Iterable[Decision], tell: Callable[[dict[str, A
 
 
 def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]], None], reviewer: str = "") -> None:
-    """Train a run again with all decisions of a file that were not taken back, and write the run `out`.
+    """Train a run again with all active decisions of a file, and write the run `out`.
 
-    `tell` gets the progress. One process at a time learns for `out`; another is refused, and told who it is.
+    `tell` gets the progress. One process at a time learns for `out`; another is refused, with the name of the first.
     """
     with _alone(out, reviewer):
         from mixtea.aligner import MixTEA  # which loads torch
@@ -103,7 +103,7 @@ def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]]
 
 @contextmanager
 def _alone(out: Path, reviewer: str) -> Iterator[None]:
-    """Learn while no other process does, and leave a note of who it is for those."""
+    """Hold a lock on learning, with a note of its owner for other processes."""
     folder = out.with_name(f"{out.name}.learning")
     note = folder / "who.txt"
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The mapping under review: that of the model in use with the decisions about it, and the most precise part of it."""
+"""The mapping under review: that of the current model with the decisions, and its most precise part."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Pair = tuple[str, str]  # ids of a source and a target
 def apply_decisions(
     mapping: Mapping, accepted: Table[Pair, Decision], rejected: Collection[Pair], several: Container[str]
 ) -> Mapping:
-    """Return the pairs of a mapping with what was decided: accepted ones are given links, and end their rivals.
+    """Return the pairs of a mapping with the decisions: accepted ones are given links, and remove their rivals.
 
     Parameters
     ----------
     mapping
-        The decisions of a model.
+        The mapping of a model.
     accepted, rejected
-        Pairs of ids that are known to be the same, each with the decision that says so, and those that are not.
+        Pairs of ids that are the same, each with its decision, and those that are not.
     several
-        The ids of the sources that may have several targets: they also keep those that nobody has decided about.
+        The ids of the sources that may have several targets: they also keep undecided ones.
     """
     sources = {source for source, _ in accepted if source not in several}
     targets = {target for _, target in accepted}
@@ -76,12 +76,12 @@ def precision_summary(mapping: Mapping, precision: float) -> str:
 
 
 def _links(accepted: Table[Pair, Decision]) -> pd.DataFrame:
-    """Accepted pairs as rows of a mapping."""
+    """Return accepted pairs as rows of a mapping."""
     others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
     ends = pd.DataFrame(list(accepted), columns=["source", "target"], dtype=object)
     return ends.assign(**others, evidence="", decision=GIVEN)[list(COLUMNS)].astype({"runner_up": object})
 
 
 def _slots(one: Decision) -> Slots:
-    """What SSSOM says of an accepted pair."""
+    """Return the SSSOM slots of an accepted pair."""
     return {"mapping_justification": CURATED, "author_label": one.reviewer, "mapping_date": one.at[:10]}

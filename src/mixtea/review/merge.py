@@ -1,4 +1,4 @@
-"""What people decided about pairs: facts to learn from, or opinions of a known reliability."""
+"""Merge decisions about pairs into a task: as facts to learn from, or as opinions of a known reliability."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_RELIABILITY, MIN_RELIABILITY = 0.99, 0.5  # what an opinion counts at most, 
 
 
 def merge_decision_file(task: Task, path: Path) -> Task:
-    """The task with the decisions of a link file, as `mixtea review` exports them; SSSOM can also say "not the same".
+    """Return the task with the decisions of a link file, as `mixtea review` exports them, rejected pairs included.
 
-    A `confidence` below .95 is the reliability of who decided: such rows are opinions, all others facts.
+    A `confidence` below .95 is the reliability of the reviewer: such rows are opinions, all others facts.
     """
     problems = Problems(in_force().max_problems)
     table = read_link_table(path, problems)
@@ -35,19 +35,19 @@ def merge_decision_file(task: Task, path: Path) -> Task:
 
 
 def _each_once(found: LinkFile, sure: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(pairs, whether they are the same, how sure) of a file in which the last word about a pair counts."""
+    """Return (pairs, whether they are the same, confidence), the last row of a pair counting."""
     last = {tuple(pair): place for place, pair in enumerate(found.pairs.tolist())}
     places = np.array(sorted(last.values()), dtype=np.int64)
     return found.pairs[places], ~found.rejected[places], sure[places]
 
 
 def merge_decisions(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: np.ndarray) -> Task:
-    """The task with decisions about pairs [p, 2]: whether they are the `same` [p], and how often such are right [p].
+    """Return the task with decisions about pairs [p, 2]: whether they are the `same` [p], and their reliability [p].
 
-    Where that is not known (NaN) or at least RELIABLE, a decision is a fact: accepted pairs are training links and no
-    longer asked about, rejected ones are no links and never proposed. Else it is an opinion, `task.reviewed`, which the
-    voter `reviewer` casts with that weight. So are accepted pairs where links are found by names: a handful of links
-    would take the place of all that names say.
+    If the reliability is unknown (NaN) or at least FACT_RELIABILITY, a decision is a fact: accepted pairs are training
+    links and no longer asked about, rejected ones are not links and never proposed. Else it is an opinion,
+    `task.reviewed`, which the voter `reviewer` casts with that weight. So are accepted pairs where links are found by
+    names: a handful of links would replace all evidence from names.
     """
     fact = ~(reliability < FACT_RELIABILITY)
     if task.links_from == "names":
@@ -69,7 +69,7 @@ def merge_decisions(task: Task, pairs: np.ndarray, same: np.ndarray, reliability
 
 
 def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The new pairs whose source has no other link, or may have several; else a second one contradicts the first."""
+    """Return the new pairs that contradict no link: their source has none, or may have several."""
     new = _without(accepted, given)
     other = np.isin(new[:, 0], given[:, 0]) & ~task.may_have_several(new[:, 0])
     if other.any():
@@ -78,6 +78,6 @@ def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray
 
 
 def _without(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The pairs [p, 2] without the others."""
+    """Return the pairs [p, 2] without the others."""
     known = {tuple(pair) for pair in others.tolist()}
     return pairs[[tuple(pair) not in known for pair in pairs.tolist()]] if known else pairs

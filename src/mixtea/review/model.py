@@ -1,4 +1,4 @@
-"""A run as reviewers see it: a row a source with its candidates, who stands beside whom, and what is mapped."""
+"""A run with the indices of the review page: a row per source with its candidates, rivals and neighbours."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MIN_RIVAL_PROBABILITY = 1e-3  # a candidate of less probability is nobody's riva
 
 
 class Model:
-    """What a run folder concludes, with the indices that a page needs. Rows are sources that are asked about.
+    """Contents of a run folder, with the indices that a page needs. Rows are sources that are asked about.
 
-    `target` [p, k] are the candidates, the one that the run maps the source to in front; `probability` [p, k] how
-    likely each is, `named` [p, k, v] who favours it, `is_mapped` [p] whether the first is in the mapping. `name` is the
-    checksum of the run's manifest, `parent` that of the run from which its training began, "" for none.
+    `target` [p, k] are the candidates, the mapped one first; `probability` [p, k] their probabilities, `named`
+    [p, k, v] the voters for each, `is_mapped` [p] whether the first is in the mapping. `name` is the checksum of the
+    run's manifest, `parent` that of the run from which its training began, "" for none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,7 +46,7 @@ class Model:
 
     @cached_property
     def mapping(self) -> Mapping:
-        """What the run maps; takes a moment for large graphs."""
+        """Return the mapping of the run; takes a moment for large graphs."""
         return self.run.map()
 
     @cached_property
@@ -55,7 +55,7 @@ class Model:
 
     @cached_property
     def neighbourhood(self) -> Neighbourhood:
-        """Which pairs speak for which through the triples; takes a moment for large graphs."""
+        """Return which pairs support which through the triples; takes a moment for large graphs."""
         return neighbourhood(self.task, self.known, self.run.config.shared_relations)
 
     @cached_property
@@ -64,14 +64,14 @@ class Model:
 
     @cached_property
     def rows_by_target(self) -> tuple[np.ndarray, np.ndarray]:
-        """For each target the rows that may have it, the likeliest first: places, and where each begins."""
+        """Return for each target the rows that may have it, most probable first: flat places, and starts by target."""
         likely = np.flatnonzero(self.probability > MIN_RIVAL_PROBABILITY)
         flat = self.target.ravel()[likely]
         order = np.lexsort([-self.probability.ravel()[likely], flat])
         return likely[order], np.searchsorted(flat[order], np.arange(self.task.target.n_entities + 1))
 
     def rivals(self, target: int) -> list[tuple[int, int]]:
-        """(row, place among its candidates) of the sources that might have a target, the likeliest first."""
+        """Return (row, place among its candidates) of the sources that might have a target, most probable first."""
         order, starts = self.rows_by_target
         found = order[starts[target] : starts[target + 1]]
         k = max(self.target.shape[1], 1)
@@ -79,7 +79,7 @@ class Model:
 
     @cached_property
     def matched(self) -> np.ndarray:
-        """[n]: the target of each source by given links and by the mapping, -1 for none."""
+        """[n]: return the target of each source by given links and by the mapping, -1 for none."""
         found = np.full(self.task.source.n_entities, -1, dtype=np.int64)
         found[self.sources[self.is_mapped]] = self.target[self.is_mapped, 0]
         for links in (self.task.valid, self.task.train):
@@ -87,21 +87,21 @@ class Model:
         return found
 
     def prepare(self) -> None:
-        """Make all indices now, so that nobody waits for them later."""
+        """Make all indices now, so that no request waits for them later."""
         self.neighbourhood.prepare()
         _ = (self.rows_by_target, self.matched, self.degrees, self.source_index_of, self.target_index_of)
 
     def find_pair(self, source: str, target: str) -> tuple[int, int]:
-        """The numbers of two ids, -1 for one that is not in its graph any more."""
+        """Return the indices of two ids, -1 for one that is not in its graph."""
         return self.source_index_of.get(source, -1), self.target_index_of.get(target, -1)
 
     def row_of_id(self, source: str) -> int:
-        """The row of a source by its id, -1 where it is not asked about, or not there any more."""
+        """Return the row of a source by its id, -1 if it has none."""
         number = self.source_index_of.get(source, -1)
         return int(self.row_of[number]) if number >= 0 else -1
 
     def voters_for(self, row: int, place: int = 0) -> list[str]:
-        """The voters that favour a candidate."""
+        """Return the voters for a candidate."""
         return [name for name, there in zip(self.voters, self.named[row, place], strict=True) if there]
 
     def has_ids_of(self, other: Model) -> bool:

@@ -1,4 +1,4 @@
-"""Pictures of a run for the page: training, votes by agreement, probabilities, calibration, degree. No torch."""
+"""Figures of a run for the page: training, votes by agreement, probabilities, calibration, degree. No torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mixtea.runs.validate import timed_history
 
 
 class Picture(NamedTuple):
-    """A figure as the address of an image, with its title and how to read it."""
+    """A figure as the address of an image, with its title and caption."""
 
     title: str
     address: str
@@ -21,7 +21,7 @@ class Picture(NamedTuple):
 
 
 def pictures(model: Model) -> list[Picture]:
-    """Those of which the run says something."""
+    """Draw the figures for which the run has data."""
     from mixtea.report import figures, findings  # which load matplotlib
 
     path = model.folder / "history.json"

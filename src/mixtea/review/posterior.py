@@ -1,4 +1,4 @@
-"""What decisions change at once, without a training: the pair itself, its rivals, and its neighbours."""
+"""Update probabilities after decisions, without a training: of the pair itself, its rivals, and its neighbours."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MIN_CHANGE = 0.005  # of probability: a smaller change is none
 
 
 class Effect(NamedTuple):
-    """What a decision moves: neighbours whose probability changes, and how many of them come to be likely, or cease."""
+    """Effect of a decision: number of neighbours whose probability changes, and that cross the threshold."""
 
     moved: int
     across: int
 
 
 class Posterior:
-    """The probabilities of a model's candidates, given what was decided.
+    """Probabilities of a model's candidates, given the decisions.
 
-    A decision is log-odds: plus or minus infinity is a fact. An accepted pair ends its rivals. Neighbours get what the
-    agreement voter would say: factor * change of log(1 + sum of what speaks for them).
+    A decision is log-odds: plus or minus infinity is a fact. An accepted pair excludes its rivals. Neighbours change as
+    the agreement voter's score would: factor * change of log(1 + sum of their support).
     """
 
     def __init__(self, model: Model) -> None:
@@ -42,12 +42,12 @@ class Posterior:
         self.support_before: dict[tuple[int, int], float] = {}  # what spoke for a pair before any decision
 
     def decide(self, pair: tuple[int, int], log_odds: float | None) -> None:
-        """Note what is decided about a pair, None for nothing any more, and let neighbours know."""
+        """Set the decision about a pair, None to remove it, and update its neighbours."""
         if self.log_odds_of.get(pair[0], {}).get(pair[1]) != log_odds:
             self._spread(self._noted(pair, log_odds))
 
     def _noted(self, pair: tuple[int, int], log_odds: float | None) -> dict[tuple[int, int], float]:
-        """Note a decision; returns by how much beliefs change, by pair."""
+        """Set a decision; return the change of belief by pair."""
         sources = self._concerned(pair)
         old = {source: self.believed(source) for source in sources}
         self._note(pair, log_odds)
@@ -86,17 +86,17 @@ class Posterior:
         )
 
     def is_taken(self, target: int, source: int) -> bool:
-        """Whether a target was accepted for another source."""
+        """Return whether a target was accepted for another source."""
         return bool(self.accepted_for.get(target, set()) - {source})
 
     def _concerned(self, pair: tuple[int, int]) -> list[int]:
-        """The source, and those who are believed to have the target."""
+        """Return the source, and the sources that are believed to have the target."""
         near, model = self.model.neighbourhood, self.model
         rivals = (int(model.sources[row]) for row, _ in model.rivals(pair[1]))
         return [pair[0], *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > FLOOR)]
 
     def believed(self, source: int) -> dict[int, float]:
-        """The beliefs in the targets of a source that speak for neighbours, given what was decided."""
+        """Return the beliefs in the targets of a source, given the decisions."""
         held, said = self.model.neighbourhood.believed(source), self.log_odds_of.get(source, {})
         accepted = [target for target, log_odds in said.items() if log_odds == math.inf]
         if accepted:
@@ -112,7 +112,7 @@ class Posterior:
         return found
 
     def _spread(self, changes: Mapping[tuple[int, int], float]) -> None:
-        """Let neighbours know of changed beliefs."""
+        """Update the support of neighbours after changes of belief."""
         for (row, place), change in self._reached(changes).items():
             own = self.support.setdefault(row, {})
             own[place] = own.get(place, 0.0) + change
@@ -122,7 +122,7 @@ class Posterior:
                 del self.support[row]
 
     def _reached(self, changes: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], float]:
-        """By row and place, how much more speaks for candidates beside pairs whose beliefs change."""
+        """Return by row and place the change of support beside pairs whose beliefs change."""
         model, found = self.model, dict[tuple[int, int], float]()
         for (source, target), change in changes.items():
             for (beside, end), weight in model.neighbourhood.spoken_for(source, target, self._likely).items():
@@ -132,14 +132,14 @@ class Posterior:
         return found
 
     def _likely(self, source: int) -> Iterable[int]:
-        """The candidates of a source that are worth looking at."""
+        """Return the candidates of a source that are not improbable."""
         row = int(self.model.row_of[source])
         return (
             self.model.target[row, self.model.probability[row] > MIN_CANDIDATE_PROBABILITY].tolist() if row >= 0 else ()
         )
 
     def shift(self, row: int, place: int, more: float) -> float:
-        """Log-odds by so much more that speaks for a candidate."""
+        """Return the change of log-odds for additional support of a candidate."""
         pair = (int(self.model.sources[row]), int(self.model.target[row, place]))
         if pair not in self.support_before:
             self.support_before[pair] = math.expm1(self.model.neighbourhood.score(*pair))
@@ -148,7 +148,7 @@ class Posterior:
         return max(-MAX_SHIFT, min(MAX_SHIFT, self.factor * change))
 
     def probability(self, row: int, *, without: bool = False, more: Mapping[int, float] | None = None) -> np.ndarray:
-        """[k] of a row's candidates; `without` what was decided about itself, with `more` that speaks for it."""
+        """[k]: return the probabilities of a row's candidates, `without` its own decision, with `more` support."""
         model = self.model
         source, odds = int(model.sources[row]), model.probability[row].copy()
         none = max(1.0 - float(odds.sum()), 1e-3)
@@ -164,7 +164,7 @@ class Posterior:
         return odds / (odds.sum() + none)
 
     def preview(self, pair: tuple[int, int]) -> Effect:
-        """What accepting a pair would move among its neighbours."""
+        """Return the effect of accepting a pair on its neighbours."""
         before = self.log_odds_of.get(pair[0], {}).get(pair[1])
         if before == math.inf:
             return Effect(0, 0)
@@ -188,13 +188,13 @@ class Posterior:
         return Effect(moved, across)
 
     def _only_likelier(self, row: int, first: int, more: Mapping[int, float], taken: int) -> bool:
-        """Whether the first candidate can but gain where a target is taken and so much more speaks for candidates."""
+        """Return whether the first candidate can only gain where a target is taken and support changes."""
         rises = all(change >= 0 if place == first else change <= 0 for place, change in more.items())
         return rises and int(self.model.target[row, first]) != taken
 
 
 def _factor(model: Model) -> float:
-    """Log-odds for a unit of agreement, by what it adds to the scores of the run's own candidates."""
+    """Return the log-odds per unit of agreement, by its contribution to the scores of the run's own candidates."""
     answers = model.run.answers_
     if "agreement" not in answers.parts or not answers.ranked.target.size:
         return DEFAULT_FACTOR

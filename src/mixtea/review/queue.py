@@ -1,4 +1,4 @@
-"""What to ask next: a fixed list of rows, by what a decision is worth, with a random slice and known items mixed in."""
+"""Order of the questions: a fixed list of rows, by the value of a decision, with a random sample and known items."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLICE_SEED = 0  # seed of the random slice, which is the same however the queue 
 
 
 class QueueView(Protocol):
-    """What an order looks at; a Model has it."""
+    """Fields of a Model that an order uses."""
 
     task: Task
     sources: np.ndarray
@@ -41,7 +41,7 @@ class QueueView(Protocol):
 
 
 class Item(NamedTuple):
-    """A row of the model, and why it is asked."""
+    """A row of the model, and the reason for asking it."""
 
     row: int
     reason: str
@@ -49,9 +49,9 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter:
-    """Which rows to ask about; what is empty does not filter. `state` is one of STATES, `text` is searched.
+    """Filter of rows; empty fields do not filter. `state` is one of STATES, `text` is searched.
 
-    `precision` keeps what is mapped: the largest part with that expected precision.
+    `precision` keeps mapped rows: the largest part with that expected precision.
     """
 
     text: str = ""
@@ -79,7 +79,7 @@ STATES = {
 
 
 def uncertainty(best: np.ndarray) -> np.ndarray:
-    """Bits that a yes or no about a pair of this probability tells.
+    """Return the entropy in bits of a probability.
 
     >>> uncertainty(np.array([0.0, 0.5, 1.0])).round(3).tolist()
     [0.0, 1.0, 0.0]
@@ -89,7 +89,7 @@ def uncertainty(best: np.ndarray) -> np.ndarray:
 
 
 def order_rows(model: QueueView, best: np.ndarray, order: str, seed: int = 0) -> np.ndarray:
-    """The rows in an order of ORDERS, by how likely the first candidate of each is now: `best` [p]."""
+    """Return the rows in an order of ORDERS, by the current probability of each first candidate: `best` [p]."""
     luck = np.random.default_rng(seed).permutation(len(best))
     if order == "random":
         return np.argsort(luck, kind="stable")
@@ -108,7 +108,7 @@ def order_rows(model: QueueView, best: np.ndarray, order: str, seed: int = 0) ->
 
 
 def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """One of the first, one of the second, and so on, each once.
+    """Alternate between two orders, each row once.
 
     >>> _in_turn(np.array([0, 1, 2]), np.array([2, 0, 1])).tolist()
     [0, 2, 1]
@@ -118,9 +118,9 @@ def _in_turn(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def influence(model: QueueView, own: np.ndarray) -> np.ndarray:
-    """[p]: sum over the neighbours j of a source of u_j / sqrt(triples of j), u [p] being the bits of `own`:
+    """[p]: sum over the neighbours j of a source of u_j / sqrt(triples of j), u [p] being the bits of `own`.
 
-    how much uncertainty stands beside each, a neighbour's the less the more neighbours it has itself.
+    This is the uncertainty beside each source; a neighbour counts the less the more neighbours it has itself.
     """
     graph = model.task.source
     doubt = np.zeros(graph.n_entities)
@@ -133,7 +133,7 @@ def influence(model: QueueView, own: np.ndarray) -> np.ndarray:
 
 
 def make_queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool = True, seed: int = 0) -> list[Item]:
-    """The rows in this order as items, each once; with `audited` also a random slice of the mapping, and known items.
+    """Return the rows in this order as items, each once; `audited` adds a random sample of the mapping and known items.
 
     Sources with a given link are asked about only as known items.
     """
@@ -162,7 +162,7 @@ def make_queue(model: Model, order: Sequence[int] | np.ndarray, *, audited: bool
 
 
 def is_known_item(place: int) -> bool:
-    """Whether the item at a place of the queue is a known one.
+    """Return whether the item at a place of the queue is a known one.
 
     >>> [place for place in range(140) if is_known_item(place)][-4:]
     [99, 104, 119, 134]

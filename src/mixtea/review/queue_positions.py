@@ -1,4 +1,4 @@
-"""Where reviewers are: the queue of each, what it keeps of all rows, and what is asked next. No torch."""
+"""Positions of reviewers in their queues, and the next question. No torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOLD_SECONDS = 120.0  # seconds for which a card is one reviewer's, so that two 
 
 @dataclass
 class Position:
-    """Where a reviewer is: the queue and the item in it. `shows` says whether verdicts are shown before deciding."""
+    """A reviewer's queue and the item in it. `shows`: verdicts are shown before deciding."""
 
     order: str = "worth"
     filter: Filter = field(default_factory=Filter)
@@ -32,7 +32,7 @@ class Position:
 
 
 class QueuePositions:
-    """The places of all reviewers in their queues."""
+    """Positions of all reviewers in their queues."""
 
     def __init__(self, state: ReviewState) -> None:
         self.state = state
@@ -42,11 +42,11 @@ class QueuePositions:
         self._generation = state.generation  # of the models that the queues are of
 
     def position(self, reviewer: str) -> Position:
-        """Where the reviewer is, or was when the server last ran."""
+        """Return the position of a reviewer, stored ones included."""
         return self.by_reviewer.get(reviewer) or self.restore_position(reviewer, self.state.store.position(reviewer))
 
     def restore_position(self, reviewer: str, kept: dict[str, object]) -> Position:
-        """Begin where a reviewer was, by what `stored_position` has returned then."""
+        """Begin at a position that `stored_position` has returned."""
         order = str(kept.get("order", "worth"))
         position = Position(order if order in ORDERS else "worth", shows=bool(kept.get("shows", False)))
         row = self.state.original.row_of_id(str(kept.get("source", "")))
@@ -57,7 +57,7 @@ class QueuePositions:
         return position
 
     def stored_position(self, reviewer: str) -> dict[str, object]:
-        """Return where a reviewer is, for the next time."""
+        """Return the position of a reviewer, for storage."""
         position = self.position(reviewer)
         source = self.state.source_id(position.item.row) if position.item else ""
         return {"order": position.order, "source": source, "shows": position.shows}
@@ -66,14 +66,14 @@ class QueuePositions:
         self.state.store.keep_position(reviewer, self.stored_position(reviewer))
 
     def items(self, position: Position) -> list[Item]:
-        """The queue of a place: fixed as long as the order, the filter and the model stay."""
+        """Return the queue of a position: fixed as long as the order, the filter and the model stay."""
         key = self.queue_key(position)
         if key not in self.queues:
             self.keep_queue(key, self.compute_queue(position.order, position.filter, self.state.best()))
         return self.queues[key]
 
     def queue_key(self, position: Position) -> tuple[object, ...]:
-        """Return what the queue of a place depends on."""
+        """Return all that the queue of a position depends on."""
         key: tuple[object, ...] = (position.order, position.filter, self.state.generation)
         return (
             (*key, self.state.index.last_id) if position.filter.state in ("decided", "unsure", "contradicted") else key
@@ -93,7 +93,7 @@ class QueuePositions:
         self.queues[key] = items
 
     def _matches(self, wanted: Filter, best: np.ndarray) -> np.ndarray:
-        """bool [p]: the rows that a filter keeps."""
+        """bool [p]: return the rows that a filter keeps."""
         model, kept = self.state.original, (best >= wanted.least) & (best <= wanted.most)
         if wanted.text:
             words = wanted.text.casefold()
@@ -112,7 +112,7 @@ class QueuePositions:
         return kept & self._in_state(wanted)
 
     def precision_line(self, precision: float | None) -> str:
-        """Return what is expected of the part of the mapping with a precision; "" where none is asked for."""
+        """Describe the part of the mapping with an expected precision; "" for None."""
         return (
             ""
             if precision is None
@@ -132,14 +132,14 @@ class QueuePositions:
         return self._rows_of(ids)
 
     def _rows_of(self, ids: Iterable[str]) -> np.ndarray:
-        """bool [p]: the rows of these sources."""
+        """bool [p]: return the rows of these sources."""
         kept = np.zeros(len(self.state.original.sources), dtype=bool)
         kept[[row for id in ids if (row := self.state.original.row_of_id(id)) >= 0]] = True
         return kept
 
     @cached_property
     def _texts(self) -> tuple[list[str], list[str]]:
-        """What entities of both graphs are searched by: id and label, without case."""
+        """Return the search texts of the entities of both graphs: id and label, case-folded."""
         source, target = (
             [f"{id} {graph.label(n) or ''}".casefold() for n, id in enumerate(graph.ids.tolist())]
             for graph in (self.state.original.task.source, self.state.original.task.target)
@@ -150,7 +150,7 @@ class QueuePositions:
         return entity(self.state.original.task.source, int(self.state.original.sources[row])).types
 
     def current_item(self, reviewer: str) -> Item | None:
-        """What the reviewer is asked now; None at the end of the queue."""
+        """Return the current question of a reviewer; None at the end of the queue."""
         position = self.position(reviewer)
         if position.item is None:
             self.go(reviewer, 1)
@@ -168,12 +168,12 @@ class QueuePositions:
         return position.item
 
     def next_item(self, reviewer: str) -> Item | None:
-        """What would be asked after the item that is asked now."""
+        """Return the question after the current one."""
         found = self._found(reviewer, 1)
         return None if found is None else found[1]
 
     def _found(self, reviewer: str, step: int, *, also_decided: bool = False) -> tuple[int, Item] | None:
-        """The place of the next item to ask, or of the one before, and the item."""
+        """Find the next item to ask, or the previous one, with its place in the queue."""
         position = self.position(reviewer)
         items, now = self.items(position), time.monotonic()
         at = position.at + step
@@ -192,7 +192,7 @@ class QueuePositions:
         return position.filter.state != "open" or self.state.source_id(item.row) not in self.state.index.by_source
 
     def ask_about(self, reviewer: str, row: int) -> Item | None:
-        """Go to a row, wherever it stands in the queue."""
+        """Go to a row, wherever it is in the queue."""
         position, items = self.position(reviewer), self.items(self.position(reviewer))
         if not 0 <= row < len(self.state.original.sources):
             return None

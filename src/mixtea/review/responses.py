@@ -1,4 +1,4 @@
-"""Answers of the page that are no card: files, downloads, decisions in words, and what went wrong."""
+"""Responses of the page beside cards: files, downloads, decisions as text, and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def static(name: str) -> Response:
 
 
 def percent(value: float | None) -> str:
-    """A probability for people.
+    """Format a probability.
 
     >>> percent(0.9961), percent(0.5), percent(0.00001)
     ('99.6 %', '50 %', '0 %')
@@ -53,7 +53,7 @@ def n_decisions(n: int) -> str:
 
 
 def decision_in_words(one: Decision, label: Callable[[str | None, str], str]) -> dict[str, Any]:
-    """A decision for people, and what the model thought; `label` is what they call an id of a side."""
+    """Describe a decision and the model's verdict; `label` names an id of a side."""
     sign, word = ACTION_SIGNS[one.action]
     return {
         "sign": sign, "word": word, "reviewer": visible(one.reviewer, MAX_NAME_CHARS),

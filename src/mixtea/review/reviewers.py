@@ -1,4 +1,4 @@
-"""How far each reviewer can be relied on: known items, hidden repeats, and how the shown verdict pulls."""
+"""Reliability of reviewers: known items, hidden repeats, and the influence of the shown verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIN_KNOWN_ITEMS = 20  # known items from which on a reviewer counts as measured
 
 
 class Share(NamedTuple):
-    """So many of so many; `low` and `high` are where the true share lies, with 95 % confidence."""
+    """A count of a total; `low` and `high` bound the true share with 95 % confidence."""
 
     met: int
     of: int
@@ -36,9 +36,9 @@ class Share(NamedTuple):
 
 
 class Reviewer(NamedTuple):
-    """A reviewer in numbers.
+    """Measures of a reviewer.
 
-    `right` of the known items; `same` again of hidden repeats; agreeing with the model where its verdict was `seen`
+    `right` of the known items; `same` again of hidden repeats; agreement with the model where its verdict was `seen`
     before deciding, and where it was not (`blind`).
     """
 
@@ -51,7 +51,7 @@ class Reviewer(NamedTuple):
 
     @property
     def reliability(self) -> float:
-        """How often this reviewer is right; NaN while too few known items were decided, or the share may be enough.
+        """Return how often this reviewer is right; NaN if too few known items were decided, or it may be enough.
 
         Then the decisions are facts.
         """
@@ -61,13 +61,13 @@ class Reviewer(NamedTuple):
 
     @property
     def log_odds(self) -> float:
-        """What an accepted pair of this reviewer weighs; infinite for a fact."""
+        """Return the weight of an accepted pair of this reviewer; infinite for a fact."""
         p = self.reliability
         return math.inf if math.isnan(p) else math.log(p / (1 - p))
 
     @property
     def pull(self) -> float:
-        """How much more often the reviewer agrees with a verdict that is shown; NaN while one side is missing."""
+        """Return how much more often the reviewer agrees with a visible verdict; NaN if one side is missing."""
         return self.seen.share - self.blind.share
 
 
@@ -75,7 +75,7 @@ UNMEASURED = Reviewer("", 0, Share(0, 0), Share(0, 0), Share(0, 0), Share(0, 0))
 
 
 def measure_reviewers(active: Iterable[Decision], truth: Mapping[str, Iterable[str]]) -> dict[str, Reviewer]:
-    """Each reviewer by name; `truth` are the targets of sources whose links are known, by ids."""
+    """Measure each reviewer by name; `truth` holds the targets of sources whose links are known, by ids."""
     by_name: dict[str, list[Decision]] = {}
     for one in active:
         by_name.setdefault(one.reviewer, []).append(one)
@@ -95,7 +95,7 @@ def _measured(name: str, own: list[Decision], truth: Mapping[str, Iterable[str]]
 
 
 def is_right(one: Decision, targets: Iterable[str]) -> bool | None:
-    """Whether a decision is right where the true targets are known; None for no opinion."""
+    """Return whether a decision is right where the true targets are known; None for unsure."""
     true = set(targets)
     if one.action == UNSURE:
         return None
@@ -105,7 +105,7 @@ def is_right(one: Decision, targets: Iterable[str]) -> bool | None:
 
 
 def agrees(one: Decision) -> bool | None:
-    """Whether a decision is what the model thought likelier of its first candidate; None where that is not known."""
+    """Return whether a decision agrees with the model's verdict on its first candidate; None if that is unknown."""
     if one.probability is None or one.action not in (ACCEPT, REJECT, NONE) or not one.others:
         return None
     return (one.action == ACCEPT and one.target == one.others[0]) == (one.probability >= 0.5)

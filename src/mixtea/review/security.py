@@ -1,8 +1,8 @@
-"""Who may talk to the page: the right host, writes from the page itself alone, and a cookie that a one-time token buys.
+"""Access to the page: the right host, writes from the page itself alone, and a cookie in exchange for a one-time token.
 
-A web page elsewhere can send requests to a server on this machine, and a name of its own can be made to point here. So
-every request must name a host that is ours; what changes anything must come from our own page; and nobody gets an
-answer without the cookie, which only who has the address from the terminal can have.
+A web page elsewhere can send requests to a server on this machine, and a foreign host name can resolve to it. So every
+request must name an allowed host; every change must come from our own page; and every request needs the cookie, which
+only the owner of the address from the terminal can have.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAX_OPEN_INVITATIONS = 20  # addresses that wait to be opened
 
 
 class Guard:
-    """Stands before all routes of an app; `hosts` are the names under which the server may be spoken to."""
+    """Checks every request before the routes of an app; `hosts` are the allowed host names."""
 
     def __init__(self, app: App, host: str, port: int) -> None:
         self.app, self.port = app, port
@@ -50,7 +50,7 @@ class Guard:
         self.sessions: dict[str, str] = {}  # and the token of each
 
     def make_room(self) -> list[str]:
-        """Void the oldest tokens that nobody has used, so that there is room for one more; returns them."""
+        """Void the oldest unused tokens, so that there is room for one more; return them."""
         voided = [*self.tokens][: max(len(self.tokens) + 1 - MAX_OPEN_INVITATIONS, 0)]
         for one in voided:
             del self.tokens[one]
@@ -84,7 +84,7 @@ class Guard:
                 await self.app(scope, receive, _with_headers(send))
 
     def _own_page(self, method: str, headers: dict[str, str]) -> bool:
-        """Whether a request that changes something comes from our page; reading is no such."""
+        """Return whether a request that changes something comes from our page; reads always pass."""
         if method in READS:
             return True
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
@@ -123,12 +123,12 @@ class Guard:
 
 
 def _equal(secret: str, given: str) -> bool:
-    """Compare in a time that does not tell how much of a secret is right."""
+    """Compare in constant time, so that timing does not reveal parts of a secret."""
     return hmac.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))
 
 
 def hosts_of(host: str) -> list[str]:
-    """The names by which a server that listens on `host` is spoken to."""
+    """Return the host names of a server that listens on `host`."""
     local = ["127.0.0.1", "localhost", "[::1]"]
     if host in ("127.0.0.1", "localhost", "::1"):
         return local
@@ -136,7 +136,7 @@ def hosts_of(host: str) -> list[str]:
 
 
 def is_everywhere(host: str) -> bool:
-    """Whether this names no address, but all that the machine has: then no request could name the right host."""
+    """Return whether this is the address of all interfaces: then no request could name the right host."""
     try:
         return not host or ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -144,7 +144,7 @@ def is_everywhere(host: str) -> bool:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach a server there."""
+    """Return whether only this machine can reach a server there."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -30,7 +30,7 @@ def serve(
     run: Path, decisions: Path, *, host: str, port: int, reviewer: str, every: int, browser: bool,
     tell: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Serve until a signal; `tell` gets lines for people, the address among them."""
+    """Serve until a signal; `tell` gets lines for the terminal, the address among them."""
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(Model, run)  # while libraries are loaded
         try:
@@ -92,7 +92,7 @@ def serve(
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """uvicorn ends cleanly at SIGINT and SIGTERM, and raises them again: here that is the end we wanted."""
+    """Swallow the signals that uvicorn raises again after a clean end."""
     before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
     for kind in before:
         signal.signal(kind, lambda *_: None)

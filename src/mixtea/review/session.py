@@ -1,4 +1,4 @@
-"""A review in progress: cards are shown, decided on, taken back, and asked again. No torch."""
+"""A review in progress: cards are shown, decided, taken back, and asked again. No torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_CARDS_KEPT = 5000  # that may be decided on, the last ones
 
 
 class ShownPair(NamedTuple):
-    """What a card shows, by ids: the source, and its candidates in their order."""
+    """The ids on a card: the source, and its candidates in their order."""
 
     source: str
     targets: tuple[str, ...]
@@ -32,7 +32,7 @@ class ShownPair(NamedTuple):
 
 @dataclass
 class ShownCard:
-    """A card that somebody was shown: what it was about, and whether the model's verdict has been seen."""
+    """A card that was shown: its contents, and whether the model's verdict was visible."""
 
     reviewer: str
     pair: ShownPair
@@ -43,12 +43,12 @@ class ShownCard:
 
 
 def new_key() -> str:
-    """A key with which something is decided once, however often it is sent."""
+    """Return a key with which something is decided once, however often it is sent."""
     return uuid.uuid4().hex
 
 
 class Session:
-    """One run under review, by any number of reviewers."""
+    """One run under review by any number of reviewers: `state`, `positions` in queues, and shown cards."""
 
     def __init__(self, run: Path, store: DecisionStore, model: Model | None = None, *, lazily: bool = False) -> None:
         self.state = ReviewState(run, store, model, lazily=lazily)
@@ -87,7 +87,7 @@ class Session:
     def decision(
         self, reviewer: str, key: str, pair: ShownPair, action: str, place: int = 0, batch: str = ""
     ) -> Decision:
-        """Make the decision about what a card shows: the ids on the card are those that are kept."""
+        """Make the decision about a card: the ids on the card are those that are kept."""
         if action not in ACTIONS or not 0 <= place < len(pair.targets):
             raise ValueError("There is no such decision.")
         asked = self.shown_cards.get(key)
@@ -115,7 +115,7 @@ class Session:
         return asked
 
     def _votes(self, row: int) -> str:
-        """Who favours the first candidate of a row."""
+        """Return the voters for the first candidate of a row."""
         model, own = self.state.model_of(row)
         return " ".join(model.voters_for(own))
 
@@ -125,7 +125,7 @@ class Session:
         return self.apply_undo(reviewer, self.state.store.undo(reviewer, key), self.state.store.undo_rows(key))
 
     def apply_undo(self, reviewer: str, taken: list[Decision], rows: list[Decision]) -> list[Decision]:
-        """Take up that decisions were taken back, by the rows that do so, and return to the card."""
+        """Apply the rows of an undo, and return to the card."""
         self.state.apply_rows(rows)
         if taken:
             row = self.state.original.row_of_id(taken[0].source)
@@ -134,7 +134,7 @@ class Session:
         return taken
 
     def advance(self, reviewer: str) -> Item | None:
-        """After a decision: now and then an earlier one again, else the next in the queue."""
+        """Move on after a decision: now and then to an earlier item again, else to the next in the queue."""
         repeat = self._repeat(reviewer)
         if repeat is not None:
             self.positions.position(reviewer).item = repeat
@@ -142,7 +142,7 @@ class Session:
         return self.positions.go(reviewer, 1)
 
     def _repeat(self, reviewer: str) -> Item | None:
-        """Of the reviewer's own decisions one to ask again, blind, if it is time."""
+        """Choose one of the reviewer's own decisions to ask again, blind, if it is time."""
         plain = self.state.index.plain.get(reviewer, {})
         audits = self.state.index.audits.get(reviewer, {}).values()
         done = {one.source for one in audits if one.reason == REPEAT}
@@ -157,7 +157,7 @@ class Session:
     # Several alike
 
     def alike(self, row: int) -> list[int]:
-        """Open rows like this one, itself first: the same voters, the same strongest evidence, the same side of .5."""
+        """Return open rows like this one, itself first: the same voters, strongest evidence, and side of .5."""
         model, wanted = self.state.original, self._signature(row)
         best = model.probability[:, 0]
         same = (model.named[:, 0] == model.named[row, 0]).all(axis=1) & ((best >= 0.5) == (best[row] >= 0.5))
@@ -175,7 +175,7 @@ class Session:
         return found
 
     def _signature(self, row: int) -> tuple[str, tuple[str, ...]]:
-        """The opinion that adds most to the pair, and the relations of its matched neighbours."""
+        """Return the opinion with the largest contribution, and the relations of the matched neighbours."""
         model = self.state.original
         parts = {name: part[row] for name, part in model.parts.items() if not np.isnan(part[row])}
         strongest = max(parts, key=lambda name: parts[name]) if parts else ""
@@ -184,7 +184,7 @@ class Session:
         return strongest, tuple(map(str, kinds))
 
     def alike_pairs(self, rows: Iterable[int]) -> list[tuple[ShownPair, str, str]]:
-        """Return what is shown of rows: the ids of the pair, and both in words."""
+        """Return for each row the ids of its pair, and both display names."""
         found = []
         for other in rows:
             model, own = self.state.model_of(other)

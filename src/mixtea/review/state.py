@@ -37,12 +37,12 @@ class ReplacedError(RunError):
 
 
 class ReviewState:
-    """A run with decisions about it. Rows are those of the run; a model that has learned may ask about fewer."""
+    """A run with decisions about it. Rows are those of the run; a retrained model may have fewer."""
 
     def __init__(self, run: Path, store: DecisionStore, model: Model | None = None, *, lazily: bool = False) -> None:
-        """`model` is that of the run, if it was read already.
+        """Begin with a run and its decisions; `model` is that of the run, if it was read already.
 
-        With `lazily`, indices and what was decided before wait for `prepare`, so that the page is there at once.
+        With `lazily`, indices and earlier decisions wait for `prepare`, so that the page is available at once.
         """
         self.run, self.store = run, store
         self.original = self.current = model or Model(run)
@@ -69,11 +69,11 @@ class ReviewState:
 
     @property
     def reviewed_run(self) -> Path:
-        """The run that was trained with decisions."""
+        """Return the path of the run that was trained with decisions."""
         return self.run.with_name(f"{self.run.name}.reviewed")
 
     def _use_models(self) -> None:
-        """Beliefs of the models that are used, which are yet to be told what stands."""
+        """Make posteriors of the models in use, to be updated with the decisions."""
         before, models = self.posteriors, (self.original, self.current)
         self.posteriors = {id(model): before.get(id(model)) or Posterior(model) for model in models}
         self.card_makers = {key: Cards(belief.model, belief) for key, belief in self.posteriors.items()}
@@ -83,7 +83,7 @@ class ReviewState:
     # The run on the disk
 
     def check_run(self) -> None:
-        """Raise ReplacedError if the folder holds a run of other graphs than before; one of the same is only noted.
+        """Raise ReplacedError if the folder holds a run of other graphs than before; note one of the same graphs.
 
         May be called from another thread. The folder is read only when its manifest has changed.
         """
@@ -116,13 +116,13 @@ class ReviewState:
     def load(self) -> tuple[Model, int] | None:
         """Make the indices of the original run, and read the one that an earlier review has trained, if there is one.
 
-        May be called beside the page; `prepare` then takes it up.
+        May be called beside the page; `prepare` then adopts it.
         """
         self.original.prepare()
         return self.load_trained()
 
     def load_trained(self) -> tuple[Model, int] | None:
-        """Read the run that was trained with decisions, and which was the last one; None if there is none of use."""
+        """Read the run that was trained with decisions, and the number of the last one; None if it cannot be used."""
         if not (self.reviewed_run / MANIFEST).exists():
             return None
         try:
@@ -142,7 +142,7 @@ class ReviewState:
         return model, last_id
 
     def is_child(self, model: Model) -> bool:
-        """Return whether a model was trained from the run that lies in the folder now, with the same entities."""
+        """Return whether a model was trained from the run that is in the folder now, with the same entities."""
         fits = model.parent == self.run_now and model.has_ids_of(self.original)
         if not fits:
             self._leave_alone("it was trained from another run")
@@ -152,14 +152,14 @@ class ReviewState:
         self.notices["trained"] = f'{visible(self.reviewed_run)} is left alone: {why}. "Learn now" trains a new one.'
 
     def prepare(self, trained: tuple[Model, int] | None) -> None:
-        """From here on neighbours are told of decisions; `update_posteriors` has to follow."""
+        """Enable updates of neighbours; call `update_posteriors` next."""
         self.is_prepared = True
         if trained is not None:
             self.adopt(*trained)
         self.outdated |= self.index.by_source.keys()
 
     def adopt(self, model: Model, last_id: int) -> list[tuple[str, str, str]]:
-        """Use a model that was trained with the decisions up to `last_id`; returns what it maps differently.
+        """Use a model that was trained with the decisions up to `last_id`; return what it maps differently.
 
         It is not used if one of them was taken back since, or if it is of another run. Call `update_posteriors` next.
         """
@@ -172,7 +172,7 @@ class ReviewState:
         return self.changes
 
     def _differences(self, old: Model, new: Model) -> tuple[int, list[tuple[str, str, str]]]:
-        """Count the sources that are mapped differently; the first as (source, old target, new target), in words."""
+        """Count the sources that are mapped differently; list the first as (source, old target, new target)."""
         source, target = self.original.task.source, self.original.task.target
         changed = np.flatnonzero(old.matched != new.matched)
         shown = changed[:MAX_CHANGES_SHOWN].tolist()
@@ -183,7 +183,7 @@ class ReviewState:
     # What was decided
 
     def refresh(self) -> None:
-        """Take up what was decided since, by whomever: also another process may have this file open."""
+        """Apply all new rows of the file, also those of other processes."""
         rows = self.store.read(self.index.read_to)
         self.index.read_to = rows.last_id
         self.apply_rows(rows.decisions)
@@ -207,7 +207,7 @@ class ReviewState:
                 self._update_posteriors_of(source)
 
     def _weigh(self, names: Iterable[str]) -> None:
-        """Measure reviewers anew who have decided on audits since."""
+        """Measure the reliability of reviewers with new audits."""
         for name in names:
             before, weight = self.weights.get(name, math.inf), self._measured(name).log_odds
             if weight != before:
@@ -220,13 +220,13 @@ class ReviewState:
         return one.source in model.source_index_of and (one.target is None or one.target in model.target_index_of)
 
     def _measured(self, reviewer: str) -> Reviewer:
-        """A reviewer by the known items alone, which is what the weight of a decision comes from."""
+        """Measure a reviewer by the known items alone, which determine the weight of decisions."""
         return (
             measure_reviewers([*self.index.audits.get(reviewer, {}).values()], self.truth).get(reviewer) or UNMEASURED
         )
 
     def update_posteriors(self, most: int | None = None) -> bool:
-        """Let the beliefs know what stands about sources, at most so many of them; whether some are left."""
+        """Update the posteriors for outdated sources, at most so many of them; return whether some are left."""
         if not self.is_prepared:
             return False
         for _ in range(len(self.outdated) if most is None else min(most, len(self.outdated))):
@@ -246,7 +246,7 @@ class ReviewState:
                 belief.decide(pair, weight)
 
     def _numbered(self, model: Model, source: str) -> dict[tuple[int, int], float]:
-        """What stands about a source, by numbers in a model, with its weight."""
+        """Return the decisions about a source by indices of a model, with their weights."""
         found = {}
         for pair, said in self.index.pair_decisions_of(source).items():
             ends = model.find_pair(*pair)
@@ -265,12 +265,12 @@ class ReviewState:
         return str(self.original.task.source.ids[self.original.sources[row]])
 
     def model_of(self, row: int) -> tuple[Model, int]:
-        """The current model and the row there; the original one where the current one does not ask any more."""
+        """Return the current model and the row there; the original one if the current one has no such row."""
         place = int(self.current.row_of[self.original.sources[row]])
         return (self.current, place) if place >= 0 else (self.original, row)
 
     def best(self) -> np.ndarray:
-        """[p]: how likely the first candidate of each row is, near the last decisions as of now."""
+        """[p]: return the probability of the first candidate of each row, up to date near the last decisions."""
         found = self.original.probability[:, 0].copy()
         if self.current is not self.original:
             place = self.current.row_of[self.original.sources]
@@ -289,22 +289,22 @@ class ReviewState:
         return found
 
     def card(self, row: int, place: int = 0, *, with_evidence: bool = True) -> Card:
-        """Make the card of a row, about a candidate of the model that is used for it now."""
+        """Make the card of a row, about a candidate of the model in use."""
         model, own = self.model_of(row)
         made = self.card_makers[id(model)](own, place, with_evidence=with_evidence and self.is_prepared)
         return replace(made, row=row)
 
     def card_maker(self, row: int) -> tuple[Cards, int]:
-        """Return what makes the card of a row, and the row there."""
+        """Return the maker of a row's card, and the row there."""
         model, own = self.model_of(row)
         return self.card_makers[id(model)], own
 
     def reference(self, row: int, target: int) -> str:
-        """Name a pair that is shown, so that what is asked about it later is of the same pair."""
+        """Return a reference to a pair that is shown, so that later requests are about the same pair."""
         return f"{self.original.name[:16]}-{row}-{target}"
 
     def resolve_reference(self, reference: str) -> tuple[int, int]:
-        """Return the row of a reference, and the place of its target among the candidates of now."""
+        """Return the row of a reference, and the current place of its target among the candidates."""
         name, *numbers = reference.split("-")
         if name != self.original.name[:16] or len(numbers) != 2 or not all(map(str.isdecimal, numbers)):
             raise ValueError(STALE_CARD)
@@ -322,7 +322,7 @@ class ReviewState:
         return self.card_makers[id(model)].picture(own, place)
 
     def card_names(self, row: int) -> tuple[str, str, float]:
-        """Source and first candidate in words, and how likely they are the same."""
+        """Return the display names of source and first candidate, and their probability."""
         model, own = self.model_of(row)
         ends = ((model.task.source, model.sources[own]), (model.task.target, model.target[own, 0]))
         left, right = (visible(graph.display(int(number)), 160) for graph, number in ends)
@@ -335,7 +335,7 @@ class ReviewState:
     # What has been reached
 
     def contradicted(self) -> list[tuple[Decision, float]]:
-        """List decisions that the evidence is against by now, decided neighbours included, with the pair's probability.
+        """List decisions that the evidence contradicts, decided neighbours included, with the pair's probability.
 
         Judged by the run as it was before the decisions, and by all others of them.
         """
@@ -345,7 +345,7 @@ class ReviewState:
         return self._contradicted[1]
 
     def keep_contradicted(self, judged: Iterable[tuple[Decision, float] | None]) -> None:
-        """Remember what `judge_decisions` has found, until something else is decided."""
+        """Cache the results of `judge_decisions` until the next decision."""
         self._contradicted = (self.index.last_id, [one for one in judged if one is not None])
 
     _contradicted: tuple[int, list[tuple[Decision, float]]] | None = None
@@ -367,18 +367,18 @@ class ReviewState:
 
     @property
     def n_sources_to_decide(self) -> int:
-        """Sources without a given link."""
+        """Count the sources without a given link."""
         return len(self.original.sources) - len(self.truth)
 
     def all_reviewers(self) -> dict[str, Reviewer]:
         return measure_reviewers(self.index.active.values(), self.truth)
 
     def since_trained(self) -> int:
-        """Decisions, and such as were taken back, that the current model does not know of."""
+        """Count the decisions and undos since the current model was trained."""
         return self.index.last_id - self.trained_id
 
     def current_mapping(self) -> Mapping:
-        """Return what is mapped: by the model that is used now, and by decisions that are facts.
+        """Return the mapping of the model in use, with the decisions that are facts.
 
         May be called from another thread.
         """
@@ -390,7 +390,7 @@ class ReviewState:
         return apply_decisions(self.current.mapping, accepted, rejected, self.index.several)
 
     def label(self, id: str | None, side: str) -> str:
-        """An entity by id as people see it; the id itself if it is not there any more."""
+        """Return the display name of an id; the id itself if it is no longer in the graph."""
         if id is None:
             return "none of them"
         model = self.original

@@ -1,4 +1,4 @@
-"""Run functions beside the event loop, in threads that nobody waits for at the end."""
+"""Run functions beside the event loop, in daemon threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SLICE_SECONDS = 0.002  # for which a loop may be held before others get their tu
 
 
 class Threads:
-    """A few daemon threads that take turns at what is given to them; a process ends without waiting for them."""
+    """A few daemon threads that share a job queue; a process ends without waiting for them."""
 
     def __init__(self, size: int = 1) -> None:
         self.jobs: SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Future[Any], Callable[[], Any]]] = SimpleQueue()

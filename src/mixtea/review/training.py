@@ -1,4 +1,4 @@
-"""Learning from decisions while people go on deciding: another process trains, and the page takes up what it found."""
+"""Retrain in another process while people go on deciding, and adopt the result."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PAUSE_SECONDS = 0.004  # seconds between two parts of what can wait, for what pe
 
 
 class BackgroundTraining:
-    """At most one training at a time; `every` so many decisions one begins by itself, 0 for never.
+    """At most one training at a time; one begins after `every` decisions, 0 for never.
 
-    Also keeps the state up to date with what others write: decisions, and runs that they train. `tell` gets notices
-    for the terminal.
+    Also keeps the state up to date with other processes: decisions, and runs that they train. `tell` gets notices for
+    the terminal.
     """
 
     def __init__(self, state: ReviewState, every: int = 50, tell: Callable[[str], None] = lambda text: None) -> None:
@@ -49,12 +49,12 @@ class BackgroundTraining:
         return self.task is not None and not self.task.done()
 
     def begin_if_due(self, reviewer: str = "") -> None:
-        """Begin if enough was decided since the model last learned."""
+        """Begin if enough was decided since the model was last trained."""
         if self.every and self.state.since_trained() >= self.every:
             self.begin(reviewer)
 
     def begin(self, reviewer: str = "") -> None:
-        """Begin to learn, on behalf of a reviewer, unless that is under way."""
+        """Begin a training on behalf of a reviewer, unless one is running."""
         if not self.is_running:
             self.doing, self.error, self.began = "starting", "", time.monotonic()
             self.task = asyncio.get_running_loop().create_task(self._run(reviewer))
@@ -121,7 +121,7 @@ class BackgroundTraining:
     # What others do
 
     async def warm_up(self) -> None:
-        """Make all that takes long beside the page; then keep up with what others decide and train."""
+        """Make all slow parts beside the page; then keep up with decisions and runs of other processes."""
         self._trained_seen = self._trained_on_disk()
         trained = None
         try:
@@ -139,7 +139,7 @@ class BackgroundTraining:
             await asyncio.sleep(1)
 
     async def catch_up(self) -> None:
-        """Take up decisions that others have made since, a few at a time, so that nobody waits."""
+        """Apply new decisions of other processes, a few at a time, so that no request waits."""
         state = self.state
         if self._catching_up.locked():
             return
@@ -172,12 +172,12 @@ class BackgroundTraining:
             self.tell(notice)
 
     async def update_posteriors(self) -> None:
-        """Let beliefs know what was decided, a few at a time, so that nobody waits."""
+        """Update outdated posteriors, a few at a time, so that no request waits."""
         while self.state.update_posteriors(SOURCES_PER_STEP):
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def stop(self) -> None:
-        """End a training that runs; nothing of it is kept."""
+        """End a running training; nothing of it is kept."""
         if self.task is not None:
             self.task.cancel()
             with suppress(asyncio.CancelledError):
@@ -198,7 +198,7 @@ class BackgroundTraining:
 
 
 def unreadable(state: ReviewState) -> str:
-    """Say which rows of the file are left out."""
+    """Describe the rows of the file that are left out."""
     rows = state.store.unreadable
     first, column = next(iter(rows.items()))
     return (

@@ -1,4 +1,4 @@
-"""Files of decisions and mappings that leave the page and come in; each function is called in a thread, beside it."""
+"""Files of decisions and mappings that the page exports and imports; each function is called in a thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def decisions_file(state: ReviewState, active: Iterable[Decision]) -> bytes:
 
 
 def mapping_file(state: ReviewState, precision: float | None) -> bytes:
-    """Return what is mapped as an SSSOM file, with the decisions; of all of it the part with an expected precision."""
+    """Return the mapping with the decisions as an SSSOM file: the largest part with a precision, or all of it."""
     found = most_precise(state.current_mapping(), precision)
     metadata = MappingMetadata(description=found.promise())
     with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +47,7 @@ def database_copy(state: ReviewState) -> bytes:
 
 
 def parse_decisions(state: ReviewState, body: bytes, reviewer: str) -> list[Decision]:
-    """Return the decisions of an SSSOM file that was sent; ValueError if it is none."""
+    """Return the decisions of an uploaded SSSOM file; ValueError if it is invalid."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / NAME
         path.write_bytes(body)

@@ -45,7 +45,7 @@ class Measured:
 
 
 def frame(name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> pd.DataFrame:
-    """Return an experiment, one line per figure: measured ones with mean and standard deviation, then published ones."""
+    """Return an experiment, one line per figure: measured ones with mean and standard deviation, then published."""
     if name == "curves":
         return _curve_frame(measured)
     lines: list[dict[str, Any]] = []

@@ -117,7 +117,7 @@ class Study:
         return sorted(complete, key=lambda trial: -(trial.value or 0.0))
 
     def importance(self) -> dict[str, float]:
-        """Return how much each field decides whether a trial is among the best five or 10 % (PED-ANOVA); empty if unknown."""
+        """Return each field's share in whether a trial is in the best five or 10 % (PED-ANOVA); empty if unknown."""
         complete = self.ranking()
         if len(complete) < MIN_TRIALS_FOR_IMPORTANCE or complete[0].value == complete[-1].value:
             return {}
@@ -133,7 +133,7 @@ class Study:
         return self.about["settings"] | self.best.settings | {"seed": self.config.seed}
 
     def _study(self, optuna: Any) -> Any:
-        """Return the trials as an Optuna study. The next draw depends on the seed and on them alone, however often resumed."""
+        """Return the trials as an Optuna study; the next draw depends on the seed and the trials alone."""
         seed = int(np.random.SeedSequence((self.config.seed, len(self.trials))).generate_state(1)[0])
         sampler, pruner = (
             optuna.samplers.TPESampler(seed=seed),
