@@ -139,7 +139,7 @@ def test_what_was_accepted_by_two_and_taken_back_by_one_is_still_the_others():
 def test_no_candidate_gains_or_loses_without_bound():
     belief = chains()
     assert [belief.shift(0, 0, more) for more in (1e9, -1e9)] == [MAX_SHIFT, pytest.approx(-MAX_SHIFT, abs=MAX_SHIFT)]
-    assert belief.shift(0, 0, -1e9) == belief.shift(0, 0, -belief.before[1, 1]) < 0 < belief.shift(0, 0, 0.1)
+    assert belief.shift(0, 0, -1e9) == belief.shift(0, 0, -belief.support_before[1, 1]) < 0 < belief.shift(0, 0, 0.1)
 
 
 def test_unlikely_candidates_are_not_looked_at():

@@ -52,7 +52,7 @@ def served(folder, tmp_path):
     """The page behind its guard, in this process: `app` counts what comes through in `through`."""
     store = DecisionStore(tmp_path / "decisions.sqlite")
     session = Session(folder, store)
-    page = Page(session, Still(session, 0), "ann")
+    page = Page(session, Still(session.state, 0), "ann")
     app, found = page.app(), SimpleNamespace(through=0, store=store, page=page)
 
     async def counted(scope, receive, send):

@@ -1,4 +1,4 @@
-"""The command `mixtea`: one file a verb, no logic of its own."""
+"""The command `mixtea`: one file per verb, without logic of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines for a person, on standard error."""
+"""Lines on standard error."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ MAX_LINE_CHARS = 20_000  # characters: more than any sentence has, with the long
 
 
 def print_line(console: Console, text: object) -> None:
-    """One line as it is: no markup, nothing coloured, nothing in it that steers the terminal."""
+    """Print one line without markup, colours or control characters."""
     console.print(one_line(text), highlight=False, markup=False, soft_wrap=True)
 
 
 def print_encoded(n: int, of: int) -> None:
-    """How many texts a model has encoded so far."""
+    """Print how many texts a model has encoded so far."""
     print_line(Console(stderr=True, quiet=not is_first()), f"{n:,} of {of:,} texts encoded")
 
 
 def one_line(text: object) -> str:
-    """Text of unknown origin as a line for the terminal, without its middle where nobody would read it to the end."""
+    """Return text of unknown origin as a line for the terminal, shortened in the middle."""
     return shortened(visible(text), MAX_LINE_CHARS)

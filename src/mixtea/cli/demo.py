@@ -27,10 +27,11 @@ DEMO = Path("runs/demo")
 
 def demo(
     out: Annotated[
-        Path | None, typer.Option(help="The run folder to write; else runs/demo, where an earlier demo is replaced.")
+        Path | None,
+        typer.Option(help="The run folder to write; by default runs/demo, where an earlier demo is replaced."),
     ] = None,
     preset: options.Preset = "best",
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --out.")] = False,
     device: options.Device = None,
 ) -> None:
@@ -49,7 +50,7 @@ def demo(
 
 
 def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
-    """A random ten of the test links: what was predicted, among all targets, and whether it is right."""
+    """Show ten random test links: the predicted target, among all targets, and whether it is right."""
     task, candidates = aligner.task_, aligner.predict(k=1)
     predicted = dict(zip(candidates.source_index.tolist(), range(len(candidates)), strict=True))
     table = Table(title="Ten mappings of test entities, drawn at random", title_justify="left")

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, one message about what went wrong, and streams that may be closed or full."""
+"""End a command: exit codes, one error message, and streams that may be closed or full."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ _WrongCall: Any = typer.BadParameter.__mro__[1]  # wherever this version of Type
 
 
 def end(work: Callable[[], Any], *, advice: str = "") -> NoReturn:
-    """Do the work, which may return an exit code, and end the process with it, or with that of what went wrong.
+    """Do the work, which may return an exit code, and end the process with it, or with that of an error.
 
-    Interrupted it is 130. Who reads standard output may leave early: that is a success. An error that nobody foresaw
-    is raised again, for its traceback. All this is for people; for a program that reads the output, there is `advice`
-    what to do: then such an error, and a reader that leaves, end in one line and another exit code than 0, and warnings
-    are left out.
+    An interruption ends with 130. If the reader of standard output leaves early, that is a success. An unforeseen error
+    is raised again, for its traceback. All this is for people; `advice` is for a program that reads the output: then
+    such an error, and a reader that leaves, end in one line and an exit code other than 0, and warnings are left out.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed before we began
@@ -60,7 +59,7 @@ def _run(work: Callable[[], Any], advice: str) -> int:
 
 
 def _check_folder() -> None:
-    """Libraries that we need end the program where there is none."""
+    """Refuse a missing working folder, for which libraries would end the program."""
     try:
         Path.cwd()
     except OSError as error:
@@ -68,7 +67,7 @@ def _check_folder() -> None:
 
 
 def _ended_by(error: BaseException, advice: str) -> int:
-    """The exit code, after a word about the error; without advice it is raised again if it is a bug."""
+    """Return the exit code, after a message about the error; without advice, raise it again if it is a bug."""
     is_for_people = not advice
     if is_for_people and (isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and _left(error))):
         _redirect_to_null(sys.stdout)
@@ -110,18 +109,18 @@ def _named(error: BaseException) -> str:
 
 
 def _left(error: BaseException) -> bool:
-    """Whether Typer or Rich ended the program because nobody reads standard output any more."""
+    """Return whether Typer or Rich ended the program because standard output was closed."""
     cause = error.__context__
     return cause is not None and (isinstance(cause, BrokenPipeError) or _left(cause))
 
 
 def _say(lines: Iterable[str]) -> None:
-    """A message on standard error, in the lines that it is meant to have."""
+    """Print a message on standard error, line by line."""
     print("\n".join(map(one_line, lines)), file=sys.stderr)
 
 
 class _Visible(logging.Formatter):
-    """A line for each message, whatever it quotes."""
+    """Formatter with one line per message, whatever it quotes."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         return one_line(super().formatMessage(record))
@@ -134,7 +133,7 @@ def _log(level: int) -> None:
 
 
 class _Stream:
-    """A stream that something is added to."""
+    """A stream with additions."""
 
     def __init__(self, stream: IO[str]) -> None:
         self.stream = stream
@@ -144,7 +143,7 @@ class _Stream:
 
 
 class _Output(_Stream):
-    """Standard output, whose errors say that they are of it."""
+    """Standard output, whose errors name it."""
 
     def write(self, text: str) -> int:
         with _of_output():
@@ -165,7 +164,7 @@ def _of_output() -> Iterator[None]:
 
 
 class _ErrorStream(_Stream):
-    """Standard error as long as somebody listens: what is said there is never worth the work."""
+    """Standard error; once it is closed, messages are dropped instead of ending the work."""
 
     def write(self, text: str) -> int:
         try:
@@ -182,7 +181,7 @@ class _ErrorStream(_Stream):
 
 
 def _redirect_to_null(stream: IO[str]) -> None:
-    """What is still to be written, at the end of the program too, goes where it cannot fail."""
+    """Redirect remaining output to the null device, where writing cannot fail."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

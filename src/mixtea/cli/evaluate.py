@@ -35,12 +35,12 @@ def evaluate(
         Path, typer.Argument(metavar="MAPPING", help="A mapping in any format that links are read in, from anyone.")
     ],
     reference: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Links that are known to be right; repeat it for several files.")
+        list[Path], typer.Option(metavar="FILE", help="Links that are right; repeat it for several files.")
     ],
     partial: Annotated[
-        bool, typer.Option("--partial", help="The links are not all there are: judge pairs with an end in them only.")
+        bool, typer.Option("--partial", help="The links are incomplete: judge only pairs with an end in them.")
     ] = False,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="Leave pairs that are less sure out.")] = 0.0,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="Minimum confidence of a pair.")] = 0.0,
     source: Annotated[
         list[Path] | None, typer.Option(help="The source graph, for scores by type of entity; repeatable.")
     ] = None,
@@ -49,12 +49,11 @@ def evaluate(
     limit: options.Limit = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Precision, recall and F1 of any mapping file against files of links, with 95 % intervals where few stand behind.
+    """Compute precision, recall and F1 of any mapping file against link files, with 95 % intervals for small counts.
 
-    Both may be in any format that links are read in: SSSOM, the Alignment format, RDF (owl:sameAs ...), .tsv, .csv,
-    .xlsx, .json, .parquet, sqlite:FILE#table. Every pair that is not in the reference is wrong, unless --partial. A
-    file that goes the other way round is turned as a whole. Where the mapping says how sure it is, a table shows what
-    thresholds would give.
+    Both may be in any link format: SSSOM, the Alignment format, RDF (owl:sameAs ...), .tsv, .csv, .xlsx, .json,
+    .parquet, sqlite:FILE#table. Every pair that is not in the reference is wrong, unless --partial. A file in the
+    opposite direction is reversed as a whole. Where the mapping has confidences, a table shows scores by threshold.
 
     Examples:
 
@@ -95,7 +94,7 @@ def _tables(found: Evaluation, mapping: Path, reference: list[Path]) -> list[Tab
 
 
 def _table(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> Table:
-    """A row each with what was counted and the shares; pairs that are not judged are told where there are such."""
+    """Return a table with a row of counts and shares each; judged pairs have a column if some are not judged."""
     partly = any(row["judged"] < row["mapped"] for _, row in rows)
     counts = ["mapped", *(["judged"] if partly else []), "links", "right"]
     table = Table(title=cell_text(title), title_justify="left", box=None, header_style="bold", pad_edge=False)
@@ -111,5 +110,5 @@ def _table(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> Ta
 
 
 def _last(name: str) -> str:
-    """Of an IRI without a prefix its last word, which fits into a table."""
+    """Return the last word of an IRI without a prefix, which fits into a table."""
     return re.split("[/#]", name.rstrip("/#"))[-1] if "://" in name else name

@@ -36,9 +36,7 @@ def export(
             help=f"A file for relations, attribute predicates and classes that are alike: {listed('relations')}.",
         ),
     ] = None,
-    min_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Leave relations that are less alike out.")
-    ] = MIN_SCORE,
+    min_score: Annotated[float, typer.Option(min=0, max=1, help="Minimum score of relations.")] = MIN_SCORE,
     with_given: Annotated[bool, typer.Option("--with-given", help="Add the given links.")] = False,
     with_unmapped: Annotated[
         bool,
@@ -49,7 +47,7 @@ def export(
     every: options.Every = False,
     shared_targets: options.SharedTargets = False,
     multiple_targets: options.MultipleTargets = None,
-    min_probability: Annotated[float, typer.Option(min=0, max=1, help="Leave less probable mappings out.")] = 0.0,
+    min_probability: Annotated[float, typer.Option(min=0, max=1, help="Minimum probability of a mapping.")] = 0.0,
     predicate: Annotated[str, typer.Option(help="skos:exactMatch or owl:sameAs.")] = "skos:exactMatch",
     licence: Annotated[str | None, typer.Option(metavar="IRI", help="Of the mapping set.")] = None,
     set_id: Annotated[
@@ -70,25 +68,23 @@ def export(
         Path | None,
         typer.Option(
             metavar="RUN|FILE",
-            help="Say what is new, gone or changed beside an earlier run, or a mapping file in any format.",
+            help="Compare with an earlier run, or a mapping file in any format: new, gone, changed.",
         ),
     ] = None,
     changes: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"A {listed('changes')} file for these changes, one row each.")
     ] = None,
-    with_unchanged: Annotated[
-        bool, typer.Option("--with-unchanged", help="List there what stayed as it was, too.")
-    ] = False,
+    with_unchanged: Annotated[bool, typer.Option("--with-unchanged", help="List unchanged rows there too.")] = False,
     voters: options.Voters = None,
     overwrite: options.Overwrite = False,
     device: options.Device = None,
 ) -> None:
     """Write the mapping in a standard format: one decision for every source entity without a given link.
 
-    Every target is given once, to the likeliest source. Pairs with a probability of at least .5 are mapped, or as one
-    of --best-f1, --precision and --every asks. A .tsv has source, target and probability, and no header, like a file of
-    links; a .csv has source, target, probability and decision. RDF, SSSOM and alignments name entities by IRIs: ids
-    that are none get some in the namespaces that you give.
+    Every target is given once, to its most probable source. Pairs with a probability of at least .5 are mapped, or as
+    set by --best-f1, --precision or --every. A .tsv has source, target and probability, and no header, like a link
+    file; a .csv has source, target, probability and decision. RDF, SSSOM and alignments name entities by IRIs: other
+    ids get one in the namespaces that you give.
 
     With --relations, instead or besides: which relations, attribute predicates and classes are equal, narrower,
     broader or inverse, by that mapping and the given links.
@@ -158,12 +154,12 @@ def export(
 
 
 def _mapping(aligner: StoredRun | MixTEA, how: dict[str, Any], asked: dict[str, Any]) -> Mapping:
-    """The mapping as it is stored, or as it is asked for."""
+    """Return the stored mapping, or one with other options."""
     if isinstance(aligner, StoredRun):
         return aligner.map(**how)
     return aligner.map(**how, **map_arguments(asked))
 
 
 def _beside(metadata: MappingMetadata) -> MappingMetadata:
-    """The description of a second set: an identifier belongs to one only."""
+    """Return the metadata of a second set, with an identifier of its own."""
     return replace(metadata, set_id=f"{metadata.set_id.rstrip('/')}/relations") if metadata.set_id else metadata

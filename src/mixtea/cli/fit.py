@@ -37,13 +37,13 @@ def fit(
     voters: options.TrainingVoters = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a TOML file, or a run's config.json.")] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Keep the first answer, of voters that need no training, and end there.")
+        bool, typer.Option("--quick", help="Answer by voters that need no training, and end there.")
     ] = False,
     seed: options.Seed = None,
     device: options.Device = None,
     warm_start: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Begin with what this run of an earlier state of the graphs has learned."),
+        typer.Option(metavar="RUN", help="Begin with what this run, of earlier graphs, has learned."),
     ] = None,
     reviewed: Annotated[
         Path | None,
@@ -57,16 +57,16 @@ def fit(
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="Make this run again, in its place, for files that have changed: where few entities have, only these "
-            "are matched. The earlier run goes to RUN/history.",
+            help="Update this run in place after changes of its files: if few entities have changed, only these are "
+            "matched. The earlier run goes to RUN/history.",
         ),
     ] = None,
     keep: Annotated[int, typer.Option(min=0, help="With --update: how many earlier runs stay in RUN/history.")] = KEPT,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the run that is in --out, or begin an interrupted one anew.")
+        bool, typer.Option("--overwrite", help="Replace the run in --out, or begin an interrupted one anew.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the interrupted training of --out, to the same end.")
+        bool, typer.Option("--resume", help="Resume the interrupted training of --out, with the same result.")
     ] = False,
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Save the state so often (0: after every epoch).")
@@ -75,7 +75,7 @@ def fit(
         Path | None, typer.Option(help="Write each epoch there too; to look: tensorboard --logdir DIR", metavar="DIR")
     ] = None,
 ) -> None:
-    """Learn from links and write a run folder.
+    """Train from links and write a run folder.
 
     Examples:
 
@@ -95,11 +95,11 @@ def fit(
 
     mixtea fit --resume --out runs/mine
 
-    Voters that need no training answer first; then it learns until the answers stand. --preset long learns longer, for
-    those who want the student's vectors. --warm-start begins with what an earlier run found and learned, and costs what
-    has changed; changes.tsv in the run folder then says which earlier mappings changed, and why. Where a graph has no
-    relation triples, as with two tables, nothing is trained: names and values decide. Until it ends, a
-    training keeps its state in RUN.unfinished; Ctrl-C saves it there too.
+    Voters that need no training answer first; then it trains until predictions stabilise. --preset long trains longer,
+    for those who want the student's vectors. --warm-start begins with what an earlier run has learned, and costs what
+    has changed; changes.tsv in the run folder then lists which earlier mappings changed, and why. Where a graph has no
+    relation triples, as with two tables, nothing is trained: names and values decide. Until it ends, a training keeps
+    its state in RUN.unfinished; Ctrl-C saves it there too.
     """
     chosen = chosen_settings(config, settings, seed, device, voters)
     if quick:
@@ -138,13 +138,13 @@ def fit(
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line."""
+    """Return whether an option was given on the command line."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def check_only_updated(context: typer.Context, read: TaskOptions) -> None:
-    """Refuse options that say where to write, or what to begin with: --update knows both. It needs the files alone."""
+    """Refuse options about output and start, which --update sets itself; it needs the files alone."""
     for name in NOT_WITH_UPDATE:
         if is_on_command_line(context, name):
             option = f"--{name.replace('_', '-')}"
@@ -154,7 +154,7 @@ def check_only_updated(context: typer.Context, read: TaskOptions) -> None:
 
 
 def check_only_resumed(context: typer.Context) -> None:
-    """Refuse options that say what to train: a training that goes on knows that."""
+    """Refuse options about the training, which a resumed one keeps."""
     for name in context.params:
         if name not in ALLOWED_WITH_RESUME and is_on_command_line(context, name):
             option = f"--{name.replace('_', '-')}"
@@ -164,7 +164,7 @@ def check_only_resumed(context: typer.Context) -> None:
 def chosen_settings(
     toml: Path | None, assignments: list[str], seed: int | None, device: str | None, voters: str | None = None
 ) -> dict[str, Any]:
-    """Settings from the file, then --set and --voters, then --seed and --device."""
+    """Return settings from the file, then --set and --voters, then --seed and --device."""
     chosen = read_settings(toml) if toml else {}
     changed = dict(parse_setting(text) for text in assignments)
     if voters is not None and "voters" in changed:

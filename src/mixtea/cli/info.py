@@ -19,7 +19,7 @@ EXTRAS = {
 
 
 def info(as_json: options.AsJson = False) -> None:
-    """Versions, the device that would be used, voters that there are, and which optional libraries.
+    """Show versions, the default device, available voters, and installed optional libraries.
 
     Example: mixtea info --json
     """

@@ -1,4 +1,4 @@
-"""Where a verb takes its answers from: what the run has stored, or computed anew, which is said."""
+"""Load a run with its stored answers, or to compute them anew."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def map_arguments(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_run(run: Path, asked: Mapping[str, Any], device: str | None) -> StoredRun | MixTEA:
-    """The stored run, unless something is `asked` that it was not decided by; then the run loaded to compute."""
+    """Return the stored run, or, with options that it was not decided with, the aligner to compute anew."""
     others = [name for name, value in asked.items() if value or (name == MULTIPLE_TARGETS and value is not None)]
     if not others:
         return StoredRun(run)

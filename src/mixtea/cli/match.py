@@ -31,10 +31,10 @@ def match(
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Match entities that were not there when the run was made, by their names and values; nothing is trained.
+    """Match entities that the run does not have, by their names and values; nothing is trained.
 
-    An entity that the run has, with the same values, has the answer of the run. A target that is mapped already is lost
-    to a new entity that is more likely; else the decision is "target taken", and `taken_by` names who has it.
+    An entity that the run has, with the same values, keeps the answer of the run. A mapped target goes to a new entity
+    only if that is more probable; else the decision is "target taken", and `taken_by` names its source.
 
     Example: mixtea match runs/mine --source new.csv --json
     """

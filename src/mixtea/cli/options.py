@@ -25,8 +25,8 @@ Target = Annotated[list[Path] | None, typer.Option(help="Your target graph, like
 Links = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Known links, 20 % of which validate; repeat it for several files: .tsv .csv .xlsx .parquet .sssom.tsv, "
-        "an alignment, or RDF (owl:sameAs ...), which may be a graph's own file."
+        help="Known links, of which 20 % are for validation; repeat it for several files: .tsv .csv .xlsx .parquet "
+        ".sssom.tsv, an alignment, or RDF (owl:sameAs ...), which may be a graph's own file."
     ),
 ]
 SourceQuery = Annotated[
@@ -40,9 +40,7 @@ LinksQuery = Annotated[list[str] | None, typer.Option(metavar="SELECT", help="Li
 ValidLinks = Annotated[
     list[Path] | None, typer.Option(help="Links for validation; then all of --links train. Repeatable.")
 ]
-TestLinks = Annotated[
-    list[Path] | None, typer.Option(help="Links that are only scored, never learned from. Repeatable.")
-]
+TestLinks = Annotated[list[Path] | None, typer.Option(help="Links for scoring alone, never for training. Repeatable.")]
 NamesSource = Annotated[
     list[Path] | None,
     typer.Option(help="More names of source entities: a table of ids and names (.tsv .csv .parquet). Repeatable."),
@@ -68,7 +66,7 @@ Synonyms = Annotated[
 NameColumn = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="NAME", help="The column or predicate that holds the names, of either graph; repeatable (else found)."
+        metavar="NAME", help="The column or predicate with the names, of either graph; repeatable (else detected)."
     ),
 ]
 SourceNameColumn = Annotated[list[str] | None, typer.Option(metavar="NAME", help="The same, of the source alone.")]
@@ -119,18 +117,17 @@ Language = Annotated[
 Limit = Annotated[
     TextList,
     typer.Option(
-        metavar="NAME=VALUE", help="Let files ask for more, or for less: max_gib=100, max_token_mib=1 ...; repeatable."
+        metavar="NAME=VALUE",
+        help="Raise or lower limits for input files: max_gib=100, max_token_mib=1 ...; repeatable.",
     ),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(
-        metavar="SIGN|tab", help="What separates the columns of all tables of text: --separator '#' (else found)."
-    ),
+    typer.Option(metavar="SIGN|tab", help="Column separator of all text tables: --separator '#' (else detected)."),
 ]
 VectorsSource = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Vectors of your own for source entities (.parquet, .safetensors); they vote."),
+    typer.Option(metavar="FILE", help="Vectors of your own for source entities (.parquet, .safetensors), a voter."),
 ]
 VectorsTarget = Annotated[Path | None, typer.Option(metavar="FILE", help="Those for target entities.")]
 TextModel = Annotated[
@@ -141,10 +138,12 @@ TextModel = Annotated[
         "package that has one.",
     ),
 ]
-Preset = Annotated[str, typer.Option(help="best, paper (as published) or text (its letter).")]
-Seed = Annotated[int | None, typer.Option(help="Of everything random (1).")]
+Preset = Annotated[
+    str, typer.Option(help="best, long (more epochs), paper (as published) or text (the letter of its text).")
+]
+Seed = Annotated[int | None, typer.Option(help="Random seed (1).")]
 TrainingVoters = Annotated[
-    str | None, typer.Option(metavar="NAME,NAME,...", help="Who votes, the same as --set voters=NAME,NAME,...")
+    str | None, typer.Option(metavar="NAME,NAME,...", help="Voters to use (same as --set voters=NAME,NAME,...).")
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder that `mixtea fit` has written.")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
@@ -165,25 +164,25 @@ Precision = Annotated[
     typer.Option(min=0, max=1, help="Map as many pairs as have this precision in expectation, such as .95."),
 ]
 Every = Annotated[
-    bool, typer.Option("--every", help="Map every source while targets remain; what is not likely is marked.")
+    bool, typer.Option("--every", help="Map every source while targets remain; improbable mappings are marked.")
 ]
 SharedTargets = Annotated[bool, typer.Option("--shared-targets", help="Let several sources have the same target.")]
 MultipleTargets = Annotated[
     bool | None,
     typer.Option(
         "--multiple-targets/--one-target",
-        help="Let a source have several targets, each further one above a probability of .5; by itself where the links "
-        "to learn from are so.",
+        help="Let a source have several targets, each further one above a probability of .5; the default if training "
+        "links do.",
     ),
 ]
 SourceNamespace = Annotated[
     str,
     typer.Option(
-        metavar="[PREFIX=]URL", help="Where source ids that are no IRIs get some: URL and the id (SSSOM, RDF)."
+        metavar="[PREFIX=]URL", help="Namespace for source ids that are not IRIs: URL and the id (SSSOM, RDF)."
     ),
 ]
 TargetNamespace = Annotated[str, typer.Option(metavar="[PREFIX=]URL", help="The same for target ids.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -191,7 +190,7 @@ def reading(
     keep_types: TextList, keep_predicates: TextList, drop_predicates: TextList, namespaces: TextList,
     languages: TextList, entities: str | None, literals: TextList, keep_obsolete: bool,
 ) -> Reading:  # fmt: skip
-    """The options that keep a part of the graphs, as one."""
+    """Combine the options that keep a part of the graphs."""
     return Reading(
         tuple(keep_types or ()),
         tuple(keep_predicates or ()),
@@ -205,5 +204,5 @@ def reading(
 
 
 def limits(given: TextList) -> Limits | None:
-    """The limits that --limit asks for; None without any."""
+    """Parse --limit; None without any."""
     return parsed(given) if given else None

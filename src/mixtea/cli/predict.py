@@ -30,15 +30,15 @@ def predict(
     overwrite: options.Overwrite = False,
     device: options.Device = None,
 ) -> None:
-    """Write ranked candidates for every source entity without a training link, and what is decided about it.
+    """Write ranked candidates for every source entity without a training link, and the decision about it.
 
-    Columns: source, target, rank (the likeliest first), score (what the decoder ranks by), probability, voters (who
-    favours it), decision: mapped at the target that the source is given (at rank k + 1 if it is not among the k best),
-    mapped anyway, where it is not likely and --every was asked for, further target, where a source has several; and at
-    the first candidate no counterpart, where that is likelier, target taken, where it went to another, unsure, where no
-    target is likely enough, no evidence, where nothing is known of the source, or given, where there is a validation
-    link; evidence: of what is mapped, what each voter adds to its score; links_from: of a run that began without links,
-    names. The runner-up of a mapping is the best other candidate.
+    Columns: source, target, rank (most probable first), score (of the decoder), probability, voters (those who voted
+    for it), decision: mapped at the target that the source gets (at rank k + 1 if it is not among the k best), mapped
+    anyway, if it is improbable and --every was given, further target, where a source has several; and at the first
+    candidate no counterpart, if that is more probable, target taken, if another source has it, unsure, if no target is
+    probable enough, no evidence, if there is none about the source, or given, for a validation link; evidence: the
+    score contribution of each voter to what is mapped; links_from: of a run that began without links, names. The
+    runner-up of a mapping is the best other candidate.
 
     Example: mixtea predict runs/en_de --out candidates.tsv --k 10
     """

@@ -34,7 +34,7 @@ def reproduce(
         list[str], typer.Option(help="These presets; else paper, and best too for main and seeds. May be repeated.")
     ] = [],  # noqa: B006
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Change a setting.")] = [],  # noqa: B006
-    seed: Annotated[int | None, typer.Option(help="Of everything random (1).")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed (1).")] = None,
     jobs: Annotated[int, typer.Option(min=0, help="Trainings at a time; 0: four a GPU, one on a CPU.")] = 0,
     limit: options.Limit = None,
     device: options.Device = None,
@@ -74,7 +74,7 @@ def reproduce(
 
 
 def _places(device: str | None, jobs: int) -> tuple[list[str], int]:
-    """The devices to use in turn, and how many trainings at a time."""
+    """Return the devices to use in turn, and the number of trainings at a time."""
     import torch
 
     from mixtea.compute.device import choose_device
@@ -88,7 +88,7 @@ def _places(device: str | None, jobs: int) -> tuple[list[str], int]:
 
 
 def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console: Console) -> int:
-    """All runs that are not done yet, with progress and the time left; how many failed."""
+    """Do all runs that are not done yet, with progress and the time left; return how many failed."""
     from mixtea.experiments.reproduce.runner import run_jobs
 
     jobs = plan.jobs()
@@ -106,7 +106,7 @@ def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console
 
 
 class RunsProgress:
-    """A line for each run that ends, and how long the others will take: as a bar in a terminal, else in the line."""
+    """Progress of runs: a line for each one that ends, with the time left, as a bar in a terminal."""
 
     def __init__(self, n_before: int, n: int, console: Console) -> None:
         self.n_before, self.n, self.console = n_before, n, console

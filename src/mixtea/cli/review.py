@@ -16,9 +16,9 @@ from mixtea.review.decisions import DecisionStore, decisions_path
 HELP = {
     "decisions": "The file of decisions; else RUN.decisions.sqlite, beside the run.",
     "reviewer": "Your name in the decisions; else that of the system.",
-    "every": "Learn by itself after so many decisions; 0 for never.",
+    "every": "Retrain after so many decisions; 0 for never.",
     "host": "Where to listen. Anything but this machine lets others in your network try; they need the address.",
-    "error": "How often the simulated reviewer errs.",
+    "error": "Error rate of the simulated reviewer.",
 }
 
 
@@ -31,7 +31,9 @@ def review(
     retrain_every: Annotated[int, typer.Option(min=0, metavar="N", help=HELP["every"])] = 50,
     host: Annotated[str, typer.Option(help=HELP["host"])] = "127.0.0.1",
     export: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the decisions as SSSOM, and end.")] = None,
-    take: Annotated[Path | None, typer.Option("--import", metavar="FILE", help="Take decisions over, and end.")] = None,
+    take: Annotated[
+        Path | None, typer.Option("--import", metavar="FILE", help="Import decisions from SSSOM, and end.")
+    ] = None,
     copy: Annotated[Path | None, typer.Option(metavar="FILE", help="Copy the file of decisions, and end.")] = None,
     simulate: Annotated[
         Path | None, typer.Option(metavar="GOLD", help="Let a simulated reviewer decide by these links, and end.")
@@ -39,7 +41,7 @@ def review(
     error: Annotated[float, typer.Option(min=0, max=1, help=HELP["error"])] = 0.0,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Decide about the mappings of a run on a page in your browser, with all the evidence; it learns from you.
+    """Review the mappings of a run on a page in your browser, with all the evidence; the model learns from decisions.
 
     Examples:
 
@@ -50,8 +52,8 @@ def review(
     mixtea review runs/mine --simulate gold.tsv --error .05
 
     Keys decide: A accepts, X rejects, U is unsure, Space skips, 1-9 accept another target, 0 none of them, Backspace
-    takes back, ? shows all. Decisions are safe when the page says saved, and lie beside the run. Without the page, an
-    exported file is learned from by mixtea fit --reviewed.
+    takes back, ? shows all. Decisions are stored when the page shows saved, in a file beside the run. Without the page,
+    mixtea fit --reviewed learns from an exported file.
     """
     file = decisions or decisions_path(run)
     if sum(one is not None for one in (export, take, copy, simulate)) > 1:
@@ -87,7 +89,7 @@ def _user() -> str:
 def _move(
     run: Path, file: Path, export: Path | None, take: Path | None, copy: Path | None, reviewer: str, *, overwrite: bool
 ) -> None:  # fmt: skip
-    """Decisions out of their file, or into it."""
+    """Export, import or copy decisions."""
     from mixtea.review.import_export import read_decisions, write_decisions
     from mixtea.review.learning import known_targets
     from mixtea.review.reviewers import measure_reviewers

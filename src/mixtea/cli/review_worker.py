@@ -1,6 +1,6 @@
-"""The process in which a review page learns: python -m mixtea.cli.review_worker RUN DECISIONS OUT [REVIEWER]
+"""Process that retrains for the review page: python -m mixtea.cli.review_worker RUN DECISIONS OUT [REVIEWER]
 
-Progress is a JSON object per line; what goes wrong is one line on standard error, and leaves OUT as it was.
+Progress is a JSON object per line; an error is one line on standard error, and leaves OUT unchanged.
 """
 
 from __future__ import annotations

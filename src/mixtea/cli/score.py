@@ -36,7 +36,7 @@ def score(
     decoder: options.Decoder = None,
     voters: options.Voters = None,
     complete: Annotated[
-        bool, typer.Option("--complete", help="No other entity has a counterpart: every other mapping is wrong.")
+        bool, typer.Option("--complete", help="The links are complete: every other mapping is wrong.")
     ] = False,
     curve: Annotated[Path | None, typer.Option(help="Write precision and recall by threshold: .csv or .png.")] = None,
     overwrite: options.Overwrite = False,
@@ -44,12 +44,12 @@ def score(
     device: options.Device = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Hit@1/5/10 and MRR in both directions, ties in expectation, and how far the probabilities can be trusted.
+    """Compute Hit@1/5/10 and MRR in both directions, ties in expectation, and the calibration of probabilities.
 
-    Then precision, recall and F1 of the one-to-one mapping, which `mixtea export` writes unless told otherwise. Where
-    names or the like speak beside structure: Hit@1 by all voters, by structure alone and by each of them alone, over
-    links whose names are equal and over the others. Last, whether the sources of the links look like a random sample of
-    all sources without a given link: if not, the scores need not hold for these.
+    Then precision, recall and F1 of the one-to-one mapping, which `mixtea export` writes by default. If texts vote
+    beside structure: Hit@1 by all voters, by structure alone and by each of them alone, over links whose names are
+    equal and over the others. Last, whether the sources of the links look like a random sample of all sources without a
+    given link: if not, the scores may not hold for these.
 
     Examples:
 
@@ -100,7 +100,7 @@ def score(
 
 
 def _read(links: Path, task: Task, limit: options.TextList) -> np.ndarray:
-    """The links of a file, each as it is."""
+    """Read the links of a file."""
     with applied(options.limits(limit)):
         problems = Problems(in_force().max_problems)
         read = read_links(links, "given", task.source, task.target, problems)

@@ -15,10 +15,10 @@ from mixtea.io.links.split import SHARES
 def split(
     links: Annotated[Path, typer.Argument(metavar="LINKS", help="A file of links, in any format that is read.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the files.")],
-    train: Annotated[float, typer.Option(min=0, max=1, help="The share of links to learn from.")] = SHARES["train"],
-    valid: Annotated[float, typer.Option(min=0, max=1, help="The share to validate with.")] = SHARES["valid"],
-    test: Annotated[float, typer.Option(min=0, max=1, help="The share that is only scored.")] = SHARES["test"],
-    seed: Annotated[int, typer.Option(min=0, help="Of the choice.")] = 1,
+    train: Annotated[float, typer.Option(min=0, max=1, help="The share of training links.")] = SHARES["train"],
+    valid: Annotated[float, typer.Option(min=0, max=1, help="The share of validation links.")] = SHARES["valid"],
+    test: Annotated[float, typer.Option(min=0, max=1, help="The share of test links.")] = SHARES["test"],
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
     names: Annotated[
         str, typer.Option(metavar="NAME,NAME,...", help="What the files are called; else train_links, valid_links ...")
     ] = "",

@@ -1,4 +1,4 @@
-"""Scores and counts as people read them."""
+"""Tables of scores and counts for the terminal."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ MAX_CELL_CHARS = 4096  # characters, of titles and of paths
 
 
 def cell_text(value: object, longest: int = MAX_CELL_CHARS) -> Text:
-    """What a cell shows of text of unknown origin: as it is, not as markup, nothing in it unseen, and not too long."""
+    """Return the contents of a cell for text of unknown origin: no markup, nothing invisible, and shortened."""
     return Text(visible(value, longest))
 
 
 def approximate_label(config: Config) -> str:
-    """`votes_every=2, normaliser=moments` and the like; empty for an exact run."""
+    """Return the approximate settings, as `votes_every=2, normaliser=moments`; empty for an exact run."""
     return ", ".join(assignments(config.approximations()))
 
 
 def score_table(
     scores: Mapping[str, float], behind: Mapping[str, int], title: str, config: Config, answers: Answers
 ) -> Table:
-    """The scores of a run that has concluded `answers`; the title names those of its voters who spoke.
+    """Return the scores of a run with these `answers`; the title names the active voters.
 
-    `behind` says how many links or mappings a share rests on: an interval stands beside it if they are few.
+    `behind` is the number of links or mappings of each share: small ones get an interval.
     """
     unlinked = "" if config.only_student_decodes else "unlinked "
     pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
@@ -57,7 +57,7 @@ def score_table(
 
 
 def evidence_table(found: pd.DataFrame) -> Table:
-    """Hit@1 by who decides, and by whether the names of a link are equal."""
+    """Return Hit@1 by deciding voters, and by whether the names of a link are equal."""
     table = Table(title="Hit@1 by evidence", title_justify="left", caption=NOTE, caption_justify="left")
     table.add_column("decided by")
     for part, words in PARTS.items():
@@ -69,12 +69,12 @@ def evidence_table(found: pd.DataFrame) -> Table:
 
 
 def _share(scores: Mapping[str, float], behind: Mapping[str, int], name: str) -> str:
-    """A score, and between what it may truly lie where that is not sure."""
+    """Format a score, with an interval if it rests on few links."""
     return f"{scores[name]:.3f}{beside(scores[name], behind.get(name))}"
 
 
 def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
-    """What can be said of the probabilities and of the mapping, in words."""
+    """Describe the probabilities and the mapping."""
     said = []
     if "calibration_error" in scores:
         said.append(f"probabilities: expected calibration error {scores['calibration_error']:.3f}")
@@ -92,7 +92,7 @@ def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
 
 
 def match_table(found: Matches) -> Table:
-    """The candidates of new entities, with what is decided about each at its first one."""
+    """Return the candidates of new entities, with the decision at the first one."""
     table = Table(title=cell_text(found.summary()), title_justify="left")
     for heading in ("source", "decision", "target", "", "probability", "taken by"):
         table.add_column(heading, justify="right" if heading == "probability" else "left")
@@ -117,7 +117,7 @@ def count_table(task: Task) -> Table:
 
 
 def kinds_line(found: Mapping[str, Any]) -> str:
-    """What kinds of entities both graphs have, as `summary` has them; empty where nobody says."""
+    """List the kinds of entities of both graphs, from `summary`; empty if unknown."""
     sides = [
         f"{side} " + ", ".join(f"{n:,} {kind}" for kind, n in found[side]["kinds"].items())
         for side in SIDES
@@ -127,7 +127,7 @@ def kinds_line(found: Mapping[str, Any]) -> str:
 
 
 def file_table(found: Mapping[str, Any]) -> Table:
-    """The files of both graphs, as `summary` has them."""
+    """Return the files of both graphs, from `summary`."""
     table = Table(title="Files read", title_justify="left")
     for heading in ("", "file", "format", "triples", "attribute triples"):
         table.add_column(heading, justify="right" if "triples" in heading else "left")
@@ -139,7 +139,7 @@ def file_table(found: Mapping[str, Any]) -> Table:
 
 
 def relation_table(found: Mapping[str, Any]) -> Table:
-    """The most frequent relations of both graphs side by side, as `summary` has them."""
+    """Return the most frequent relations of both graphs side by side, from `summary`."""
     table = Table(title="Most frequent relations", title_justify="left")
     for side in SIDES:
         table.add_column(side)

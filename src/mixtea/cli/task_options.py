@@ -1,4 +1,4 @@
-"""The options that say which task is read: the same for every verb that reads one."""
+"""Options of the task, shared by all verbs that read one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mixtea.io.load import load_task
 
 @dataclass(frozen=True)
 class TaskOptions:
-    """A field an option, of its name. A verb has them all by `reads_task`."""
+    """One field per option, of the same name. A verb gets them by `reads_task`."""
 
     task: options.TaskFolder = None
     fold: options.Fold = None
@@ -69,11 +69,11 @@ class TaskOptions:
 
     @property
     def names_files(self) -> bool:
-        """Whether they say where a task is."""
+        """Return whether they name the files of a task."""
         return any((self.task, self.source, self.target, self.links, self.valid_links, self.test_links))
 
     def words(self) -> list[str]:
-        """Those that are not as they are by default, as they are written on a command line."""
+        """Return those that differ from the defaults, as written on a command line."""
         changed = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
         found = [str(changed.pop("task"))] if self.task else []
         for name, value in changed.items():
@@ -83,7 +83,7 @@ class TaskOptions:
 
 
 def reads_task(verb: Callable[..., None]) -> Callable[..., None]:
-    """The verb with all these options in place of its parameter `read`, in which it gets them."""
+    """Replace a verb's parameter `read` by all these options, and pass them in it."""
     shared = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in _parameters(TaskOptions)]
     own = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in _parameters(verb)]
     place = [one.name for one in own].index("read")

@@ -1,4 +1,4 @@
-"""A training as a person sees it: lines, a bar, a table of scores."""
+"""Progress of a training for the terminal: lines, a bar, a table of scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TrainingConsole(Watch):
-    """Shows a training on standard error, and its scores on standard output; of several processes the first one."""
+    """Progress on standard error, and scores on standard output; of several processes the first one."""
 
     def __init__(self) -> None:
         self.console = Console(stderr=True, quiet=not is_first())

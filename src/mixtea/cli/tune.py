@@ -26,29 +26,29 @@ from mixtea.io.summary import doubts
 from mixtea.messages import visible
 
 RANGES = (
-    "What to try: FIELD=a,b,c (choices) or FIELD=low..high (numbers; on a log scale if both are above 0 and high is at "
-    "least 10 times low). Repeat it for more fields. Else what the paper searched: n_layers, entity_dim, margin, "
-    "n_negatives and momentum."
+    "Search space: FIELD=a,b,c (choices) or FIELD=low..high (numbers; on a log scale if both are above 0 and high is "
+    "at least 10 times low). Repeat it for more fields. By default what the paper searched: n_layers, entity_dim, "
+    "margin, n_negatives and momentum."
 )
 
 
 @reads_task
 def tune(
-    out: Annotated[Path, typer.Option(help="The folder of the search; one that is there is gone on with.")],
+    out: Annotated[Path, typer.Option(help="The folder of the search; an existing one is resumed.")],
     read: TaskOptions,
     ranges: Annotated[list[str], typer.Option("--range", metavar="FIELD=...", help=RANGES)] = [],  # noqa: B006
-    trials: Annotated[int, typer.Option(min=1, help="Trials in all, with those that are there.")] = 20,
+    trials: Annotated[int, typer.Option(min=1, help="Trials in all, earlier ones included.")] = 20,
     preset: options.Preset = "best",
     settings: Annotated[list[str], typer.Option("--set", metavar="FIELD=VALUE", help="Fix a setting.")] = [],  # noqa: B006
     voters: options.TrainingVoters = None,
     seed: options.Seed = None,
     device: options.Device = None,
 ) -> None:
-    """Search settings that map validation links best, and say how to train with them.
+    """Search the settings with the best validation score, and print how to train with them.
 
-    Each trial is a training, its value its best validation Hit@1; one that is behind half of the others is pruned.
+    Each trial is a training, its value its best validation Hit@1; trials behind half of the others are pruned.
 
-    Test links are not used. The same command goes on after an interruption, or with more --trials.
+    Test links are not used. The same command resumes after an interruption, or with more --trials.
 
     Examples:
 
@@ -80,7 +80,7 @@ def tune(
 
 
 def show(study: Study) -> None:
-    """The best five trials and, where it can be told, which fields matter."""
+    """Show the best five trials and, if known, the importance of the fields."""
     states = [trial.state for trial in study.trials]
     counts = ", ".join(f"{states.count(state)} {state}" for state in ("complete", "pruned", "failed"))
     table = Table(title=f"The best of {len(states)} trials ({counts})", title_justify="left")
@@ -103,7 +103,7 @@ def _shown(value: Any) -> str:
 
 
 class TuneProgress(StudyCallback):
-    """A line when a trial begins and when it ends and, in a terminal, a live bar. Use as a context."""
+    """Progress of a search: a line when a trial begins and ends and, in a terminal, a live bar. Use as a context."""
 
     def __init__(self, study: Study, n_trials: int, console: Console) -> None:
         self.study, self.n_trials, self.console = study, n_trials, console
@@ -131,7 +131,7 @@ class TuneProgress(StudyCallback):
             )
 
     def once(self, record: logging.LogRecord) -> bool:
-        """What every training says is shown once."""
+        """Show messages that every training repeats only once."""
         new = record.getMessage() not in self.said
         self.said.add(record.getMessage())
         return new
