@@ -17,8 +17,7 @@ VERBS = {"export": ("--out", "mapping.sssom.tsv"), "predict": ("--out", "candida
 ANEW = """
 import sys
 from mixtea.aligner import MixTEA
-from mixtea.export.mapping import write_mapping
-from mixtea.export.candidates import write_candidates
+from mixtea.export.formats import write_candidates, write_mapping
 from pathlib import Path
 verb, run, out = sys.argv[1:]
 aligner = MixTEA.load(run)

@@ -1,4 +1,4 @@
-"""Models of a few candidates written out, and decisions, for tests of reviewing."""
+"""A run with many uncertain sources, models of a few candidates written out, and decisions, for tests of reviewing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,44 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
+from conftest import SMALL_BEST, said_graph
 
-from mixtea import Task
-from mixtea.config import Config
+from mixtea import MixTEA, Task
+from mixtea.config import STRUCTURE, Config
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.relations.known import KnownPairs
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
 from mixtea.voters.attributes.voter import Attributes
 
+N, N_TRAIN, N_VALID = 72, 12, 24
 Evidence = tuple[str, str, float]  # voter, what, weight
+
+
+@pytest.fixture(scope="session")
+def doubtful_task() -> Task:
+    """A random graph of which each side has three triples of five; 12 training links, 24 to validate, 36 to test.
+
+    Each entity has a note that nobody votes by.
+    """
+    random = np.random.default_rng(0)
+    triples = np.stack([random.integers(top, size=3 * N) for top in (N, 3, N)], axis=1)
+    kept = [triples[random.random(len(triples)) < 0.6].tolist() + [[0, r, 1] for r in range(3)] for _ in "st"]
+    said = [[f"thing {n}{more}" for n in range(N)] for more in ("", " of theirs")]
+    source, target = (
+        said_graph([""] * N, [(n, "note", text) for n, text in enumerate(texts)], side, triples=own)
+        for own, side, texts in zip(kept, "st", said, strict=True)
+    )
+    links = np.repeat(random.permutation(N), 2).reshape(-1, 2)
+    train, valid, test = np.split(links, [N_TRAIN, N_TRAIN + N_VALID])
+    return Task("doubtful", source, target, train, valid, test)
+
+
+@pytest.fixture(scope="session")
+def doubtful(doubtful_task: Task) -> MixTEA:
+    """Trained on it; nothing but triples tells."""
+    return MixTEA(**SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}).fit(doubtful_task)
 
 
 def decision(key: str, action: str, source: str, target: str | None = None, *others: str, **more: Any) -> Decision:

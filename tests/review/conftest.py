@@ -8,45 +8,17 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlencode
 
-import numpy as np
 import pytest
-from conftest import SMALL_BEST, said_graph
+from reviewing import doubtful as doubtful
+from reviewing import doubtful_task as doubtful_task
 from served import PORT, asked, form_of
 
-from mixtea import MixTEA, Task
-from mixtea.config import STRUCTURE
+from mixtea import MixTEA
 from mixtea.review.app import Page
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.security import Guard
 from mixtea.review.session import Session
 from mixtea.review.training import BackgroundTraining
-
-N, N_TRAIN, N_VALID = 72, 12, 24
-
-
-@pytest.fixture(scope="session")
-def doubtful_task() -> Task:
-    """A random graph of which each side has three triples of five; 12 training links, 24 to validate, 36 to test.
-
-    Each entity has a note that nobody votes by.
-    """
-    random = np.random.default_rng(0)
-    triples = np.stack([random.integers(top, size=3 * N) for top in (N, 3, N)], axis=1)
-    kept = [triples[random.random(len(triples)) < 0.6].tolist() + [[0, r, 1] for r in range(3)] for _ in "st"]
-    said = [[f"thing {n}{more}" for n in range(N)] for more in ("", " of theirs")]
-    source, target = (
-        said_graph([""] * N, [(n, "note", text) for n, text in enumerate(texts)], side, triples=own)
-        for own, side, texts in zip(kept, "st", said, strict=True)
-    )
-    links = np.repeat(random.permutation(N), 2).reshape(-1, 2)
-    train, valid, test = np.split(links, [N_TRAIN, N_TRAIN + N_VALID])
-    return Task("doubtful", source, target, train, valid, test)
-
-
-@pytest.fixture(scope="session")
-def doubtful(doubtful_task: Task) -> MixTEA:
-    """Trained on it; nothing but triples tells."""
-    return MixTEA(**SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}).fit(doubtful_task)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,4 @@
+"""The task and the run with many uncertain sources, for the simulated reviewer."""
+
+from reviewing import doubtful as doubtful
+from reviewing import doubtful_task as doubtful_task
