@@ -49,6 +49,14 @@ def doubtful(doubtful_task: Task) -> MixTEA:
     return MixTEA(**SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}).fit(doubtful_task)
 
 
+@pytest.fixture(scope="session")
+def doubtful_run(doubtful: MixTEA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its folder: to read, and not to write beside."""
+    folder = tmp_path_factory.mktemp("runs") / "doubtful"
+    doubtful.save(folder)
+    return folder
+
+
 def decision(key: str, action: str, source: str, target: str | None = None, *others: str, **more: Any) -> Decision:
     """A decision of ann, unless somebody else is named; `others` are all candidates that were there."""
     return Decision(key, **{"reviewer": "ann"} | more, action=action, source=source, target=target, others=others)

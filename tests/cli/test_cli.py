@@ -177,7 +177,10 @@ def test_broken_runs_are_explained_and_run_through_when_mended(kind, run, tmp_pa
         (("export", "TINY"), "Give a file"),
         (("export", "TINY", "--changes", "x.tsv"), "--changes needs"),
         (("export", "TINY", "--compare-with", "x", "--changes", "x.nt"), "no format goes with the ending '.nt'"),
-        (("export", "TINY", "--out", "x.nt", "--source-namespace", "shop"), "source_namespace: 'shop' is no namespace"),
+        (
+            ("export", "TINY", "--out", "x.nt", "--source-namespace", "shop"),
+            "source_namespace: 'shop' is not a namespace",
+        ),
         (("export", "TINY", "--out", "x.tsv", "--relations", "x.tsv"), "the same file"),
         (("predict", "TINY", "--out", "x", "--k", "0"), "k"),
         (("predict", "TINY", "--out", "x.parquet"), "Name a file that ends in .tsv, .csv or .json"),

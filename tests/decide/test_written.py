@@ -50,8 +50,8 @@ def test_what_the_file_says_about_itself(mapping, tmp_path):
 
 WRONG = {
     "ending": (("m.doc", {}), r"no format goes with the ending '\.doc'"),
-    "field": (("m.tsv", {"tittle": "x"}), "tittle: unknown. A mapping file says about itself: .*title"),
-    "licence": (("m.sssom.tsv", {"licence": "mine"}), "licence: 'mine' is no IRI"),
+    "field": (("m.tsv", {"tittle": "x"}), "tittle: unknown. The metadata of a mapping file are .*title"),
+    "licence": (("m.sssom.tsv", {"licence": "mine"}), "licence: 'mine' is not an IRI"),
     "date": (("m.sssom.tsv", {"date": "2026-01-31"}), "date: '2026-01-31' is not a datetime.date"),
     "title": (("m.sssom.tsv", {"title": 5}), "title: 5 is not text"),
     "unmapped": (("m.sssom.tsv", {"with_unmapped": "yes"}), "with_unmapped: 'yes' is not True or False"),

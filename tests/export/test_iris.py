@@ -75,15 +75,15 @@ def test_a_note_that_is_no_text_is_no_note(tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("shop.example/items/", "'shop.example/items/' is no namespace. Give a URL .* or PREFIX=URL"),
-        ("shop", "is no namespace"),
-        ("shop:https://shop.example/", "is no namespace"),
-        ("https://shop.example/a b/", "is no namespace"),
+        ("shop.example/items/", "'shop.example/items/' is not a namespace. Give a URL .* or PREFIX=URL"),
+        ("shop", "is not a namespace"),
+        ("shop:https://shop.example/", "is not a namespace"),
+        ("https://shop.example/a b/", "is not a namespace"),
         ("https://shop.example/items", "and an id would be one word. End it with / or #, as in https://shop.example/i"),
         ("skos=https://shop.example/", "the prefix 'skos' is one of SSSOM's own"),
-        ("1a=https://shop.example/", "the prefix '1a' is no name"),
-        ("=https://shop.example/", "the prefix '' is no name"),
-        ("target=https://shop.example/", "the prefix 'target' stands for both"),
+        ("1a=https://shop.example/", "the prefix '1a' is not a name"),
+        ("=https://shop.example/", "the prefix '' is not a name"),
+        ("target=https://shop.example/", "the prefix 'target' is used twice"),
         ("https://shop.example/\n", "holds a control character"),
     ],
 )

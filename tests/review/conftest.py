@@ -10,23 +10,15 @@ from urllib.parse import urlencode
 
 import pytest
 from reviewing import doubtful as doubtful
+from reviewing import doubtful_run as doubtful_run
 from reviewing import doubtful_task as doubtful_task
 from served import PORT, asked, form_of
 
-from mixtea import MixTEA
 from mixtea.review.app import Page
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.security import Guard
 from mixtea.review.session import Session
 from mixtea.review.training import BackgroundTraining
-
-
-@pytest.fixture(scope="session")
-def doubtful_run(doubtful: MixTEA, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its folder: to read, and not to write beside."""
-    folder = tmp_path_factory.mktemp("runs") / "doubtful"
-    doubtful.save(folder)
-    return folder
 
 
 @pytest.fixture

@@ -151,8 +151,8 @@ def learned(reviewing, code):
     [
         (LEARNS, "no such run folder"),  # it has trained, and its run cannot be read
         ("import sys; sys.exit('error: no more room')", "no more room"),
-        ("import os; os.abort()", "ended without a word"),
-        ("print('[]', '1', 'x', sep=chr(10))", "ended without a word"),  # nothing that mixtea writes
+        ("import os; os.abort()", "ended without a message"),
+        ("print('[]', '1', 'x', sep=chr(10))", "ended without a message"),  # nothing that mixtea writes
         ("raise RuntimeError('x')", "RuntimeError: x"),
     ],
 )

@@ -104,7 +104,7 @@ def fit(
     chosen = chosen_settings(config, settings, seed, device, voters)
     if quick:
         if chosen.get("max_epochs"):
-            raise ConfigError(f"--quick trains no epoch, and max_epochs={chosen['max_epochs']} asks for some.")
+            raise ConfigError(f"--quick trains no epoch. Leave max_epochs={chosen['max_epochs']} out.")
         chosen["max_epochs"] = 0
 
     def task() -> Task:

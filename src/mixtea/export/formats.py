@@ -117,7 +117,7 @@ def write_new_mapping(mapping: Mapping, path: Path, metadata: Table[str, Any], *
     known = asdict(MappingMetadata())
     for name, value in metadata.items():
         if name not in known:
-            raise ConfigError(f"{name}: unknown. A mapping file says about itself: {', '.join(sorted(known))}.")
+            raise ConfigError(f"{name}: unknown. The metadata of a mapping file are {', '.join(sorted(known))}.")
         if not isinstance(value, date if name == "date" else type(known[name])):
             kind = "a datetime.date" if name == "date" else {str: "text", bool: "True or False"}[type(known[name])]
             raise ConfigError(f"{name}: {value!r:.100} is not {kind}.")

@@ -40,10 +40,10 @@ def parse_namespace(text: str, side: str) -> Namespace:
     found, name = _WITH_PREFIX.fullmatch(text), f"{side}_namespace"
     prefix, iri = (found["prefix"], found["iri"]) if found else (side, text)
     if not LOOKS_LIKE_IRI.match(iri) or not is_iri(iri + "1"):
-        raise ConfigError(f"{name}: {text!r:.200} is no namespace. {NAMESPACE_ADVICE}")
+        raise ConfigError(f"{name}: {text!r:.200} is not a namespace. {NAMESPACE_ADVICE}")
     if iri[-1].isalnum():
         raise ConfigError(f"{name}: {iri!r:.200} and an id would be one word. End it with / or #, as in {iri:.200}/")
     if not PREFIX_NAME.fullmatch(prefix) or prefix in RESERVED_PREFIXES:
-        why = "is one of SSSOM's own" if prefix in RESERVED_PREFIXES else "is no name"
+        why = "is one of SSSOM's own" if prefix in RESERVED_PREFIXES else "is not a name"
         raise ConfigError(f"{name}: the prefix {prefix!r:.100} {why}. Take another word of letters and digits.")
     return Namespace(prefix, iri)

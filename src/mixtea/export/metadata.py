@@ -76,10 +76,10 @@ class MappingMetadata:
             if not getattr(self, name):
                 raise ConfigError(f"{name}: empty. Name the graph, or give its IRI.")
         if not is_iri(self.licence):
-            raise ConfigError(f"licence: {self.licence!r} is no IRI. Give its address, or {UNSPECIFIED}.")
+            raise ConfigError(f"licence: {self.licence!r} is not an IRI. Give its address, or {UNSPECIFIED}.")
         if self.set_id and ("#" in self.set_id or not is_iri(self.set_id)):
             raise ConfigError(
-                f"set_id: {self.set_id!r} is no IRI without '#'. Give one like https://example.org/links."
+                f"set_id: {self.set_id!r} is not an IRI without '#'. Give one like https://example.org/links."
             )
         for name, allowed in (("predicate", tuple(PREDICATE_IRIS)), ("justification", JUSTIFICATIONS)):
             if getattr(self, name) not in allowed:
@@ -87,7 +87,7 @@ class MappingMetadata:
         source, target = map(self.namespace, SIDES)
         if source.prefix == target.prefix and source.iri != target.iri:
             raise ConfigError(
-                f"source_namespace, target_namespace: the prefix {source.prefix!r} stands for both. Give each its own."
+                f"source_namespace, target_namespace: the prefix {source.prefix!r} is used twice. Give each its own."
             )
 
     def with_id(self, frame: pd.DataFrame) -> MappingMetadata:

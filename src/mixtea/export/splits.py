@@ -178,7 +178,7 @@ def _places(out: Path, wanted: Sequence[str], names: Sequence[str], ending: str)
         raise ConfigError(f"{len(names)} names for {len(wanted)} files: name one each for {', '.join(wanted)}.")
     for name in names:
         if Path(name).name != name or names.count(name) > 1:
-            raise ConfigError(f"{name!r} is no name for one of the files. Give each a plain name of its own.")
+            raise ConfigError(f"{name!r} is not a plain file name of its own. Give each file one.")
     found = names or [f"{name}_links" for name in wanted]
     return [out / (name if name.lower().endswith(ending) else name + ending) for name in found]
 

@@ -89,7 +89,7 @@ def by_evidence(table: pd.DataFrame, task: Task) -> dict[str, Any]:
 def voters_line(answers: Answers) -> str:
     """List the active and the inactive voters."""
     silent = [name for name in answers.voter_names if name not in answers.spoke]
-    return ", ".join(answers.spoke or ["nobody"]) + (f"; silent: {', '.join(silent)}" if silent else "")
+    return ", ".join(answers.spoke or ["none"]) + (f"; without an opinion: {', '.join(silent)}" if silent else "")
 
 
 def last_validation(history: pd.DataFrame) -> dict[str, float]:

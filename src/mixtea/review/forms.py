@@ -106,4 +106,4 @@ async def read_form(request: Request) -> Form:
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=200))
     except ValueError:
-        raise ValueError("That is no form.") from None
+        raise ValueError("That is not a form.") from None

@@ -93,7 +93,9 @@ class BackgroundTraining:
                 self.doing = _in_words(told) or self.doing
         said = (await errors).decode("utf-8", "replace").strip().splitlines()
         if await self.process.wait() or last_id is None:
-            self.error = visible(said[-1].removeprefix("error: ") if said else "the training ended without a word", 300)
+            self.error = visible(
+                said[-1].removeprefix("error: ") if said else "the training ended without a message", 300
+            )
             return
         self.doing = "reading what was learned"
         model = await self.beside(self._trained)

@@ -222,7 +222,7 @@ def test_an_interruption_says_how_to_go_on(tune, tmp_path, monkeypatch):
         (("--range", "n_layers=3..1"), "n_layers=3..1: the first number of a range must be below the second"),
         (("--range", "momentum=0.5..1"), "momentum must be at least 0 and below 1, not 1.0"),
         (("--range", "negatives=random..hard"), "negatives has no numbers to range over"),
-        (("--range", "voters=forward,backward"), "voters cannot be tuned: a list of names is no single value"),
+        (("--range", "voters=forward,backward"), "voters cannot be tuned: a list of names is not a single value"),
         (("--range", "rectify=false..true"), "rectify has no numbers to range over"),
         (("--range", "seed=1,2"), "seed cannot be tuned"),
         (("--range", "decoder=nearest,csls"), "decoder cannot be tuned: it is used after training only"),

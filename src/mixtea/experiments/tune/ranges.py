@@ -22,7 +22,7 @@ PAPER_RANGES = (
 )
 _AFTER = "it is used after training only, so every value has the same validation Hit@1"
 NOT_TUNED = dict.fromkeys(("metric", "decoder", "decode_voters", "candidates", "keep"), _AFTER) | {
-    "voters": "a list of names is no single value. Fix it with --set voters=..., and search once for each",
+    "voters": "a list of names is not a single value. Fix it with --set voters=..., and search once for each",
     "seed": "the best of several seeds is luck. Give one with --seed",
     "device": "it changes the speed only. Give one with --device",
 }

@@ -250,14 +250,14 @@ class Study:
         numbers = [trial.number, trial.seed, trial.seconds, trial.epochs]
         numbers += [part for validation in trial.validations for part in validation]
         if not all(type(number) in (int, float) and abs(number) < 1e18 for number in numbers):
-            raise ValueError("what should be a number is none")
+            raise ValueError("not a number")
         if any(len(validation) != 2 for validation in trial.validations):
             raise ValueError("validations of another form")
         if trial.state not in STATES or not all(type(text) is str for text in (trial.version, trial.note)):
-            raise ValueError("what it says of how it ended")
+            raise ValueError("an unknown state")
         has_value = type(trial.value) in (int, float) and 0 <= (trial.value or 0) <= 1
         if not has_value and (trial.state == "complete" or trial.value is not None):
-            raise ValueError("a value that is none")
+            raise ValueError("an invalid value")
         if trial.settings.keys() != {one.field for one in self.ranges} or not all(
             one.holds(trial.settings[one.field]) for one in self.ranges
         ):
