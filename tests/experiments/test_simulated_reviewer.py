@@ -77,7 +77,7 @@ def test_known_items_are_of_the_validation_links(doubtful, links):
 
 def test_a_table_of_orders(doubtful_run, gold):
     told = []
-    rows = simulate(doubtful_run, gold, orders=("worth", "random"), steps=(6, 400), tell=told.append)
+    rows = simulate(doubtful_run, gold, orders=("worth", "random"), steps=(6, 400), notify=told.append)
     assert [row[:2] for row in rows] == [("worth", "0"), ("worth", "6"), ("random", "0"), ("random", "6")]
     assert all(len(row) == len(HEADER) for row in rows) and len(told) == 4
     assert rows[0][2:] == rows[2][2:] and all(0 <= float(cell) <= 1 for row in rows for cell in row[2:4])

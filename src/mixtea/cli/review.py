@@ -75,7 +75,7 @@ def review(
             )
         serve(
             run, file, host=host, port=port, reviewer=reviewer or _user(), every=retrain_every, browser=not no_browser,
-            tell=typer.echo,
+            notify=typer.echo,
         )  # fmt: skip
 
 
@@ -125,6 +125,6 @@ def _simulate(run: Path, gold: Path, error: float) -> None:
     from mixtea.experiments.simulated_reviewer import HEADER, simulate
 
     table = Table(*HEADER, title=f"A simulated reviewer who errs in {error:.0%} of the cases")
-    for row in simulate(run, gold, error=error, tell=lambda text: typer.echo(text, err=True)):
+    for row in simulate(run, gold, error=error, notify=lambda text: typer.echo(text, err=True)):
         table.add_row(*row)
     Console().print(table)

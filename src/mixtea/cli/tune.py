@@ -57,7 +57,7 @@ def tune(
     mixtea tune --source a.tsv --target b.tsv --links seeds.tsv --out runs/tune --range learning_rate=0.0005..0.05
     """
     chosen = chosen_settings(None, settings, seed, device, voters)
-    Config.preset(preset, **chosen)  # which says what is wrong with them
+    Config.preset(preset, **chosen)  # which refuses wrong ones
     tried = parse_ranges(ranges, preset, chosen)
     task = read.load(chosen.get("seed", 1))
     study = Study(task, out, tried, preset, chosen)

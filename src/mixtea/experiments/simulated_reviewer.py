@@ -138,7 +138,7 @@ class Simulation:
 
 def simulate(
     run: Path, gold: Path, *, error: float = 0.0, orders: Sequence[str] = ORDERS,
-    steps: Sequence[int] = (50, 100, 200, 400), tell: Callable[[str], None] = lambda _: None,
+    steps: Sequence[int] = (50, 100, 200, 400), notify: Callable[[str], None] = lambda _: None,
 ) -> list[tuple[str, ...]]:  # fmt: skip
     """Return table rows: for each order the accuracy after so many decisions."""
     from mixtea.aligner import MixTEA
@@ -149,7 +149,7 @@ def simulate(
     for order in orders:
         found = Simulation(first, links, error)
         for point in found.run(order, [n for n in steps if n <= len(links) // 2]):
-            tell(f"{order}: {point.decisions} decisions, Hit@1 {point.hits:.3f}, F1 {point.f1:.3f}")
+            notify(f"{order}: {point.decisions} decisions, Hit@1 {point.hits:.3f}, F1 {point.f1:.3f}")
             right = "" if np.isnan(point.right) else f"{point.right:.2f}"
             rows.append((order, str(point.decisions), f"{point.hits:.3f}", f"{point.f1:.3f}", right))
     return rows

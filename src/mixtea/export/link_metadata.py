@@ -11,7 +11,7 @@ from mixtea.export.quoting import plain_line
 from mixtea.io.formats.link_tables import as_measures
 from mixtea.io.formats.sssom_slots import REFERENCES, SLOTS, Slots
 
-ALWAYS_FILLED = ("predicate_id", "mapping_justification")  # where nothing else is said; other slots are empty then
+ALWAYS_FILLED = ("predicate_id", "mapping_justification")  # by a default if the link has none
 
 
 def add_link_slots(

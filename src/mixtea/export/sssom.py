@@ -36,7 +36,7 @@ EXTENSIONS = {
     "ext_evidence": "xsd:string",
     "ext_decision": "xsd:string",
 }
-IMPLIED_DECISIONS = {MAPPED, GIVEN_LINK}  # decisions that a row says without a word
+IMPLIED_DECISIONS = {MAPPED, GIVEN_LINK}  # decisions that every row implies
 
 
 def write_sssom(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:

@@ -117,7 +117,7 @@ class Page:
         if key not in self.names:
             token = self.guard.sessions.get(key, "") if self.guard else ""
             self.names[key] = self.invited.pop(token, "") or self._free_name()
-        await self._place(self.names[key])
+        await self._load_position(self.names[key])
         return self.names[key]
 
     def _free_name(self) -> str:
@@ -138,15 +138,21 @@ class Page:
         """Return the variables of the card template."""
         await self._have_queue(reviewer)
         session, item = self.session, self.positions.current_item(reviewer)
-        place = self.positions.position(reviewer)
-        found: dict[str, Any] = {"last": self._last(last), "note": note, "place": place, "card": None, "again": None}
+        position = self.positions.position(reviewer)
+        found: dict[str, Any] = {
+            "last": self._last(last),
+            "note": note,
+            "position": position,
+            "card": None,
+            "again": None,
+        }
         found |= {"progress": self._progress(), "undo_key": new_key()}
         if item is None:
             return found | {"key_now": "", "shown": False, "of": "", "pair": ""}
         await self._prepare(item.row)
         card = self.state.card(item.row, with_evidence=False)
         blind = item.reason in ("known", "repeat")
-        shown = place.shows and not blind
+        shown = position.shows and not blind
         key = session.note_shown(reviewer, item, card, shown=shown)
         before = None if item.reason == REPEAT else self.state.index.last_about(card.source.id)
         found |= {"of": self._reference(card), "pair": pair_text(session.shown_cards[key].pair)}
@@ -154,14 +160,15 @@ class Page:
 
     async def _have_queue(self, reviewer: str) -> None:
         """Make the queue of a reviewer in a thread, unless it is there."""
-        place = self.positions.position(reviewer)
-        key = self.positions.queue_key(place)
+        position = self.positions.position(reviewer)
+        key = self.positions.queue_key(position)
         if key not in self.positions.queues:
-            if not place.filter.is_plain:
+            if not position.filter.is_plain:
                 await self.training.update_posteriors()  # probabilities are asked for, as all decisions make them
-            if place.filter.state == "contradicted":
+            if position.filter.state == "contradicted":
                 self.state.keep_contradicted(await in_slices(self.state.judge_decisions()))
-            items = await self.card_threads(self.positions.compute_queue, place.order, place.filter, self.state.best())
+            wanted = (position.order, position.filter, self.state.best())
+            items = await self.card_threads(self.positions.compute_queue, *wanted)
             self.positions.keep_queue(key, items)
 
     def _reference(self, card: Card) -> str:
@@ -201,20 +208,20 @@ class Page:
 
         return await self.training.database(checked)
 
-    async def _place(self, reviewer: str) -> None:
+    async def _load_position(self, reviewer: str) -> None:
         """Load the position of a reviewer, which is stored in the file of decisions."""
         if reviewer not in self.positions.by_reviewer:
             kept = await self.training.reading(lambda: self.state.store.reader.position(reviewer))
             self.positions.restore_position(reviewer, kept)
 
-    async def _remember(self, reviewer: str) -> None:
+    async def _save_position(self, reviewer: str) -> None:
         await self._write(self.state.store.keep_position, reviewer, self.positions.stored_position(reviewer))
 
     async def whole(self, request: Request) -> Response:
         reviewer = await self.reviewer(request)
         await self.training.catch_up()
-        place = self.positions.position(reviewer)
-        about = {"reviewer": reviewer, "status": self._status(), "filter": place.filter}
+        position = self.positions.position(reviewer)
+        about = {"reviewer": reviewer, "status": self._status(), "filter": position.filter}
         about["has_triples"] = any(len(degrees.nonzero()[0]) for degrees in self.state.original.degrees)
         about |= {"voters": self.state.original.voters, "run": visible(self.state.run.name, 100)}
         return self.show("page.html.j2", **await self._card(reviewer), **about)
@@ -243,10 +250,10 @@ class Page:
         )
         kept = (await self._write(self.state.store.add, [decision]))[0]
         self.state.apply_rows([kept])
-        place = self.positions.position(reviewer)
-        if place.item is not None and self.state.source_id(place.item.row) == pair.source:
+        position = self.positions.position(reviewer)
+        if position.item is not None and self.state.source_id(position.item.row) == pair.source:
             session.advance(reviewer)
-            await self._remember(reviewer)
+            await self._save_position(reviewer)
         self.training.begin_if_due(reviewer)
         self._soon(self._look_ahead(reviewer))
         return self.show("card.html.j2", **await self._card(reviewer, kept))
@@ -287,12 +294,12 @@ class Page:
 
     async def queue(self, request: Request) -> Response:
         reviewer, form = await self.reviewer(request), await read_form(request)
-        place = self.positions.position(reviewer)
-        order = form.get("order", place.order)
+        position = self.positions.position(reviewer)
+        order = form.get("order", position.order)
         if order not in ORDERS:
             raise ValueError("There is no such order.")
-        place.order, place.filter, place.at, place.item = order, parse_filter(form), -1, None
-        place.part = await self.file_threads(self.positions.precision_line, place.filter.precision)
+        position.order, position.filter, position.at, position.item = order, parse_filter(form), -1, None
+        position.part = await self.file_threads(self.positions.precision_line, position.filter.precision)
         return self.show("card.html.j2", **await self._card(reviewer))
 
     async def picture(self, of: str) -> Response:
@@ -357,7 +364,7 @@ class Page:
             self.names[_session_of(request)] = name
         reviewer = await self.reviewer(request)
         self.positions.position(reviewer).shows = form.get("shows") == "on"
-        await self._remember(reviewer)
+        await self._save_position(reviewer)
         return self.show("card.html.j2", **await self._card(reviewer))
 
     async def invite(self, request: Request) -> Response:

@@ -141,8 +141,8 @@ class Cards:
     another thread before they are needed; the rest reads the posterior and belongs to one thread.
     """
 
-    def __init__(self, model: Model, belief: Posterior) -> None:
-        self.model, self.posterior = model, belief
+    def __init__(self, model: Model, posterior: Posterior) -> None:
+        self.model, self.posterior = model, posterior
         self.entity = Cache(lambda side, number: entity(getattr(model.task, side), number), MAX_ENTITIES_CACHED)
         self.texts = Cache(self._texts, MAX_CARDS_CACHED)
         self.values = Cache(self._values, MAX_CARDS_CACHED)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 ACCEPT, REJECT, NONE, UNSURE, UNDO = "accept", "reject", "none", "unsure", "undo"
 ACTIONS = (ACCEPT, REJECT, NONE, UNSURE)
 KNOWN, REPEAT, RANDOM, IMPORTED = "known", "repeat", "random", "imported"  # why a pair was asked, beside its worth
-AUDIT = (KNOWN, REPEAT)  # they tell about the reviewer, and are not learned from
+AUDIT = (KNOWN, REPEAT)  # they measure the reviewer, and are not learned from
 
 
 class Decision(NamedTuple):

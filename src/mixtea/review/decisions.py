@@ -49,7 +49,7 @@ CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT RAISE(ABORT
 CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT RAISE(ABORT, 'decisions are never deleted'); END;
 """
 LOCK_SECONDS = 5.0  # to wait for another process that writes
-ROWS_PER_WRITE = 500  # of many: a few milliseconds in which nobody else can write
+ROWS_PER_WRITE = 500  # of many: other writers wait for a few milliseconds
 MAX_FIELD_BYTES = 16 << 20  # of one value in a row; a longer one is not ours
 FileId = tuple[int, int] | None  # device and inode; None for no file
 
@@ -117,7 +117,7 @@ class DecisionStore:
 
     def _open(self) -> None:
         self.base.execute("PRAGMA trusted_schema=OFF")  # no code that a stranger's file brings
-        if not self._is_empty():  # before anything is written to a file that is somebody else's
+        if not self._is_empty():  # before anything is written to a foreign file
             self._check_mark()
             self._check_schema()
         self._use_wal()

@@ -66,39 +66,39 @@ def _reliability(said: PairDecision, measured: Mapping[str, Reviewer]) -> float:
     return measured[said.reviewer].reliability if said.reviewer in measured else math.nan
 
 
-def retrain(old: MixTEA, active: Iterable[Decision], tell: Callable[[dict[str, Any]], None] | None = None) -> MixTEA:
+def retrain(old: MixTEA, active: Iterable[Decision], notify: Callable[[dict[str, Any]], None] | None = None) -> MixTEA:
     """Train a run again with the active decisions, from what it has learned."""
     from mixtea.aligner import MixTEA
 
-    task, config, told = reviewed_task(old.task_, active), old.config, tell or (lambda _: None)
+    task, config, report = reviewed_task(old.task_, active), old.config, notify or (lambda _: None)
     changes = config.warm() | {"device": old.vectors_.device.type}
     settings = config.replace(**changes).to_dict()
     return MixTEA(old.preset, **settings).fit(
         task,
-        on_epoch=lambda record: told({"epoch": record["epoch"], "of": changes["max_epochs"]}),
-        on_round=lambda number, n_sure: told({"round": number, "sure": n_sure}),
+        on_epoch=lambda record: report({"epoch": record["epoch"], "of": changes["max_epochs"]}),
+        on_round=lambda number, n_sure: report({"round": number, "sure": n_sure}),
         warm_start=old,
         progress=False,
     )
 
 
-def learn(run: Path, decisions: Path, out: Path, tell: Callable[[dict[str, Any]], None], reviewer: str = "") -> None:
+def learn(run: Path, decisions: Path, out: Path, notify: Callable[[dict[str, Any]], None], reviewer: str = "") -> None:
     """Train a run again with all active decisions of a file, and write the run `out`.
 
-    `tell` gets the progress. One process at a time learns for `out`; another is refused, with the name of the first.
+    `notify` gets the progress. One process at a time learns for `out`; another is refused, with the name of the first.
     """
     with _alone(out, reviewer):
         from mixtea.aligner import MixTEA  # which loads torch
 
-        tell({"doing": "reading the run"})
+        notify({"doing": "reading the run"})
         old, store = MixTEA.load(run), DecisionStore(decisions)
         last_id, active = store.last_id(), store.active()
         store.close()
-        tell({"doing": "training"})
-        new = retrain(old, active, tell)
-        tell({"doing": "writing"})
+        notify({"doing": "training"})
+        new = retrain(old, active, notify)
+        notify({"doing": "writing"})
         new.save(out, overwrite=True)
-        tell({"done": True, "last_id": last_id})
+        notify({"done": True, "last_id": last_id})
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from mixtea.io.safe.limits import in_force
 
 logger = logging.getLogger(__name__)
 FACT_RELIABILITY = 0.95  # of decisions that are right: from there on they are facts
-MAX_RELIABILITY, MIN_RELIABILITY = 0.99, 0.5  # what an opinion counts at most, and at least: then it says nothing
+MAX_RELIABILITY, MIN_RELIABILITY = 0.99, 0.5  # bounds of an opinion; .5 has no effect
 
 
 def merge_decision_file(task: Task, path: Path) -> Task:

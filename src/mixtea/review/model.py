@@ -14,7 +14,7 @@ from mixtea.relations.neighbours import Neighbourhood, neighbourhood
 from mixtea.runs.folder import SEAL
 from mixtea.runs.reader import StoredRun
 
-MIN_RIVAL_PROBABILITY = 1e-3  # a candidate of less probability is nobody's rival
+MIN_RIVAL_PROBABILITY = 1e-3  # of a candidate, to count as a rival
 
 
 class Model:

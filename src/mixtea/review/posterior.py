@@ -11,11 +11,11 @@ import numpy as np
 from mixtea.relations.neighbours import FLOOR
 from mixtea.review.model import Model
 
-DEFAULT_FACTOR = 4.0  # log-odds for each unit of agreement, where the run does not say
+DEFAULT_FACTOR = 4.0  # log-odds per unit of agreement, if the run has none
 FACTOR_RANGE = (0.5, 20.0)
 MAX_SHIFT = 8.0  # log-odds that neighbours may add or take
 MIN_CANDIDATE_PROBABILITY = 0.01  # a candidate of less probability is not looked at when neighbours change
-MIN_SUPPORT = 1e-9  # of what speaks for a pair: rounding
+MIN_SUPPORT = 1e-9  # below it is rounding
 LIKELY_THRESHOLD = 0.5  # of probability: from there on a pair is rather right than wrong
 MIN_CHANGE = 0.005  # of probability: a smaller change is none
 
@@ -38,7 +38,7 @@ class Posterior:
         self.model, self.factor = model, _factor(model)
         self.log_odds_of: dict[int, dict[int, float]] = {}  # log-odds by source and target
         self.accepted_for: dict[int, set[int]] = {}  # accepted target: its source, or sources
-        self.support: dict[int, dict[int, float]] = {}  # by row and place: what speaks for it more than before
+        self.support: dict[int, dict[int, float]] = {}  # additional support, by row and place
         self.support_before: dict[tuple[int, int], float] = {}  # what spoke for a pair before any decision
 
     def decide(self, pair: tuple[int, int], log_odds: float | None) -> None:

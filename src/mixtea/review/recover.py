@@ -11,7 +11,7 @@ from typing import Any
 from mixtea.review.decision_rows import COLUMNS
 from mixtea.review.decisions import DecisionStore
 
-MAX_ID = 1 << 40  # row numbers are searched up to here where the file does not tell how far they go
+MAX_ID = 1 << 40  # the last row number to search where the file does not hold it
 MAX_FAILURES = 10_000  # reads; a file of which nothing can be read ends the search
 
 

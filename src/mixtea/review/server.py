@@ -28,9 +28,9 @@ INSTALL_ADVICE = 'The review page needs FastAPI and uvicorn: pip install "mixtea
 
 def serve(
     run: Path, decisions: Path, *, host: str, port: int, reviewer: str, every: int, browser: bool,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Serve until a signal; `tell` gets lines for the terminal, the address among them."""
+    """Serve until a signal; `notify` gets lines for the terminal, the address among them."""
     with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(Model, run)  # while libraries are loaded
         try:
@@ -49,7 +49,7 @@ def serve(
             state = session.state
         except OSError as error:
             raise RunError(f"{error}. Name another file: --decisions FILE, or mend it.") from None
-        training = BackgroundTraining(state, every, tell)
+        training = BackgroundTraining(state, every, notify)
         if store.unreadable:
             state.notices["unreadable"] = unreadable(state)
         page = Page(session, training, reviewer)
@@ -73,13 +73,15 @@ def serve(
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )  # fmt: skip
         server = uvicorn.Server(config)
-        tell(f"reviewing {visible(run)}: {state.n_sources_to_decide:,} sources, {len(state.index.by_source):,} decided")
-        tell(f"decisions: {visible(decisions)}")
+        notify(
+            f"reviewing {visible(run)}: {state.n_sources_to_decide:,} sources, {len(state.index.by_source):,} decided"
+        )
+        notify(f"decisions: {visible(decisions)}")
         if state.index.outside_run:
             n = len(state.index.outside_run)
-            tell(f"{n:,} decisions are about entities that are not in this run: they are kept and exported")
-        tell(f"open: {address}")
-        tell("Ctrl-C ends it; every decision that was shown as saved is there.")
+            notify(f"{n:,} decisions are about entities that are not in this run: they are kept and exported")
+        notify(f"open: {address}")
+        notify("Ctrl-C ends it; every decision that was shown as saved is there.")
         if browser:
             threading.Timer(0.3, webbrowser.open, [address]).start()
         sys.setswitchinterval(SWITCH_SECONDS)

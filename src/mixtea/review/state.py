@@ -25,7 +25,7 @@ from mixtea.review.reviewers import UNMEASURED, Reviewer, measure_reviewers
 from mixtea.runs.folder import MANIFEST, read_ids
 
 CONTRADICTED_BELOW = 0.2  # of probability, without the decision itself: below it an accepted pair is contradicted
-MAX_RECENT_ROWS = 500  # rows near the last decisions that a new queue looks at again; a training tells of all others
+MAX_RECENT_ROWS = 500  # near the last decisions, updated in a new queue; others wait for a training
 SOURCES_PER_STEP = 10  # sources, a few milliseconds
 MAX_CHANGES_SHOWN = 500
 RESTART_ADVICE = "Start mixtea review again."
@@ -59,7 +59,7 @@ class ReviewState:
         self.weights: dict[
             str, float
         ] = {}  # log-odds of a reviewer's decisions, infinite for facts; of those with audits
-        self.outdated: set[str] = set()  # sources of which beliefs do not know yet what stands
+        self.outdated: set[str] = set()  # sources with decisions that the posteriors do not have yet
         self.is_prepared, self.lazily = False, lazily
         self._use_models()
         self.refresh()
@@ -76,7 +76,7 @@ class ReviewState:
         """Make posteriors of the models in use, to be updated with the decisions."""
         before, models = self.posteriors, (self.original, self.current)
         self.posteriors = {id(model): before.get(id(model)) or Posterior(model) for model in models}
-        self.card_makers = {key: Cards(belief.model, belief) for key, belief in self.posteriors.items()}
+        self.card_makers = {key: Cards(posterior.model, posterior) for key, posterior in self.posteriors.items()}
         self.generation += 1
         self.outdated |= self.index.by_source.keys()
 
@@ -237,13 +237,13 @@ class ReviewState:
         if not self.is_prepared:
             return
         self.outdated.discard(source)
-        for belief in self.posteriors.values():
-            number = belief.model.source_index_of.get(source, -1)
-            now = self._numbered(belief.model, source)
-            for target in {*belief.log_odds_of.get(number, {})} - {target for _, target in now}:
-                belief.decide((number, target), None)
+        for posterior in self.posteriors.values():
+            number = posterior.model.source_index_of.get(source, -1)
+            now = self._numbered(posterior.model, source)
+            for target in {*posterior.log_odds_of.get(number, {})} - {target for _, target in now}:
+                posterior.decide((number, target), None)
             for pair, weight in now.items():
-                belief.decide(pair, weight)
+                posterior.decide(pair, weight)
 
     def _numbered(self, model: Model, source: str) -> dict[tuple[int, int], float]:
         """Return the decisions about a source by indices of a model, with their weights."""
@@ -277,14 +277,14 @@ class ReviewState:
             there = place >= 0
             found[there] = self.current.probability[place[there], 0]
         for model in {id(m): m for m in (self.original, self.current)}.values():
-            belief = self.posteriors[id(model)]
-            said = [int(model.row_of[source]) for source in [*belief.log_odds_of][-MAX_RECENT_ROWS:]]
-            touched = dict.fromkeys([*[*belief.support][-MAX_RECENT_ROWS:], *said])
+            posterior = self.posteriors[id(model)]
+            said = [int(model.row_of[source]) for source in [*posterior.log_odds_of][-MAX_RECENT_ROWS:]]
+            touched = dict.fromkeys([*[*posterior.support][-MAX_RECENT_ROWS:], *said])
             for own in touched:
                 row = int(self.original.row_of[model.sources[own]]) if own >= 0 else -1
                 if row >= 0 and self.model_of(row)[0] is model:
-                    found[row] = float(belief.probability(own)[0])
-            rows = self.original.row_of[model.sources[belief.rows_without_first()]]
+                    found[row] = float(posterior.probability(own)[0])
+            rows = self.original.row_of[model.sources[posterior.rows_without_first()]]
             found[[row for row in rows.tolist() if row >= 0 and self.model_of(row)[0] is model]] = 0.0
         return found
 
@@ -352,7 +352,7 @@ class ReviewState:
 
     def judge_decisions(self) -> Iterator[tuple[Decision, float] | None]:
         """Yield for each decided source its last decision and the pair's probability if they disagree, else None."""
-        belief, model = self.posteriors[id(self.original)], self.original
+        posterior, model = self.posteriors[id(self.original)], self.original
         for id_ in [*self.index.by_source]:
             one = self.index.last_about(id_)
             if one is None or one.action == UNSURE:
@@ -361,7 +361,7 @@ class ReviewState:
             target = model.find_pair(one.source, one.target or (one.others[0] if one.others else ""))[1]
             row = model.row_of_id(one.source)
             places = np.flatnonzero(model.target[row] == target).tolist() if row >= 0 else []
-            p = float(belief.probability(row, without=True)[places[0]]) if places else 0.5
+            p = float(posterior.probability(row, without=True)[places[0]]) if places else 0.5
             wrong = p < CONTRADICTED_BELOW if one.action == ACCEPT else p > 1 - CONTRADICTED_BELOW
             yield (one, p) if wrong else None
 

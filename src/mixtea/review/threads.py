@@ -45,7 +45,7 @@ class Threads:
                 result = function()
             except Exception as raised:
                 error = raised
-            except BaseException as raised:  # as SystemExit out of a plugin: it ends nobody else's work
+            except BaseException as raised:  # such as SystemExit from a plugin: it must not end other jobs
                 error = RuntimeError(f"{type(raised).__name__}: {raised}")
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(_settle, done, result, error)

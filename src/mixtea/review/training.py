@@ -20,7 +20,7 @@ from mixtea.review.threads import Threads
 from mixtea.runs.folder import MANIFEST
 
 NICE = 10  # the page goes first
-END_SECONDS = 1.5  # that a training has to end when it is told to, before it is killed
+END_SECONDS = 1.5  # for a training to end after a signal, before it is killed
 ROWS_PER_READ = 200  # of decisions from elsewhere, a few milliseconds
 PAUSE_SECONDS = 0.004  # seconds between two parts of what can wait, for what people wait for
 
@@ -28,12 +28,12 @@ PAUSE_SECONDS = 0.004  # seconds between two parts of what can wait, for what pe
 class BackgroundTraining:
     """At most one training at a time; one begins after `every` decisions, 0 for never.
 
-    Also keeps the state up to date with other processes: decisions, and runs that they train. `tell` gets notices for
+    Also keeps the state up to date with other processes: decisions, and runs that they train. `notify` gets notices for
     the terminal.
     """
 
-    def __init__(self, state: ReviewState, every: int = 50, tell: Callable[[str], None] = lambda text: None) -> None:
-        self.state, self.every, self.tell = state, every, tell
+    def __init__(self, state: ReviewState, every: int = 50, notify: Callable[[str], None] = lambda text: None) -> None:
+        self.state, self.every, self.notify = state, every, notify
         self.database, self.reading, self.beside = Threads(), Threads(), Threads()
         self.command = [sys.executable, "-m", "mixtea.cli.review_worker"]
         self.task: asyncio.Task[None] | None = None
@@ -41,7 +41,7 @@ class BackgroundTraining:
         self.doing, self.error, self.began, self.seconds = "", "", 0.0, 0.0
         self.last: dict[str, Any] | None = None  # what the last one came to
         self._catching_up = asyncio.Lock()
-        self._told: set[str] = set()
+        self._shown_notices: set[str] = set()
         self._trained_seen: object = None
 
     @property
@@ -68,7 +68,7 @@ class BackgroundTraining:
         try:
             await self.database(self.state.check_run)
             await self._learn(reviewer)
-        except Exception as error:  # whatever it is, people are told, and the model stays as it was
+        except Exception as error:  # any error is shown, and the model stays unchanged
             kind = "" if isinstance(error, MixTEAError | OSError) else f"{type(error).__name__}: "
             self.error = visible(f"{kind}{error}", 300)
         finally:
@@ -132,12 +132,12 @@ class BackgroundTraining:
             self.state.notices["trained"] = visible(f"Not everything could be read: {error}", 300)
         self.state.prepare(trained)
         while True:
-            with suppress(OSError, ReplacedError):  # who writes next is told
+            with suppress(OSError, ReplacedError):  # the next writer gets the error
                 await self.catch_up()
                 await self.database(self.state.check_run)
                 await self._take_up_trained()
             await self.update_posteriors()
-            self._tell_notices()
+            self._show_notices()
             await asyncio.sleep(1)
 
     async def catch_up(self) -> None:
@@ -168,10 +168,10 @@ class BackgroundTraining:
             if trained is not None:
                 self.state.adopt(*trained)
 
-    def _tell_notices(self) -> None:
-        for notice in {*self.state.notices.values()} - self._told:
-            self._told.add(notice)
-            self.tell(notice)
+    def _show_notices(self) -> None:
+        for notice in {*self.state.notices.values()} - self._shown_notices:
+            self._shown_notices.add(notice)
+            self.notify(notice)
 
     async def update_posteriors(self) -> None:
         """Update outdated posteriors, a few at a time, so that no request waits."""

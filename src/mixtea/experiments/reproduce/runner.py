@@ -160,7 +160,7 @@ def _deferred_signals() -> Iterator[None]:
     heard: list[int] = []
     handled = [number for number in SIGNALS if callable(signal.getsignal(number))]
     if current_thread() is not main_thread():
-        handled = []  # there signals are nobody's business
+        handled = []  # only the main thread handles signals
     before = {number: signal.signal(number, lambda number, frame: heard.append(number)) for number in handled}
     try:
         yield

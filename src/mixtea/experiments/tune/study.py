@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 FORMAT = 1
 STATES = ("complete", "pruned", "failed")
 TRIALS_BEFORE_PRUNING = 5  # finished trials before the first can be pruned
-MIN_TRIALS_FOR_IMPORTANCE = 10  # finished trials before importance says anything
+MIN_TRIALS_FOR_IMPORTANCE = 10  # completed trials
 
 
 @dataclass
@@ -123,7 +123,7 @@ class Study:
             return {}
         optuna = _optuna()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it was experimental once, and says so
+            warnings.simplefilter("ignore")  # earlier versions warn that it is experimental
             judge = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=max(0.1, 5 / len(complete)))
             return dict(optuna.importance.get_param_importances(self._study(optuna), evaluator=judge))
 
@@ -160,7 +160,7 @@ class Study:
         for known in self.trials:
             if known.settings == trial.settings and known.state != "failed":
                 trial.state, trial.value, trial.note = known.state, known.value, f"the same as trial {known.number}"
-                trial.validations = known.validations if known.state == "pruned" else []  # one say in the median
+                trial.validations = known.validations if known.state == "pruned" else []  # counted once in the median
                 return trial
         started = time.perf_counter()
         self._train(trial, asked, optuna, watch)
