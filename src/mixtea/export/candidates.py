@@ -13,9 +13,9 @@ from mixtea.decide.mapping import GIVEN, Mapping
 from mixtea.export.csv_file import write_csv_table
 from mixtea.export.json_file import write_json_table
 from mixtea.export.metadata import add_link_origin
+from mixtea.export.quoting import raise_unsupported, surrogate_problems
 from mixtea.export.table import format_number
 from mixtea.export.tsv import write_tsv_table
-from mixtea.export.unsupported import raise_unsupported, surrogate_problems
 
 
 def write_candidates_csv(frame: pd.DataFrame, path: Path, links_from: str) -> int:

@@ -10,9 +10,8 @@ import pandas as pd
 from mixtea.decide.mapping import Mapping
 from mixtea.export.identifiers import optional_texts
 from mixtea.export.metadata import MappingMetadata, add_link_origin
-from mixtea.export.quoting import csv_text
+from mixtea.export.quoting import csv_text, raise_unsupported
 from mixtea.export.table import labelled_rows, text_frame, warn_about_formulas
-from mixtea.export.unsupported import raise_unsupported
 from mixtea.io.formats.table_columns import BETWEEN, TABLES
 from mixtea.runs.atomic import atomic_file
 

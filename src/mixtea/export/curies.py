@@ -1,13 +1,16 @@
-"""CURIEs: IRIs shortened by prefixes, as SSSOM wants its identifiers."""
+"""IRIs and CURIEs: recognise IRIs, parse namespaces for plain ids, shorten IRIs by prefixes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyoxigraph import NamedNode
 
 from mixtea.decide.mapping import Mapping
+from mixtea.errors import ConfigError
 from mixtea.graph.iris import MARK, SIDES
 from mixtea.graph.prefixes import BUILT_IN as COMMON
 from mixtea.relations.alignment import Relations
@@ -25,9 +28,46 @@ SSSOM_PREFIXES = {
     "sssom": "https://w3id.org/sssom/",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-SCHEMES = ("http", "https", "urn", "file", "mailto")  # which begin IRIs, so they are no prefixes
+SCHEMES = ("http", "https", "urn", "file", "mailto")  # which begin IRIs, so they cannot be prefixes
 _FILE = re.compile(r"\.(owl|rdf|ttl|obo|xml|nt)$")
 PREFIX_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+LOOKS_LIKE_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|urn:.")
+_WITH_PREFIX = re.compile(r"(?P<prefix>[^=:/?#]*)=(?P<iri>.*)", re.DOTALL)
+RESERVED_PREFIXES = {*SSSOM_PREFIXES, *SCHEMES, "mixtea"}
+NAMESPACE_ADVICE = "Give a URL for ids to follow, such as https://example.org/items/, or PREFIX=URL."
+
+
+class Namespace(NamedTuple):
+    """A prefix and its namespace IRI."""
+
+    prefix: str
+    iri: str
+
+
+def is_iri(text: str) -> bool:
+    """Return whether the text is a valid absolute IRI."""
+    try:
+        return bool(NamedNode(text))
+    except ValueError:
+        return False
+
+
+def parse_namespace(text: str, side: str) -> Namespace:
+    """Read `URL` or `PREFIX=URL`; without a prefix of its own the namespace is called after the side.
+
+    >>> parse_namespace("https://example.org/items/", "source"), parse_namespace("shop=https://s/?id=", "target").prefix
+    (Namespace(prefix='source', iri='https://example.org/items/'), 'shop')
+    """
+    found, name = _WITH_PREFIX.fullmatch(text), f"{side}_namespace"
+    prefix, iri = (found["prefix"], found["iri"]) if found else (side, text)
+    if not LOOKS_LIKE_IRI.match(iri) or not is_iri(iri + "1"):
+        raise ConfigError(f"{name}: {text!r:.200} is not a namespace. {NAMESPACE_ADVICE}")
+    if iri[-1].isalnum():
+        raise ConfigError(f"{name}: {iri!r:.200} and an id would be one word. End it with / or #, as in {iri:.200}/")
+    if not PREFIX_NAME.fullmatch(prefix) or prefix in RESERVED_PREFIXES:
+        why = "is one of SSSOM's own" if prefix in RESERVED_PREFIXES else "is not a name"
+        raise ConfigError(f"{name}: the prefix {prefix!r:.100} {why}. Take another word of letters and digits.")
+    return Namespace(prefix, iri)
 
 
 def known_prefixes(mapping: Mapping | Relations, metadata: MappingMetadata) -> dict[str, str]:

@@ -12,9 +12,9 @@ import pandas as pd
 from pyoxigraph import NamedNode
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.iris import LOOKS_LIKE_IRI, is_iri
+from mixtea.export.curies import LOOKS_LIKE_IRI, is_iri
 from mixtea.export.metadata import MappingMetadata
-from mixtea.export.unsupported import character_problem, raise_unsupported, surrogate_problem
+from mixtea.export.quoting import character_problem, raise_unsupported, surrogate_problem
 from mixtea.graph.graph import Graph
 from mixtea.graph.iris import SIDES, decode_id, encode_in
 from mixtea.messages import HALF, visible

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.curies import Curies
-from mixtea.export.iris import is_iri
+from mixtea.export.curies import Curies, is_iri
 from mixtea.export.quoting import plain_line
 from mixtea.io.formats.link_tables import as_measures
 from mixtea.io.formats.sssom_slots import REFERENCES, SLOTS, Slots

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from mixtea.errors import ConfigError
-from mixtea.export.iris import Namespace, is_iri, parse_namespace
+from mixtea.export.curies import Namespace, is_iri, parse_namespace
 from mixtea.graph.graph import Graph
 from mixtea.graph.iris import MARK, SIDES, id_namespace
 from mixtea.messages import origin_of

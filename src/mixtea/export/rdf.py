@@ -8,9 +8,8 @@ from collections.abc import Mapping as Table
 from pathlib import Path
 
 from mixtea.decide.mapping import Mapping
-from mixtea.export.curies import Curies, known_prefixes
+from mixtea.export.curies import Curies, is_iri, known_prefixes
 from mixtea.export.identifiers import add_iris
-from mixtea.export.iris import is_iri
 from mixtea.export.metadata import PREDICATE_IRIS, MappingMetadata
 from mixtea.graph.iris import MARK
 from mixtea.runs.atomic import atomic_file

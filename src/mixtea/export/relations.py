@@ -15,10 +15,10 @@ from mixtea.export.identifiers import IriAssigner, drop_blank_nodes, optional_te
 from mixtea.export.json_file import write_json_table
 from mixtea.export.metadata import MappingMetadata, add_link_origin
 from mixtea.export.parquet import write_columns
+from mixtea.export.quoting import raise_unsupported, surrogate_problems
 from mixtea.export.rdf import write_triples
 from mixtea.export.sssom import check_rows, display_labels, format_numbers, write_slots
 from mixtea.export.tsv import write_tsv_table
-from mixtea.export.unsupported import raise_unsupported, surrogate_problems
 from mixtea.graph.iris import SIDES
 from mixtea.relations.alignment import Relations
 

@@ -18,8 +18,14 @@ from mixtea.export.curies import Curies, known_prefixes
 from mixtea.export.identifiers import add_iris, labels_of, optional_texts, rows_to_write
 from mixtea.export.link_metadata import add_link_slots
 from mixtea.export.metadata import MappingMetadata
-from mixtea.export.quoting import plain_line, tsv_text, yaml_text
-from mixtea.export.unsupported import character_problem, raise_unsupported, surrogate_label_problems
+from mixtea.export.quoting import (
+    character_problem,
+    plain_line,
+    raise_unsupported,
+    surrogate_label_problems,
+    tsv_text,
+    yaml_text,
+)
 from mixtea.graph.graph import Graph
 from mixtea.relations.alignment import Relations
 from mixtea.runs.atomic import atomic_file

@@ -14,7 +14,7 @@ from mixtea.decide.mapping import Mapping
 from mixtea.errors import shorten
 from mixtea.export.identifiers import labels_of, optional_texts, rows_to_write
 from mixtea.export.metadata import MappingMetadata
-from mixtea.export.unsupported import raise_unsupported, surrogate_label_problems, surrogate_problems
+from mixtea.export.quoting import raise_unsupported, surrogate_label_problems, surrogate_problems
 from mixtea.messages import visible
 
 logger = logging.getLogger(__name__)

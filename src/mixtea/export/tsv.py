@@ -10,9 +10,8 @@ import pandas as pd
 
 from mixtea.decide.mapping import Mapping
 from mixtea.export.metadata import MappingMetadata
-from mixtea.export.quoting import tsv_text
+from mixtea.export.quoting import DEFAULT_ADVICE, character_problem, raise_unsupported, surrogate_problem, tsv_text
 from mixtea.export.table import format_number, text_frame
-from mixtea.export.unsupported import DEFAULT_ADVICE, character_problem, raise_unsupported, surrogate_problem
 from mixtea.messages import HALF
 from mixtea.runs.atomic import atomic_file
 

@@ -32,6 +32,7 @@ from mixtea.review.forms import (
     read_form,
     reviewer_name,
 )
+from mixtea.review.import_export import database_copy, decisions_file, mapping_file, parse_decisions
 from mixtea.review.pictures import pictures
 from mixtea.review.queue import ORDERS, STATES
 from mixtea.review.responses import (
@@ -50,7 +51,6 @@ from mixtea.review.session import Session, new_key
 from mixtea.review.state import ReplacedError
 from mixtea.review.threads import Threads, in_slices
 from mixtea.review.training import BackgroundTraining
-from mixtea.review.transfer import database_copy, decisions_file, mapping_file, parse_decisions
 
 T = TypeVar("T")
 TSV = "text/tab-separated-values"

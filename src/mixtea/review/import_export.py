@@ -1,9 +1,14 @@
-"""Read and write decisions as SSSOM files: accepted pairs, and rejected ones with predicate_modifier Not."""
+"""Read and write decisions as SSSOM files: accepted pairs, and rejected ones with predicate_modifier Not.
+
+The page calls `decisions_file` and the functions after it in threads.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +16,9 @@ import pandas as pd
 
 from mixtea.decide.mapping import COLUMNS
 from mixtea.decide.mapping import Mapping as MappingSet
-from mixtea.errors import Problems
+from mixtea.errors import MixTEAError, Problems
 from mixtea.export.curies import Curies, known_prefixes
+from mixtea.export.formats import write_mapping
 from mixtea.export.identifiers import add_iris, optional_texts
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import plain_line
@@ -25,7 +31,9 @@ from mixtea.io.links.messages import with_ids
 from mixtea.io.links.read import read_link_table
 from mixtea.io.safe.limits import in_force
 from mixtea.review.decision import ACCEPT, IMPORTED, REJECT, Decision, pair_decisions
-from mixtea.review.reviewers import Reviewer
+from mixtea.review.mapped import most_precise
+from mixtea.review.reviewers import Reviewer, measure_reviewers
+from mixtea.review.state import ReviewState
 
 CURATED = "semapv:ManualMappingCuration"
 NOT = "Not"
@@ -98,3 +106,44 @@ def read_decisions(task: Task, path: Path, reviewer: str) -> list[Decision]:
         key = f"import/{digest.hexdigest()}"
         found.append(Decision(key, by, action, source, target, reason=IMPORTED, at=at))
     return found
+
+
+NAME = "decisions.sssom.tsv"
+
+
+def decisions_file(state: ReviewState, active: Iterable[Decision]) -> bytes:
+    """Return decisions as an SSSOM file."""
+    active = list(active)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / NAME
+        write_decisions(state.original.task, active, measure_reviewers(active, state.truth), path)
+        return path.read_bytes()
+
+
+def mapping_file(state: ReviewState, precision: float | None) -> bytes:
+    """Return the mapping with the decisions as an SSSOM file: the largest part with a precision, or all of it."""
+    found = most_precise(state.current_mapping(), precision)
+    metadata = MappingMetadata(description=found.promise())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mapping.sssom.tsv"
+        write_mapping(found, path, metadata)
+        return path.read_bytes()
+
+
+def database_copy(state: ReviewState) -> bytes:
+    """Return a copy of the file of decisions."""
+    with tempfile.TemporaryDirectory() as folder, closing(state.store.again()) as store:
+        path = Path(folder) / "decisions.sqlite"
+        store.copy_to(path)
+        return path.read_bytes()
+
+
+def parse_decisions(state: ReviewState, body: bytes, reviewer: str) -> list[Decision]:
+    """Return the decisions of an uploaded SSSOM file; ValueError if it is invalid."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / NAME
+        path.write_bytes(body)
+        try:
+            return read_decisions(state.original.task, path, reviewer)
+        except MixTEAError as error:
+            raise ValueError(str(error).replace(str(path), "the file")) from None
