@@ -20,7 +20,7 @@ class Why:
 
     def __call__(self, row: int) -> dict[str, Any]:
         """`evidence`: what each opinion adds; `reasons`: by what speaks for the pair, the voters that say so."""
-        said = self.explain(int(self.answers.free[row]), int(self.answers.ranked.target[row, 0]))
+        said = self.explain(int(self.answers.source_index[row]), int(self.answers.ranked.target[row, 0]))
         reasons: dict[str, list[str]] = {}
         for _, rows in said[~said["voter"].isin(VECTORS)].groupby("voter", sort=False):  # the cosine is in the score
             for voter, what, weight in rows.head(MOST).itertuples(index=False):

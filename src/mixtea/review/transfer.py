@@ -31,7 +31,7 @@ def exported(session: Session, standing: Iterable[Decision]) -> bytes:
 def mapping_file(session: Session, precision: float | None) -> bytes:
     """Return what is mapped as an SSSOM file, with the decisions; of all of it the part with an expected precision."""
     found = most_precise(session.mapping_now(), precision)
-    about = About(description=found.promise())
+    about = About(description=found.expected_quality())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mapping.sssom.tsv"
         write_mapping(found, path, about)
