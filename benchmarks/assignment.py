@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from torch import Tensor
 
 from mixtea.compute.pairs import Pairs, pairs_of_keys, rank_within
-from mixtea.decide.assignment import UNLIKELY, assign
+from mixtea.decide.assignment import MIN_LOG, assign
 
 
 def problem(n: int, own: float, seed: int = 0) -> tuple[Pairs, Tensor]:
@@ -33,7 +33,7 @@ def problem(n: int, own: float, seed: int = 0) -> tuple[Pairs, Tensor]:
     score = torch.from_numpy(1.5 * draw.normal(0, 1, len(pairs)))
     score += torch.where(pairs.source == pairs.target, torch.from_numpy(1.5 * draw.normal(own, 2, n))[pairs.source], 0)
     logs = (score - pairs.row_sum(score.exp()).log()[pairs.source]).round(decimals=4)
-    kept = (logs > UNLIKELY) | (rank_within(pairs.source, logs, n) == 0)
+    kept = (logs > MIN_LOG) | (rank_within(pairs.source, logs, n) == 0)
     return pairs.where(kept), logs[kept]
 
 

@@ -40,7 +40,8 @@ from common import header, row
 from mixtea import MixTEA, Task, load_example, load_task
 from mixtea.calibration.calibrator import calibration_error
 from mixtea.config import STRUCTURE, parse_setting
-from mixtea.decide.answers import DECISIONS, Choice, Ranked, verdicts
+from mixtea.decide.answers import Ranked
+from mixtea.decide.choose import DECISIONS, Choice, decision_codes
 from mixtea.decide.mapping import MAPPED
 from mixtea.decide.predict import Predictor
 from mixtea.text.equality import linked_by_name
@@ -130,31 +131,32 @@ def measured(aligner: MixTEA, task: Task) -> dict[str, float]:
     """The numbers of a row, with the links of `task` as the ones that are given."""
     learned = (aligner.vectors_, task, aligner.config, aligner._last)
     best, shared = Predictor(*learned), Predictor(*learned, once=False)
-    (once, is_free), (every, has_any) = best._decided(), shared._decided()
-    asked = ~np.isin(best.free, task.valid[:, 0])
+    (once, is_assigned), (every, has_any) = best._decided(), shared._decided()
+    asked = ~np.isin(best.source_index, task.valid[:, 0])
     truth = np.full(task.source.n_entities, -1)
     truth[task.test[:, 0]] = task.test[:, 1]
-    has, probability = truth[best.free] >= 0, once.probability(2)[:, 0]
+    has, probability = truth[best.source_index] >= 0, once.probability(2)[:, 0]
 
     def right(found: Ranked) -> np.ndarray:
-        return asked & (found.target[:, 0] == truth[best.free])
+        return asked & (found.target[:, 0] == truth[best.source_index])
 
     def f1(found: Ranked, mapped: np.ndarray) -> float:
         return float(2 * (right(found) & mapped).sum() / max((mapped & asked).sum() + (has & asked).sum(), 1))
 
-    speaks = ~once.silent[:, 0]
+    speaks = ~once.no_evidence[:, 0]
     default, kept = (
-        verdicts(task, best.free, once, is_free, choice) == DECISIONS.index(MAPPED)
+        decision_codes(task, best.source_index, once, is_assigned, choice) == DECISIONS.index(MAPPED)
         for choice in (Choice(), Choice(best_f1=True))
     )
     return {
         "sources": int(asked.sum()), "with counterpart": float(has[asked].mean()),
-        "believed": float(once.counterpart[asked].mean()), "hits@1": float((right(once) & is_free)[asked & has].mean()),
+        "believed": float(once.counterpart[asked].mean()),
+        "hits@1": float((right(once) & is_assigned)[asked & has].mean()),
         "error": calibration_error(probability[asked], right(once)[asked]),
         "excess": excess(probability[asked], right(once)[asked]),
-        "every": f1(every, has_any & ~every.silent[:, 0]), "once": f1(once, is_free & speaks),
+        "every": f1(every, has_any & ~every.no_evidence[:, 0]), "once": f1(once, is_assigned & speaks),
         "default": f1(once, default), "best_f1": f1(once, kept),
-        "kept": float((right(once) & kept).sum() / max((right(once) & is_free).sum(), 1)),
+        "kept": float((right(once) & kept).sum() / max((right(once) & is_assigned).sum(), 1)),
         **bins(probability[asked], right(once)[asked]),
     }  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixtea.evaluation.inspect_text import text_lines, text_summary
+from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.voters.attributes.opinions import AttributeOpinions
@@ -33,4 +33,4 @@ def compare_task(task: Task) -> None:
             if np.isinf(found).any() or not all(np.isfinite(part).all() for part in parts):
                 raise ArithmeticError(f"{kind.__name__} has an opinion without measure")
             opinions.learn(np.empty((0, 2), dtype=np.int64))
-    list(text_lines(text_summary(task)))
+    list(text_summary_lines(text_summary(task)))

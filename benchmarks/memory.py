@@ -59,11 +59,11 @@ def measure(n: int, dense: bool, preset: str) -> dict[str, float]:
     watch.start()
     trainer = (DenseTrainer if dense else Trainer)(task, config, device)
     started = time.perf_counter()
-    if trainer.settles:
+    if trainer.forms_belief:
         trainer.council.prepare()
     trainer.step(1)
-    if trainer.settles:
-        trainer.council.cast(trainer.teachers_vectors(), 2)
+    if trainer.forms_belief:
+        trainer.council.cast(trainer.teacher_vectors(), 2)
     seconds = time.perf_counter() - started
     watch.done.set()
     watch.join()

@@ -111,7 +111,7 @@ def _found(best: Predictor, links: np.ndarray) -> np.ndarray:
     stand = decoded.entities.place_of[joint]
     inside = (stand >= 0).all(1)
     kept = [torch.unique(stand[inside, side]) for side in (0, 1)]
-    pairs, ranking = decoded.among(*kept)
+    pairs, ranking = decoded.rank_among(*kept)
     new = [torch.searchsorted(kept[side], stand[:, side].clamp(min=0)) for side in (0, 1)]
     place, there = pairs.find(*new)
     first = pairs.best_of_rows(ranking)

@@ -24,7 +24,7 @@ from common import header, row
 
 from mixtea import MixTEA, Task, load_task
 from mixtea.config import STRUCTURE
-from mixtea.decide.answers import given_links
+from mixtea.decide.choose import given_links
 from mixtea.decide.mapping import Mapping
 from mixtea.relations.alignment import Relations, relations_of
 from mixtea.runs.reader import StoredRun

@@ -30,7 +30,7 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.runs.folder import MANIFEST, SEAL, seal
-from mixtea.runs.safe_read import fingerprint
+from mixtea.runs.safe_read import file_fingerprint
 
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 7, 2**31, 2**63, -(2**63), 10**400, 1e-9, 0.5, -1.5, 1e300, float("nan"),
@@ -181,7 +181,7 @@ def reseal(folder: Path) -> None:
         about = json.loads(path.read_text(encoding="utf-8"))
         for name, entry in about["files"].items():
             if _can_be_read(folder / name):
-                entry |= fingerprint(folder / name)
+                entry |= file_fingerprint(folder / name)
         if SEAL in about:
             about[SEAL] = seal(about)
         path.write_text(json.dumps(about, indent=1), encoding="utf-8")

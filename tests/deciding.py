@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mixtea import Task
-from mixtea.decide.answers import Answers, Left, Ranked
+from mixtea.decide.answers import Answers, FallbackTargets, Ranked
 from mixtea.graph.graph import Graph
 
 
@@ -22,18 +22,18 @@ def seven_entities() -> Task:
     return Task("seven", source, target, links[0], links[1], links[0][:0])
 
 
-def ranked(target, likelihood, counterpart, silent: Sequence[int] = ()) -> Ranked:
-    """Candidates [p, k] of sources with their likelihoods; of the sources `silent` nothing is known."""
+def ranked(target, likelihood, counterpart, no_evidence: Sequence[int] = ()) -> Ranked:
+    """Candidates [p, k] of sources with their likelihoods; of the sources `no_evidence` nothing is known."""
     target, likelihood = np.array(target), np.array(likelihood, dtype=float)
     none = np.zeros(target.shape, dtype=bool)
-    quiet = none.copy()
-    quiet[list(silent)] = True
-    parts = (likelihood, likelihood, none[..., None], none, quiet, likelihood, np.array(counterpart, dtype=float))
+    without = none.copy()
+    without[list(no_evidence)] = True
+    parts = (likelihood, likelihood, none[..., None], none, without, likelihood, np.array(counterpart, dtype=float))
     return Ranked(target, *parts)
 
 
-def answers(task: Task, found: Ranked, lost: Sequence[int] = (), left: Left | None = None) -> Answers:
+def answers(task: Task, found: Ranked, lost: Sequence[int] = (), fallback: FallbackTargets | None = None) -> Answers:
     """Answers about the sources of a task without a training link, where those of the rows `lost` got no target."""
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
-    is_free = ~np.isin(np.arange(len(free)), list(lost))
-    return Answers(task, ("names",), free, found, {}, found, is_free, {}, left)
+    source_index = np.setdiff1d(np.arange(task.source.n_entities), task.train[:, 0])
+    is_assigned = ~np.isin(np.arange(len(source_index)), list(lost))
+    return Answers(task, ("names",), source_index, found, {}, found, is_assigned, {}, fallback)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from mixtea import ConfigError, DataError, MixTEA, RunError
-from mixtea.aligner.common import common
+from mixtea.aligner.saving import shared_inputs
 from mixtea.config import PRESETS, STRUCTURE, Config
 from mixtea.errors import NotFittedError
 from mixtea.export.formats import write_candidates
@@ -280,17 +280,17 @@ def test_candidates_that_a_line_cannot_hold(fitted, tmp_path):
 
 def test_what_processes_must_have_in_common_is_all_that_a_training_depends_on(rings, tmp_path):
     config, cpu, weights = Config.preset("best"), torch.device("cpu"), {"entity": np.zeros(3)}
-    usual = common(rings, config, cpu, None, tmp_path)
-    assert common(rings, config.replace(device="cpu", block_mib=7), cpu, None, None) == usual
-    gpus = [common(rings, config, torch.device("cuda", number), None, None) for number in (0, 1)]
+    usual = shared_inputs(rings, config, cpu, None, tmp_path)
+    assert shared_inputs(rings, config.replace(device="cpu", block_mib=7), cpu, None, None) == usual
+    gpus = [shared_inputs(rings, config, torch.device("cuda", number), None, None) for number in (0, 1)]
     assert gpus[0] == gpus[1] and changed(usual, gpus[0]) == {"the kind of device"}
-    assert changed(usual, common(rings, config.replace(seed=2), cpu, None, None)) == {"seed"}
+    assert changed(usual, shared_inputs(rings, config.replace(seed=2), cpu, None, None)) == {"seed"}
     fewer = replace(rings, train=rings.train[1:])
-    assert changed(usual, common(fewer, config, cpu, None, None)) == {"the checksum of the training links"}
-    warm = [common(rings, config, cpu, (rings, {"entity": weights["entity"] + n}), None) for n in (0, 1)]
+    assert changed(usual, shared_inputs(fewer, config, cpu, None, None)) == {"the checksum of the training links"}
+    warm = [shared_inputs(rings, config, cpu, (rings, {"entity": weights["entity"] + n}), None) for n in (0, 1)]
     assert changed(usual, warm[0]) == changed(*warm) == {"the checksum of the warm start"}
     (tmp_path / "checkpoint-000004.safetensors").touch()
-    assert changed(usual, common(rings, config, cpu, None, tmp_path)) == {"the epoch of the last checkpoint"}
+    assert changed(usual, shared_inputs(rings, config, cpu, None, tmp_path)) == {"the epoch of the last checkpoint"}
     assert json.loads(json.dumps(usual)).keys() == usual.keys()
 
 

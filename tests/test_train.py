@@ -15,11 +15,11 @@ from conftest import SMALL_BEST, said_graph
 import mixtea as package
 from mixtea import ConfigError, DataError, MixTEA, RunError, load_task
 from mixtea.config import SIZES
-from mixtea.decide.mapping import CHOSEN_LINKS, MAPPED, Mapping
+from mixtea.decide.mapping import LINKS_NOT_RANDOM, MAPPED, Mapping
 from mixtea.errors import StoppedError
-from mixtea.pipeline import GUESSED, MAX_WARNINGS, Watch, train, warnings_at_end
+from mixtea.pipeline import MAX_WARNINGS, NO_LINKS_WARNING, Watch, train, warnings_at_end
 from mixtea.review.merge import merge_decisions
-from mixtea.runs.in_progress import Unfinished
+from mixtea.runs.in_progress import UnfinishedRun
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
 FLAGS = [word for name, value in SHORT.items() if name != "preset" for word in ("--set", f"{name}={value}")]
@@ -101,7 +101,7 @@ def test_what_was_interrupted_goes_on_to_the_same_bytes(tiny, tmp_path, says_the
     ) as end:
         train(tiny, out, watch=Notes(stop=2), **SHORT)
     assert end.value.number == signal.SIGINT and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not out.exists() and Unfinished(out).epoch() == 2
+    assert not out.exists() and UnfinishedRun(out).epoch() == 2
     with pytest.raises(RunError, match="a training was interrupted there after epoch 2"):
         train(tiny, out, **SHORT)
     notes = Notes()
@@ -183,16 +183,19 @@ def test_what_matters_most_is_said_at_the_end_and_the_rest_is_in_the_report(tiny
     unlinked = replace(chosen, n_links=0)
     names = {"names": 0.5}
     told = SimpleNamespace(task_=tiny, misleading_=names, misleading_links_={})
-    said = "names tell nothing for about 50 % of the links"
-    assert warnings_at_end(told, chosen) == [CHOSEN_LINKS, said]
-    assert warnings_at_end(told, unlinked) == [GUESSED, CHOSEN_LINKS, said]
+    said = "names are uninformative for about 50 % of the links"
+    assert warnings_at_end(told, chosen) == [LINKS_NOT_RANDOM, said]
+    assert warnings_at_end(told, unlinked) == [NO_LINKS_WARNING, LINKS_NOT_RANDOM, said]
     assert warnings_at_end(told, replace(chosen, links_are_random=True)) == [said]
     rows = [(entity, "brand", "Acme") for entity in range(5)]
     named = replace(said_graph([""] * 5, rows), name_predicates=("brand",))
     told.task_ = replace(tiny, target=named)
     doubt = "names: target by 'brand' (100% filled, 20% distinct): if another column names the rows, say which"
-    assert warnings_at_end(told, unlinked)[:2] == [GUESSED, f"{doubt} (--name-column)"]
+    assert warnings_at_end(told, unlinked)[:2] == [NO_LINKS_WARNING, f"{doubt} (--name-column)"]
     told.task_ = tiny
     told.misleading_ = names | {"attributes": 0.4, "descriptions": 0.3}
     found = warnings_at_end(told, unlinked)
-    assert found == [GUESSED, CHOSEN_LINKS, said, "and 2 more in report.html"] and len(found) == MAX_WARNINGS + 1
+    assert (
+        found == [NO_LINKS_WARNING, LINKS_NOT_RANDOM, said, "and 2 more in report.html"]
+        and len(found) == MAX_WARNINGS + 1
+    )

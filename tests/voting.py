@@ -7,7 +7,7 @@ from conftest import make_graph
 
 from mixtea import Task
 from mixtea.config import Config
-from mixtea.council.council import voters_of
+from mixtea.council.council import bind_voters
 from mixtea.voters.base import Voter
 from mixtea.voters.open_entities import OpenEntities
 
@@ -21,4 +21,4 @@ def bind(*names: str, **settings: object) -> list[Voter]:
     """Voters of the project by name, on graphs of two entities."""
     graphs = [make_graph([(0, 0, 1)], 2, prefix) for prefix in "st"]
     links = torch.empty(0, 2, dtype=torch.int64).numpy()
-    return voters_of(Task("two", *graphs, links, links, links), Config.preset("best", **settings), names)
+    return bind_voters(Task("two", *graphs, links, links, links), Config.preset("best", **settings), names)

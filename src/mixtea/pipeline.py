@@ -36,9 +36,9 @@ from mixtea.io.summary import doubts, synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
 from mixtea.progress import Asked, Quiet, doing, heard_by
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.in_progress import Start, Unfinished, run_checksum
-from mixtea.runs.resume import begun, resumed
-from mixtea.runs.signals import Stopping
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
+from mixtea.runs.resume import begin_training, resume_training
+from mixtea.runs.signals import StopSignals
 from mixtea.runs.tensorboard import TensorBoard
 
 if TYPE_CHECKING:
@@ -47,53 +47,55 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 MAX_WARNINGS = 3  # about what was found; the report has all of them
-GUESSED = "no link shows how often such pairs are right: give a few, or review some, before you rely on probabilities"
+NO_LINKS_WARNING = (
+    "no link shows how often such pairs are right: give a few, or review some, before you rely on probabilities"
+)
 
 
 class Watch:
-    """Is told how a training goes. This one logs it; a class of your own can show it otherwise, or keep quiet."""
+    """Receiver of a training's progress, which logs it; override methods to show it otherwise, or to keep quiet."""
 
     def says(self, text: str) -> None:
-        """A line for people: what is trained and where, what came of it, how to go on with what was interrupted."""
+        """Log a line for people: what is trained and where, the results, how to resume what was interrupted."""
         logger.info("%s", visible(text))
 
     def warns(self, text: str) -> None:
-        """Something to know that does not keep the training from going on."""
+        """Log a warning that does not keep the training from going on."""
         logger.warning("%s", visible(text))
 
     def working(self) -> AbstractContextManager[object]:
-        """A context in which all of it happens, from reading to writing."""
+        """Return a context of the whole call, from reading to writing."""
         return nullcontext()
 
     def doing(self, what: str) -> None:
-        """What is being waited for from now on, such as `reading a.csv`: for people who wonder whether it is alive."""
+        """Receive the current step, such as `reading a.csv`, at its beginning."""
 
     def training(self, config: Config) -> AbstractContextManager[object]:
-        """A context in which the training runs, for what has to be put up before and taken down after."""
+        """Return a context of the training alone, for what has to be set up before and taken down after."""
         return nullcontext()
 
     def loaded(self, epoch: int) -> None:
-        """It goes on from the checkpoint of this epoch."""
+        """Report that training goes on from the checkpoint of this epoch."""
         self.says(f"going on after epoch {epoch}")
 
     def round(self, number: int, n_sure: int) -> None:
-        """A round before the first epoch has ended, with so many sure pairs."""
+        """Report the end of a round before the first epoch, with so many sure pairs."""
         self.says(Quiet(0).sure(number, n_sure))
 
     def answer(self, found: dict[str, Any]) -> None:
-        """Voters that need no training have answered, before the first epoch; see `on_answer` of `MixTEA.fit`."""
+        """Report the answer of voters that need no training, before epoch 1; see `on_answer` of `MixTEA.fit`."""
         self.says(Quiet(0).answered(found))
 
     def epoch(self, record: dict[str, Any]) -> None:
-        """An epoch has ended; `record` is its row of `history_`."""
+        """Report the end of an epoch; `record` is its row of `history_`."""
         if "valid_hits@1" in record:
             self.says(f"epoch {record['epoch']}: valid Hit@1 {record['valid_hits@1']:.3f}")
 
     def ends_at_once(self) -> None:
-        """A second signal ends the process now, which is the last moment to put a terminal in order."""
+        """Restore the terminal, if need be, before a second signal ends the process."""
 
     def scored(self, aligner: MixTEA) -> None:
-        """The run is written; `aligner.metrics_` are the scores of its test links."""
+        """Report the scores of the test links, `aligner.metrics_`, once the run is written."""
         self.says("test links: " + ", ".join(f"{name} {aligner.metrics_[key]:.3f}" for key, name in METRICS.items()))
 
 
@@ -113,39 +115,38 @@ def train(
     keep_earlier: int | None = None,
     **settings: Any,
 ) -> MixTEA:
-    """Learn from a task, score its test links and write the run folder `out`, through interruptions if need be.
+    """Train with checkpoints, resumable; score the test links and write the run folder `out`.
 
-    It is `MixTEA(preset, **settings).fit(task)` and `save`, and what belongs around them: the run has a page about it,
-    report.html; on the way the state of the training lies in `out` + ".unfinished"; the first Ctrl-C (or SIGTERM, or
-    SIGHUP) ends it after its epoch and saves that state, the second ends it at once. Several processes of torchrun
-    train one run, which the first of them writes.
+    It is `MixTEA(preset, **settings).fit(task)` and `save`, with a page about the run, report.html. Meanwhile the state
+    lies in `out` + ".unfinished"; the first Ctrl-C (or SIGTERM, or SIGHUP) ends the training after its epoch and saves
+    that state, the second ends it at once. Several processes of torchrun train one run, which the first of them writes.
 
     Parameters
     ----------
     task
-        What `load_task` gives; or a function that gives it, called when it is known that the run can be written. None
-        goes with `resume`: the training knows what it began with.
+        The task, or a function that returns it, called once the run folder is known to be writable. None goes with
+        `resume`, which has it stored.
     out
         The run folder to write. It appears whole, or not at all.
     preset, settings
         As in `MixTEA`: "best" unless another preset is named, and single fields of `Config`.
     resume
         Go on with the interrupted training of `out`, to the same bytes that it would have had. If there is none, it
-        begins with `task`; if it has ended, the run is loaded. What is said of it must be what it began with.
+        begins with `task`; if it has ended, the run is loaded. Other arguments must be those that it began with.
     overwrite
         Replace the run that is in `out`, or begin an interrupted one anew.
     warm_start
         The folder of a run of an earlier state of the graphs, to begin with what it has found and learned: then the
-        epochs until the second vote are enough, or a third where it does not stop when the answers stand. changes.tsv
-        in the run folder says which earlier mappings changed, and why.
+        epochs until the second vote are enough, or a third where it does not stop when predictions are stable.
+        changes.tsv in the run folder lists which earlier mappings changed, and why.
     checkpoint_every
         Seconds between two savings of the state; 0 saves after every epoch.
     tensorboard
         A folder to write each epoch to as well, for TensorBoard; not inside `out`.
     watch
-        Is told how it goes, see `Watch`; it is logged if there is none.
+        Receives progress, see `Watch`; it is logged if there is none.
     progress
-        As in `MixTEA.fit`: None shows the epochs in notebooks, unless somebody watches.
+        As in `MixTEA.fit`: None shows the epochs in notebooks, unless there is a `watch`.
     keep_earlier
         How many earlier runs stay in `out`/history, where a run that is replaced goes then. None: it is not kept.
 
@@ -165,7 +166,7 @@ def train(
     VoterError
         A voter from outside failed; no run is written.
     StoppedError
-        A signal asked it to end. Like other TrainingErrors it says what is saved, and how to go on.
+        A signal asked it to end. Like other TrainingErrors it names what is saved, and how to go on.
 
     Examples
     --------
@@ -185,14 +186,18 @@ def train(
     folder, watch, settings = as_path(out, "out"), watch or Watch(), SETTINGS.check_all(settings)
     if tensorboard and as_path(tensorboard, "tensorboard").resolve().is_relative_to(folder.resolve()):
         raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
-    read = _reader(task, preset, warm_start, settings, resume)
-    work = Unfinished(folder)
-    with watch.working(), heard_by(watch.doing), work.held() if is_first() else nullcontext():
+    read = _input_reader(task, preset, warm_start, settings, resume)
+    work = UnfinishedRun(folder)
+    with watch.working(), heard_by(watch.doing), work.locked() if is_first() else nullcontext():
         goes_on = resume and work.path.exists()
-        start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
+        start = (
+            resume_training(work, read, settings, overwrite)
+            if read is None or resume
+            else begin_training(work, read, overwrite)
+        )
         if start is not None:
-            training = Training(start, work, watch, overwrite, progress, keep_earlier)
-            with _nothing_left(work, goes_on):
+            training = TrainingRun(start, work, watch, overwrite, progress, keep_earlier)
+            with _clean_up_on_failure(work, goes_on):
                 return training.run(checkpoint_every, TensorBoard(tensorboard))
     from mixtea.aligner import MixTEA
 
@@ -201,27 +206,27 @@ def train(
 
 
 @contextmanager
-def _nothing_left(work: Unfinished, goes_on: bool) -> Iterator[None]:
-    """Leave nothing that this call has begun where the call, the data or a voter from outside is at fault.
+def _clean_up_on_failure(work: UnfinishedRun, goes_on: bool) -> Iterator[None]:
+    """Remove what this call has begun if the call, the data or a voter from outside is at fault.
 
-    A state that was saved stays, and so does a training that somebody began before.
+    A saved state stays, and so does a training that was begun before.
     """
     try:
         yield
     except (ConfigError, DataError, VoterError) as error:
         if not goes_on and work.epoch() is None:
             if is_first():
-                work.forget()
+                work.remove()
         elif isinstance(error, VoterError):
-            raise VoterError(f"{error} {work.how_to_go_on()}") from error.__cause__
+            raise VoterError(f"{error} {work.resume_advice()}") from error.__cause__
         raise
 
 
-def _reader(
+def _input_reader(
     task: Task | Callable[[], Task] | None, preset: str | None, warm_start: PathOrStr | None, settings: dict[str, Any],
     resume: bool,
-) -> Callable[[], Start] | None:  # fmt: skip
-    """What gives a new training its start; None if the call does not say what to train, but to go on."""
+) -> Callable[[], TrainingInputs] | None:  # fmt: skip
+    """Return a function that reads the inputs of a new training; None if the call only resumes."""
     if task is None:
         if not resume:
             raise DataError("train needs a task, unless it resumes: load_task(...) makes one.")
@@ -230,26 +235,26 @@ def _reader(
                 raise ConfigError(f"{name}: a training goes on with what it began with. Leave it out.")
         return None
     preset = "best" if preset is None else preset
-    config = Config.preset(preset, **settings)  # which says what is wrong with them, before any file is read
+    config = Config.preset(preset, **settings)  # raises for wrong ones, before any file is read
     if warm_start is not None:
         settings = config.warm() | settings
     earlier = None if warm_start is None else str(as_path(warm_start, "warm_start").resolve())
 
-    def read() -> Start:
+    def read() -> TrainingInputs:
         found = task() if callable(task) else task
         if not isinstance(found, Task):
             raise DataError(f"train needs a task, not {type(found).__name__}: load_task(...) makes one.")
-        return Start(found, preset, settings, earlier)
+        return TrainingInputs(found, preset, settings, earlier)
 
     return read
 
 
 @dataclass
-class Training:
+class TrainingRun:
     """A training from its start, or its last checkpoint, to its run folder."""
 
-    start: Start
-    work: Unfinished
+    start: TrainingInputs
+    work: UnfinishedRun
     watch: Watch
     overwrite: bool
     progress: Asked = None
@@ -260,13 +265,13 @@ class Training:
         """Train, score the test links, write the run; of several processes the first one writes."""
         from mixtea.aligner import MixTEA
         from mixtea.compute.device import choose_device, describe_device
-        from mixtea.council.adapt import adapted
+        from mixtea.council.adapt import adapt_config
 
         watch = self.watch
         watch.says(f"{self.start.task!r}")
         aligner, old = MixTEA(self.start.preset, **self.start.settings), self._earlier()
         device = choose_device(aligner.config.device)
-        config = adapted(self.start.task, aligner.config, device.type)
+        config = adapt_config(self.start.task, aligner.config, device.type)
         self._introduce(config, describe_device(device))
         before = run_checksum(self.work.out)
         try:
@@ -276,12 +281,12 @@ class Training:
         epochs = f"{aligner.n_epochs_} epochs in " if aligner.n_epochs_ else ""
         watch.says(f"{epochs}{aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
         if is_first():
-            with Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
+            with StopSignals(lambda: watch.says("almost done: the run is being written (once more: at once)")):
                 self.finish(aligner, old)
         return aligner
 
     def _earlier(self) -> MixTEA | None:
-        """The run that a warm start begins with. A training that goes on needs it no more, but for comparison."""
+        """Load the run of a warm start. A training that goes on needs it only for comparison."""
         from mixtea.aligner import MixTEA
 
         earlier = self.start.warm_start
@@ -298,16 +303,16 @@ class Training:
             return None
 
     def _introduce(self, config: Config, device: str) -> None:
-        """Say what is trained on what, and what may be wrong with it."""
+        """Report what is trained on what, and what may be wrong with it."""
         from mixtea.council.adapt import has_structure
-        from mixtea.council.council import voters_of
-        from mixtea.council.summary import who_decides, who_speaks
+        from mixtea.council.council import bind_voters
+        from mixtea.council.summary import no_structure_line, voters_line
         from mixtea.evaluation.inspect_columns import columns_by_voters
 
         self.watch.says(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
         if config.approximations():
             self.watch.says(f"approximate: {', '.join(assignments(config.approximations()))}")
-        voters = voters_of(self.start.task, config, config.voters)
+        voters = bind_voters(self.start.task, config, config.voters)
         for line in (columns := columns_by_voters(self.start.task, voters)):
             self.watch.says(line)
         sides = (("source", self.start.task.source), ("target", self.start.task.target))
@@ -316,18 +321,18 @@ class Training:
             self.watch.says(f"names: {'; '.join(named)}")
         if synonyms := synonyms_line(synonym_counts(self.start.task)):
             self.watch.says(synonyms)
-        self.watch.says(who_speaks(voters))
+        self.watch.says(voters_line(voters))
         if not has_structure(self.start.task):
-            self.watch.says(who_decides(voters))
+            self.watch.says(no_structure_line(voters))
         for doubt in doubts(self.start.task):
             self.watch.warns(doubt)
 
     def _fit(
         self, aligner: MixTEA, config: Config, old: MixTEA | None, every: float, board: TensorBoard
     ) -> None:  # fmt: skip
-        """Fit with checkpoints, TensorBoard and somebody who watches. A signal ends it after its epoch."""
-        watch, advice = self.watch, self.work.how_to_go_on
-        stopping = Stopping(lambda: watch.says("stopping after this epoch (once more: at once)"), watch.ends_at_once)
+        """Fit with checkpoints, TensorBoard and progress. A signal ends it after its epoch."""
+        watch, advice = self.watch, self.work.resume_advice
+        stopping = StopSignals(lambda: watch.says("stopping after this epoch (once more: at once)"), watch.ends_at_once)
 
         def on_load(epoch: int) -> None:
             self.last_epoch = epoch
@@ -359,7 +364,7 @@ class Training:
             raise FullMemoryError(f"In epoch {self.last_epoch + 1}: {error} {advice()}") from error
 
     def finish(self, aligner: MixTEA, old: MixTEA | None) -> None:
-        """Score, compare, write the run folder; then the checkpoints are not needed any more."""
+        """Score, compare, write the run folder; then remove the checkpoints."""
         watch, out = self.watch, self.work.out
         self._score(aligner)
         self._say_decided(aligner)
@@ -368,13 +373,13 @@ class Training:
         try:
             aligner.save(out, overwrite=self.overwrite, pages=pages, keep_earlier=self.keep_earlier)
         except (RunError, FullMemoryError) as error:
-            raise type(error)(f"{error} {self.work.how_to_go_on()}") from error
+            raise type(error)(f"{error} {self.work.resume_advice()}") from error
         except BaseException as error:
             if is_full_memory(error) or isinstance(error, KeyboardInterrupt):
-                watch.says(self.work.how_to_go_on())
+                watch.says(self.work.resume_advice())
             raise
         try:
-            self.work.forget()
+            self.work.remove()
         except RunError as error:  # the run is there, which is what counts
             watch.warns(str(error))
         if aligner.metrics_:
@@ -393,16 +398,16 @@ class Training:
                 self.watch.warns(f"the test links could not be scored: {str(error) or 'memory is full'}")
 
     def _say_decided(self, aligner: MixTEA) -> None:
-        """Say how many sources are mapped, what to expect of that, and what may be wrong with it."""
+        """Report how many sources are mapped, the expected quality, and what may be wrong with it."""
         mapping = aligner.map()
         self.watch.says(mapping.summary())
-        if promise := mapping.promise():
+        if promise := mapping.expected_quality():
             self.watch.says(promise)
         for doubt in warnings_at_end(aligner, mapping):
             self.watch.warns(doubt)
 
     def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
-        """What became of the earlier run's mappings, as a page of the run; said in short."""
+        """Compare with the earlier run's mappings, as a page of the run; report it in short."""
         doing("comparing with the earlier run")
         try:
             from mixtea.export.tsv import changes_text
@@ -411,7 +416,7 @@ class Training:
 
             found = explain_changes(old, new)
             changed = drop_unchanged(found)
-            page = _whole(changes_text(changed))
+            page = _writable(changes_text(changed))
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a comparison
@@ -423,12 +428,12 @@ class Training:
         return {"changes.tsv": page}
 
     def _report(self, aligner: MixTEA) -> dict[str, str]:
-        """The page about the run; a run is written without one if it cannot be made."""
+        """Make the page about the run; without it if it cannot be made."""
         doing("writing the report")
         try:
             from mixtea.report.page import make_report
 
-            return {"report.html": _whole(make_report(aligner))}
+            return {"report.html": _writable(make_report(aligner))}
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a page about it
@@ -436,18 +441,17 @@ class Training:
             return {}
 
     def _save_after_loss(self, aligner: MixTEA, before: str | None) -> str:
-        """Each process that is left waits for those before it; the first of them writes what was learned so far.
+        """Save what was learned so far after the loss of a process; of those left the first one writes.
 
-        Where a checkpoint is, the training can go on instead: how is what comes back. `before` is the checksum of the
-        run.json from before.
+        Where a checkpoint is, return how to resume instead. `before` is the checksum of the run.json from before.
         """
         if getattr(aligner, "n_epochs_", 0):
             time.sleep(2 * launched_as())
         if self.work.epoch() is not None:
-            return f" {self.work.how_to_go_on()}"
+            return f" {self.work.resume_advice()}"
         if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:
             aligner.save(self.work.out, overwrite=self.overwrite, keep_earlier=self.keep_earlier)
-            self.work.forget()
+            self.work.remove()
         return ""
 
 
@@ -455,18 +459,18 @@ def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
     """Return what may be wrong with a mapping, what matters most first, and how many more the report has."""
     from mixtea.council.summary import misleading_lines
 
-    found = [] if mapping.n_links else [GUESSED]
+    found = [] if mapping.n_links else [NO_LINKS_WARNING]
     doubt = names_doubt(aligner.task_.source, aligner.task_.target)
     found += [
         *([doubt] if doubt else []),
-        *mapping.doubts(),
+        *mapping.warnings(),
         *misleading_lines(aligner.misleading_, aligner.misleading_links_),
     ]
     more = len(found) - MAX_WARNINGS
     return found if more <= 0 else [*found[:MAX_WARNINGS], f"and {more:,} more in report.html"]
 
 
-def _whole(page: str) -> str:
-    """The page, if it can be written: half a character in it could not."""
+def _writable(page: str) -> str:
+    """Return the page, if it can be written: half a character in it could not."""
     page.encode()
     return page

@@ -1,7 +1,6 @@
-"""A run again, after its graphs have changed a little: what `mixtea fit --update RUN` does, in one call.
+"""Update a run after its graphs have changed: what `mixtea fit --update RUN` does, in one call.
 
-from mixtea import load_task
-from mixtea import update
+from mixtea import load_task from mixtea import update
 
 aligner = update(load_task(source="a.csv", target="b.csv", links_from="names"), "runs/nightly")
 """
@@ -21,37 +20,37 @@ from mixtea.errors import ConfigError, RunError
 from mixtea.graph.difference import difference
 from mixtea.graph.task import Reviewed, Task
 from mixtea.io.paths import PathOrStr, as_path
-from mixtea.pipeline import Training, Watch, train
+from mixtea.pipeline import TrainingRun, Watch, train
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import reviewed_task
-from mixtea.runs.in_progress import Start, Unfinished, run_checksum
-from mixtea.runs.signals import Stopping
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
+from mixtea.runs.signals import StopSignals
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
-KEPT = 3  # earlier runs
+EARLIER_RUNS_KEPT = 3  # in history
 
 
 def update(
     task: Task | Callable[[], Task],
     run: PathOrStr,
     *,
-    keep_earlier: int = KEPT,
+    keep_earlier: int = EARLIER_RUNS_KEPT,
     preset: str | None = None,
     watch: Watch | None = None,
     **settings: Any,
 ) -> MixTEA:
-    """Make a run anew for graphs that have changed, in its place; the earlier run goes to `run`/history.
+    """Update a run for graphs that have changed, in its place; the earlier run goes to `run`/history.
 
     Where few entities are new, changed or gone, and no relations connect them, only these are matched, by what the run
     has learned; all others keep their answers. Else it is trained again, beginning with what the run has found, or from
-    nothing where other settings are asked for. `watch` is told which, and why.
+    nothing where other settings are asked for. `watch` receives which, and why.
 
     Parameters
     ----------
     task
-        The task as it is now, or a function that gives it. Decisions of reviewers about the run
+        The task as it is now, or a function that returns it. Decisions of reviewers about the run
         (RUN.decisions.sqlite) hold for it too.
     run
         The run folder. It always holds a whole run, the earlier or the new one.
@@ -75,13 +74,13 @@ def update(
         As in `train`.
     """
     from mixtea.aligner import MixTEA
-    from mixtea.aligner.updating import updated, why_train
+    from mixtea.aligner.updating import update_aligner, why_train
 
     if not isinstance(keep_earlier, int) or isinstance(keep_earlier, bool) or keep_earlier < 0:
         raise ConfigError(f"keep_earlier is a whole number, 0 or more, not {keep_earlier!r:.100}.")
     folder, watch, settings = as_path(run, "run"), watch or Watch(), SETTINGS.check_all(settings)
     before, old = run_checksum(folder), MixTEA.load(folder, device=settings.get("device"))
-    found = _decided(task() if callable(task) else task, old.task_, folder)
+    found = _with_decisions(task() if callable(task) else task, old.task_, folder)
     changed = (difference(old.task_.source, found.source), difference(old.task_.target, found.target))
     same_links = _pairs(found) == _pairs(old.task_) and found.synonyms == old.task_.synonyms
     preset = preset or old.preset
@@ -106,22 +105,24 @@ def update(
     if not any(of.touched.any() or of.n_gone for of in changed):
         watch.says(f"{folder}: nothing has changed, so the run stays as it is")
         return old
-    work = Unfinished(folder)
-    with work.held(), Stopping(lambda: watch.says("almost done: the run is being written (once more: at once)")):
+    work = UnfinishedRun(folder)
+    with work.locked(), StopSignals(lambda: watch.says("almost done: the run is being written (once more: at once)")):
         if run_checksum(folder) != before:
             raise RunError(f"{folder}: replaced by another process meanwhile. Update it again.")
-        new, said = updated(old, found, changed)
-        watch.says(said)
-        Training(Start(found, preset, chosen), work, watch, overwrite=True, keep_earlier=keep_earlier).finish(new, old)
+        new, summary = update_aligner(old, found, changed)
+        watch.says(summary)
+        TrainingRun(
+            TrainingInputs(found, preset, chosen), work, watch, overwrite=True, keep_earlier=keep_earlier
+        ).finish(new, old)
     return new
 
 
-def _decided(task: Task, old: Task, folder: Path) -> Task:
-    """The task with the decisions of reviewers that the run knows, and those that were made since."""
+def _with_decisions(task: Task, old: Task, folder: Path) -> Task:
+    """Add the decisions of reviewers in the run to the task, and those made since."""
     known = [_renumbered(pairs, old, task) for pairs in (old.rejected, old.reviewed.pairs)]
-    new = [kept & ~_among(pairs, _known_pairs(task)) for pairs, kept in known]
-    rejected, said = (pairs[kept] for (pairs, _), kept in zip(known, new, strict=True))
-    opinions = Reviewed(np.concatenate([task.reviewed.pairs, said]),
+    new = [kept & ~_is_among(pairs, _known_pairs(task)) for pairs, kept in known]
+    rejected, reviewed = (pairs[kept] for (pairs, _), kept in zip(known, new, strict=True))
+    opinions = Reviewed(np.concatenate([task.reviewed.pairs, reviewed]),
                         np.concatenate([task.reviewed.log_odds, old.reviewed.log_odds[new[1]]]))  # fmt: skip
     task = replace(task, rejected=np.concatenate([task.rejected, rejected]), reviewed=opinions)
     if not decisions_path(folder).exists():
@@ -134,7 +135,7 @@ def _decided(task: Task, old: Task, folder: Path) -> Task:
 
 
 def _renumbered(pairs: np.ndarray, old: Task, task: Task) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs [p, 2] by the numbers of another task, and whether it has both ends, bool [p]."""
+    """Return pairs [p, 2] by entity index of another task, and whether it has both ends, bool [p]."""
     ends = [new.find(of.ids[pairs[:, side]]) for side, (of, new) in
             enumerate(((old.source, task.source), (old.target, task.target)))]  # fmt: skip
     found = np.stack(ends, axis=1)
@@ -146,13 +147,13 @@ def _known_pairs(task: Task) -> np.ndarray:
     return np.concatenate([task.train, task.valid, task.rejected, task.reviewed.pairs])
 
 
-def _among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _is_among(pairs: np.ndarray, others: np.ndarray) -> np.ndarray:
     known = {tuple(pair) for pair in others.tolist()}
     return np.array([tuple(pair) in known for pair in pairs.tolist()], dtype=bool)
 
 
 def _pairs(task: Task) -> list[set[tuple[str, str]]]:
-    """Links, rejected pairs and opinions by ids."""
+    """Return links, rejected pairs and opinions by ids."""
     found: list[set[tuple[str, str]]] = []
     for pairs in (task.train, task.valid, task.test, task.rejected, task.reviewed.pairs):
         ends = task.source.ids[pairs[:, 0]].tolist(), task.target.ids[pairs[:, 1]].tolist()

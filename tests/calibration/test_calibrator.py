@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mixtea.calibration.calibrator import PRIOR, Calibration, acceptable, calibration_error, reliability, trust
-from mixtea.calibration.features import features
+from mixtea.calibration.calibrator import (
+    PRIOR,
+    Calibration,
+    accept_at_precision,
+    calibration_error,
+    calibration_measures,
+    reliability,
+)
+from mixtea.calibration.features import pair_features
 
 
 def mappings(n, seed, weights):
@@ -14,7 +21,7 @@ def mappings(n, seed, weights):
     random = np.random.default_rng(seed)
     degrees = (random.integers(1, 30, n), random.integers(1, 30, n))
     row, column = random.uniform(-12, 12, (2, n))
-    seen = features(row, column, random.uniform(0, 40, n), random.uniform(-12, 12, n), degrees)
+    seen = pair_features(row, column, random.uniform(0, 40, n), random.uniform(-12, 12, n), degrees)
     return seen, random.random(n) < 1 / (1 + np.exp(-seen @ weights)), np.zeros(n, dtype=bool)
 
 
@@ -55,8 +62,8 @@ def test_the_error_by_hand():
 
 def test_the_most_probable_are_accepted_as_long_as_their_mean_allows():
     probability = np.array([0.5, 0.99, 0.93, 0.97])
-    assert acceptable(probability, 0.95).tolist() == [False, True, True, True]
-    assert acceptable(probability, 0.999).tolist() == [False] * 4
-    found = trust(probability, np.array([False, True, True, False]))
+    assert accept_at_precision(probability, 0.95).tolist() == [False, True, True, True]
+    assert accept_at_precision(probability, 0.999).tolist() == [False] * 4
+    found = calibration_measures(probability, np.array([False, True, True, False]))
     assert found["accepted@95"] == 0.75 and found["accepted@95_precision"] == pytest.approx(2 / 3)
-    assert "accepted@95_precision" not in trust(np.array([0.1]), np.array([True]))
+    assert "accepted@95_precision" not in calibration_measures(np.array([0.1]), np.array([True]))

@@ -7,33 +7,46 @@ import pytest
 import torch
 from conftest import SMALL_BEST
 
-from mixtea.calibration.features import LIMIT, NOWHERE, Judged, features, log_of_others, rehearsed
+from mixtea.calibration.features import (
+    MAX_LOG_ODDS,
+    NO_CANDIDATE_MARGIN,
+    CandidateScores,
+    holdout_candidates,
+    log_sum_of_others,
+    pair_features,
+)
 from mixtea.config import Config
-from mixtea.council.holdout import rehearsed as rehearse
+from mixtea.council.holdout import holdout_opinions as rehearse
 from mixtea.training.trainer import Trainer
 
 
 def pairs(rows, shape=(3, 3)):
     source, target, joined = (np.array(column) for column in zip(*rows, strict=True))
-    return Judged(source, target, joined.astype(float), np.zeros(len(rows)), shape)
+    return CandidateScores(source, target, joined.astype(float), np.zeros(len(rows)), shape)
 
 
 def test_the_others_by_hand():
     line, value = np.array([0, 0, 1]), np.log([1.0, 2.0, 5.0])
-    found = log_of_others(line, value, 2)
+    found = log_sum_of_others(line, value, 2)
     assert found[:2] == pytest.approx(np.log([2.0, 1.0])) and found[2] < -20
 
 
 def test_ahead_of_rivals_on_both_sides():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 0, 4.0)])
-    assert judged.row == pytest.approx([2.0, -2.0, LIMIT]) and judged.column == pytest.approx([1.0, LIMIT, -1.0])
-    assert judged.best.tolist() == [1, 2] and judged.best_of_all[1][2] == NOWHERE
+    assert judged.row_margin == pytest.approx([2.0, -2.0, MAX_LOG_ODDS]) and judged.column_margin == pytest.approx(
+        [1.0, MAX_LOG_ODDS, -1.0]
+    )
+    assert judged.best.tolist() == [1, 2] and judged.best_by_source[1][2] == NO_CANDIDATE_MARGIN
 
 
 def test_hidden_targets_leave_the_next_best():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 1, 4.0)])
-    target, standing = judged.without(np.array([[0, 0]])).best_of_all
-    assert target.tolist() == [1, 1, -1] and standing[0] == pytest.approx(LIMIT - 1.0) and standing[2] == NOWHERE
+    target, margin = judged.without(np.array([[0, 0]])).best_by_source
+    assert (
+        target.tolist() == [1, 1, -1]
+        and margin[0] == pytest.approx(MAX_LOG_ODDS - 1.0)
+        and margin[2] == NO_CANDIDATE_MARGIN
+    )
 
 
 def test_who_is_well_ahead_on_both_sides():
@@ -44,13 +57,13 @@ def test_who_is_well_ahead_on_both_sides():
 def test_a_rehearsed_source_rivals_with_the_open_ones():
     """Source 0 has the link to target 0; target 1 is open, and source 1 wants it more."""
     openly = pairs([(1, 1, 4.0)])
-    found = rehearsed(pairs([(0, 0, 2.0), (0, 1, 1.0), (1, 0, 0.0)]), openly, np.array([[0, 0]]))
-    assert found.source.tolist() == [0, 0] and found.row == pytest.approx([1.0, -1.0])
-    assert found.column == pytest.approx([2.0, -3.0])
+    found = holdout_candidates(pairs([(0, 0, 2.0), (0, 1, 1.0), (1, 0, 0.0)]), openly, np.array([[0, 0]]))
+    assert found.source.tolist() == [0, 0] and found.row_margin == pytest.approx([1.0, -1.0])
+    assert found.column_margin == pytest.approx([2.0, -3.0])
 
 
 def test_features_have_a_row_a_candidate():
-    seen = features(
+    seen = pair_features(
         np.array([6.0, -12.0]), np.array([12.0, 0.0]), np.array([100.0, 2.0]), np.zeros(2), ([0, 1], [3, 4])
     )
     assert seen.shape == (2, 8) and seen[0, :5].tolist() == [1.0, 1.0, 2.0, 1.0, 3.0]
@@ -60,7 +73,7 @@ def test_links_are_rehearsed_by_those_who_do_not_know_them(rings):
     """Every training link is judged once, none is known to its council, and exchanged test links change nothing."""
     trainer = Trainer(rings, Config.preset("best", **SMALL_BEST), torch.device("cpu"))
     trained = trainer.train()
-    found = trained.rehearsed
+    found = trained.holdout
     assert found is not None and set(found.scores) == {
         "agreement",
         "attributes",

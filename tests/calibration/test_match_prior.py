@@ -7,15 +7,15 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from mixtea.calibration.calibrator import calibration_error
-from mixtea.calibration.features import NOWHERE, Examples
-from mixtea.calibration.match_prior import counterparts as counterparts_by_types
+from mixtea.calibration.features import NO_CANDIDATE_MARGIN, Examples
+from mixtea.calibration.match_prior import estimate_match_prior as counterparts_by_types
 
 
 def looking(standing, agreed=0.0):
     return np.stack([standing, np.broadcast_to(agreed, standing.shape)], axis=1)
 
 
-def counterparts(standing, triples, *others):
+def estimate_match_prior(standing, triples, *others):
     """Of sources without types, whose neighbours tell nothing."""
     return counterparts_by_types(looking(standing), triples, csr_matrix((len(standing), 1)), *others)
 
@@ -23,7 +23,9 @@ def counterparts(standing, triples, *others):
 def stands(has, seed):
     """How the best candidates of sources stand, by whether these have a counterpart."""
     random = np.random.default_rng(seed)
-    return np.clip(np.where(has, random.normal(14, 7, len(has)), random.normal(-9, 5, len(has))), NOWHERE, 24)
+    return np.clip(
+        np.where(has, random.normal(14, 7, len(has)), random.normal(-9, 5, len(has))), NO_CANDIDATE_MARGIN, 24
+    )
 
 
 def population(n, share, seed, by_triples=0.0):
@@ -46,7 +48,7 @@ def links(triples, seed):
 @pytest.mark.parametrize("n_links", [40, 1000])
 def test_a_mixture_is_taken_apart(share, n_links):
     has, standing, triples = population(6000, share, 0)
-    found = counterparts(standing, triples, np.ones(6000, dtype=bool), links(triples[has][:n_links], 5), 1.0)
+    found = estimate_match_prior(standing, triples, np.ones(6000, dtype=bool), links(triples[has][:n_links], 5), 1.0)
     assert found.links_are_random and found.probability.mean() == pytest.approx(share, abs=0.06)
     assert calibration_error(found.probability, has) < 0.06 and ((found.probability > 0.5) == has).mean() > 0.95
 
@@ -54,7 +56,7 @@ def test_a_mixture_is_taken_apart(share, n_links):
 def test_links_of_the_best_connected_are_as_good_as_any():
     has, standing, triples = population(6000, 0.5, 2)
     easy = np.sort(triples[has])[-300:]
-    p = counterparts(standing, triples, np.ones(6000, dtype=bool), links(easy, 7), 1.0).probability
+    p = estimate_match_prior(standing, triples, np.ones(6000, dtype=bool), links(easy, 7), 1.0).probability
     assert ((p > 0.5) == has).mean() > 0.9
 
 
@@ -65,22 +67,24 @@ def test_where_looks_do_not_tell_random_links_do():
     has = triples > np.log(4)
     standing = stands(np.ones(6000, dtype=bool), 4)
     linked = random.choice(triples[has], 800)
-    found = counterparts(standing, triples, np.ones(6000, dtype=bool), links(linked, 9), 1.0)
+    found = estimate_match_prior(standing, triples, np.ones(6000, dtype=bool), links(linked, 9), 1.0)
     assert found.probability[~has].mean() < 0.35 < 0.85 < found.probability[has].mean()
 
 
 def test_links_by_which_nobody_sure_had_a_counterpart_are_not_believed():
     has, standing, triples = population(6000, 0.6, 5)
     hubs = np.full(3000, np.log1p(400.0))
-    found = counterparts(standing, triples, np.ones(6000, dtype=bool), links(hubs, 11), 1.0)
+    found = estimate_match_prior(standing, triples, np.ones(6000, dtype=bool), links(hubs, 11), 1.0)
     assert not found.links_are_random and ((found.probability > 0.5) == has).mean() > 0.8
 
 
 def test_there_are_no_more_counterparts_than_targets():
     """Where all look the same, sizes tell."""
     same, triples, everyone = np.full(3000, 3.0), np.full(3000, 1.5), np.ones(3000, dtype=bool)
-    alike = links(np.full(200, 1.5), 13)._replace(looks=looking(np.full(200, 3.0)), hidden=looking(np.full(200, 3.0)))
-    shares = [counterparts(same, triples, everyone, alike, most).probability.mean() for most in (0.3, 1.0)]
+    alike = links(np.full(200, 1.5), 13)._replace(
+        match_features=looking(np.full(200, 3.0)), hidden_features=looking(np.full(200, 3.0))
+    )
+    shares = [estimate_match_prior(same, triples, everyone, alike, most).probability.mean() for most in (0.3, 1.0)]
     assert shares[0] <= 0.3 + 1e-6 < 0.5 < shares[1]
 
 
@@ -89,15 +93,19 @@ def test_nor_where_looks_say_more():
     triples, everyone = np.full(2000, 1.5), np.ones(2000, dtype=bool)
     standing = stands(everyone, 3)
     for most in (0.4, 0.0):
-        p = counterparts(standing, triples, everyone, links(np.full(200, 1.5), 5), most).probability
+        p = estimate_match_prior(standing, triples, everyone, links(np.full(200, 1.5), 5), most).probability
         assert p.mean() == pytest.approx(most, abs=1e-4) and p[standing.argmax()] == p.max()
 
 
 def test_without_links_or_open_sources_what_is_expected_speaks():
     none = links(np.empty(0), 0)
-    p = counterparts(np.array([20.0, -20.0]), np.array([1.5, 1.5]), np.ones(2, dtype=bool), none, 1.0).probability
+    p = estimate_match_prior(
+        np.array([20.0, -20.0]), np.array([1.5, 1.5]), np.ones(2, dtype=bool), none, 1.0
+    ).probability
     assert p[0] > 0.9 > 0.5 > p[1]
-    assert counterparts(np.array([20.0]), np.array([1.5]), np.zeros(1, dtype=bool), none, 1.0).probability == [1.0]
+    assert estimate_match_prior(np.array([20.0]), np.array([1.5]), np.zeros(1, dtype=bool), none, 1.0).probability == [
+        1.0
+    ]
 
 
 def test_a_type_that_the_other_graph_lacks():
@@ -122,7 +130,8 @@ def test_neighbours_that_are_matched_elsewhere_speak_against():
     looks = looking(np.zeros(4000), np.where(has, random.normal(2, 1, 4000), random.normal(-2, 1, 4000)))
     n = 300
     given = links(np.full(n, 1.5), 5)._replace(
-        looks=looking(np.zeros(n), random.normal(2, 1, n)), hidden=looking(np.zeros(n), random.normal(-2, 1, n))
+        match_features=looking(np.zeros(n), random.normal(2, 1, n)),
+        hidden_features=looking(np.zeros(n), random.normal(-2, 1, n)),
     )
     found = counterparts_by_types(
         looks, np.full(4000, 1.5), csr_matrix((4000, 1)), np.ones(4000, dtype=bool), given, 1.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mixtea.calibration.neighbour_features import MatchedNeighbours
+from mixtea.calibration.features import MatchedNeighbours
 from mixtea.graph.graph import Graph
 
 
@@ -21,10 +21,10 @@ def test_beside_and_elsewhere(rings):
     source = graph(4, [(0, 1), (2, 0), (0, 3), (0, 1), (0, 0)])
     target = graph(4, [(0, 1), (1, 0), (2, 3)])
     found = MatchedNeighbours(replace(rings, source=source, target=target), np.array([-1, 1, 2, -1]))
-    assert found.agreed(np.array([0, 0, 0]), np.array([0, 3, -1])) == pytest.approx(
+    assert found.agreement(np.array([0, 0, 0]), np.array([0, 3, -1])) == pytest.approx(
         [np.log(1.5 / 1.5), np.log(1.5 / 1.5), np.log(0.5 / 2.5)]
     )
-    assert found.agreed(np.array([3]), np.array([0])) == [0.0]  # of whom no neighbour is matched
+    assert found.agreement(np.array([3]), np.array([0])) == [0.0]  # of whom no neighbour is matched
 
 
 def test_a_plain_count(rings):
@@ -40,10 +40,10 @@ def test_a_plain_count(rings):
     for s, t in zip(sources, targets, strict=True):
         near = [int(matched[i]) in beside[1][t] for i in beside[0][s] if matched[i] >= 0]
         expected.append(np.log((sum(near) + 0.5) / (len(near) - sum(near) + 0.5)))
-    found = MatchedNeighbours(replace(rings, source=source, target=target), matched).agreed(sources, targets)
+    found = MatchedNeighbours(replace(rings, source=source, target=target), matched).agreement(sources, targets)
     assert found == pytest.approx(np.array(expected))
 
 
 def test_nothing_beside_anything(rings):
     task = replace(rings, source=graph(2, [(0, 1)]), target=graph(2, []))
-    assert MatchedNeighbours(task, np.array([-1, 0])).agreed(np.array([0]), np.array([1])) == np.log(0.5 / 1.5)
+    assert MatchedNeighbours(task, np.array([-1, 0])).agreement(np.array([0]), np.array([1])) == np.log(0.5 / 1.5)

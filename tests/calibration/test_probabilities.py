@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea import MixTEA, Task
-from mixtea.calibration.probabilities import FEW_SEVERAL, PairProbabilities, kept_below, matched_greedily
-from mixtea.decide.mapping import FURTHER
+from mixtea.calibration.probabilities import MIN_SEVERAL_SHARE, PairProbabilities, cap_sums, match_greedily
+from mixtea.decide.mapping import FURTHER_TARGET
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 
@@ -34,7 +34,7 @@ def pairs(draw):
 
 
 def chosen_of(source, target, probability):
-    kept = matched_greedily(source, target, probability, (N, N))
+    kept = match_greedily(source, target, probability, (N, N))
     return set(zip(source[kept].tolist(), target[kept].tolist(), strict=True))
 
 
@@ -45,7 +45,7 @@ def test_belief_tells_candidates_apart_as_far_as_validation_links_bear_it_out(be
     target, rows = np.arange(2 * TIED), np.arange(TIED)
     links = np.stack([rows, 2 * rows], axis=1)[: TIED // 2]
     pairs = SimpleNamespace(
-        source=source, target=target, shape=(TIED, 2 * TIED), free=rows, task=SimpleNamespace(valid=links),
+        source=source, target=target, shape=(TIED, 2 * TIED), source_index=rows, task=SimpleNamespace(valid=links),
         decoded=SimpleNamespace(opinions=SimpleNamespace(belief=torch.tensor(belief).repeat(TIED))),
     )  # fmt: skip
     p = PairProbabilities._recalibrated(pairs, np.full(2 * TIED, 0.45), np.full(TIED, 0.9), several)
@@ -68,7 +68,7 @@ def test_the_likeliest_pair_is_taken_again_and_again(found):
 @given(pairs())
 def test_no_end_is_taken_twice_and_no_likelier_alternative_is_free(found):
     source, target, p = found
-    kept = matched_greedily(*found, (N, N))
+    kept = match_greedily(*found, (N, N))
     of_source, of_target = np.zeros(N), np.zeros(N)
     for line, best in ((source, of_source), (target, of_target)):
         assert len(np.unique(line[kept])) == kept.sum()
@@ -79,19 +79,19 @@ def test_no_end_is_taken_twice_and_no_likelier_alternative_is_free(found):
 @given(pairs(), st.data())
 def test_more_evidence_never_unmaps_a_pair(found, data):
     source, target, p = found
-    before = np.flatnonzero(matched_greedily(*found, (N, N)))
+    before = np.flatnonzero(match_greedily(*found, (N, N)))
     if len(before):
         place = data.draw(st.sampled_from(before.tolist()))
         more = p.copy()
         more[place] = data.draw(st.floats(p[place], 1))
-        assert matched_greedily(source, target, more, (N, N))[place]
+        assert match_greedily(source, target, more, (N, N))[place]
 
 
 @given(pairs(), st.lists(SHARES, min_size=N, max_size=N))
 def test_those_of_a_line_add_up_to_its_total_at_most(found, total):
     line, _, p = found
     total = np.array(total)
-    kept = kept_below(line, p, total)
+    kept = cap_sums(line, p, total)
     assert (kept >= 0).all() and (kept <= p + 1e-12).all()
     assert (np.bincount(line, kept, minlength=N) <= total + 1e-9).all()
     fits = np.bincount(line, p, minlength=N) <= total
@@ -110,14 +110,14 @@ def test_a_larger_probability_is_never_lowered_to_less(found, data):
         more = p.copy()
         more[place] = data.draw(st.floats(p[place], 1))
         total = np.ones(N)
-        assert kept_below(line, more, total)[place] >= kept_below(line, p, total)[place] - 1e-12
+        assert cap_sums(line, more, total)[place] >= cap_sums(line, p, total)[place] - 1e-12
 
 
 @given(pairs())
 def test_of_both_ends_at_once(found):
     source, target, p = found
     total = np.ones(N)
-    kept = kept_below(target, kept_below(source, p, total), total)
+    kept = cap_sums(target, cap_sums(source, p, total), total)
     for line in (source, target):
         assert (np.bincount(line, kept, minlength=N) <= 1 + 1e-9).all()
 
@@ -148,7 +148,7 @@ def test_probabilities_of_a_training_are_consistent(plain, named):
     pairs = plain._predictor(plain.config).pairs
     for line in (pairs.source, pairs.target):
         assert np.bincount(line, pairs.probability).max() <= 1 + 1e-6
-    sums = np.bincount(pairs.source, pairs.probability, minlength=named.source.n_entities)[pairs.free]
+    sums = np.bincount(pairs.source, pairs.probability, minlength=named.source.n_entities)[pairs.source_index]
     assert (sums <= pairs.counterpart + 1e-6).all() and pairs.probability.min() >= 0
     shared = plain._predictor(plain.config, once=False).pairs
     assert np.bincount(shared.source, shared.probability).max() <= 1 + 1e-6
@@ -158,7 +158,7 @@ def test_a_few_sources_with_several_links_change_nothing_for_the_others(plain, n
     """s3 has two further links, to targets that nobody else has: the answers about the others are the same."""
     extra = np.array([[3, 118], [3, 119]])
     task = replace(named, train=np.concatenate([named.train, extra]))
-    assert task.sources_with_several.tolist() == [3] and 0 < task.several_share < FEW_SEVERAL
+    assert task.sources_with_several.tolist() == [3] and 0 < task.several_share < MIN_SEVERAL_SHARE
     assert set(task.settled(0)) == set(named.settled(0)) - {3}
     before = plain.map().to_frame().set_index("source")
     after = MixTEA(**SMALL_BEST).fit(task).map().to_frame().set_index("source")
@@ -166,7 +166,7 @@ def test_a_few_sources_with_several_links_change_nothing_for_the_others(plain, n
     assert after.loc[others, "target"].equals(before.loc[others, "target"]) and before["target"].notna().all()
     assert after.loc[others, "decision"].equals(before.loc[others, "decision"])
     assert after.loc[others, "probability"].to_numpy() == pytest.approx(before.loc[others, "probability"], abs=0.1)
-    assert not (after["decision"].drop("s3", errors="ignore") == FURTHER).any()
+    assert not (after["decision"].drop("s3", errors="ignore") == FURTHER_TARGET).any()
 
 
 def test_how_likely_a_source_has_several_is_its_own(plain, named):
@@ -180,4 +180,4 @@ def test_how_likely_a_source_has_several_is_its_own(plain, named):
 def pairs_of(aligner, task):
     """The pairs of an aligner, as if it had learned from another task."""
     found = aligner._predictor(aligner.config).pairs
-    return type(found)(task, found.decoded, found.last, found.free)
+    return type(found)(task, found.decoded, found.last, found.source_index)

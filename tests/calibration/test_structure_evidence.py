@@ -28,18 +28,18 @@ def sure_of(k):
 
 def test_structure_is_worth_more_where_pairs_that_text_rules_out_lack_it():
     half = sure_of(N // 2)
-    tells = evidence(np.where(half > 0.9, 0.8, np.where(SAME, 0.0, 0.3)), half).of_similar().reshape(N, N)
-    tells_nothing = evidence(np.where(SAME, 0.8, 0.3), half).of_similar().reshape(N, N)
+    tells = evidence(np.where(half > 0.9, 0.8, np.where(SAME, 0.0, 0.3)), half).log_odds_of_similar().reshape(N, N)
+    tells_nothing = evidence(np.where(SAME, 0.8, 0.3), half).log_odds_of_similar().reshape(N, N)
     difference = [odds[0, 0] - odds[-1, -1] for odds in (tells, tells_nothing)]
     assert difference[0] > 0.3 and difference[1] == pytest.approx(0)
-    assert not evidence(np.where(SAME, 0.8, 0.3), sure_of(0)).of_similar().any()  # with nothing sure
+    assert not evidence(np.where(SAME, 0.8, 0.3), sure_of(0)).log_odds_of_similar().any()  # with nothing sure
 
 
 def test_structure_is_worth_the_more_the_more_pairs_are_sure():
     def gain(k):
         known = sure_of(k)[: 2 * k, : 2 * k]
         same, sure = SAME[: 2 * k, : 2 * k], known > 0.9
-        return evidence(np.where(sure, 0.8, np.where(same, 0.0, 0.3)), known).of_similar().max()
+        return evidence(np.where(sure, 0.8, np.where(same, 0.0, 0.3)), known).log_odds_of_similar().max()
 
     assert gain(30) > gain(10) > gain(3) > 0
 
@@ -49,7 +49,7 @@ def test_structure_alone_finds_matches_where_it_finds_those_that_text_is_sure_of
     by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
     rng = np.random.default_rng(1)
     noise = 0.3 * rng.random((N, N))
-    place, probability = evidence(np.where(SAME & (np.arange(N) < 52), 0.9, noise), by_text).of_others()
+    place, probability = evidence(np.where(SAME & (np.arange(N) < 52), 0.9, noise), by_text).matches_by_structure()
     source, target = place // N, place % N
     likely = probability > 0.5
     assert set(source[likely].tolist()) == set(range(40, 52)) and (source == target)[likely].all()
@@ -63,7 +63,7 @@ def test_structure_is_not_trusted_by_what_it_misses_but_by_what_it_finds():
     right = evidence(0.9 * (SAME & tells), by_text)
     wrong = evidence(0.9 * np.roll(SAME & tells, N // 2, axis=1), by_text)  # known sources with unknown targets
     assert right.trust > 0.2 and wrong.trust == 0
-    assert len(right.of_others()[0]) == 20 and not len(wrong.of_others()[0])
+    assert len(right.matches_by_structure()[0]) == 20 and not len(wrong.matches_by_structure()[0])
 
 
 def test_structure_confirms_more_of_the_best_pairs_by_text_than_text_expects():
@@ -80,7 +80,7 @@ def test_structure_that_misses_what_text_is_sure_of_finds_nothing_alone():
     by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
     rng = np.random.default_rng(2)
     for scores in (rng.random((N, N)), np.ones((N, N)), np.zeros((N, N)), np.empty((N, N, 0))):
-        place, probability = evidence(scores, by_text).of_others()
+        place, probability = evidence(scores, by_text).matches_by_structure()
         assert not len(place) or (probability < 0.5).all()
 
 
@@ -88,11 +88,11 @@ def test_twins_are_not_told_apart_by_structure_alone():
     """Each entity has a twin with the same scores, as siblings in a tree have."""
     by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
     twins = np.kron(np.eye(N // 2), np.ones((2, 2))) * 0.9
-    _, probability = evidence(twins, by_text).of_others()
+    _, probability = evidence(twins, by_text).matches_by_structure()
     assert not (probability > 0.5).any()
 
 
 def test_nothing_is_judged_without_pairs():
     nobody, nothing = np.empty(0, dtype=np.int64), np.empty(0)
     none = StructureEvidence(nobody, nobody, np.empty((0, 2)), nothing, nothing, (3, 3))
-    assert none.of_similar().shape == (0,) and not len(none.of_others()[0])
+    assert none.log_odds_of_similar().shape == (0,) and not len(none.matches_by_structure()[0])

@@ -9,7 +9,7 @@ import pytest
 from conftest import SMALL_BEST, said_graph, said_task
 
 from mixtea import DataError, MixTEA, Task
-from mixtea.calibration.unsupervised import PairEvidence, without_links
+from mixtea.calibration.unsupervised import PairEvidence, has_no_links
 from mixtea.graph.labels import Labels
 from mixtea.runs.reader import StoredRun
 
@@ -71,7 +71,7 @@ def told_alone(told):
 
 
 def test_everything_is_mapped_right_without_a_link(told, told_alone):
-    assert without_links(told_alone.task_) and not without_links(told)
+    assert has_no_links(told_alone.task_) and not has_no_links(told)
     mapping = told_alone.map().to_frame()
     assert (mapping["source"].str[1:] == mapping["target"].str[1:]).all() and len(mapping) == 30
     for column in ("probability", "runner_up_probability"):
@@ -132,7 +132,7 @@ def test_where_nobody_could_begin_it_says_so(rings, told):
         MixTEA("paper", max_epochs=1, device="cpu").fit(unlinked(told))
     bare = replace(told.source, labels=Labels.none(), vectors=np.empty((0, 0), dtype=np.float32))
     MixTEA(**SMALL_BEST).fit(unlinked(told, source=bare))  # by values alone
-    with pytest.raises(DataError, match=r"comparable \(voters without a word: names\)"):
+    with pytest.raises(DataError, match=r"comparable \(voters without evidence: names\)"):
         MixTEA(voters=("forward", "backward", "names"), **SMALL_BEST).fit(unlinked(told, source=bare))
 
 

@@ -544,7 +544,7 @@ def test_a_warm_start_that_cannot_be_is_refused(run, folder, mixtea, tmp_path, w
 def test_scores_of_few_links_have_their_intervals(trained, mixtea, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = mixtea("score", trained, "--json", "--complete")
-    found, behind = json.loads(out), StoredRun(trained).answers_.behind
+    found, behind = json.loads(out), StoredRun(trained).answers_.sample_sizes
     task = StoredRun(trained).task_
     assert code == 0 and found["interval"].keys() <= found.keys()
     assert found["interval"].keys() >= {"hits@1", "backward_hits@1", "precision", "recall"}

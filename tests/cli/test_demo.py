@@ -19,6 +19,6 @@ def test_the_demo_shows_who_finds_what(tmp_path, mixtea, monkeypatch, undrawn):
     assert "the student, propagation, agreement, names)" in shown, "attributes and descriptions had nothing to say"
     assert [words in shown for words in ("all voters", "structure alone", "names alone")] == [True] * 3
     assert "attributes" not in shown and "descriptions" not in shown and "Ten mappings of test entities" in shown
-    assert "silent: attributes, descriptions" in err
+    assert "without evidence: attributes, descriptions" in err
     scored = " ".join(mixtea("score", tmp_path / "run")[1].split())
     assert "the student, propagation, agreement, names)" in scored and "names alone" in scored

@@ -196,5 +196,5 @@ def test_names_that_mislead_are_told_of(tmp_path, mixtea, undrawn):
     options = ("--names-source", tmp_path / "ns.tsv", "--names-target", tmp_path / "nt.tsv")
     settings = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
     code, _, err = mixtea("fit", folder, *options, *settings, "--out", tmp_path / "run")
-    assert code == 0 and "names tell nothing for about " in err
+    assert code == 0 and "names are uninformative for about " in err
     assert MixTEA.load(tmp_path / "run").misleading_["names"] > 0.05

@@ -12,7 +12,7 @@ import pytest
 import torch
 from processes import start, wait_until_halted
 
-from mixtea.runs.in_progress import Unfinished
+from mixtea.runs.in_progress import UnfinishedRun
 
 SETTINGS = ("--preset", "paper", "--set", "max_epochs=8", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
@@ -91,7 +91,7 @@ def test_a_second_signal_stops_at_once_and_loses_little(folder, tmp_path, mixtea
     code, _, err = mixtea(*call, "--out", out)
     assert code == 2 and "another mixtea is at work there" in err and process.poll() is None
     assert after(process, signal.SIGINT, signal.SIGTERM)[0] in (130, -signal.SIGTERM)
-    assert Unfinished(out).epoch() == 1
+    assert UnfinishedRun(out).epoch() == 1
     assert mixtea(*call, "--resume", "--out", out)[0] == 0  # the same command, and --resume
 
 
@@ -147,7 +147,7 @@ def test_an_interrupted_one_is_begun_anew_only_on_request(folder, tmp_path, mixt
 def test_a_death_after_the_run_is_written_loses_nothing(folder, tmp_path, mixtea, monkeypatch, death):
     """The run is there, and so is, in whole or in part, what the training kept."""
     call = ("fit", folder, *SHORT, "--checkpoint-every", "0", "--out", tmp_path / "run")
-    real = Unfinished.forget
+    real = UnfinishedRun.forget
 
     def dies(self):
         if (tmp_path / "run" / "run.json").exists():
@@ -157,7 +157,7 @@ def test_a_death_after_the_run_is_written_loses_nothing(folder, tmp_path, mixtea
         real(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Unfinished, "forget", dies)
+        patch.setattr(UnfinishedRun, "remove", dies)
         assert mixtea(*call)[0] == 130
     before = files(tmp_path / "run")
     assert list((tmp_path / "run.unfinished").iterdir())
@@ -258,7 +258,7 @@ def test_a_run_of_another_training_is_not_taken_for_its_end(folder, tmp_path, mi
     stopped(mixtea, monkeypatch, "fit", folder, *SHORT, "--out", out)
     shutil.copytree(tmp_path / "other", out)
     code, _, err = mixtea("fit", "--resume", "--out", out)
-    assert code == 2 and "a run is already there" in err and Unfinished(out).epoch() == 2
+    assert code == 2 and "a run is already there" in err and UnfinishedRun(out).epoch() == 2
     assert mixtea("fit", "--resume", "--out", out, "--overwrite")[0] == 0
     assert files(out) == files(tmp_path / "whole")
 

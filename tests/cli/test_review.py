@@ -137,7 +137,7 @@ def test_fit_learns_from_decisions(rings_folder, rings, mixtea, tmp_path, undraw
     found = StoredRun(tmp_path / "run")
     assert found.task_.train.tolist() == [*rings.train.tolist(), rings.test[0].tolist()]
     assert found.task_.rejected.tolist() == [rings.test[1].tolist()]
-    row = found.answers_.ranked.target[found.answers_.free == rings.test[1, 0]]
+    row = found.answers_.ranked.target[found.answers_.source_index == rings.test[1, 0]]
     assert len(row) == 1 and rings.test[1, 1] not in row and found.config.voters == STRUCTURE
 
 

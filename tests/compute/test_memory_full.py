@@ -27,7 +27,7 @@ from mixtea.compute.similarity import (
     unit,
 )
 from mixtea.council.normalise import csls, sinkhorn
-from mixtea.decide.decoders import decide, ranked
+from mixtea.decide.decoders import decide, rank_top
 from mixtea.encode.attention import attend
 from mixtea.encode.structure import product_in_order
 from mixtea.errors import TrainingError
@@ -140,7 +140,7 @@ WORK = {
     "negatives": negatives,
     "in_order": in_order,
     "normalise": lambda: [csls(PAIRS, SCORES), sinkhorn(PAIRS, SCORES, 0.1, 3)],
-    "decide": lambda: [decide(PAIRS, SCORES, BELIEF, "one_to_one"), ranked(PAIRS, SCORES, 2)],
+    "decide": lambda: [decide(PAIRS, SCORES, BELIEF, "one_to_one"), rank_top(PAIRS, SCORES, 2)],
 }
 SMALLER = WORK.keys() - {"attention", "cosines", "normalise", "decide"}  # those that have blocks
 EXPLAINED = {"nearest_pairs", "cosines", "nearest", "normalise", "decide"}  # the others prepare what they work on

@@ -55,7 +55,7 @@ def test_structure_alone_is_refused(tables, settings):
 
 
 def test_tables_with_nothing_to_compare_are_refused(linked, tmp_path):
-    with pytest.raises(DataError, match=r"no relation triple, and nothing that .* \(voters without a word: descr"):
+    with pytest.raises(DataError, match=r"no relation triple, and nothing that .* \(voters without evidence: descr"):
         MixTEA(voters=("propagation", "descriptions")).fit(linked)
 
 

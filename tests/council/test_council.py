@@ -12,8 +12,8 @@ from voting import bind, make_entities
 
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import STRUCTURE, Config
-from mixtea.council.council import Council, know_all
-from mixtea.council.opinions import Opinions, believed, favourites, scales, settle, total_score
+from mixtea.council.council import Council, cover_isolated
+from mixtea.council.opinions import Opinions, compute_belief, find_supporters, form_opinions, score_factors, total_score
 from mixtea.errors import ConfigError
 from mixtea.training.trainer import Trainer
 from mixtea.vote import Voter, register
@@ -135,7 +135,7 @@ class Silent(Voter):
 
 def test_scores_add_up_by_weight_and_agreement_by_its_own():
     voters = bind("forward", "agreement", agreement_weight=4.0)
-    scale = scales(voters, {"vectors": 0.5})
+    scale = score_factors(voters, {"vectors": 0.5})
     assert total_score(opinions(vectors=[1.0], agreement=[3.0]), scale).item() == 0.5 + 12
 
 
@@ -150,17 +150,17 @@ def test_who_has_no_opinion_counts_neither_for_nor_against():
 def test_a_voter_that_says_nothing_anywhere_changes_no_bit_of_the_others():
     pairs, entities, config = pairs_of_keys(torch.arange(4), (2, 2)), make_entities(2, 2), Config.preset("best")
     scores = opinions(vectors=[0.9, 0.1, 0.2, 0.8])
-    alone = settle(pairs, entities, scores, {}, bind("forward"), None, config, None, 1)
-    with_silent = settle(
+    alone = form_opinions(pairs, entities, scores, {}, bind("forward"), None, config, None, 1)
+    with_silent = form_opinions(
         pairs, entities, scores | opinions(silent=[NAN] * 4), {}, [*bind("forward"), Silent()], None, config, None, 1
     )  # fmt: skip
     assert torch.equal(with_silent.total, alone.total) and torch.equal(with_silent.belief, alone.belief)
-    assert favourites(pairs, with_silent.scores, [*bind("forward"), Silent()])[:, 1].sum() == 0
+    assert find_supporters(pairs, with_silent.scores, [*bind("forward"), Silent()])[:, 1].sum() == 0
 
 
 def test_favourites_are_named_where_a_voter_prefers_a_pair_and_speaks_for_it():
     pairs, voters = pairs_of_keys(torch.arange(4), (2, 2)), [*bind("forward", "backward", "agreement"), Silent()]
-    named = favourites(
+    named = find_supporters(
         pairs,
         opinions(vectors=[3.0, 2.0, 1.0, 0.5], agreement=[0.0, 1.0, 0.0, 0.0], silent=[NAN, NAN, 0.2, NAN]),
         voters,
@@ -172,16 +172,16 @@ def test_favourites_are_named_where_a_voter_prefers_a_pair_and_speaks_for_it():
 def test_a_belief_without_sinkhorn_is_a_softmax_of_each_row():
     pairs, scores = pairs_of_keys(torch.arange(4), (2, 2)), torch.tensor([0.1, 0.2, 0.3, 0.1])
     config = Config(vote_normaliser="none", sinkhorn_temperature=0.1)
-    torch.testing.assert_close(believed(pairs, scores, config).view(2, 2), (scores.view(2, 2) / 0.1).softmax(1))
+    torch.testing.assert_close(compute_belief(pairs, scores, config).view(2, 2), (scores.view(2, 2) / 0.1).softmax(1))
 
 
 def test_settling_without_listeners_is_the_normalised_sum():
     pairs, voters = pairs_of_keys(torch.arange(4), (2, 2)), bind("forward", "propagation")
     scores = opinions(vectors=[0.9, 0.1, 0.2, 0.8], propagation=[0.5, 0.4, 0.3, 0.2])
     config = Config.preset("best")
-    found = settle(pairs, make_entities(2, 2), scores, {}, voters, None, config, None, 3)
+    found = form_opinions(pairs, make_entities(2, 2), scores, {}, voters, None, config, None, 3)
     assert isinstance(found, Opinions)
-    torch.testing.assert_close(found.belief, believed(pairs, scores["vectors"] + scores["propagation"], config))
+    torch.testing.assert_close(found.belief, compute_belief(pairs, scores["vectors"] + scores["propagation"], config))
 
 
 @register
@@ -231,7 +231,7 @@ def test_links_on_which_a_voter_is_silent_do_not_weigh_it(rings):
     council.weigh(links, (0.5, 0.5))
     share = (10 + 20 * 10 / 40) / 30  # right on all ten on which it speaks, drawn to the mean by the twenty others
     assert council.weights == {"told": 0.0, "silent": pytest.approx(2 * share / share)}
-    assert council._right_and_spoken(links, council.opinions.scores["silent"]) == (10, 10)
+    assert council._right_and_scored(links, council.opinions.scores["silent"]) == (10, 10)
 
 
 def test_a_rejected_pair_is_never_a_candidate(rings):
@@ -243,4 +243,4 @@ def test_a_rejected_pair_is_never_a_candidate(rings):
 
 
 def test_who_needs_neither_triples_nor_vectors_knows_every_entity():
-    assert know_all([Silent()]) and not know_all(bind("forward", "backward", "propagation", "agreement"))
+    assert cover_isolated([Silent()]) and not cover_isolated(bind("forward", "backward", "propagation", "agreement"))

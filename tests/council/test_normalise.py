@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mixtea.compute.pairs import pairs_of_keys
-from mixtea.council.normalise import among_rivals, csls, sinkhorn
+from mixtea.council.normalise import csls, normalise_with_null, sinkhorn
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_sinkhorn_counts_missing_pairs_as_impossible_and_survives_rows_and_colum
 
 def test_probabilities_among_rivals_equal_their_dense_twin():
     odds = 4 * torch.randn(6, 5, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    found = among_rivals(pairs_of_keys(torch.arange(30), (6, 5)), odds.flatten()).view(6, 5)
+    found = normalise_with_null(pairs_of_keys(torch.arange(30), (6, 5)), odds.flatten()).view(6, 5)
     torch.testing.assert_close(found, oracle.among_rivals(odds))
     assert (found.sum(0) < 1).all() and (found.sum(1) < 1).all()
 
@@ -47,7 +47,9 @@ def test_probabilities_among_rivals_equal_their_dense_twin():
 def test_among_rivals_missing_pairs_are_impossible_and_large_odds_do_not_overflow():
     pairs = pairs_of_keys(torch.tensor([0, 1, 5]), (3, 3))
     dense = torch.full((3, 3), -torch.inf).index_put_((pairs.source, pairs.target), torch.tensor([1.0, 2.0, -3.0]))
-    found = among_rivals(pairs, torch.tensor([1.0, 2.0, -3.0]))
+    found = normalise_with_null(pairs, torch.tensor([1.0, 2.0, -3.0]))
     torch.testing.assert_close(found, oracle.among_rivals(dense)[pairs.source, pairs.target])
-    torch.testing.assert_close(among_rivals(pairs, torch.tensor([900.0, 900.0, -900.0])), torch.tensor([0.5, 0.5, 0.0]))
-    assert len(among_rivals(pairs_of_keys(torch.arange(0), (2, 2)), torch.empty(0))) == 0
+    torch.testing.assert_close(
+        normalise_with_null(pairs, torch.tensor([900.0, 900.0, -900.0])), torch.tensor([0.5, 0.5, 0.0])
+    )
+    assert len(normalise_with_null(pairs_of_keys(torch.arange(0), (2, 2)), torch.empty(0))) == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixtea.council.trace import Trace, check_trace, trace_frame, voter_texts
+from mixtea.council.trace import Trace, check_trace, trace_table, voter_texts
 
 SOURCES, TARGETS = np.array([10, 11, 12]), np.array([20, 21, 22])
 
@@ -27,7 +27,7 @@ def test_a_vote_is_one_line_as_long_as_it_stays_the_same():
     add(trace, 6, (1, 1, {0, 1}), (0, 0, {0, 2}))  # another voter joins for the first
     add(trace, 11, (1, 1, {0, 1}))
     add(trace, 16, (0, 0, {0}), (1, 1, {0, 1}))  # and the old vote comes back
-    frame = trace_frame(trace.to_arrays(), ("a", "b", "c"))
+    frame = trace_table(trace.to_arrays(), ("a", "b", "c"))
     assert frame.columns.tolist() == ["source", "target", "voters", "first_epoch", "last_epoch"]
     assert [tuple(row) for row in frame.itertuples(index=False)] == [
         (10, 20, "a", 1, 1), (11, 21, "a+b", 1, 16), (10, 20, "a+c", 6, 6), (10, 20, "a", 16, 16)
@@ -39,7 +39,7 @@ def test_votes_of_an_epoch_that_did_not_end_are_left_out():
     trace = Trace(2)
     add(trace, 5, (0, 0, {0}))
     add(trace, 6, (0, 0, {0}), (1, 1, {1}))
-    frame = trace_frame(trace.to_arrays(5), ("a", "b"))
+    frame = trace_table(trace.to_arrays(5), ("a", "b"))
     assert [tuple(row) for row in frame.itertuples(index=False)] == [(10, 20, "a", 5, 5)]
     check_trace(trace.to_arrays(5), (30, 30), 2, 5)
     assert len(trace.to_arrays(6)["source"]) == 2 == len(trace.to_arrays()["source"])
@@ -50,7 +50,7 @@ def test_no_votes_leave_an_empty_trace():
     assert all(len(column) == 0 for column in trace.to_arrays().values())
     add(trace, 1)
     assert all(len(column) == 0 for column in trace.to_arrays().values())
-    assert trace_frame(trace.to_arrays(), ("a", "b")).empty
+    assert trace_table(trace.to_arrays(), ("a", "b")).empty
 
 
 @st.composite

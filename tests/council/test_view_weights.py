@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mixtea.config import Config
-from mixtea.council.council import Council, voters_of
-from mixtea.council.view_weights import FURTHER, view_weights
+from mixtea.council.council import Council, bind_voters
+from mixtea.council.weights import FURTHER_VIEW_PRIOR, view_weights
 from mixtea.voters.open_entities import open_entities
 
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
@@ -46,7 +46,7 @@ def test_a_view_alone_is_taken_as_it_is(links):
 def test_without_links_the_best_view_counts_in_full_and_others_by_what_they_add():
     helpful, noise = (weights(view("other", other), BEST) for other in (drawn(2, 8.0), drawn(3, 0.0, 4.0)))
     assert helpful["names"] == noise["names"] == 1.0
-    assert 1.0 >= helpful["other"] > FURTHER[0] > 0.1 > noise["other"]
+    assert 1.0 >= helpful["other"] > FURTHER_VIEW_PRIOR[0] > 0.1 > noise["other"]
 
 
 def test_a_view_that_is_against_the_sure_pairs_has_no_weight():
@@ -80,7 +80,7 @@ def test_no_opinion_counts_neither_for_nor_against():
 def test_where_nothing_is_sure_the_others_keep_what_is_expected():
     nothing = np.full(N * N, -5.0)
     assert weights(view("first", nothing), view("second", nothing)) == {
-        "first": 1.0, "second": pytest.approx(FURTHER[0]),
+        "first": 1.0, "second": pytest.approx(FURTHER_VIEW_PRIOR[0]),
     }  # fmt: skip
 
 
@@ -89,10 +89,10 @@ def test_a_council_adds_log_odds_by_these_weights(told):
     import torch
 
     config, generator = Config.preset("best"), torch.Generator().manual_seed(1)
-    voters = voters_of(told, config, ["names", "attributes", "descriptions"])
+    voters = bind_voters(told, config, ["names", "attributes", "descriptions"])
     entities = open_entities(told, generator, torch.device("cpu"))
     council = Council(told, config, voters, entities, generator)
-    assert council.rehearse()
+    assert council.judge_untrained()
     shape = (told.source.n_entities, told.target.n_entities)
     expected = view_weights(voters, told.train, shape)
     opinions = council.opinions

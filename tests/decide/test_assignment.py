@@ -15,9 +15,9 @@ from mixtea.decide.assignment import EPSILON, assign
 
 WAYS = {  # to divide the work
     "as it is": {},
-    "the auction alone": {"FEW": 0, "BIDS": 10**9},
-    "searches alone": {"BIDS": 0},
-    "searches that get lost": {"BIDS": 1, "FEW": 0, "NEAR": 1},
+    "the auction alone": {"MAX_AUCTION_REST": 0, "MAX_BIDS": 10**9},
+    "searches alone": {"MAX_BIDS": 0},
+    "searches that get lost": {"MAX_BIDS": 1, "MAX_AUCTION_REST": 0, "MAX_PASSED": 1},
 }
 
 

@@ -9,15 +9,16 @@ from deciding import answers, ranked, seven_entities
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mixtea.decide.answers import DECISIONS, MIN_PROBABILITY, Choice, Left, half_of_best_f1, verdicts
-from mixtea.decide.mapping import ALONE, ANYWAY, FURTHER, GIVEN, MAPPED, UNKNOWN
+from mixtea.decide.answers import FallbackTargets
+from mixtea.decide.choose import DECISIONS, MIN_PROBABILITY, Choice, decision_codes, half_of_best_f1
+from mixtea.decide.mapping import FURTHER_TARGET, GIVEN, MAPPED, MAPPED_ANYWAY, NO_COUNTERPART, NO_EVIDENCE
 from mixtea.errors import ConfigError
 
 PROBABILITY = st.floats(0, 1)
 PROBABILITIES = st.lists(PROBABILITY, max_size=12)
 MATCHED = st.floats(0, 12)
 CHOICES = [Choice(), Choice(best_f1=True), Choice(precision=0.9), Choice(precision=0.3), Choice(every=True)]
-MADE = (MAPPED, ANYWAY)
+MADE = (MAPPED, MAPPED_ANYWAY)
 
 
 @given(PROBABILITIES, MATCHED)
@@ -98,7 +99,7 @@ def found_answers(draw):
 @given(found_answers(), st.sampled_from(CHOICES))
 def test_every_source_has_one_decision_and_a_target_if_it_is_mapped(found, choice):
     frame = found.mapping(choice).to_frame()
-    first = frame[frame["decision"] != FURTHER]
+    first = frame[frame["decision"] != FURTHER_TARGET]
     assert first["source"].tolist() == [f"s{i}" for i in range(2, 7)]  # without the given ones
     assert frame["target"].dropna().is_unique
     assert first["target"].notna().equals(first["decision"].isin(MADE))
@@ -106,37 +107,37 @@ def test_every_source_has_one_decision_and_a_target_if_it_is_mapped(found, choic
     mapped = first["decision"].isin(MADE).to_numpy()
     assert first["probability"][mapped].to_numpy() == pytest.approx(p[mapped])
     if not choice.every and choice.precision is None and not choice.best_f1:
-        assert (p[mapped] >= MIN_PROBABILITY).all() and not (first["decision"] == ANYWAY).any()
+        assert (p[mapped] >= MIN_PROBABILITY).all() and not (first["decision"] == MAPPED_ANYWAY).any()
     if choice.precision is not None and mapped.any():
         assert frame["probability"][frame["target"].notna()].mean() >= choice.precision - 1e-9
-    further = frame.loc[frame["decision"] == FURTHER, "probability"]
+    further = frame.loc[frame["decision"] == FURTHER_TARGET, "probability"]
     assert (further > max(MIN_PROBABILITY, choice.precision or 0)).all()
 
 
 @given(found_answers())
 def test_more_is_mapped_where_more_is_asked_for_and_what_is_added_is_marked(found):
     default, best, every = (
-        verdicts(found.task, found.free, found.decided, found.is_free, choice)
+        decision_codes(found.task, found.source_index, found.decided, found.is_assigned, choice)
         for choice in (Choice(), Choice(best_f1=True), Choice(every=True))
     )
     word = np.array(DECISIONS, dtype=object)
     assert (best[default == DECISIONS.index(MAPPED)] == DECISIONS.index(MAPPED)).all()
-    marked = word[every] == ANYWAY
+    marked = word[every] == MAPPED_ANYWAY
     p = found.decided.probability(2)[:, 0]
     assert ((word[every] == MAPPED) == (word[default] == MAPPED)).all() and (p[marked] < MIN_PROBABILITY).all()
-    assert not np.isin(word[default][marked], (MAPPED, GIVEN, UNKNOWN)).any()
-    is_asked = found.is_free & ~found.decided.silent[:, 0] & (found.free != 1)
+    assert not np.isin(word[default][marked], (MAPPED, GIVEN, NO_EVIDENCE)).any()
+    is_asked = found.is_assigned & ~found.decided.no_evidence[:, 0] & (found.source_index != 1)
     assert np.isin(word[every][is_asked], MADE).all()
-    alone = word[default] == ALONE
+    alone = word[default] == NO_COUNTERPART
     assert (1 - found.decided.counterpart[alone] > p[alone]).all()
 
 
 def test_sources_whose_targets_went_to_others_are_marked_where_every_one_is_mapped():
     """The target of s3 goes to s4 and that of s5 to s6; t5 is left for one of them."""
     found = ranked([[i, 1] for i in (1, 2, 4, 4, 6, 6)], [[0.9, 0.0]] * 6, [1.0] * 6)
-    left = Left(np.array([-1, -1, 5, -1, -1, -1]), np.array([0.9, 0.9, 0.1, 0.9, 0.9, 0.9]))
-    decided = answers(seven_entities(), found, lost=[2, 4], left=left)
+    left = FallbackTargets(np.array([-1, -1, 5, -1, -1, -1]), np.array([0.9, 0.9, 0.1, 0.9, 0.9, 0.9]))
+    decided = answers(seven_entities(), found, lost=[2, 4], fallback=left)
     frame = decided.mapping(Choice(every=True)).to_frame().set_index("source")
-    assert frame.loc["s3", ["target", "decision", "runner_up"]].tolist() == ["t5", ANYWAY, "t4"]
+    assert frame.loc["s3", ["target", "decision", "runner_up"]].tolist() == ["t5", MAPPED_ANYWAY, "t4"]
     assert frame.loc["s3", "probability"] == pytest.approx(0.1) and frame.loc["s5", "target"] is None
     assert decided.mapping().to_frame().set_index("source").loc["s3", "target"] is None

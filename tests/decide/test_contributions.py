@@ -8,7 +8,7 @@ import torch
 from conftest import SMALL_BEST
 
 from mixtea import MixTEA
-from mixtea.council.opinions import parts_of, total_score
+from mixtea.council.opinions import score_parts, total_score
 
 NAN = float("nan")
 
@@ -24,13 +24,13 @@ def test_parts_add_up_to_the_total_whoever_is_silent():
         "c": torch.tensor([0.3, NAN, -0.2, 0.1]), "never": torch.full((4,), NAN),
     }  # fmt: skip
     scale, own = {"a": 1.0, "b": 2.0}, frozenset({"c", "never"})
-    parts = parts_of(scores, scale, own)
+    parts = score_parts(scores, scale, own)
     assert set(parts) == {"a", "b", "c"}
     added = torch.stack([part.nan_to_num(0.0) for part in parts.values()]).sum(0)
     assert torch.allclose(added, total_score(scores, scale, own))
     assert torch.equal(parts["c"].nan_to_num(9.0), scores["c"].nan_to_num(9.0))
     full = {name: values.nan_to_num(1.0) for name, values in scores.items()}
-    assert torch.equal(parts_of(full, scale, own)["b"], 2 * full["b"])
+    assert torch.equal(score_parts(full, scale, own)["b"], 2 * full["b"])
 
 
 def test_a_mapping_says_what_each_opinion_added(best):

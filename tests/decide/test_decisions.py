@@ -13,8 +13,8 @@ from deciding import answers, ranked, seven_entities
 
 from mixtea import MixTEA
 from mixtea.calibration import probabilities
-from mixtea.decide.answers import Choice
-from mixtea.decide.mapping import ANYWAY, CHOSEN_LINKS, expected_interval
+from mixtea.decide.choose import Choice
+from mixtea.decide.mapping import LINKS_NOT_RANDOM, MAPPED_ANYWAY, expected_interval
 from mixtea.report.page import make_report
 from mixtea.runs.folder import seal
 from mixtea.runs.reader import StoredRun
@@ -43,51 +43,59 @@ def test_each_reason_has_its_word(seven):
     assert np.isnan(frame["probability"][5])
     said = "mapped 1 of 5: 1 have no counterpart, 1 lost their target to another, 1 are unsure, 1 without evidence"
     assert mapping.summary() == said and repr(mapping) == f"Mapping({said}; 2 given links)"
-    assert list(mapping.doubts()) == [] and mapping.expected == pytest.approx(2.36)
+    assert list(mapping.warnings()) == [] and mapping.expected == pytest.approx(2.36)
     assert mapping.predicted().summary() == said
 
 
 def test_what_is_mapped_though_it_is_not_likely_is_marked(seven):
     found = decided(seven, [1, 0.04, 0.9, 0.9, 0, 0.52], silent=[4], lost=[1, 2])
     mapping = found.mapping(Choice(every=True))
-    assert mapping.frame["decision"].tolist() == ["no counterpart", "target taken", "mapped", "no evidence", ANYWAY]
+    assert mapping.frame["decision"].tolist() == [
+        "no counterpart",
+        "target taken",
+        "mapped",
+        "no evidence",
+        MAPPED_ANYWAY,
+    ]
     assert mapping.frame["target"].dropna().tolist() == ["t4", "t6"]
     assert mapping.summary().endswith("1 without evidence; 1 of them anyway, though they are not likely")
-    assert ANYWAY not in found.mapping(Choice(best_f1=True)).frame["decision"].tolist()
+    assert MAPPED_ANYWAY not in found.mapping(Choice(best_f1=True)).frame["decision"].tolist()
 
 
 def test_what_a_mapping_promises(seven):
-    promise = decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0).mapping().promise()
+    promise = decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0).mapping().expected_quality()
     low, high = expected_interval(np.full(5, 0.9))
     rests = "the probabilities are learned from 2 links"
     assert promise == f"expected precision 0.900 ({low:.3f}–{high:.3f}), recall 1.000; {rests}"
     half = decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0, lost=[1, 2, 3, 4]).mapping()
-    assert half.expected == pytest.approx(4.5) and "recall 0.200;" in half.promise()
+    assert half.expected == pytest.approx(4.5) and "recall 0.200;" in half.expected_quality()
     without = decided(replace(seven, valid=seven.valid[:0]), [0.9] * 6, likelihood=1.0)
-    assert "learned from 1 links" in without.mapping().promise()
-    assert "a guess: no links were given" in replace(without.mapping(), n_links=0).promise()
-    assert decided(seven, [1, *[0.1] * 5]).mapping().promise() == ""  # nothing is mapped
+    assert "learned from 1 links" in without.mapping().expected_quality()
+    assert "a guess: no links were given" in replace(without.mapping(), n_links=0).expected_quality()
+    assert decided(seven, [1, *[0.1] * 5]).mapping().expected_quality() == ""  # nothing is mapped
     assert (
-        half.promise()
+        half.expected_quality()
         == decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0, lost=[1, 2, 3, 4])
         .mapping(with_given=True)
-        .promise()
+        .expected_quality()
     )  # given links are not counted
 
 
 def test_that_links_were_chosen_is_said_wherever_a_mapping_goes(rings, tmp_path, mixtea, monkeypatch):
-    counted = probabilities.counterparts
-    monkeypatch.setattr(probabilities, "counterparts", lambda *args: counted(*args)._replace(links_are_random=False))
+    counted = probabilities.estimate_match_prior
+    monkeypatch.setattr(
+        probabilities, "estimate_match_prior", lambda *args: counted(*args)._replace(links_are_random=False)
+    )
     aligner = MixTEA(**SMALL_BEST).fit(rings)
-    assert CHOSEN_LINKS in list(aligner.map().doubts())
+    assert LINKS_NOT_RANDOM in list(aligner.map().warnings())
     page = make_report(aligner)
-    assert CHOSEN_LINKS in page and f"Sources without a given link: {aligner.map().summary()}." in page
+    assert LINKS_NOT_RANDOM in page and f"Sources without a given link: {aligner.map().summary()}." in page
     aligner.save(tmp_path / "run")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["links_are_random"] is False
     for stored in (StoredRun(tmp_path / "run"), MixTEA.load(tmp_path / "run")):
-        assert CHOSEN_LINKS in list(stored.map().doubts()) and stored.map().expected == aligner.map().expected
+        assert LINKS_NOT_RANDOM in list(stored.map().warnings()) and stored.map().expected == aligner.map().expected
     code, _, err = mixtea("export", tmp_path / "run", "--out", tmp_path / "m.parquet", "--with-unmapped")
-    assert code == 0 and f"\n{aligner.map().summary()}\n" in err and f"warning: {CHOSEN_LINKS}\n" in err
+    assert code == 0 and f"\n{aligner.map().summary()}\n" in err and f"warning: {LINKS_NOT_RANDOM}\n" in err
     written = pq.read_table(tmp_path / "m.parquet")["decision"].to_pylist()
     assert written == aligner.map().frame["decision"].tolist()
 

@@ -11,8 +11,8 @@ import torch
 from mixtea import MixTEA
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import STRUCTURE
-from mixtea.decide.answers import STORED
-from mixtea.decide.decoders import ranked
+from mixtea.decide.answers import CANDIDATES_STORED
+from mixtea.decide.decoders import rank_top
 from mixtea.errors import ConfigError, RunError
 from mixtea.evaluation.metrics import ranking_metrics, sparse_ranking_metrics
 
@@ -48,7 +48,7 @@ def test_what_the_decoder_ranks_first_is_what_score_counts_and_predict_ranks_by_
     aligner.__dict__.update(best.__dict__)
     aligner.config = best.config.replace(candidates="all")
     candidates = aligner.predict(k=4, decoder=decoder, voters=voters)
-    decoded = aligner._predictor(aligner._decoding(decoder, voters))._by_decoder(STORED).target.numpy()
+    decoded = aligner._predictor(aligner._decoding(decoder, voters))._by_decoder(CANDIDATES_STORED).target.numpy()
     first = dict(zip(candidates.source_index.tolist(), decoded[:, 0].tolist(), strict=True))
     hit = np.mean([first[s] == t for s, t in example.test.tolist()])
     scores = aligner.score(decoder=decoder, voters=voters)
@@ -164,7 +164,7 @@ def test_what_is_no_candidate_ranks_last_and_equal():
     assert found["hits@1"] == 0
     assert found["hits@2"] == pytest.approx((1 + 0 + 1 / 3) / 3)  # the last: one of three places after the candidate
     assert found["hits@3"] == pytest.approx((1 + 1 / 2 + 2 / 3) / 3)
-    assert ranked(pairs, torch.tensor([2.0, 1.0, 5.0]), 1).tolist() == [[0], [2]]
+    assert rank_top(pairs, torch.tensor([2.0, 1.0, 5.0]), 1).tolist() == [[0], [2]]
 
 
 def test_links_without_a_candidate_among_themselves_are_scored_all_the_same(best, example):
@@ -208,7 +208,7 @@ BROKEN = {
 def test_opinions_that_cannot_be_are_refused(best, tmp_path, kind, monkeypatch):
     import mixtea.aligner.saving as module
 
-    assert len(best.answers_.free)  # decided with opinions that can be
+    assert len(best.answers_.source_index)  # decided with opinions that can be
     arrays = {name: a.copy() for name, a in module.opinion_arrays(best._last).items()}
     weights = dict(best._last.weights)
     BROKEN[kind](arrays, weights)

@@ -16,8 +16,9 @@ from mixtea.config import Config
 from mixtea.council import council
 from mixtea.decide import fallback as left_over
 from mixtea.decide import predict
-from mixtea.decide.answers import Choice, Left, Ranked
-from mixtea.decide.fallback import nearest_left
+from mixtea.decide.answers import FallbackTargets, Ranked
+from mixtea.decide.choose import Choice
+from mixtea.decide.fallback import fallback_targets
 from mixtea.runs.answers import check_answers, mapping_arrays
 from mixtea.runs.reader import StoredRun
 
@@ -26,53 +27,53 @@ LINE = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, 0.4], [0.0, 1.0]])
 
 
 def test_the_nearest_pairs_come_first():
-    found = nearest_left((LINE, LINE[[2, 1, 0]]), np.arange(4), np.arange(3), set(), Config())
+    found = fallback_targets((LINE, LINE[[2, 1, 0]]), np.arange(4), np.arange(3), set(), Config())
     assert found.tolist() == [2, 1, 0, -1]  # three equal pairs; nothing is left for the last
-    found = nearest_left((LINE, LINE), np.array([0, 1]), np.array([2, 3]), set(), Config())
+    found = fallback_targets((LINE, LINE), np.array([0, 1]), np.array([2, 3]), set(), Config())
     assert found.tolist() == [3, 2]  # 1 is nearer to 2 than 0 is
 
 
 def test_rejected_pairs_are_never_given():
-    found = nearest_left((LINE, LINE), np.array([0, 1]), np.array([0, 1]), {(0, 0), (1, 1)}, Config())
+    found = fallback_targets((LINE, LINE), np.array([0, 1]), np.array([0, 1]), {(0, 0), (1, 1)}, Config())
     assert found.tolist() == [1, 0]
-    assert nearest_left((LINE, LINE), np.array([0]), np.array([0]), {(0, 0)}, Config()).tolist() == [-1]
+    assert fallback_targets((LINE, LINE), np.array([0]), np.array([0]), {(0, 0)}, Config()).tolist() == [-1]
 
 
 @pytest.mark.parametrize(("wide", "rounds"), [(1, 3), (1, 100), (16, 0)])
 def test_all_are_served_where_all_want_the_same(monkeypatch, wide, rounds):
-    monkeypatch.setattr(left_over, "WIDE", wide)
-    monkeypatch.setattr(left_over, "ROUNDS", rounds)
+    monkeypatch.setattr(left_over, "NEAREST_PER_ROUND", wide)
+    monkeypatch.setattr(left_over, "MAX_ROUNDS", rounds)
     same = torch.ones(20, 3)
-    found = nearest_left((same, torch.rand(30, 3)), np.arange(20), np.arange(5, 30), {(0, 5)}, Config())
+    found = fallback_targets((same, torch.rand(30, 3)), np.arange(20), np.arange(5, 30), {(0, 5)}, Config())
     assert len({*found.tolist()}) == 20 and found.min() >= 5 and found[0] != 5
 
 
 def test_nobody_or_nothing_is_left():
     none = np.empty(0, dtype=np.int64)
-    assert len(nearest_left((LINE, LINE), none, np.arange(4), set(), Config())) == 0
-    assert nearest_left((LINE, LINE), np.arange(2), none, set(), Config()).tolist() == [-1, -1]
+    assert len(fallback_targets((LINE, LINE), none, np.arange(4), set(), Config())) == 0
+    assert fallback_targets((LINE, LINE), np.arange(2), none, set(), Config()).tolist() == [-1, -1]
 
 
 def test_what_was_first_is_the_runner_up():
     target, zero = np.array([[0, 1], [2, 3], [4, 5]]), np.full((3, 2), 0.5)
     no = np.zeros((3, 2), dtype=bool)
     found = Ranked(target, zero, zero, ~no[..., None], ~no, no, np.array([[0.9, 0.1]] * 3), np.ones(3))
-    new = Left(np.array([-1, 7, 4]), np.array([0.9, 0.01, 0.02])).put_first(found)
+    new = FallbackTargets(np.array([-1, 7, 4]), np.array([0.9, 0.01, 0.02])).put_first(found)
     assert new.target.tolist() == [[0, 1], [7, 2], [4, 5]]
     assert new.likelihood.tolist() == [[0.9, 0.1], [0.01, 0.9], [0.02, 0.1]]
-    assert new.named[:, 0, 0].tolist() == [True, False, False] and new.named[:, 1].all()
+    assert new.supporters[:, 0, 0].tolist() == [True, False, False] and new.supporters[:, 1].all()
 
 
 def few_candidates(task):
     """An aligner whose voters look at two targets of each source, so that some lose both."""
-    with patch.object(council, "KEPT", 0):
+    with patch.object(council, "CANDIDATES_KEPT", 0):
         return MixTEA(**SMALL_BEST, voters=("forward", "backward"), vote_candidates=2).fit(task)
 
 
 def test_every_source_is_mapped_as_far_as_targets_go_round(rings, monkeypatch):
     aligner = few_candidates(rings)
     every = aligner.map(every=True).to_frame()
-    monkeypatch.setattr(predict, "nearest_left", lambda vectors, sources, *_: np.full(len(sources), -1))
+    monkeypatch.setattr(predict, "fallback_targets", lambda vectors, sources, *_: np.full(len(sources), -1))
     aligner._answers = None
     decided = aligner.map(every=True).to_frame()
     n_open = len(every)
@@ -117,7 +118,7 @@ def test_it_is_stored_and_runs_without_it_are_read(rings, tmp_path, mixtea):
     arrays = mapping_arrays(stored.answers_)
     older = {name: array for name, array in arrays.items() if name not in ("left", "likelihood_of_left")}
     before = check_answers(candidates, older, rings, stored.config)
-    assert before.left is None and before.mapping().frame.equals(stored.map().frame)
+    assert before.fallback is None and before.mapping().frame.equals(stored.map().frame)
     assert before.mapping(Choice(every=True)).pairs().shape[0] < n
     for wrong in (
         {"left": arrays["left"] - 2},

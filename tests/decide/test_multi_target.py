@@ -10,9 +10,8 @@ from conftest import SMALL_BEST
 from deciding import answers, ranked, seven_entities
 
 from mixtea import MixTEA, load_task
-from mixtea.decide.answers import Choice
-from mixtea.decide.mapping import FURTHER
-from mixtea.decide.multi_target import further_targets
+from mixtea.decide.choose import Choice, further_targets
+from mixtea.decide.mapping import FURTHER_TARGET
 from mixtea.runs.reader import StoredRun
 
 
@@ -58,13 +57,13 @@ def test_where_links_are_so_sources_get_several_targets(tmp_path):
     pairs = set(zip(mapping["source"], mapping["target"], strict=True))
     assert ("http://s/32", "http://u/32") in pairs and ("http://s/32", "http://t/32") not in pairs
     right = [(s, t) for s, t in pairs if t and s.rsplit("/", 1)[1] == t.rsplit("/", 1)[1]]
-    assert len(right) >= 40 and (mapping["decision"] == FURTHER).any()
-    assert (mapping.loc[mapping["decision"] == FURTHER, "probability"] > 0.5).all()
+    assert len(right) >= 40 and (mapping["decision"] == FURTHER_TARGET).any()
+    assert (mapping.loc[mapping["decision"] == FURTHER_TARGET, "probability"] > 0.5).all()
     assert "further target" in aligner.map().summary()
     aligner.save(tmp_path / "run")
     assert StoredRun(tmp_path / "run").map().to_frame().equals(mapping)
     one = aligner.map(multiple_targets=False).to_frame()
-    assert one["source"].is_unique and not (one["decision"] == FURTHER).any()
+    assert one["source"].is_unique and not (one["decision"] == FURTHER_TARGET).any()
 
 
 def test_a_precision_that_is_asked_for_holds_for_further_targets_too(tmp_path):
@@ -72,16 +71,16 @@ def test_a_precision_that_is_asked_for_holds_for_further_targets_too(tmp_path):
     for precision in (0.55, 0.6, 0.95):
         pairs = aligner.map(precision=precision).pairs()
         assert not len(pairs) or pairs["probability"].mean() >= precision
-        assert (pairs.loc[pairs["decision"] == FURTHER, "probability"] > precision).all()
+        assert (pairs.loc[pairs["decision"] == FURTHER_TARGET, "probability"] > precision).all()
 
 
 def test_on_request_elsewhere(tmp_path):
     """Links that are one to one: linked sources are not asked again, and candidates are rivals."""
     task = task_of(tmp_path, [(i, "t") for i in range(1, 32)])
     aligner = MixTEA(**SMALL_BEST).fit(task)
-    assert not len(task.sources_with_several) and not (aligner.map().to_frame()["decision"] == FURTHER).any()
+    assert not len(task.sources_with_several) and not (aligner.map().to_frame()["decision"] == FURTHER_TARGET).any()
     asked = aligner.map(multiple_targets=True).to_frame()
-    further = asked[asked["decision"] == FURTHER]
+    further = asked[asked["decision"] == FURTHER_TARGET]
     assert asked["target"].dropna().is_unique and len(further) and (further["probability"] > 0.5).all()
     assert not asked["source"].isin([f"http://s/{i}" for i in range(32)]).any()
 
@@ -94,8 +93,10 @@ def test_a_validation_link_is_no_reason_for_a_further_target():
     for how in (Choice(), Choice(every=True), Choice(best_f1=True), Choice(precision=0.8)):
         for with_given in (False, True):
             mapping = alone.mapping(how, with_given=with_given).to_frame()
-            assert not (mapping["decision"] == FURTHER).any() and mapping["source"].is_unique
+            assert not (mapping["decision"] == FURTHER_TARGET).any() and mapping["source"].is_unique
     twice = replace(seven, train=np.array([[0, 0], [1, 2]]))
     assert twice.sources_with_several.tolist() == [1]
     mapping = replace(alone, task=twice).mapping().to_frame()
-    assert mapping.loc[mapping["decision"] == FURTHER, ["source", "target"]].to_numpy().tolist() == [["s1", "t4"]]
+    assert mapping.loc[mapping["decision"] == FURTHER_TARGET, ["source", "target"]].to_numpy().tolist() == [
+        ["s1", "t4"]
+    ]

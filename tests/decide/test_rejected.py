@@ -29,7 +29,7 @@ def test_a_rejected_pair_is_never_voted_for_nor_decoded(rings, preset, settings)
     assert (voted == pair).all(1).any() or preset == "paper"  # it was voted for, and decided
     after = MixTEA(preset, **settings).fit(replace(rings, rejected=pair))
     assert not (after.trace_[["source", "target"]].to_numpy() == pair).all(1).any()
-    ranked = after.answers_.ranked.target[after.answers_.free == pair[0, 0]]
+    ranked = after.answers_.ranked.target[after.answers_.source_index == pair[0, 0]]
     assert pair[0, 1] not in ranked
     everything = after.predict(30)  # all there are, so it comes last, with nothing that speaks for it
     row = everything.source_index == pair[0, 0]

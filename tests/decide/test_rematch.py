@@ -9,7 +9,7 @@ import pytest
 
 from mixtea import MixTEA, load_task
 from mixtea.aligner.updating import why_train
-from mixtea.decide.rematch import rematched
+from mixtea.decide.rematch import rematch
 from mixtea.graph.difference import difference
 
 NAMES = [
@@ -37,22 +37,24 @@ def test_what_a_run_has_not_kept_is_not_needed(old):
     """A run without what is left over, and with parts of an opinion whose scores it does not have."""
     task = task_of([*ROWS[1:], ROWS[0] | {"id": "new"}], ROWS)
     answers = old.answers_
-    held = replace(answers, left=None, parts=answers.parts | {"odd": np.ones((len(answers.free), 2), dtype=np.float32)})
-    found = rematched(task, held, old._last, changed_to(old, task), old.learned_, 0.1).answers
+    held = replace(
+        answers, fallback=None, parts=answers.parts | {"odd": np.ones((len(answers.source_index), 2), dtype=np.float32)}
+    )
+    found = rematch(task, held, old._last, changed_to(old, task), old.learned_, 0.1).answers
     frame = found.mapping().frame.set_index("source")
     assert frame.loc["new", "target"] == "s0" and len(frame) == 20
     kept = frame.drop("new")
     assert kept.equals(answers.mapping().frame.set_index("source").loc[kept.index].assign(evidence=kept["evidence"]))
-    assert np.isnan(found.parts["odd"][found.free == 19]).all() and found.parts["odd"][0].tolist() == [1, 1]
-    assert found.left is not None and (found.left.target == -1).all()
+    assert np.isnan(found.parts["odd"][found.source_index == 19]).all() and found.parts["odd"][0].tolist() == [1, 1]
+    assert found.fallback is not None and (found.fallback.target == -1).all()
 
 
 def test_targets_that_are_gone_leave_candidates_of_which_nobody_thinks_anything(old):
     task = task_of(ROWS, [*ROWS[:19], {"id": "other", "name": "Zyx", "built": "7"}])
-    found = rematched(task, old.answers_, old._last, changed_to(old, task), old.learned_, 0.1)
+    found = rematch(task, old.answers_, old._last, changed_to(old, task), old.learned_, 0.1)
     ranked = found.answers.ranked
     assert all(len(set(row)) == 20 for row in ranked.target.tolist())
-    assert (ranked.likelihood[:, -1] == 0).all() and ranked.silent[:, -1].all()
+    assert (ranked.likelihood[:, -1] == 0).all() and ranked.no_evidence[:, -1].all()
     assert found.answers.mapping().frame["target"].notna().sum() == 19 and found.renewed == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import said_graph
 
 from mixtea import ConfigError, Mapping, MixTEA, RunError
-from mixtea.decide.mapping import ALONE, COLUMNS, GIVEN, MAPPED
+from mixtea.decide.mapping import COLUMNS, GIVEN, MAPPED, NO_COUNTERPART
 
 ROW = dict.fromkeys(COLUMNS, "") | {
     "probability": 0.75,
@@ -26,7 +26,7 @@ def mapping():
     target = said_graph(["Roma", "Italia"], prefix="http://b/e")
     rows = [
         ROW | {"source": "http://a/e0", "target": "http://b/e0", "decision": MAPPED, "evidence": "names=+2.0"},
-        ROW | {"source": "http://a/e1", "target": None, "decision": ALONE, "probability": np.nan},
+        ROW | {"source": "http://a/e1", "target": None, "decision": NO_COUNTERPART, "probability": np.nan},
         ROW | {"source": "http://a/e2", "target": "http://b/e1", "decision": GIVEN, "given": True, "probability": 1.0},
     ]
     return Mapping(source, target, pd.DataFrame(rows))

@@ -70,7 +70,7 @@ def test_no_suggestion_that_would_not_help(chain):
 
 def test_sharp_losses_are_sampled_since_moments_would_not_do(chain):
     assert estimate(chain, Config(temperature=0.1), CPU, 1e9).suggestion == {"loss_rows": 0.25}
-    told = replace(chain, valid=chain.train)  # links enough to tell that the answers stand
+    told = replace(chain, valid=chain.train)  # links enough to tell that predictions are stable
     assert estimate(chain, Config.preset("best"), CPU, 1e11).epochs == 60
     best, slow = (estimate(told, Config.preset("best"), CPU, speed) for speed in (1e11, 1e9))
     assert best.epochs == 13 and best.suggestion == {} and best.seconds > best.seconds_beside > 0

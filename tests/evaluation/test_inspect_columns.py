@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mixtea import load_task
 from mixtea.evaluation.inspect_columns import column_lines, columns_by_voters
-from mixtea.evaluation.inspect_text import text_lines, text_summary
+from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
 
 NAMES = [f"{one} {other}" for one in ("Red", "Blue", "Green") for other in ("Castle", "Harbour", "Garden", "Bridge")]
 SOURCE = [{"id": f"s{n}", "title": name, "stars": str(n % 5), "since": f"{1900 + n}"} for n, name in enumerate(NAMES)]
@@ -45,7 +45,7 @@ def test_of_several_tables_each_row_names_its_own():
 def test_how_many_pairs_come_together_and_links_among_them():
     links = [(f"s{n}", f"t{n}") for n in range(9)] + [("s9", "t0")]
     task = load_task(source=SOURCE, target=TARGET, links=links)
-    lines = [line for line in text_lines(text_summary(task)) if "bring together" in line]
+    lines = [line for line in text_summary_lines(text_summary(task)) if "bring together" in line]
     assert len(lines) == 2 and lines[0].startswith("names bring together ") and " of 144 pairs; " in lines[0]
     assert lines[0].endswith("of 10 links are among them (90%)") or lines[0].endswith("(100%)")
 

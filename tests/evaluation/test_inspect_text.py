@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import make_graph, said_graph, said_task
 
-from mixtea.evaluation.inspect_text import text_lines, text_summary
+from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import TRANSLATED, Labels
 from mixtea.io.summary import summary
@@ -47,7 +47,7 @@ def test_the_summary_of_names_and_values(task):
 
 
 def test_the_same_in_sentences(task):
-    assert list(text_lines(text_summary(task))) == [
+    assert list(text_summary_lines(text_summary(task))) == [
         "names in the source graph: 4, of 3 of 4 entities, 1 of them translations; attribute values: 3, of 3 entities",
         "names in the target graph: 4, of 4 of 4 entities; attribute values: 3, of 3 entities",
         "equal names: 3; pairs of entities that they single out: 3",
@@ -56,7 +56,7 @@ def test_the_same_in_sentences(task):
         "the voter attributes could use 3 source and 3 target entities, 3 values on both sides",
     ]
     bare = replace(task, source=make_graph([(0, 0, 1)], 4), target=replace(task.target, attributes=Attributes.none()))
-    assert list(text_lines(text_summary(bare)))[-2:] == [
+    assert list(text_summary_lines(text_summary(bare)))[-2:] == [
         "the voter names could use nothing: there is none in the source graph",
         "the voter attributes could use nothing: none there",
     ]
@@ -74,7 +74,7 @@ def test_a_literal_on_one_side_and_a_named_entity_on_the_other_are_compared():
 def test_values_that_nobody_else_has_are_of_no_use():
     source, target = (said_graph([""] * 3, [(i, "p", f"{word} {i}") for i in range(3)]) for word in ("red", "blue"))
     found = text_summary(said_task(source, target))
-    assert list(text_lines(found))[-1] == (
+    assert list(text_summary_lines(found))[-1] == (
         "the voter attributes could use nothing: no two predicates have enough in common, 0 values on both sides"
     )
     labels = replace(source, attributes=Attributes.from_columns([0, 1], ["rdfs:label"] * 2, ["One", "Two"]).as_set())

@@ -9,7 +9,7 @@ from conftest import SMALL_BEST
 from mixtea import Config, train
 from mixtea.config import FIELDS, SIZES, STRUCTURE
 from mixtea.council import adapt as module
-from mixtea.council.adapt import lighter
+from mixtea.council.adapt import lighten
 from mixtea.evaluation.estimate import estimate
 from mixtea.pipeline import Watch
 
@@ -25,25 +25,25 @@ def large(rings, monkeypatch):
 
 
 def test_sizes_are_halved_and_fewer_rows_are_learned_from(large):
-    found = lighter(large, BEST, "cpu")
+    found = lighten(large, BEST, "cpu")
     assert {name: found.pop(name) for name in SIZES} == {name: FIELDS[name].default // 2 for name in SIZES}
     assert found == {"loss_rows": BEST.loss_rows / 4}
 
 
 def test_not_on_a_gpu_nor_without_propagation_nor_where_a_size_was_chosen(large):
-    assert lighter(large, BEST, "cuda") == {}
-    assert lighter(large, BEST.replace(voters=("forward", "backward", "agreement")), "cpu") == {}
+    assert lighten(large, BEST, "cuda") == {}
+    assert lighten(large, BEST.replace(voters=("forward", "backward", "agreement")), "cpu") == {}
     for name in SIZES:
-        assert lighter(large, BEST.replace(**{name: FIELDS[name].default - 1}), "cpu") == {}
+        assert lighten(large, BEST.replace(**{name: FIELDS[name].default - 1}), "cpu") == {}
 
 
 def test_not_where_one_side_is_small(large, monkeypatch):
     monkeypatch.setattr(module, "MIN_LARGE", 31)
-    assert lighter(large, BEST, "cpu") == {}
+    assert lighten(large, BEST, "cpu") == {}
 
 
 def test_smaller_sizes_are_an_approximation_where_somebody_propagates(large):
-    light = BEST.replace(**lighter(large, BEST, "cpu"))
+    light = BEST.replace(**lighten(large, BEST, "cpu"))
     assert {name: light.approximations()[name] for name in SIZES} == {name: getattr(light, name) for name in SIZES}
     assert BEST.approximations() == {} and BEST.replace(propagation_label_dim=4096).approximations() == {}
     assert SIZES[0] not in light.replace(voters=("forward", "backward", "agreement")).approximations()

@@ -10,7 +10,7 @@ import pytest
 from conftest import labelled
 
 from mixtea import MixTEA, Task
-from mixtea.evaluation.representativeness import sample_line, sample_of
+from mixtea.evaluation.representativeness import compare_sample, sample_line
 from mixtea.graph.graph import Graph
 
 RANDOM = "these links look like a random sample of the sources"
@@ -31,20 +31,20 @@ def hundred():
 
 def test_all_or_every_second_are_a_random_sample(hundred):
     for links in (hundred.test, hundred.test[::2]):
-        found = sample_of(hundred, links)
+        found = compare_sample(hundred, links)
         assert found["differs"] == [] and sample_line(found) == RANDOM
         assert found["of"] == N - 2 and found["sources"] == len(links)
-    assert sample_of(hundred, hundred.test)["more_triples"] == pytest.approx(0.5)
+    assert compare_sample(hundred, hundred.test)["more_triples"] == pytest.approx(0.5)
 
 
 def test_better_and_less_well_connected(hundred):
-    found = sample_of(hundred, hundred.test[:40])
+    found = compare_sample(hundred, hundred.test[:40])
     assert found["differs"] == ["triples"] and found["triples"] == [8, 2] and found["more_triples"] > 0.6
     assert sample_line(found) == (
-        "these links are no random sample of the sources: their entities are better connected, 8 triples in the "
+        "these links are not a random sample of the sources: their entities are better connected, 8 triples in the "
         "median, 2 of all; shares over them need not hold for the rest"
     )
-    assert "less well connected, 2 triples" in sample_line(sample_of(hundred, hundred.test[-40:]))
+    assert "less well connected, 2 triples" in sample_line(compare_sample(hundred, hundred.test[-40:]))
 
 
 def test_names_that_are_equal_on_the_other_side(hundred):
@@ -52,7 +52,7 @@ def test_names_that_are_equal_on_the_other_side(hundred):
     source = replace(hundred.source, labels=labelled(hundred.source, texts))
     target = replace(hundred.target, labels=labelled(hundred.target, {f"t{k[1:]}": v for k, v in texts.items()}))
     task = replace(hundred, source=source, target=target)
-    found = sample_of(task, task.test[::2])
+    found = compare_sample(task, task.test[::2])
     assert found["differs"] == ["equal_name"] and found["equal_name"] == [1.0, 0.5]
     assert "100% have an equal name on the other side, 50% of all" in sample_line(found)
 
@@ -64,16 +64,16 @@ def test_classes(hundred):
     relations = np.append(source.relations, "rdf:type")
     typed = Graph(ids, relations, np.concatenate([source.triples, kinds]))
     task = replace(hundred, source=typed)
-    found = sample_of(task, task.test[1::2])
+    found = compare_sample(task, task.test[1::2])
     assert found["differs"] == ["class"] and sorted(found["class_share"])[0] in (0.0, pytest.approx(0.49))
     assert found["class"] in ("City", "River") and f"are of class {found['class']}" in sample_line(found)
-    assert sample_of(task, task.test)["differs"] == []
+    assert compare_sample(task, task.test)["differs"] == []
 
 
 def test_nothing_is_said_of_few_links_or_of_none_that_is_open(hundred):
-    assert sample_line(sample_of(hundred, hundred.test[:5])) == ""
-    assert sample_of(hundred, hundred.test[:5])["differs"] == []
-    given = sample_of(hundred, hundred.train)
+    assert sample_line(compare_sample(hundred, hundred.test[:5])) == ""
+    assert compare_sample(hundred, hundred.test[:5])["differs"] == []
+    given = compare_sample(hundred, hundred.train)
     assert given == {"sources": 0, "of": N - 2, "differs": []} and sample_line(given) == ""
 
 
@@ -83,6 +83,6 @@ def test_score_says_it(hundred, tmp_path, mixtea):
     aligner.metrics_ = aligner.score()
     aligner.save(tmp_path / "run")
     code, out, _ = mixtea("score", tmp_path / "run")
-    assert code == 0 and out.splitlines()[-1].startswith("these links are no random sample of the sources: ")
+    assert code == 0 and out.splitlines()[-1].startswith("these links are not a random sample of the sources: ")
     found = json.loads(mixtea("score", tmp_path / "run", "--json")[1])
-    assert found["sample"] == sample_of(task, task.test) and found["links"] == 40
+    assert found["sample"] == compare_sample(task, task.test) and found["links"] == 40

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mixtea.config import Config
 from mixtea.explain import side_by_side
 from mixtea.explain.columns import ColumnPair, column_pairs
-from mixtea.explain.side_by_side import SideBySide, said_of
+from mixtea.explain.side_by_side import SideBySide, shown_values
 from mixtea.explain.value_lines import MAX_COLUMN, MAX_SHOWN, MAX_TEXT, line_of, value_lines
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import Labels
@@ -139,7 +139,12 @@ def test_values_of_the_same_language_stand_together():
 def test_labels_are_values_once_and_one_that_the_voter_does_not_know_is_not_compared():
     graph = said_graph(["Rome"], [(0, LABEL, "Rome"), (0, LABEL, "Roma"), (0, "born", "1")])
     labels = Labels.of_entities([0, 0, 0], ["Rome", "Roma", "the city of Rome"]).as_set()
-    assert [one.text for one in said_of(replace(graph, labels=labels), 0)] == ["the city of Rome", "Rome", "Roma", "1"]
+    assert [one.text for one in shown_values(replace(graph, labels=labels), 0)] == [
+        "the city of Rome",
+        "Rome",
+        "Roma",
+        "1",
+    ]
     task = said_task(replace(graph, labels=labels), said_graph(["Lazio"], [(0, LABEL, "Milan")]))
     compare = compared(task)
     assert shown(compare(0, 0, 9)[0])[0] == ("differs", "label: the city of Rome", f"{LABEL}: Milan")
@@ -191,7 +196,7 @@ def test_each_value_is_in_one_row_and_equal_ones_of_a_column_are_in_the_same(lef
 
 def line(left, right, **more):
     row = side_by_side.Row(
-        more.pop("state"), *(side_by_side.Said(*one) if one else None for one in (left, right)), **more
+        more.pop("state"), *(side_by_side.ShownValue(*one) if one else None for one in (left, right)), **more
     )
     graph = said_graph([""], prefixes={"ex": "http://ex.org/"})
     return line_of(row, graph, graph)

@@ -16,7 +16,7 @@ import pytest
 import rdflib
 import sssom_pydantic
 
-from mixtea.decide.answers import DECISIONS
+from mixtea.decide.choose import DECISIONS
 from mixtea.errors import ConfigError, Problems, RunError
 from mixtea.evaluation.evaluate import evaluate
 from mixtea.evaluation.mapping_files import read_pairs

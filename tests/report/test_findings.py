@@ -11,7 +11,7 @@ from mixtea.calibration.calibrator import reliability
 from mixtea.config import STRUCTURE, Config
 from mixtea.decide.candidates import Candidates
 from mixtea.decide.mapping import Mapping
-from mixtea.evaluation.by_voter import evidence_table
+from mixtea.evaluation.by_voter import hits_by_voter
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.graph.display import Name, name_of
 from mixtea.graph.task import Task
@@ -154,7 +154,7 @@ def test_tables_have_columns_and_no_structure():
     assert findings.graph_counts(task) == {
         "headings": ("entities", "columns", "values"), "rows": {"source": (2, 2, 3), "target": (2, 2, 3)},
     }  # fmt: skip
-    table = evidence_table(dict.fromkeys(("all", "structure", "names"), np.ones(2)), np.array([True, False]))
+    table = hits_by_voter(dict.fromkeys(("all", "structure", "names"), np.ones(2)), np.array([True, False]))
     assert [*findings.by_evidence(table, task)["rows"]] == ["all voters", "names alone"]
     found = np.array([[0], [1]])
     likely = np.array([[0.9], [0.8]])

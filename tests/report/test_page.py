@@ -93,7 +93,9 @@ def test_the_page_has_all_its_parts(html, opened, best):
 
 def test_it_says_what_was_decided_and_what_is_expected_of_it(html, opened, best):
     mapping, shown = best.map(), " ".join(opened(html).inner_text("main").split())
-    assert f"Sources without a given link: {mapping.summary()}. Of what is mapped: {mapping.promise()}." in shown
+    assert (
+        f"Sources without a given link: {mapping.summary()}. Of what is mapped: {mapping.expected_quality()}." in shown
+    )
 
 
 def test_who_finds_which_links_and_why(html, opened, best):
@@ -116,7 +118,7 @@ def test_a_run_without_links_says_so(tiny, opened):
     aligner.misleading_, aligner.misleading_links_ = {"names": 0.5}, {"names": 100}
     notes = texts(opened(make_report(aligner)), "li")
     assert "No links were given: learning began from names." in notes
-    assert "names tell nothing for about 50 % (40 %–60 %) of the links" in notes
+    assert "names are uninformative for about 50 % (40 %–60 %) of the links" in notes
 
 
 def test_nothing_is_wider_than_the_window(html, opened):

@@ -127,7 +127,7 @@ def decided(trained):
     """Of the example: two whose first candidate is wrong are set right, what one is mapped to is rejected."""
     answers, task = trained.answers_, trained.task_
     truth = dict(task.test.tolist())
-    first = dict(zip(answers.free.tolist(), answers.ranked.target[:, 0].tolist(), strict=True))
+    first = dict(zip(answers.source_index.tolist(), answers.ranked.target[:, 0].tolist(), strict=True))
     wrong = [(s, t) for s, t in truth.items() if first.get(s, t) != t][:2]
     refused = next(s for s, t in truth.items() if first.get(s) == t)
     ids = [task.source.ids, task.target.ids]
@@ -147,10 +147,10 @@ def test_it_is_trained_again_with_what_was_decided(trained, decided, again):
     _, accepted, (source, target) = decided
     links = {tuple(pair) for pair in aligner.task_.train.tolist()}
     assert len(accepted) == 2 and links == {tuple(pair) for pair in trained.task_.train.tolist()} | {*accepted}
-    assert not {s for s, _ in accepted} & {*aligner.answers_.free.tolist()}
+    assert not {s for s, _ in accepted} & {*aligner.answers_.source_index.tolist()}
     assert not {s for s, _ in accepted} & {*aligner.task_.test[:, 0].tolist()}
     assert aligner.task_.rejected.tolist() == [[source, target]]
-    row = aligner.answers_.ranked.target[aligner.answers_.free == source]
+    row = aligner.answers_.ranked.target[aligner.answers_.source_index == source]
     assert len(row) == 1 and target not in row
     assert 0 < aligner.n_epochs_ == said[-1]["epoch"] <= aligner.config.max_epochs == said[-1]["of"]
     assert any("round" in one for one in said)

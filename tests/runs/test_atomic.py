@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from mixtea.errors import RunError, WriteError
 from mixtea.runs import atomic
 from mixtea.runs.atomic import atomic_file, atomic_folder, check_free, clear_leftovers
-from mixtea.runs.lock import alone
+from mixtea.runs.lock import lock_folder
 
 ANY = re.compile(".*")
 
@@ -212,7 +212,7 @@ def test_leftovers_are_swept_unless_someone_is_at_work_in_them(tmp_path):
     with atomic_file(tmp_path / "a.tsv") as temporary:
         temporary.write_text("x")
     assert not mine.exists() and other.exists()  # those of the same name
-    with alone(living):
+    with lock_folder(living):
         clear_leftovers(tmp_path, ANY)
         assert living.exists() and not other.exists()
     clear_leftovers(tmp_path, ANY)

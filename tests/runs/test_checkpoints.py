@@ -10,7 +10,7 @@ import pytest
 from mixtea import MixTEA
 from mixtea.errors import RunError, StoppedError, WriteError
 from mixtea.runs import checkpoints as module
-from mixtea.runs.checkpoints import Checkpoints, kept_in
+from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 
 
 def state(n):
@@ -68,7 +68,7 @@ def test_of_another_training_or_under_another_name_it_is_refused(kept, tmp_path)
 
 @pytest.mark.parametrize("held", [[1], {"epoch": 1}, {"epoch": 1, "state": []}, {"epoch": "1", "state": {}}])
 def test_what_is_no_state_is_refused(kept, tmp_path, held):
-    module.write_state_file(tmp_path / "checkpoint-000001.safetensors", module.KIND, held)
+    module.write_state_file(tmp_path / "checkpoint-000001.safetensors", module.CHECKPOINT_KIND, held)
     with pytest.raises(RunError, match="not the checkpoint that its name says"):
         kept.load()
 
@@ -81,18 +81,18 @@ def test_a_link_in_the_place_of_one_is_not_followed(kept, tmp_path):
 
 
 def test_a_folder_is_held_by_one(tmp_path):
-    with Checkpoints(tmp_path / "new" / "state").held():
+    with Checkpoints(tmp_path / "new" / "state").locked():
         assert (tmp_path / "new" / "state").is_dir()
-        with pytest.raises(RunError, match="another mixtea is at work"), Checkpoints(tmp_path / "new/state").held():
+        with pytest.raises(RunError, match="another mixtea is at work"), Checkpoints(tmp_path / "new/state").locked():
             raise AssertionError("not reached")
 
 
 def test_a_folder_that_cannot_be_written_is_refused_at_once(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="cannot be written"), Checkpoints(tmp_path / "file").held():
+    with pytest.raises(RunError, match="cannot be written"), Checkpoints(tmp_path / "file").locked():
         raise AssertionError("not reached")
     monkeypatch.setattr("os.access", lambda *_: False)  # the superuser may write anywhere
-    with pytest.raises(RunError, match=r"cannot be written\. Check its permissions"), Checkpoints(tmp_path).held():
+    with pytest.raises(RunError, match=r"cannot be written\. Check its permissions"), Checkpoints(tmp_path).locked():
         raise AssertionError("not reached")
 
 
@@ -172,7 +172,7 @@ def test_a_folder_that_is_named_fits_one_training_and_one_beginning(rings, tmp_p
     named = MixTEA(max_epochs=4, **settings).fit(rings, warm_start=first, checkpoints=tmp_path / "named")
     assert named.vectors_.equal(never.vectors_)
     kept = Checkpoints(tmp_path / "named")
-    with kept_in(tmp_path / "named", rings, warm.config, (rings, {"x": np.ones(1)})) as found:
+    with open_checkpoints(tmp_path / "named", rings, warm.config, (rings, {"x": np.ones(1)})) as found:
         assert " after " in found.key
         found.save(1, {"of": "one beginning"})
     with pytest.raises(RunError, match="of other data or other settings"):

@@ -15,7 +15,7 @@ from mixtea import MixTEA, RunError, load_task, train
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.labels import TRANSLATED
 from mixtea.runs.folder import FORMAT, about_task, graph_arrays, read_run, seal, vocabulary
-from mixtea.runs.in_progress import Start, Unfinished
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun
 from mixtea.runs.validate import check_task, weight_forms
 
 SHORT = dict(max_epochs=3, propagation_rounds=1, entity_dim=8, relation_dim=4, device="cpu")
@@ -108,13 +108,13 @@ def test_a_run_read_back_has_the_same_task(full, tmp_path):
 
 
 def test_an_unfinished_training_keeps_the_same_task(full, tmp_path):
-    work = Unfinished(tmp_path / "run")
-    with work.held():
-        work.begin(Start(full, "paper", {}))
-    task = work.start().task
+    work = UnfinishedRun(tmp_path / "run")
+    with work.locked():
+        work.store_inputs(TrainingInputs(full, "paper", {}))
+    task = work.read_inputs().task
     assert checksum(task) == checksum(full) and task.source.labels_of(0) == full.source.labels_of(0)
     assert task.synonyms == full.synonyms
-    assert Start(full, "paper", {}).differences(Start(replace(full, synonyms=()), "paper", {}))
+    assert TrainingInputs(full, "paper", {}).differences(TrainingInputs(replace(full, synonyms=()), "paper", {}))
 
 
 def test_a_label_of_half_a_character_is_named(tiny, tmp_path):

@@ -10,25 +10,25 @@ from mixtea import Config, load_task
 from mixtea.errors import RunError
 from mixtea.runs import in_progress as module
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.in_progress import Start, Unfinished, run_checksum
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
 from mixtea.runs.state_file import read_state_file, write_state_file
 
 
 @pytest.fixture
 def start(tiny):
-    return Start(tiny, "paper", {"max_epochs": 3}, "/some/run")
+    return TrainingInputs(tiny, "paper", {"max_epochs": 3}, "/some/run")
 
 
 @pytest.fixture
 def work(tmp_path, start):
-    found = Unfinished(tmp_path / "run")
-    with found.held():
-        found.begin(start)
+    found = UnfinishedRun(tmp_path / "run")
+    with found.locked():
+        found.store_inputs(start)
     return found
 
 
 def test_what_a_training_began_with_is_remembered_in_full(work, start):
-    found = work.start()
+    found = work.read_inputs()
     assert not found.differences(start) and found.settings == start.settings
     assert found.warm_start == "/some/run" and found.replaces is None
     assert repr(found.task) == repr(start.task) and found.task.warnings == start.task.warnings
@@ -38,10 +38,10 @@ def test_what_a_training_began_with_is_remembered_in_full(work, start):
 
 def test_a_task_without_links_is_remembered_as_such(folder, tmp_path):
     task = load_task(folder, links_from="names")
-    work, start = Unfinished(tmp_path / "run"), Start(task, "paper", {})
-    with work.held():
-        work.begin(start)
-    found = work.start()
+    work, start = UnfinishedRun(tmp_path / "run"), TrainingInputs(task, "paper", {})
+    with work.locked():
+        work.store_inputs(start)
+    found = work.read_inputs()
     assert repr(found.task) == repr(task) and found.task.links_from == "names" and not found.differences(start)
     given = module.replace(start, task=module.replace(task, links_from="given"))
     assert found.differences(given) == ["the graphs or links are others"]
@@ -50,23 +50,23 @@ def test_a_task_without_links_is_remembered_as_such(folder, tmp_path):
 def test_a_link_in_its_place_is_refused(work, tmp_path):
     work.folder.rename(tmp_path / "elsewhere")
     work.folder.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RunError, match="a link, where a folder"), work.held():
+    with pytest.raises(RunError, match="a link, where a folder"), work.locked():
         raise AssertionError("not reached")
 
 
 def test_nothing_is_left_of_a_training_that_did_not_begin(tmp_path):
-    work = Unfinished(tmp_path / "run")
-    with pytest.raises(ZeroDivisionError), work.held():
-        assert work.folder.is_dir() and work.start() is None and work.epoch() is None
+    work = UnfinishedRun(tmp_path / "run")
+    with pytest.raises(ZeroDivisionError), work.locked():
+        assert work.folder.is_dir() and work.read_inputs() is None and work.epoch() is None
         raise ZeroDivisionError
     assert list(tmp_path.glob("run*")) == []
 
 
 def test_two_trainings_for_one_run_are_one_too_many(tmp_path):
-    with Unfinished(tmp_path / "run").held():
-        with pytest.raises(RunError, match="another mixtea is at work there"), Unfinished(tmp_path / "run").held():
+    with UnfinishedRun(tmp_path / "run").locked():
+        with pytest.raises(RunError, match="another mixtea is at work there"), UnfinishedRun(tmp_path / "run").locked():
             raise AssertionError("not reached")
-        with Unfinished(tmp_path / "other").held():
+        with UnfinishedRun(tmp_path / "other").locked():
             pass
 
 
@@ -77,34 +77,34 @@ def test_an_interrupted_training_is_not_replaced_by_chance(work, start):
     with pytest.raises(RunError, match=r"interrupted there after epoch 7\. Go on with --resume, or begin anew"):
         work.check_free(overwrite=False)
     work.check_free(overwrite=True)
-    with work.held():
-        work.begin(start)
-        assert work.epoch() is None and work.start() is not None
-        work.forget()
+    with work.locked():
+        work.store_inputs(start)
+        assert work.epoch() is None and work.read_inputs() is not None
+        work.remove()
     assert not work.folder.exists()
 
 
 def test_how_to_go_on_is_a_command(work, tmp_path):
-    assert Unfinished(tmp_path / "other").how_to_go_on() == ""
+    assert UnfinishedRun(tmp_path / "other").resume_advice() == ""
     command = f"mixtea fit --resume --out {tmp_path / 'run'}"
-    assert work.how_to_go_on() == f"No epoch was saved. Begin again with: {command}"
+    assert work.resume_advice() == f"No epoch was saved. Begin again with: {command}"
     Checkpoints(work.folder).save(7, {})
-    assert work.how_to_go_on() == f"Saved: the state after epoch 7. Go on with: {command}"
+    assert work.resume_advice() == f"Saved: the state after epoch 7. Go on with: {command}"
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text("{}")
-    assert work.how_to_go_on().endswith(f"{command} --overwrite")
+    assert work.resume_advice().endswith(f"{command} --overwrite")
 
 
 def test_what_someone_laid_into_the_folder_stays(work):
     (work.folder / "notes.txt").write_text("x")
     (work.folder / ".next.safetensors.tmp-1").mkdir()
-    with work.held():
-        work.forget()
+    with work.locked():
+        work.remove()
     assert [path.name for path in work.folder.iterdir()] == ["notes.txt"]
 
 
 def test_differences_are_named(start, tiny):
-    other = Start(tiny, "paper", {"max_epochs": 4, "device": "cpu"})
+    other = TrainingInputs(tiny, "paper", {"max_epochs": 4, "device": "cpu"})
     assert start.differences(other) == ["max_epochs is 3, not 4", "it began with /some/run, not with none"]
     fewer = module.replace(start, task=module.replace(tiny, train=tiny.train[:1]))
     assert start.differences(fewer) == ["the graphs or links are others"]
@@ -113,22 +113,22 @@ def test_differences_are_named(start, tiny):
 def test_what_is_older_is_forgotten_only_when_the_new_is_written(work, start, monkeypatch):
     Checkpoints(work.folder).save(7, {})
     before = {path.name: path.read_bytes() for path in work.folder.iterdir()}
-    with monkeypatch.context() as patch, work.held():
+    with monkeypatch.context() as patch, work.locked():
         patch.setattr(module, "write_state_file", lambda *_: (_ for _ in ()).throw(RunError("the disk is full")))
         with pytest.raises(RunError, match="the disk is full"):
-            work.begin(start)
+            work.store_inputs(start)
     assert {path.name: path.read_bytes() for path in work.folder.iterdir()} == before
-    with monkeypatch.context() as patch, work.held():
+    with monkeypatch.context() as patch, work.locked():
         patch.setattr(module, "rename", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))  # as a sudden death
         with pytest.raises(KeyboardInterrupt):
-            work.begin(start)
-    assert [path.name for path in work.folder.iterdir()] == ["next.safetensors"] and work.start() is None
-    with work.held():
+            work.store_inputs(start)
+    assert [path.name for path in work.folder.iterdir()] == ["next.safetensors"] and work.read_inputs() is None
+    with work.locked():
         assert list(work.folder.iterdir()) == []
 
 
 def test_a_folder_that_somebody_removes_is_no_error(work):
-    with work.held():
+    with work.locked():
         shutil.rmtree(work.folder)
     assert not work.folder.exists()
 
@@ -136,10 +136,10 @@ def test_a_folder_that_somebody_removes_is_no_error(work):
 def test_the_run_of_a_warm_start_is_known_again(tiny, tmp_path):
     (tmp_path / "old").mkdir()
     (tmp_path / "old/run.json").write_text("of the earlier run")
-    work = Unfinished(tmp_path / "run")
-    with work.held():
-        work.begin(Start(tiny, "paper", {}, str(tmp_path / "old")))
-    assert work.start().warm_checksum == run_checksum(tmp_path / "old") is not None
+    work = UnfinishedRun(tmp_path / "run")
+    with work.locked():
+        work.store_inputs(TrainingInputs(tiny, "paper", {}, str(tmp_path / "old")))
+    assert work.read_inputs().warm_checksum == run_checksum(tmp_path / "old") is not None
 
 
 def out_of_range(parts):
@@ -218,19 +218,19 @@ def after_a_strange_run(parts):
     ],
 )
 def test_a_hostile_start_is_refused(work, change):
-    parts = read_state_file(work.path, module.KIND)
+    parts = read_state_file(work.path, module.START_KIND)
     change(parts)
-    write_state_file(work.path, module.KIND, parts)
+    write_state_file(work.path, module.START_KIND, parts)
     with pytest.raises(RunError, match=r"start\.safetensors"):
-        work.start()
+        work.read_inputs()
 
 
 def test_a_start_that_is_a_link_is_refused(work, tmp_path):
     work.path.rename(tmp_path / "elsewhere")
     work.path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RunError, match="a link or device"):
-        work.start()
+        work.read_inputs()
     work.path.unlink()
     work.path.symlink_to(tmp_path / "nowhere")
     with pytest.raises(RunError, match="a link or device"):
-        work.start()
+        work.read_inputs()

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from mixtea import MixTEA, train
 from mixtea.graph.fingerprint import checksum
 from mixtea.pipeline import Watch
-from mixtea.runs.in_progress import Start, Unfinished
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun
 from mixtea.runs.reader import StoredRun
 
 SETTINGS = SMALL_BEST | dict(voters=("forward", "backward", "propagation", "descriptions"), max_epochs=4)
@@ -80,7 +80,7 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path, undra
         watch = Interrupted() if name == "run" else None
         with pytest.raises(KeyboardInterrupt) if watch else nullcontext():
             train(task, tmp_path / name, checkpoint_every=0, watch=watch, **SETTINGS)
-    assert checksum(Unfinished(tmp_path / "run").start().task) == checksum(task)
+    assert checksum(UnfinishedRun(tmp_path / "run").read_inputs().task) == checksum(task)
     train(None, tmp_path / "run", resume=True)
     names = sorted(path.name for path in (tmp_path / "run").glob("*.safetensors"))
     assert len(names) == 6
@@ -90,4 +90,6 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path, undra
 
 def test_other_vectors_are_another_training(task, tmp_path):
     other = replace(task, target=replace(task.target, vectors=-task.target.vectors))
-    assert Start(task, "best", {}).differences(Start(other, "best", {})) == ["the graphs or links are others"]
+    assert TrainingInputs(task, "best", {}).differences(TrainingInputs(other, "best", {})) == [
+        "the graphs or links are others"
+    ]

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mixtea.runs.signals import Stopping
+from mixtea.runs.signals import StopSignals
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def ctrl_c():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_remembered_and_said(number):
     before, said = signal.getsignal(number), []
-    with Stopping(lambda: said.append("stopping")) as stopping:
+    with StopSignals(lambda: said.append("stopping")) as stopping:
         assert stopping.asked == 0
         signal.raise_signal(number)
         assert stopping.asked == number and said == ["stopping"]
@@ -28,7 +28,7 @@ def test_the_first_signal_is_remembered_and_said(number):
 
 def test_the_second_ends_at_once():
     said = []
-    with pytest.raises(KeyboardInterrupt), Stopping(on_second=lambda: said.append("at once")) as stopping:
+    with pytest.raises(KeyboardInterrupt), StopSignals(on_second=lambda: said.append("at once")) as stopping:
         signal.raise_signal(signal.SIGTERM)
         assert stopping.asked == signal.SIGTERM and not said
         signal.raise_signal(signal.SIGINT)
@@ -40,7 +40,7 @@ def test_the_second_ends_at_once():
 def test_a_signal_that_was_ignored_stays_so(number):
     before = signal.signal(number, signal.SIG_IGN)
     try:
-        with Stopping() as stopping:
+        with StopSignals() as stopping:
             signal.raise_signal(number)
             assert stopping.asked == 0
         assert signal.getsignal(number) is signal.SIG_IGN
@@ -52,7 +52,7 @@ def test_outside_of_the_main_thread_signals_are_left_alone():
     found = []
 
     def work():
-        with Stopping():
+        with StopSignals():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

@@ -21,8 +21,8 @@ from mixtea import MixTEA, RunError
 from mixtea.io.safe import sparse_files as holes_of
 from mixtea.runs import safe_read as run_files
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.folder import CONCLUDED
-from mixtea.runs.in_progress import Start, Unfinished
+from mixtea.runs.folder import RESULT_FILES
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
@@ -413,7 +413,7 @@ def test_hostile_runs_are_refused_by_name(kind, run, mixtea):
         MixTEA.load(run)
     assert str(refused.value).startswith(f"{run / name}: ") and len(str(refused.value)) < 1000
     by_student = ("--voters", "forward,backward")  # not stored: what the answers do not need is read for it
-    anew = () if name in (MANIFEST, *CONCLUDED) else by_student
+    anew = () if name in (MANIFEST, *RESULT_FILES) else by_student
     for verb in (("score", run), *((verb, run, "--out", run.parent / "out.tsv") for verb in ("predict", "export"))):
         code, out, err = mixtea(*verb, *anew)
         err = err.removeprefix(f"{run}: not stored with these options (voters), so it is computed anew\n")
@@ -512,15 +512,15 @@ def test_nothing_that_we_wrote_needs_an_unsafe_reader():
 
 
 def test_no_pickle_is_opened_in_an_unfinished_training_either(tiny, tmp_path):
-    marker, work = tmp_path / "marker", Unfinished(tmp_path / "run")
+    marker, work = tmp_path / "marker", UnfinishedRun(tmp_path / "run")
     settings = {"max_epochs": 2, "entity_dim": 4, "relation_dim": 4, "device": "cpu"}
-    with work.held():
-        work.begin(Start(tiny, "paper", settings))
+    with work.locked():
+        work.store_inputs(TrainingInputs(tiny, "paper", settings))
         MixTEA("paper", **settings).fit(tiny, checkpoints=Checkpoints(work.folder, 0))
-    assert work.start() is not None and work.epoch() == 2
+    assert work.read_inputs() is not None and work.epoch() == 2
     refused = 0
     for where in attacks(work.folder, marker):
-        for action in (work.start, Checkpoints(work.folder, 0).load):
+        for action in (work.read_inputs, Checkpoints(work.folder, 0).load):
             try:
                 action()
             except RunError:

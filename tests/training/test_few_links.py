@@ -1,4 +1,4 @@
-"""With few links nobody can tell that the answers stand, and neighbours tell most."""
+"""With few links nobody can tell that predictions are stable, and neighbours tell most."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ BEST = SMALL_BEST | dict(voters=STRUCTURE, max_epochs=24, votes_every=2)
 
 def test_enough_validation_links_end_a_training_when_the_answers_stand(rings):
     aligner = MixTEA(**BEST, valid_needed=len(rings.valid)).fit(rings)
-    assert aligner.stopped_because_.startswith("the answers stand") and aligner.n_epochs_ < 24
+    assert aligner.stopped_because_.startswith("predictions are stable") and aligner.n_epochs_ < 24
 
 
 def test_fewer_do_not(rings):
     aligner = MixTEA(**BEST, valid_needed=len(rings.valid) + 1).fit(rings)
-    assert aligner.n_epochs_ == 24 and not aligner.stopped_because_.startswith("the answers stand")
+    assert aligner.n_epochs_ == 24 and not aligner.stopped_because_.startswith("predictions are stable")
     assert aligner.history_["changed"].notna().sum() == 12  # what changes is still told
 
 
@@ -35,7 +35,7 @@ def test_where_links_are_found_by_names_the_answers_may_stand(told):
     """There are no links of which there could be few."""
     named = replace(told, train=told.train[:0], valid=told.valid[:0], links_from="names")
     aligner = MixTEA(**BEST | {"voters": (*STRUCTURE, "names")}).fit(named)
-    assert aligner.stopped_because_.startswith("the answers stand") and aligner.n_epochs_ < 24
+    assert aligner.stopped_because_.startswith("predictions are stable") and aligner.n_epochs_ < 24
 
 
 @pytest.mark.parametrize(("needed", "weight"), [(5, 1.5), (6, 3.0), (100, 3.0), (0, 1.5)])

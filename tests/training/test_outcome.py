@@ -8,7 +8,7 @@ from conftest import SMALL_BEST
 
 from mixtea import Config, ConfigError, MixTEA
 from mixtea.config import STRUCTURE
-from mixtea.training.outcome import Progress
+from mixtea.training.outcome import EarlyStopping
 from mixtea.training.trainer import share_changed
 
 BEST = SMALL_BEST | dict(preset="best", voters=STRUCTURE)
@@ -27,12 +27,12 @@ BEST = SMALL_BEST | dict(preset="best", voters=STRUCTURE)
 )
 def test_the_answers_stand_when_what_still_changes_is_chance(votes, stands):
     for wanted in (True, False):
-        progress = Progress(Config.preset("best", stop_when_settled=wanted))
+        progress = EarlyStopping(Config.preset("best", stop_when_settled=wanted))
         progress.best_answers = 0.7
         for epoch, (changed, right) in enumerate(votes, 5):
-            progress.answered(epoch, changed, right, 1000)
+            progress.record_vote(epoch, changed, right, 1000)
         assert progress.ended == (stands and wanted)
-        assert progress.why_stopped().startswith("the answers stand") == progress.ended
+        assert progress.why_stopped().startswith("predictions are stable") == progress.ended
 
 
 def test_changed_pairs_are_those_that_only_one_of_two_votes_has():
@@ -44,7 +44,7 @@ def test_changed_pairs_are_those_that_only_one_of_two_votes_has():
 def test_the_history_says_how_much_changed_and_why_it_ended(rings):
     aligner = MixTEA(**BEST | {"max_epochs": 60, "votes_every": 2, "valid_needed": 5}).fit(rings)
     history = aligner.history_
-    assert aligner.stopped_because_.startswith("the answers stand") and aligner.n_epochs_ < 60
+    assert aligner.stopped_because_.startswith("predictions are stable") and aligner.n_epochs_ < 60
     assert set(history["epoch"][history["changed"].notna()]) == set(range(1, aligner.n_epochs_ + 1, 2))
     assert history["valid_answers"].dropna().between(0, 1).all()
 

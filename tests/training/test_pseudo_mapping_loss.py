@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from mixtea.errors import ConfigError
-from mixtea.training.fuse import bidirectional_votes
+from mixtea.training.fuse import bidirectional_votes, rectify
 from mixtea.training.pseudo_mapping_loss import pseudo_mapping_loss
-from mixtea.training.rectify import rectify
 from mixtea.voters.votes import Votes, no_votes
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}

@@ -14,10 +14,9 @@ from conftest import make_graph, with_said
 from mixtea import MixTEA, Task
 from mixtea.errors import DivergedError, RunError, StoppedError, TrainingError
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.lock import alone
+from mixtea.runs.lock import lock_folder
 from mixtea.training import trainer as loop
-from mixtea.training.resume import LOWERED, restore, state_of
-from mixtea.training.state import restore_threads
+from mixtea.training.resume import LOWERED_FIELDS, restore_threads, restore_training, training_state
 from mixtea.training.trainer import Trainer
 
 N_EPOCHS = 7
@@ -197,7 +196,7 @@ WRONG = {
     "a loss in words": (("history", 0, "loss_alignment"), lambda _: "small", "what is no number"),
     "counts in words": (("counts",), lambda _: {"votes": "many"}, "what should be a number"),
     "a rate lowered somehow": (("lowered",), lambda _: {"factor": 0.1}, "the learning rate"),
-    "a rate lowered by words": (("lowered",), lambda _: dict.fromkeys(LOWERED, "x"), "what should be a number"),
+    "a rate lowered by words": (("lowered",), lambda _: dict.fromkeys(LOWERED_FIELDS, "x"), "what should be a number"),
     "a student that is no number": (("student", "entity"), lambda a: a * np.nan, "what is no number"),
     "steps backward": (("optimiser", "0", "step"), lambda a: a * 0 - 1, "of another form"),
     "several steps": (("optimiser", "0", "step"), lambda a: a.reshape(1), "of another form"),
@@ -217,13 +216,13 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_state_that_does_not_fit_is_refused(trainer, task, wrong):
     path, change, said = WRONG[wrong]
-    state = copy.deepcopy(state_of(trainer))
+    state = copy.deepcopy(training_state(trainer))
     held = state
     for name in path[:-1]:
         held = held[name]
     held[path[-1]] = change(held[path[-1]])
     with pytest.raises(RunError, match=said):
-        restore(fresh(trainer, task), state)
+        restore_training(fresh(trainer, task), state)
 
 
 def test_checkpoints_of_other_settings_or_data_are_refused(task, tmp_path):
@@ -233,7 +232,7 @@ def test_checkpoints_of_other_settings_or_data_are_refused(task, tmp_path):
 
 
 def test_a_folder_of_checkpoints_is_for_one_training_at_a_time(task, tmp_path):
-    with alone(tmp_path), pytest.raises(RunError, match="another mixtea is at work there"):
+    with lock_folder(tmp_path), pytest.raises(RunError, match="another mixtea is at work there"):
         fitted(task, "paper", tmp_path)
 
 

@@ -47,7 +47,7 @@ def after():
 def test_vectors_are_found_by_label_and_new_ones_come_from_neighbours(before, after, caplog):
     old = MixTEA(**SMALL).fit(before)
     caplog.set_level("INFO", "mixtea")
-    trainer = Trainer(after, Config(entity_dim=4, relation_dim=2), CPU, old._learned())
+    trainer = Trainer(after, Config(entity_dim=4, relation_dim=2), CPU, old._warm_start())
     was, now = old._student.state_dict(), trainer.student.state_dict()
     scale = now["entity"][1].norm() / was["entity"][0].norm()
     place = {label: i for i, label in enumerate("zabcxyw")}
@@ -66,7 +66,7 @@ def test_vectors_are_found_by_label_and_new_ones_come_from_neighbours(before, af
 
 def test_vectors_are_as_long_as_random_ones(before, after):
     old = MixTEA(**SMALL | {"max_epochs": 60}).fit(before)
-    warm, cold = (Trainer(after, Config(entity_dim=4, relation_dim=2), CPU, s) for s in (old._learned(), None))
+    warm, cold = (Trainer(after, Config(entity_dim=4, relation_dim=2), CPU, s) for s in (old._warm_start(), None))
     for name in ("entity", "relation"):
         torch.testing.assert_close(warm.student.state_dict()[name].norm(), cold.student.state_dict()[name].norm())
 
@@ -102,20 +102,20 @@ def test_sure_pairs_are_taken_over_where_nothing_has_changed(rings):
     changed = replace(rings, source=replace(rings.source, triples=rings.source.triples[:-1]))
     found = []
     for now in (rings, changed):
-        trainer = Trainer(now, Config.preset("best", **BEST), CPU, old._learned())
+        trainer = Trainer(now, Config.preset("best", **BEST), CPU, old._warm_start())
         council = trainer.council
-        found.append({tuple(pair) for pair in council.begun_with.tolist()})
+        found.append({tuple(pair) for pair in council.initial_pairs.tolist()})
         assert council.opinions is None and len(council.candidates) > len(found[-1])
-        assert trainer.rehearsed is not None and np.isin(trainer.rehearsed.source, rings.train[:, 0]).any()
+        assert trainer.holdout is not None and np.isin(trainer.holdout.source, rings.train[:, 0]).any()
     assert found[0] and found[1] == {pair for pair in found[0] if pair[0] not in (h, t)} != found[0]
 
 
 def test_other_links_are_rehearsed_anew_and_other_voters_begin_anew(rings):
     old = MixTEA(**BEST).fit(rings)
     others = replace(rings, train=rings.test[: len(rings.train)], test=rings.train)
-    assert Trainer(others, Config.preset("best", **BEST), CPU, old._learned()).rehearsed is None
-    alone = Trainer(rings, Config.preset("best", **BEST | {"voters": STRUCTURE[:3]}), CPU, old._learned())
-    assert alone.rehearsed is None and alone.council.candidates is None
+    assert Trainer(others, Config.preset("best", **BEST), CPU, old._warm_start()).holdout is None
+    alone = Trainer(rings, Config.preset("best", **BEST | {"voters": STRUCTURE[:3]}), CPU, old._warm_start())
+    assert alone.holdout is None and alone.council.candidates is None
 
 
 def test_from_an_earlier_run_one_round_is_enough(rings):

@@ -24,10 +24,10 @@ def old(rings):
 
 def begun(old, task):
     """The candidates that a council begins with, and its sure pairs, by numbers in their own graphs."""
-    council = Trainer(task, Config.preset("best", **BEST), CPU, old._learned()).council
+    council = Trainer(task, Config.preset("best", **BEST), CPU, old._warm_start()).council
     rows, pairs = council.entities.own, council.candidates
     ends = zip(rows[0][pairs.source].tolist(), rows[1][pairs.target].tolist(), strict=True)
-    return {*ends}, {tuple(pair) for pair in council.begun_with.tolist()}
+    return {*ends}, {tuple(pair) for pair in council.initial_pairs.tolist()}
 
 
 def test_rejected_pairs_are_not_taken_over_and_all_others_are(old, rings):
@@ -42,6 +42,6 @@ def test_rejected_pairs_are_not_taken_over_and_all_others_are(old, rings):
 def test_a_rejected_pair_is_not_mapped_after_a_warm_start(old, rings):
     source, target = sorted(begun(old, rings)[1])[0]
     warm = MixTEA(**BEST).fit(replace(rings, rejected=np.array([[source, target]])), warm_start=old)
-    row = warm.answers_.ranked.target[warm.answers_.free == source]
+    row = warm.answers_.ranked.target[warm.answers_.source_index == source]
     assert len(row) == 1 and target not in row
-    assert target in old.answers_.ranked.target[old.answers_.free == source]
+    assert target in old.answers_.ranked.target[old.answers_.source_index == source]

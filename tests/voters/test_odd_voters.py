@@ -120,7 +120,7 @@ def test_voters_that_find_little_do_not_end_a_training(rings, voters, tmp_path):
 
 
 def test_who_only_listens_needs_others(rings):
-    with pytest.raises(ConfigError, match="agreement only judges what others think"):
+    with pytest.raises(ConfigError, match="agreement only scores what others propose"):
         MixTEA(voters=("agreement",), **SMALL).fit(rings)
     with pytest.raises(ConfigError, match="None of the voters listening, agreement proposes a pair and scores it"):
         MixTEA(voters=("listening", "agreement"), decode_voters=("forward",), **SMALL).fit(rings)

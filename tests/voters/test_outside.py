@@ -104,7 +104,7 @@ def test_it_votes_and_is_named_only_where_it_spoke(aligner, rings):
     assert pairs["voters"].str.contains("numbers")[spoken].all()
     assert not pairs["voters"].str.contains("numbers")[~spoken].any() and (~spoken).any()
     assert aligner.history_["votes_numbers"].iloc[-1] > 0 and "votes_of_5" in aligner.history_
-    assert np.isnan(aligner.answers_.scores["numbers"][number[0][aligner.answers_.free] >= 20]).all()
+    assert np.isnan(aligner.answers_.scores["numbers"][number[0][aligner.answers_.source_index] >= 20]).all()
 
 
 def test_it_is_saved_loaded_reported_scored_and_exported(aligner, rings, run, mixtea, tmp_path):

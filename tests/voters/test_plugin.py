@@ -13,7 +13,7 @@ from voting import make_entities
 from mixtea import MixTEA, train
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import Config
-from mixtea.council.summary import misleading, misleading_links, who_speaks
+from mixtea.council.summary import misleading_links, misleading_shares, voters_line
 from mixtea.errors import MixTEAError, NotFittedError, RunError, VoterError
 from mixtea.evaluation.estimate import memory_mib
 from mixtea.graph.task import Reviewed
@@ -332,8 +332,8 @@ class OwnNames(Names):
 def test_a_voter_made_of_one_of_ours_comes_to_the_same(told):
     ours, theirs = voter_of("names", told, CONFIG), voter_of("own_names", told, CONFIG)
     assert isinstance(theirs, PluginVoter) and theirs.leaves_links_out and theirs.log_odds
-    assert who_speaks([theirs]).replace("own_names", "names") == who_speaks([ours])
-    assert list(misleading([theirs]).values()) == list(misleading([ours]).values())
+    assert voters_line([theirs]).replace("own_names", "names") == voters_line([ours])
+    assert list(misleading_shares([theirs]).values()) == list(misleading_shares([ours]).values())
     assert list(misleading_links([theirs]).values()) == list(misleading_links([ours]).values())
     fitted = [
         MixTEA(**SMALL_BEST | dict(voters=("forward", "backward", name))).fit(told) for name in ("names", "own_names")

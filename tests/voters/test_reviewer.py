@@ -84,7 +84,7 @@ def test_it_moves_what_is_believed(voted):
     found = {}
     for weight, aligner in said.items():
         answers = aligner.answers_
-        row = int(np.flatnonzero(answers.free == source)[0])
+        row = int(np.flatnonzero(answers.source_index == source)[0])
         found[weight] = float(answers.ranked.belief[row, answers.ranked.target[row].tolist().index(wrong)])
     assert found[6.0] > math.exp(12) * found[-6.0] > 0
 
@@ -92,9 +92,9 @@ def test_it_moves_what_is_believed(voted):
 def test_what_it_adds_is_the_log_odds_and_named_where_it_speaks_for(voted):
     said, source, right, _ = voted
     answers = said[-6.0].answers_
-    row = int(np.flatnonzero(answers.free == source)[0])
+    row = int(np.flatnonzero(answers.source_index == source)[0])
     assert answers.ranked.target[row, 0] == right and answers.parts["reviewer"][row, 1] == pytest.approx(6.0)
-    named = answers.ranked.named[:, 0, answers.voter_names.index("reviewer")]
+    named = answers.ranked.supporters[:, 0, answers.voter_names.index("reviewer")]
     assert named[row] and named.sum() == 1
     task = answers.task
     explained = said[-6.0].explain(task.source.ids[source], task.target.ids[right])

@@ -10,7 +10,7 @@ from conftest import SMALL_BEST, said_graph, said_task
 
 from mixtea import MixTEA
 from mixtea.config import Config
-from mixtea.council.council import voters_of
+from mixtea.council.council import bind_voters
 from mixtea.graph.labels import Labels
 from mixtea.voters.similarity import NEAR, LikenessOpinions, best_of, rank_of
 
@@ -50,7 +50,7 @@ def test_few_of_each_entity_are_kept_and_all_that_are_equal():
 
 
 def test_the_odds_of_a_pair_are_against_one_of_which_nothing_is_known(told):
-    (voter,) = voters_of(told, Config.preset("best"), ["names"])
+    (voter,) = bind_voters(told, Config.preset("best"), ["names"])
     opinions = voter.opinions()
     opinions.learn(NONE)
     n_open = told.target.n_entities - len(told.train)
@@ -64,7 +64,7 @@ def test_the_odds_of_a_pair_are_against_one_of_which_nothing_is_known(told):
 
 
 def test_it_learns_again_where_there_is_much_more_to_learn_from(told):
-    opinions = voters_of(told, Config.preset("best"), ["names"])[0].opinions()
+    opinions = bind_voters(told, Config.preset("best"), ["names"])[0].opinions()
     opinions.learn(NONE)
     before = opinions.learned
     opinions.learn(told.test[:2])  # 17 pairs after 15
@@ -75,7 +75,7 @@ def test_it_learns_again_where_there_is_much_more_to_learn_from(told):
 
 @pytest.mark.parametrize("name", COMPARING)
 def test_what_it_remembers_is_all_that_it_thinks(translated, name):
-    first, second = (voters_of(translated, Config.preset("best"), [name])[0] for _ in range(2))
+    first, second = (bind_voters(translated, Config.preset("best"), [name])[0] for _ in range(2))
     first.opinions().learn(NONE)
     first.opinions().learn(translated.test)
     source, target = (ends.ravel() for ends in np.indices(first.opinions().shape))
@@ -94,7 +94,7 @@ def test_what_it_remembers_is_all_that_it_thinks(translated, name):
     ],
 )  # fmt: skip
 def test_pairs_of_other_graphs_are_refused(told, name, wrong):
-    (voter,) = voters_of(told, Config.preset("best"), [name])
+    (voter,) = bind_voters(told, Config.preset("best"), [name])
     with pytest.raises(ValueError):
         voter.load_state_dict({"learned_from": wrong})
     assert len(voter.state_dict()["learned_from"]) == 0
@@ -122,8 +122,8 @@ def without_names(graph):
 def test_with_names_on_one_side_alone_no_bit_changes(told, side):
     """Ids such as s0 are no names."""
     bare = replace(told, **{side: without_names(getattr(told, side))})
-    (names,) = voters_of(bare, Config.preset("best"), ["names"])
-    assert not names.has_needed() and voters_of(told, Config.preset("best"), ["names"])[0].has_needed()
+    (names,) = bind_voters(bare, Config.preset("best"), ["names"])
+    assert not names.has_needed() and bind_voters(told, Config.preset("best"), ["names"])[0].has_needed()
     assert_same(fitted(bare, *STRUCTURE), fitted(bare, *STRUCTURE, "names", "descriptions"))
 
 

@@ -12,7 +12,7 @@ from conftest import SMALL_BEST, make_graph
 from processes import run
 
 from mixtea import Config, MixTEA, Task
-from mixtea.council.council import Council, know_all, voters_of
+from mixtea.council.council import Council, bind_voters, cover_isolated
 from mixtea.relations.known import KnownPairs
 from mixtea.voters.base import VotingState
 from mixtea.voters.open_entities import EntityPairs, open_entities
@@ -38,7 +38,7 @@ def task_of(source=SOURCE, target=TARGET, train=(), triples=((0, 0, 1),)):
 def asked(task, **settings):
     """The voter, and a state in which it is asked."""
     config = Config.preset("best", **settings)
-    (voter,) = voters_of(task, config, ["descriptions"])
+    (voter,) = bind_voters(task, config, ["descriptions"])
     entities = open_entities(task, torch.Generator().manual_seed(1), torch.device("cpu"), without_triples=True)
     return voter, VotingState(task, config, entities, torch.Generator())
 
@@ -112,15 +112,15 @@ def test_without_vectors_it_is_silent(target):
 def test_entities_without_triples_are_known_where_vectors_were_given():
     without = replace(task_of(), target=make_graph([(0, 0, 1)], 5, "t"))
     config = Config.preset("best")
-    assert know_all(voters_of(task_of(), config, ["forward", "descriptions"]))
-    assert not know_all(voters_of(without, config, ["forward", "descriptions"]))
-    assert not know_all(voters_of(task_of(), config, OWN))
+    assert cover_isolated(bind_voters(task_of(), config, ["forward", "descriptions"]))
+    assert not cover_isolated(bind_voters(without, config, ["forward", "descriptions"]))
+    assert not cover_isolated(bind_voters(task_of(), config, OWN))
 
 
 def test_it_maps_entities_without_triples():
     """s2 and t4 have no triple; their vectors alone say that they are the same."""
     task, config = task_of(train=[[0, 1]]), Config.preset("best", vote_candidates=2, **SMALL_BEST)
-    voters = voters_of(task, config, ["forward", "descriptions"])
+    voters = bind_voters(task, config, ["forward", "descriptions"])
     generator = torch.Generator().manual_seed(1)
     council = Council(
         task, config, voters, open_entities(task, generator, torch.device("cpu"), without_triples=True), generator

@@ -8,8 +8,7 @@ import torch
 
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.compute.similarity import unit
-from mixtea.training.fuse import bidirectional_votes, fuse, vote_weights
-from mixtea.training.rectify import rectify
+from mixtea.training.fuse import bidirectional_votes, fuse, rectify, vote_weights
 from mixtea.voters.directions import directions
 from mixtea.voters.votes import Votes, no_votes
 

@@ -11,11 +11,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from mixtea.aligner.common import common
 from mixtea.aligner.matching import match_rows
-from mixtea.aligner.saving import DECODING, restore, run_of
+from mixtea.aligner.saving import DECODING, restore_aligner, run_contents, shared_inputs
 from mixtea.aligner.scoring import Scoring, Voters, reproducibly
-from mixtea.calibration.probabilities import HAS_SEVERAL
+from mixtea.calibration.probabilities import SEVERAL_PROBABILITY
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device
@@ -23,20 +22,21 @@ from mixtea.compute.memory import enough_memory, remembered_sizes
 from mixtea.compute.reproducible import reproducible
 from mixtea.compute.torchrun import in_company, is_first
 from mixtea.config import Config
-from mixtea.council.adapt import adapted, without_structure
-from mixtea.council.council import OnRound, voters_of
-from mixtea.council.summary import check_begins
-from mixtea.council.trace import trace_frame
-from mixtea.decide.answers import STORED, Answers, Choice
+from mixtea.council.adapt import adapt_config, without_structure
+from mixtea.council.council import OnRound, bind_voters
+from mixtea.council.summary import check_can_train
+from mixtea.council.trace import trace_table
+from mixtea.decide.answers import CANDIDATES_STORED, Answers
 from mixtea.decide.candidates import Candidates, check_k
+from mixtea.decide.choose import Choice
 from mixtea.decide.decode import check_deciding, stored_opinions
-from mixtea.decide.given import of_sources
-from mixtea.decide.later_entities import Matches
+from mixtea.decide.given import candidates_of
 from mixtea.decide.mapping import Mapping
+from mixtea.decide.new_entities import Matches
 from mixtea.decide.predict import Predictor
 from mixtea.decide.text_matcher import TextMatcher, learned_text
 from mixtea.errors import ConfigError, DataError, NotFittedError
-from mixtea.evaluation.by_voter import no_table
+from mixtea.evaluation.by_voter import empty_table
 from mixtea.explain.explainer import Explainer
 from mixtea.graph.task import Task
 from mixtea.io.links.resolve import entities, links_of
@@ -44,11 +44,11 @@ from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import METRICS, html_table
 from mixtea.progress import Asked, both, training_progress
 from mixtea.relations.alignment import MIN_SCORE, Relations, relations_of
-from mixtea.runs.checkpoints import Checkpoints, kept_in
+from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.runs.folder import read_run, write_run
-from mixtea.training.recovery import trained_with
+from mixtea.training.recovery import train_with_recovery
 from mixtea.training.trainer import Observer, OnAnswer, OnEpoch
-from mixtea.training.warm_start import Start
+from mixtea.training.warm_start import WarmStart
 from mixtea.voters.learned_text import LearnedText, LearnedView
 from mixtea.voters.registry import package_of
 
@@ -57,10 +57,10 @@ class MixTEA(Scoring):
     """Semi-supervised entity alignment with mixture teaching.
 
     `preset` names a set of settings ("best", "paper" or "text"), `settings` changes single fields of it; see `Config`.
-    After `fit`: `config_` (the settings as the task asks for them), `history_` (a data frame, a row per epoch),
-    `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`, `metrics_`, `trace_` (who voted for what at which
-    epochs), `lowered_` (by how much the learning rate had to be), `misleading_` (by voter, the share of the links for
-    which what it compares tells nothing) and `misleading_links_` (how many links that was found by). After `train` also
+    After `fit`: `config_` (the settings adapted to the task), `history_` (a data frame, one row per epoch),
+    `n_epochs_`, `best_epoch_`, `stopped_because_`, `seconds_`, `metrics_`, `trace_` (all votes, with their epochs),
+    `lowered_` (by how much the learning rate had to be), `misleading_` (by voter, the share of the links for which what
+    it compares is uninformative) and `misleading_links_` (how many links that was found by). After `train` also
     `by_evidence_`: the table of `score_by_evidence` for the test links.
     """
 
@@ -68,7 +68,7 @@ class MixTEA(Scoring):
         self.preset, self.settings = preset, settings
         self.config = Config.preset(preset, **settings)
         self.metrics_: dict[str, float] = {}
-        self.by_evidence_ = no_table()
+        self.by_evidence_ = empty_table()
         self._vectors: Tensor | None = None
         self._views: dict[str, LearnedView] = {}
         self._learned_text: LearnedText | None = None
@@ -82,7 +82,7 @@ class MixTEA(Scoring):
         return f"MixTEA(preset={self.preset!r}{settings}){state}"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what differs from the preset, and what was learned."""
+        """Render for notebooks: the settings that differ from the preset, and what was learned."""
         rows = [*self.chosen_settings().items()]
         if hasattr(self, "task_"):
             rows += [("fitted on", repr(self.task_)), ("epochs", self.n_epochs_), ("stopped", self.stopped_because_)]
@@ -96,7 +96,7 @@ class MixTEA(Scoring):
         return {name: value for name, value in self.config.to_dict().items() if value != usual[name]}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The preset and the value of every setting, as scikit-learn asks for them."""
+        """Return the preset and the value of every setting, as scikit-learn asks for them."""
         return {"preset": self.preset} | self.config.to_dict()
 
     def set_params(self, **params: Any) -> MixTEA:
@@ -105,7 +105,7 @@ class MixTEA(Scoring):
         settings = (self.settings if preset == self.preset else {}) | params
         self.config = Config.preset(preset, **settings)
         self.preset, self.settings = preset, settings
-        self.metrics_, self.by_evidence_ = {}, no_table()  # of other settings
+        self.metrics_, self.by_evidence_ = {}, empty_table()  # of other settings
         return self
 
     @in_company()
@@ -121,18 +121,20 @@ class MixTEA(Scoring):
         on_answer: OnAnswer | None = None,
         progress: Asked = None,
     ) -> MixTEA:
-        """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
+        """Learn from the training links of `task`.
+
+        Validation links set voter weights and early stopping; test links are unused.
 
         Parameters
         ----------
         task
-            What `load_task` gives.
+            The task, from `load_task`.
         on_epoch, on_round
             Functions: the first is called with each epoch's record, the second with the number of each round of
             propagation before the first epoch and the pairs that are sure after it.
         observer
-            A function that is called after each epoch with its number and a function that gives the student's vectors:
-            for curves of scores that training must not see.
+            A function that is called after each epoch with its number and a function that returns the student's
+            vectors: for curves of scores that training must not see.
         warm_start
             An aligner that was fitted to an earlier state of these graphs: what it learned of entities and relations
             that are still there, by id, is where this one begins; pairs that it was sure of, and at which nothing has
@@ -145,8 +147,8 @@ class MixTEA(Scoring):
             a dict of how many pairs are `sure`, of the share of validation links that are right, `valid_answers`, and
             of the `seconds` it took. With `max_epochs=0` that is all.
         progress
-            True shows how far it is, False does not, None does in notebooks alone; or a function that is called with
-            the epochs done, the most there will be, and how it goes in words.
+            True shows progress, False does not, None does in notebooks alone; or a function that is called with the
+            epochs done, the most there will be, and the state in words.
 
         Returns
         -------
@@ -156,12 +158,12 @@ class MixTEA(Scoring):
         Raises
         ------
         DataError
-            `task` is no task, or has nothing to learn from.
+            `task` is not a task, or has nothing to learn from.
         ConfigError
             A setting cannot be met here, such as a device that is not there; or another process of the run has other
             settings or files.
         VoterError
-            A voter from outside failed, or gave what is not an opinion; what it raised is the cause.
+            A voter from outside failed, or returned an invalid opinion; its own error is the cause.
         TrainingError
             Memory is full (FullMemoryError), the training diverged twice (DivergedError), or another process of the run
             is lost (ProcessLostError), after what was learned so far is kept.
@@ -169,27 +171,27 @@ class MixTEA(Scoring):
         Examples
         --------
         >>> from mixtea import MixTEA, load_example
-        >>> said = []
+        >>> calls = []
         >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1)
-        >>> aligner.fit(load_example(), progress=lambda done, of, words: said.append((done, of))).n_epochs_, said
+        >>> aligner.fit(load_example(), progress=lambda done, of, words: calls.append((done, of))).n_epochs_, calls
         (2, [(1, 2), (2, 2)])
         """
         self._check_call(task, on_epoch, on_round, observer, on_answer, warm_start)
         if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
             checkpoints = as_path(checkpoints, "checkpoints")
         device = choose_device(self.config.device)
-        config = adapted(task, self.config, device.type)
-        voters = voters_of(task, config, config.deciding_voters)
+        config = adapt_config(task, self.config, device.type)
+        voters = bind_voters(task, config, config.deciding_voters)
         check_deciding(voters, config)
-        check_begins(task, voters)
+        check_can_train(task, voters)
         shown = training_progress(progress if is_first() else False, config.max_epochs)
         with reproducible(config.deterministic), enough_memory(), remembered_sizes():
-            start = None if warm_start is None else warm_start._learned()
+            start = None if warm_start is None else warm_start._warm_start()
             began_with = None if start is None else (start.task, as_arrays(start.student))
-            told = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
-            met = distributed.together(device, lambda: common(task, config, device, began_with, checkpoints))
-            with met, shown, kept_in(checkpoints, task, config, began_with) as kept:
-                trained = trained_with(task, config, device, start, kept, *told)
+            callbacks = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
+            met = distributed.together(device, lambda: shared_inputs(task, config, device, began_with, checkpoints))
+            with met, shown, open_checkpoints(checkpoints, task, config, began_with) as kept:
+                trained = train_with_recovery(task, config, device, start, kept, *callbacks)
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
@@ -198,13 +200,13 @@ class MixTEA(Scoring):
         self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
-            self._last = stored_opinions(trained.opinions, trained.entities, trained.rehearsed)
+            self._last = stored_opinions(trained.opinions, trained.entities, trained.holdout)
         self._views, self._learned_text, self._matcher = trained.views, None, None
         self._packages = {name: found for name in config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
         self.seconds_, self.metrics_, self.lowered_ = trained.seconds, {}, trained.lowered
-        self.by_evidence_, self.misleading_ = no_table(), trained.misleading
+        self.by_evidence_, self.misleading_ = empty_table(), trained.misleading
         self.misleading_links_ = trained.misleading_links
         if trained.lost is not None:
             raise trained.lost
@@ -212,19 +214,19 @@ class MixTEA(Scoring):
 
     @property
     def history_(self) -> pd.DataFrame:
-        """A row an epoch: losses, schedules, votes by voter and by how many agree, validation scores, seconds."""
+        """Return one row per epoch: losses, schedules, votes by voter and by agreement, validation scores, seconds."""
         self._check_fitted()
         return pd.DataFrame(self._records)
 
     @property
     def trace_(self) -> pd.DataFrame:
-        """A row a vote: source and target by number, who voted, and from which epoch to which it stood."""
+        """Return one row per vote: source and target index, its voters, its first and last epoch."""
         self._check_fitted()
-        return trace_frame(self._trace, self.config_.voters)
+        return trace_table(self._trace, self.config_.voters)
 
     @property
     def vectors_(self) -> Tensor:
-        """[n_source + n_target, D]: the student's vectors, sources first."""
+        """Return [n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
         if self._vectors is None:
             with torch.no_grad(), reproducible(self.config.deterministic):
@@ -233,7 +235,7 @@ class MixTEA(Scoring):
 
     @property
     def answers_(self) -> Answers:
-        """What the run concludes: candidates and decisions by its own decoder and voters, computed once."""
+        """Return candidates and decisions by the run's own decoder and voters, computed once."""
         self._check_fitted()
         config = self._trained_config()
         if self._answers is None or self._answers_by != config:
@@ -244,7 +246,7 @@ class MixTEA(Scoring):
 
     @property
     def learned_(self) -> LearnedText:
-        """What names and values are worth, learned from all that the run concludes, computed once."""
+        """Return the weights of names and values, learned from all that the run concludes, computed once."""
         if self._learned_text is None:
             temperature = self.config_.sinkhorn_temperature
             found = learned_text(self.task_, self._last, self.answers_, self._views, temperature)
@@ -252,11 +254,11 @@ class MixTEA(Scoring):
         return self._learned_text
 
     def _trained_config(self) -> Config:
-        """The settings that it was fitted with, but for those that say how to decode, which may have changed since."""
+        """Return the settings that it was fitted with, except for decoding, which may have changed since."""
         return self._adapted({name: getattr(self.config, name) for name in DECODING})
 
     def _adapted(self, decoding: dict[str, Any]) -> Config:
-        """The settings that it was fitted with, changed by some that say how to decode, as the task has room for."""
+        """Return the settings that it was fitted with, with other decoding, adapted to the task."""
         config = self.config_.replace(**decoding)
         return config.replace(**without_structure(self.task_, config))
 
@@ -276,7 +278,7 @@ class MixTEA(Scoring):
         k
             How many candidates of each source come back.
         sources
-            Some source entities, by ids, by labels that no other entity has, or by numbers as in a task. They are
+            Some source entities, by ids, by labels that no other entity has, or by entity index. They are
             answered in this order, also those with a training link: its target is the first candidate, and sure.
         decoder, voters
             Take the place of the settings `decoder` and `decode_voters` (names as in the setting `voters`).
@@ -284,14 +286,14 @@ class MixTEA(Scoring):
         Returns
         -------
         Candidates
-            Ids, scores, calibrated probabilities, and who favours each.
+            Ids, scores, calibrated probabilities, and the voters that support each.
 
         Raises
         ------
         DataError
             The source graph has no such entity, or several of that label.
         ConfigError
-            `k` is no whole number of at least 1, or a name is unknown.
+            `k` is not a whole number of at least 1, or a name is unknown.
         NotFittedError
             Nothing has been learned yet.
 
@@ -307,11 +309,11 @@ class MixTEA(Scoring):
         check_k(k)
         config, k = self._decoding(decoder, voters), int(k)
         asked = None if sources is None else entities(self.task_.source, sources, "source")
-        if config == self._trained_config() and k <= STORED:
+        if config == self._trained_config() and k <= CANDIDATES_STORED:
             found = self.answers_.candidates(k)
         else:
             found = self._predictor(config).candidates(k)
-        return found if asked is None else of_sources(found, asked, self.vectors_, self.task_, config, k)
+        return found if asked is None else candidates_of(found, asked, self.vectors_, self.task_, config, k)
 
     @reproducibly
     def map(
@@ -335,15 +337,15 @@ class MixTEA(Scoring):
         shared_targets
             Several sources may get the same target.
         multiple_targets
-            A source may get several targets, each further one with a probability above .5 and none of anybody else's;
-            where a tenth of the linked sources have several, one with a training link too. None: as often as sources
-            of the links to learn from have several.
+            A source may get several targets, each further one with a probability above .5 and not mapped to another
+            source; where a tenth of the linked sources have several, one with a training link too. None: as often as
+            sources of the links to learn from have several.
         best_f1
             Map less likely pairs too, as long as they raise the F1 that is to be expected.
         precision
             Map as many pairs as have this precision in expectation.
         every
-            Map every source while targets remain; the column `decision` says which of these are not likely.
+            Map every source while targets remain; the column `decision` marks the unlikely ones.
         with_given
             Put the given links in front.
         voters
@@ -373,7 +375,7 @@ class MixTEA(Scoring):
         choice, config = Choice(best_f1, every, precision), self._decoding(None, voters)
         if config == self._trained_config() and multiple_targets is None and not shared_targets:
             return self.answers_.mapping(choice, with_given=with_given)
-        share = None if multiple_targets is None else HAS_SEVERAL * multiple_targets
+        share = None if multiple_targets is None else SEVERAL_PROBABILITY * multiple_targets
         predictor = self._predictor(config, once=not shared_targets, multiple_targets=share)
         return predictor.mapping(choice, with_given=with_given)
 
@@ -403,7 +405,7 @@ class MixTEA(Scoring):
         DataError
             The rows cannot be read, or have nothing that the run has compared.
         ConfigError
-            The run compares neither names nor values, or `k` is no whole number of at least 1.
+            The run compares neither names nor values, or `k` is not a whole number of at least 1.
         NotFittedError
             Nothing has been learned yet.
 
@@ -422,7 +424,7 @@ class MixTEA(Scoring):
         return match_rows(self, rows, int(k), shared_targets=shared_targets)
 
     def relations(self, *, min_score: float = MIN_SCORE) -> Relations:
-        """How alike relations, attribute predicates and classes of the two graphs are, by the mapping of the entities.
+        """Align relations, attribute predicates and classes of the two graphs by the mapping of the entities.
 
         Training and validation links count as 1, other mappings by their probabilities. Pairs that score less than
         `min_score`, from 0 to 1, are left out. Returns Relations: see there for the columns, and docs/relations.md for
@@ -438,7 +440,7 @@ class MixTEA(Scoring):
         return relations_of(self.map(with_given=True), float(min_score))
 
     def explain(self, source: str, target: str) -> pd.DataFrame:
-        """Why two entities, by ids or unique labels, are or are not taken for the same: a row for each reason.
+        """List the evidence for two entities, by ids or unique labels, being the same: a row for each reason.
 
         Returns a data frame: voter, what (in words), weight (how much, by that voter's own measure; the larger, the
         more). Raises DataError for an entity that the graph does not have, NotFittedError before `fit`.
@@ -453,12 +455,12 @@ class MixTEA(Scoring):
         return self.explainer()(int(pair[0]), int(pair[1]))
 
     def explainer(self) -> Explainer:
-        """The same of many pairs, by numbers in their own graphs: `explainer()(source, target)`."""
+        """Return a function that explains many pairs, by entity index: `explainer()(source, target)`."""
         self._check_fitted()
         return Explainer(self.answers_, self.config_, self._packages)
 
     def _decoding(self, decoder: str | None, voters: Voters) -> Config:
-        """The settings with another decoder or other voters."""
+        """Return the settings with another decoder or other voters."""
         self._check_fitted()
         names = tuple(voters.split(",")) if isinstance(voters, str) else voters
         changed = {"decoder": decoder, "decode_voters": names, "candidates": self.config.candidates}
@@ -491,25 +493,25 @@ class MixTEA(Scoring):
         self._check_fitted()
         path = as_path(folder, "folder")
         with reproducible(self.config.deterministic), enough_memory():
-            run = run_of(self, pages or {})
+            run = run_contents(self, pages or {})
         self._manifest = write_run(run, path, overwrite=overwrite, keep=keep_earlier)
 
     @classmethod
     def load(cls, folder: PathOrStr, *, device: str | None = None) -> MixTEA:
-        """Read a run folder, as `save` and `mixtea fit` write it, and give the aligner back.
+        """Read a run folder, as `save` and `mixtea fit` write it, and return the aligner.
 
-        `device` says where to compute, else the saved setting if this machine has it. Raises RunError if the folder is
-        no run or a damaged one, ConfigError if the device cannot be used.
+        `device` is where to compute, else the saved setting if this machine has it. Raises RunError if the folder is
+        not a run or a damaged one, ConfigError if the device cannot be used.
         """
         path = as_path(folder, "folder")
         aligner = cls.__new__(cls)
-        restore(aligner, read_run(path), path, device)
+        restore_aligner(aligner, read_run(path), path, device)
         return aligner
 
-    def _learned(self) -> Start:
-        """For a warm start: what was aligned, the student's parameters, and what was thought."""
+    def _warm_start(self) -> WarmStart:
+        """Return the start of a warm training: task, the student's parameters, and the last opinions."""
         self._check_fitted()
-        return Start(self.task_, self._student.state_dict(), self._last)
+        return WarmStart(self.task_, self._student.state_dict(), self._last)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):

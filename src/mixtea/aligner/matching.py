@@ -1,4 +1,4 @@
-"""Match entities that come later with the targets of a fitted aligner."""
+"""Match new entities with the targets of a fitted aligner."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mixtea.decide.answers import MIN_PROBABILITY
-from mixtea.decide.later_entities import COLUMNS, Matches, Taken, decided_about
+from mixtea.decide.choose import MIN_PROBABILITY
 from mixtea.decide.mapping import GIVEN
-from mixtea.decide.text_matcher import Judged, TextMatcher
+from mixtea.decide.new_entities import COLUMNS, Matches, TargetOwners, decide_new
+from mixtea.decide.text_matcher import MatchedPairs, TextMatcher
 from mixtea.errors import ConfigError
 from mixtea.io.new_rows import NewRows, read_new_rows
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def match_rows(aligner: MixTEA, rows: Any, k: int, *, shared_targets: bool) -> Matches:
     """Find the targets of rows; see `MixTEA.match`."""
-    matcher = matcher_of(aligner)
+    matcher = text_matcher_of(aligner)
     read = read_new_rows(rows, aligner.task_.source)
-    parts = [_matched(aligner, matcher, read, k, once=not shared_targets), _stored(aligner, matcher.taken, read, k)]
+    parts = [_match_new(aligner, matcher, read, k, once=not shared_targets), _stored(aligner, matcher.taken, read, k)]
     frame = pd.concat([part for part in parts if len(part)] or parts[:1])
     order = pd.Categorical(frame["source"], categories=read.graph.ids[read.rows]).codes
     frame = frame.assign(order=order).sort_values(["order", "rank"], kind="stable")
@@ -32,8 +32,8 @@ def match_rows(aligner: MixTEA, rows: Any, k: int, *, shared_targets: bool) -> M
     return Matches(aligner.task_.target, frame.drop(columns="order").reset_index(drop=True), warnings)
 
 
-def matcher_of(aligner: MixTEA) -> TextMatcher:
-    """The aligner's matcher, made when it is first asked for, or when the aligner has come to other answers."""
+def text_matcher_of(aligner: MixTEA) -> TextMatcher:
+    """Return the aligner's matcher, made on first use, or when the aligner's answers have changed."""
     answers = aligner.answers_
     if aligner._matcher is None:
         if not aligner.learned_.views or aligner._last is None:
@@ -47,22 +47,22 @@ def matcher_of(aligner: MixTEA) -> TextMatcher:
     return aligner._matcher
 
 
-def _matched(aligner: MixTEA, matcher: TextMatcher, read: NewRows, k: int, *, once: bool) -> pd.DataFrame:
-    """The candidates of the rows that the run does not have as they are."""
+def _match_new(aligner: MixTEA, matcher: TextMatcher, read: NewRows, k: int, *, once: bool) -> pd.DataFrame:
+    """Return the candidates of the rows that the run does not have as they are."""
     asked, others = read.rows[~read.same], read.place[(read.place >= 0) & ~read.same]
     judged = matcher(read.graph, once=once, without=others)
     target, probability, if_free = best_candidates(judged, asked)
     ids, taken = read.graph.ids[asked], matcher.taken.without(aligner.task_.source.ids[others])
-    decision, by = decided_about(ids, judged.known[asked], target, probability, if_free, taken, once=once)
+    decision, by = decide_new(ids, judged.known[asked], target, probability, if_free, taken, once=once)
     columns = (target[:, :k], probability[:, :k], if_free[:, :k], by[:, :k])
     return _frame(aligner, ids, *columns, decision, stored=False)
 
 
-def best_candidates(judged: Judged, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(targets, probabilities, those if the target were free) [asked, k] of sources; -1 for no target.
+def best_candidates(judged: MatchedPairs, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (targets, probabilities, those if the target were free) [asked, k] of sources; -1 for no target.
 
     k is as many as the source with the most has, one at least. What is mapped comes first, then what would be the
-    likeliest if it were free; equally likely ones stand in the order of the targets.
+    likeliest if it were free; equally likely ones are in the order of the targets.
     """
     unlikely = judged.probability < MIN_PROBABILITY
     order = np.lexsort((judged.target, -judged.probability, -judged.if_free, unlikely, judged.source))
@@ -77,8 +77,8 @@ def best_candidates(judged: Judged, asked: np.ndarray) -> tuple[np.ndarray, np.n
     return target, probability, if_free
 
 
-def _stored(aligner: MixTEA, taken: Taken, read: NewRows, k: int) -> pd.DataFrame:
-    """The run's answers about the rows that it has as they are."""
+def _stored(aligner: MixTEA, taken: TargetOwners, read: NewRows, k: int) -> pd.DataFrame:
+    """Return the run's answers about the rows that it has as they are."""
     sources = read.graph.ids[read.rows[read.same]].tolist()
     found = aligner.predict(k, sources=sources) if sources else None
     if found is None:
@@ -94,7 +94,7 @@ def _frame(
     aligner: MixTEA, ids: np.ndarray, target: np.ndarray, probability: np.ndarray, if_free: np.ndarray, by: np.ndarray,
     decision: np.ndarray, *, stored: bool,
 ) -> pd.DataFrame:  # fmt: skip
-    """A row per candidate; one without a target for who has none."""
+    """Make a row per candidate; one without a target for sources that have none."""
     n, k = target.shape
     is_first = np.tile(np.arange(k) == 0, n)
     names = aligner.task_.target.ids[np.maximum(target, 0)]

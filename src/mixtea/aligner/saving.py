@@ -1,8 +1,9 @@
-"""An aligner as a run folder has it, and one made of that again."""
+"""Convert an aligner to the contents of a run folder, and back."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from collections.abc import Mapping as Table
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -19,8 +20,12 @@ from mixtea.decide.decode import StoredOpinions
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import RunError
-from mixtea.evaluation.by_voter import as_numbers, without_table
+from mixtea.evaluation.by_voter import as_numbers, split_table
+from mixtea.graph.fingerprint import checksums
+from mixtea.graph.task import Task
+from mixtea.runs.checkpoints import Checkpoints, epoch_of, start_checksum
 from mixtea.runs.folder import SEAL, Run
+from mixtea.voters.registry import package_of
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -28,8 +33,8 @@ if TYPE_CHECKING:
 DECODING = ("decoder", "decode_voters", "candidates")  # settings that may change after training
 
 
-def run_of(aligner: MixTEA, pages: Table[str, str]) -> Run:
-    """What a run folder holds of a fitted aligner."""
+def run_contents(aligner: MixTEA, pages: Table[str, str]) -> Run:
+    """Return the contents of a run folder for a fitted aligner."""
     weights = {name: value.cpu().contiguous().numpy() for name, value in aligner._student.state_dict().items()}
     return Run(
         aligner.task_, aligner._trained_config(), weights, aligner._records, aligner._trace,
@@ -62,17 +67,17 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
 
 
 def _origin(aligner: MixTEA) -> dict[str, Any]:
-    """What is said only of runs that began with another one."""
+    """Return the fields that only runs with an earlier run have."""
     return {"parent": aligner._parent, "matched_since_training": aligner._matched_since}
 
 
-def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
-    """Make a bare aligner what it was when the run was saved."""
+def restore_aligner(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
+    """Restore a bare aligner to its state when the run was saved."""
     aligner.preset = run.about["preset"]
     aligner.settings = run.about["chosen"]
     aligner.config = Config.preset(aligner.preset, **aligner.settings)
     aligner._fitted_as = aligner.preset, aligner.settings
-    aligner.metrics_, aligner.by_evidence_ = without_table(run.metrics)
+    aligner.metrics_, aligner.by_evidence_ = split_table(run.metrics)
     saved = "auto" if run.config.device.startswith("cuda") else run.config.device
     place = choose_device(saved if device is None else device)
     dtype = getattr(torch, run.config.precision)
@@ -97,7 +102,7 @@ def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None
 
 
 def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
-    """Opinions as a run folder has them."""
+    """Convert opinions to arrays of a run folder."""
     if last is None:
         return {}
     scores = {f"score.{name}": values for name, values in last.scores.items()}
@@ -105,7 +110,7 @@ def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
 
 
 def _opinions(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> StoredOpinions | None:
-    """Opinions from a run folder, which has checked them."""
+    """Convert checked arrays of a run folder to opinions."""
     if not arrays:
         return None
     scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
@@ -116,3 +121,25 @@ def versions() -> dict[str, str]:
     names = ("numpy", "scipy", "pandas", "safetensors")
     found = {name: version(name) for name in names} | {"torch": str(torch.__version__)}
     return {"mixtea": __version__, "python": platform.python_version()} | found
+
+
+def shared_inputs(
+    task: Task, config: Config, device: torch.device, start: tuple[Task, Mapping[str, np.ndarray]] | None,
+    checkpoints: Checkpoints | Path | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return all that a training depends on, by names for people: files, settings, where it begins, programs.
+
+    `start` are the task and the parameters of a warm start. Processes may have different devices of one kind.
+    """
+    kept = Checkpoints(checkpoints) if isinstance(checkpoints, Path) else checkpoints
+    epoch = None if kept is None else next(map(epoch_of, kept.files()), None)
+    return {
+        **{f"the checksum of the {part}": value for part, value in checksums(task).items()},
+        "the origin of the links": task.links_from,
+        **config.training_settings(),
+        "the kind of device": device.type,
+        "the checksum of the warm start": None if start is None else start_checksum(*start),
+        "the epoch of the last checkpoint": epoch,
+        **{f"the version of {name}": value for name, value in versions().items()},
+        **{f"the package of voter {name}": package_of(name) for name in config.voters},
+    }

@@ -1,4 +1,4 @@
-"""How good a fitted aligner is, by links that it has not learned from."""
+"""Score a fitted aligner by links that it has not learned from."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pandas as pd
 
 from mixtea.compute.memory import enough_memory, remembered_sizes
 from mixtea.compute.reproducible import reproducible
-from mixtea.decide.answers import linked_ids
-from mixtea.decide.decode import deciding_alone
-from mixtea.evaluation.by_voter import evidence_table, no_table
+from mixtea.decide.choose import scorable_links
+from mixtea.decide.decode import voter_groups
+from mixtea.evaluation.by_voter import empty_table, hits_by_voter
 from mixtea.evaluation.mapping_scores import mapping_scores, threshold_curve
 from mixtea.io.links.resolve import links_of
 from mixtea.text.equality import linked_by_name
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def reproducibly(method: Callable[..., T]) -> Callable[..., T]:
-    """A method of a fitted aligner that gives the same bits every time where `deterministic` asks for it."""
+    """Make a method of a fitted aligner return the same bits every time where `deterministic` asks for it."""
 
     @wraps(method)
     def run(self: MixTEA, *args: Any, **kwargs: Any) -> T:
@@ -44,7 +44,7 @@ def reproducibly(method: Callable[..., T]) -> Callable[..., T]:
 
 
 class Scoring:
-    """The methods of `MixTEA` that score links, by what it has beside them."""
+    """The methods of `MixTEA` that score links."""
 
     if TYPE_CHECKING:
         task_: Task
@@ -62,11 +62,11 @@ class Scoring:
         self, links: Any = None, *, complete: bool = False, shared_targets: bool = False, best_f1: bool = False,
         precision: float | None = None, every: bool = False,
     ) -> dict[str, float]:  # fmt: skip
-        """Precision, recall and F1 of the mapping that `map` gives, on links (the task's test links unless given).
+        """Compute precision, recall and F1 of the mapping of `map`, on links (the task's test links unless given).
 
         With `complete` no further entity has a counterpart; without, only mappings of sources with a link are judged.
-        Links of sources that have a given link do not count: the mapping says nothing of them. `links` are as in
-        `score`, the others as in `map`. Raises what these raise.
+        Links of sources that have a given link do not count: the mapping leaves these out. `links` are as in `score`,
+        the others as in `map`. Raises what these raise.
 
         >>> from mixtea import MixTEA, load_example
         >>> aligner = MixTEA(preset="paper", max_epochs=2, seed=1).fit(load_example())
@@ -76,12 +76,12 @@ class Scoring:
         self._check_fitted()
         how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
         pairs = self.map(shared_targets=shared_targets, **how).pairs()
-        return mapping_scores(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
+        return mapping_scores(pairs, scorable_links(self.task_, self._links(links)), complete=complete)
 
     def threshold_curve(
         self, links: Any = None, *, complete: bool = False, shared_targets: bool = False
     ) -> pd.DataFrame:
-        """The scores of the mapping by the least probability that is asked for, instead of what `map` decides.
+        """Score the mapping by the least probability that is asked for, instead of what `map` decides.
 
         Arguments are those of `score_mapping`. Returns a data frame: threshold, precision, recall, f1.
         """
@@ -89,16 +89,16 @@ class Scoring:
         if not shared_targets:
             return self.answers_.threshold_curve(self._links(links), complete=complete)
         pairs = self.map(shared_targets=True, every=True).pairs()
-        return threshold_curve(pairs, linked_ids(self.task_, self._links(links)), complete=complete)
+        return threshold_curve(pairs, scorable_links(self.task_, self._links(links)), complete=complete)
 
     @reproducibly
     def score(self, links: Any = None, *, decoder: str | None = None, voters: Voters = None) -> dict[str, float]:
-        """Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
+        """Compute Hit@1/5/10 and MRR on links [p, 2] (the task's test links unless given), and the same backward.
 
         Parameters
         ----------
         links
-            Pairs of numbers, as in a task, of ids, or of labels that no other entity has: an array, a list of pairs, a
+            Pairs of entity indices, of ids, or of labels that no other entity has: an array, a list of pairs, a
             data frame or a dictionary.
         decoder, voters
             As in `predict`.
@@ -107,13 +107,13 @@ class Scoring:
         -------
         dict
             Ties count in expectation. Candidates are the links' own targets, or all with candidates="all". Further: the
-            calibration error of the probabilities that `predict` gives these mappings among all targets, and the share
+            calibration error of the probabilities of `predict` for these mappings among all targets, and the share
             of them to accept at 95 % precision.
 
         Raises
         ------
         DataError
-            There are no links, they are no pairs, or a graph has no such entity.
+            There are no links, they are not pairs, or a graph has no such entity.
         NotFittedError
             Nothing has been learned yet.
 
@@ -130,22 +130,22 @@ class Scoring:
 
     @reproducibly
     def score_by_evidence(self, links: Any = None) -> pd.DataFrame:
-        """Hit@1 of links [p, 2] (the test links unless given) by all voters, by structure alone, by names alone, ...
+        """Compute Hit@1 of links [p, 2] (the test links unless given) by all voters, by structure alone, by names, ...
 
-        A row for each who decides: all, structure (the voters that see nothing but triples and links), and each voter
-        that finds entities alike by what is said of them. Columns: hits@1 over all the links, over those whose names
-        are equal and over the others, and how many links these are. All rows are of this one run, in which structure
-        has learned from what the others found. Without anyone who speaks beside structure there is no row.
+        One row each for all voters, for structure (the voters that see nothing but triples and links), and for each
+        voter of text. Columns: hits@1 over all the links, over those whose names are equal and over the others, and how
+        many links these are. All rows are of this one run, in which structure has learned from what the others found.
+        Without a voter beside structure there is no row.
         """
         config, links = self._trained_config(), self._links(links)
-        deciding = deciding_alone(config, self._last)
+        deciding = voter_groups(config, self._last)
         if not deciding:
-            return no_table()
+            return empty_table()
         hits = {
             name: self._predictor(config.replace(decode_voters=voters)).first_hits(links)
             for name, voters in deciding.items()
         }
-        return evidence_table(hits, linked_by_name(self.task_.source, self.task_.target, links))
+        return hits_by_voter(hits, linked_by_name(self.task_.source, self.task_.target, links))
 
     def _links(self, links: Any) -> np.ndarray:
         self._check_fitted()

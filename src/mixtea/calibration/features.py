@@ -1,7 +1,7 @@
-"""Examples of how entities whose counterpart is known are judged: with it among the candidates, and without. No torch.
+"""Calibration features of candidates, from links with their target and with it hidden. No torch.
 
-What is learned from them holds however the links were chosen: each link tells what its source looks like with a
-counterpart and, its target hidden, what the same source would look like without one.
+What is learned from them holds however the links were chosen: each link shows its source with a counterpart and, its
+target hidden, the same source without one.
 """
 
 from __future__ import annotations
@@ -12,145 +12,194 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixtea.calibration.neighbour_features import MatchedNeighbours
+from mixtea.graph.graph import Graph
+from mixtea.graph.task import Task
 
-LIMIT = 12.0  # of log-odds: more says no more
-NOWHERE = -2 * LIMIT  # how a source stands that has no candidate
-SURE = 2.0  # log-odds ahead of rivals, from which on neighbours may count on a pair
+MAX_LOG_ODDS = 12.0  # beyond these nothing is learned
+NO_CANDIDATE_MARGIN = -2 * MAX_LOG_ODDS  # of a source without a candidate
+MIN_SURE_MARGIN = 2.0  # log-odds ahead of rivals, from which on neighbours may count on a pair
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """Candidates, by the numbers of their own graphs: what structure and what names and the like say for each.
+class CandidateScores:
+    """Candidates by entity index, with their scores by structure and by text.
 
-    `joined` and `said` are in units of the temperature, so that their sum is the logarithm of a weight. `known` is the
-    logarithm of the weight, beside that of the pairs here, that other sources have in the target of each pair.
+    Both scores are in units of the temperature, so that their sum is the logarithm of a weight. `outside_log_weight` is
+    that of other sources in the target of each pair, beside the pairs here.
     """
 
     source: np.ndarray
     target: np.ndarray
-    joined: np.ndarray
-    said: np.ndarray
+    structure_score: np.ndarray
+    text_score: np.ndarray
     shape: tuple[int, int]
-    known: np.ndarray | None = None
+    outside_log_weight: np.ndarray | None = None
 
     @cached_property
     def total(self) -> np.ndarray:
-        return self.joined + self.said
+        return self.structure_score + self.text_score
 
     @cached_property
-    def row(self) -> np.ndarray:
-        """[p]: how far each is ahead of the other candidates of its source, as log-odds."""
-        return np.clip(self.total - log_of_others(self.source, self.total, self.shape[0]), -LIMIT, LIMIT)
+    def row_margin(self) -> np.ndarray:
+        """Return [p]: how far each is ahead of the other candidates of its source, as log-odds."""
+        return np.clip(
+            self.total - log_sum_of_others(self.source, self.total, self.shape[0]), -MAX_LOG_ODDS, MAX_LOG_ODDS
+        )
 
     @cached_property
-    def column(self) -> np.ndarray:
-        """[p]: how far each is ahead of the other candidates of its target."""
-        others = log_of_others(self.target, self.total, self.shape[1])
-        return np.clip(self.total - (others if self.known is None else self.known), -LIMIT, LIMIT)
+    def column_margin(self) -> np.ndarray:
+        """Return [p]: how far each is ahead of the other candidates of its target."""
+        others = log_sum_of_others(self.target, self.total, self.shape[1])
+        return np.clip(
+            self.total - (others if self.outside_log_weight is None else self.outside_log_weight),
+            -MAX_LOG_ODDS,
+            MAX_LOG_ODDS,
+        )
 
     @cached_property
-    def standing(self) -> np.ndarray:
-        return self.row + self.column
+    def margin(self) -> np.ndarray:
+        return self.row_margin + self.column_margin
 
-    def where(self, kept: np.ndarray) -> Judged:
-        known = None if self.known is None else self.known[kept]
-        source, target, joined, said = (part[kept] for part in (self.source, self.target, self.joined, self.said))
-        return Judged(source, target, joined, said, self.shape, known)
+    def where(self, kept: np.ndarray) -> CandidateScores:
+        outside = None if self.outside_log_weight is None else self.outside_log_weight[kept]
+        structure, text = self.structure_score[kept], self.text_score[kept]
+        return CandidateScores(self.source[kept], self.target[kept], structure, text, self.shape, outside)
 
     @cached_property
     def best(self) -> np.ndarray:
-        """Places of the candidates that stand best, one for each source that has some; the last of equal ones."""
+        """Return the places of the candidates with the greatest margin per source; the last of equals."""
         greatest = np.full(self.shape[0], -np.inf)
-        np.maximum.at(greatest, self.source, self.standing)
+        np.maximum.at(greatest, self.source, self.margin)
         place = np.full(self.shape[0], -1)
-        there = np.flatnonzero(self.standing == greatest[self.source])
+        there = np.flatnonzero(self.margin == greatest[self.source])
         place[self.source[there]] = there
         return place[place >= 0]
 
     @cached_property
-    def best_of_all(self) -> tuple[np.ndarray, np.ndarray]:
-        """([n], [n]): the best candidate of each source, -1 for none, and how well it stands."""
-        target, standing = np.full(self.shape[0], -1), np.full(self.shape[0], NOWHERE)
+    def best_by_source(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ([n], [n]): the best candidate of each source, -1 for none, and its margin."""
+        target, margin = np.full(self.shape[0], -1), np.full(self.shape[0], NO_CANDIDATE_MARGIN)
         best = self.best
-        target[self.source[best]], standing[self.source[best]] = self.target[best], self.standing[best]
-        return target, standing
+        target[self.source[best]], margin[self.source[best]] = self.target[best], self.margin[best]
+        return target, margin
 
-    def looks(self, neighbours: MatchedNeighbours) -> np.ndarray:
-        """[n, 2] of each source: how well its best candidate stands, and how far its matched neighbours agree."""
-        target, standing = self.best_of_all
-        return np.stack([standing, neighbours.agreed(np.arange(len(target)), target)], axis=1)
+    def match_features(self, neighbours: MatchedNeighbours) -> np.ndarray:
+        """Return [n, 2] of each source: the margin of its best candidate, and how far its matched neighbours agree."""
+        target, margin = self.best_by_source
+        return np.stack([margin, neighbours.agreement(np.arange(len(target)), target)], axis=1)
 
-    def without(self, links: np.ndarray) -> Judged:
-        """As if the targets of the links were not there."""
+    def without(self, links: np.ndarray) -> CandidateScores:
+        """Hide the targets of the links."""
         hidden = np.zeros(self.shape[1], dtype=bool)
         hidden[links[:, 1]] = True
         return self.where(~hidden[self.target])
 
     def sure_targets(self) -> np.ndarray:
-        """[n]: the best candidate of each source where it is well ahead of its rivals on both sides, else -1."""
+        """Return [n]: the best candidate of each source where it is well ahead of its rivals on both sides, else -1."""
         best, found = self.best, np.full(self.shape[0], -1)
-        best = best[np.minimum(self.row, self.column)[best] > SURE]
+        best = best[np.minimum(self.row_margin, self.column_margin)[best] > MIN_SURE_MARGIN]
         found[self.source[best]] = self.target[best]
         return found
 
 
-def log_of_all(line: np.ndarray, value: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """[n] the greatest value of each line, and the sum of exp(value - greatest) there."""
+def group_log_sums(line: np.ndarray, value: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return [n] the greatest value of each line, and the sum of exp(value - greatest) there."""
     greatest = np.full(n, -np.inf)
     np.maximum.at(greatest, line, value)
     return greatest, np.bincount(line, np.exp(value - greatest[line]), minlength=n)
 
 
-def log_of_others(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
-    """[p]: log of the sum of exp(value) over the others in the line of each."""
-    greatest, total = log_of_all(line, value, n)
+def log_sum_of_others(line: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:
+    """Return [p]: log of the sum of exp(value) over the others in the line of each."""
+    greatest, total = group_log_sums(line, value, n)
     own = np.exp(value - greatest[line])
     return greatest[line] + np.log(np.maximum(total[line] - own, 1e-12))
 
 
-def rehearsed(pairs: Judged, openly: Judged, links: np.ndarray) -> Judged:
-    """Candidates of the sources of links, judged by those who did not know them.
+def holdout_candidates(pairs: CandidateScores, open_candidates: CandidateScores, links: np.ndarray) -> CandidateScores:
+    """Return the candidates of the sources of held-out links.
 
-    `pairs` have an end in common with the links at least; the rivals for a target without a link are those of
-    `openly`, the candidates of all open entities.
+    `pairs` share an end with the links at least; `open_candidates`, those of all open entities, have the rivals for a
+    target without a link.
     """
     held = [np.zeros(n, dtype=bool) for n in pairs.shape]
     held[0][links[:, 0]] = held[1][links[:, 1]] = True
-    greatest, total = log_of_all(openly.target, openly.total, pairs.shape[1])
+    greatest, total = group_log_sums(open_candidates.target, open_candidates.total, pairs.shape[1])
     with np.errstate(divide="ignore"):
         others = (greatest + np.log(total))[pairs.target]
-    among = log_of_others(pairs.target, pairs.total, pairs.shape[1])
-    known = np.where(held[1][pairs.target], among, np.maximum(others, -1e9))
-    return replace(pairs, known=known).where(held[0][pairs.source])
+    among = log_sum_of_others(pairs.target, pairs.total, pairs.shape[1])
+    outside = np.where(held[1][pairs.target], among, np.maximum(others, -1e9))
+    return replace(pairs, outside_log_weight=outside).where(held[0][pairs.source])
 
 
 class Examples(NamedTuple):
-    """Sources of links: what is seen [e, 8] of the candidate that each gets, whether it is right; `looks` [e, 2], and
+    """Sources of links: `features` [e, 8] of the chosen candidate, whether it is `right`, and evidence of a match.
 
-    `hidden` what these would be if its counterpart were not there; `triples` are logarithms of how many each has.
-    `rehearsed` ones were judged without the student.
+    `match_features` [e, 2] are this evidence, `hidden_features` the same with the counterpart hidden; `triples` are
+    logarithms of how many each has. Examples that are `held_out` were judged without the student.
     """
 
-    seen: np.ndarray
+    features: np.ndarray
     right: np.ndarray
-    looks: np.ndarray
-    hidden: np.ndarray
+    match_features: np.ndarray
+    hidden_features: np.ndarray
     triples: np.ndarray
-    rehearsed: np.ndarray
+    held_out: np.ndarray
 
 
-def joined(first: Examples, second: Examples) -> Examples:
+def join_examples(first: Examples, second: Examples) -> Examples:
     return Examples(*(np.concatenate(parts) for parts in zip(first, second, strict=True)))
 
 
-def features(
-    row: np.ndarray, column: np.ndarray, joined: np.ndarray, said: np.ndarray, triples: tuple[np.ndarray, np.ndarray]
+def pair_features(
+    row_margin: np.ndarray,
+    column_margin: np.ndarray,
+    structure_score: np.ndarray,
+    text_score: np.ndarray,
+    triples: tuple[np.ndarray, np.ndarray],
 ) -> np.ndarray:
-    """[..., 8] of candidates: a constant, how far each is ahead of its rivals on both sides and on the side where it is
+    """Compute features [..., 8] of candidates.
 
-    less so, what structure and what names and the like say, and logarithms of how many triples the two have.
+    A constant, the margin over rivals on both sides and on the side where it is less, the scores by structure and by
+    text, and logarithms of how many triples the two have.
     """
-    ahead = (row / 6, column / 6, np.minimum(row, column) / 6)
-    says = (np.minimum(joined / 20, 3.0), np.clip(said, -LIMIT, LIMIT) / 6)
-    return np.stack([np.ones_like(row), *ahead, *says, *map(np.log1p, triples)], axis=-1)
+    margins = (row_margin / 6, column_margin / 6, np.minimum(row_margin, column_margin) / 6)
+    scores = (np.minimum(structure_score / 20, 3.0), np.clip(text_score, -MAX_LOG_ODDS, MAX_LOG_ODDS) / 6)
+    return np.stack([np.ones_like(row_margin), *margins, *scores, *map(np.log1p, triples)], axis=-1)
+
+
+class MatchedNeighbours:
+    """Neighbours of sources by the neighbours of their matches; `matched` [n] is the target of each source, or -1."""
+
+    def __init__(self, task: Task, matched: np.ndarray) -> None:
+        self.shape = (task.source.n_entities, task.target.n_entities)
+        ends = _edges(task.source)
+        ends = ends[matched[ends[:, 1]] >= 0]
+        self.match = matched[ends[:, 1]]
+        self.n = np.bincount(ends[:, 0], minlength=self.shape[0])
+        self.first = np.cumsum(self.n) - self.n
+        beside = _edges(task.target)
+        self.beside = beside[:, 0] * self.shape[1] + beside[:, 1]
+
+    def agreement(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Compute [p] log (beside + 1/2) / (elsewhere + 1/2), from counts of the matched neighbours of each source.
+
+        Beside are those matched to a neighbour of its target, elsewhere the others; a target of -1 has none.
+        """
+        n = self.n[source]
+        pair = np.repeat(np.arange(len(source)), n)
+        place = np.arange(len(pair)) - np.repeat(np.cumsum(n) - n, n) + self.first[source][pair]
+        key = target[pair] * self.shape[1] + self.match[place]
+        there = np.zeros(len(key), dtype=bool)
+        if len(self.beside):
+            there = self.beside[np.searchsorted(self.beside, key).clip(max=len(self.beside) - 1)] == key
+        found = np.bincount(pair[there & (target[pair] >= 0)], minlength=len(source))
+        return np.log((found + 0.5) / (n - found + 0.5))
+
+
+def _edges(graph: Graph) -> np.ndarray:
+    """Return the edges [k, 2], sorted, in both directions, each once and without loops."""
+    ends = np.concatenate([graph.triples[:, [0, 2]], graph.triples[:, [2, 0]]])
+    key = np.unique(ends[:, 0] * max(graph.n_entities, 1) + ends[:, 1])
+    ends = np.stack([key // max(graph.n_entities, 1), key % max(graph.n_entities, 1)], axis=1)
+    return ends[ends[:, 0] != ends[:, 1]]

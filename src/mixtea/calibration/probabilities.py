@@ -1,4 +1,4 @@
-"""Probabilities of all candidate pairs, made consistent: those of an entity add up to at most 1."""
+"""Consistent probabilities of all candidate pairs: those of an entity add up to at most 1."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ import torch
 from scipy.special import logit
 
 from mixtea.calibration.calibrator import Calibration, logistic, sigmoid
-from mixtea.calibration.features import Examples, Judged, features, joined, rehearsed
-from mixtea.calibration.match_prior import counterparts
-from mixtea.calibration.neighbour_features import MatchedNeighbours
+from mixtea.calibration.features import (
+    CandidateScores,
+    Examples,
+    MatchedNeighbours,
+    holdout_candidates,
+    join_examples,
+    pair_features,
+)
+from mixtea.calibration.match_prior import estimate_match_prior
 from mixtea.graph.task import Task
 from mixtea.voters.candidate_pairs import among
 from mixtea.voters.names.disambiguation import own_types
@@ -21,45 +27,45 @@ from mixtea.voters.student import OPINION
 if TYPE_CHECKING:
     from mixtea.decide.decode import Decoded, StoredOpinions
 
-LINKS_HALF_BELIEVED = 500  # links that count as much as what text and structure show without any, if nothing else tells
-PSEUDO_LINKS = 10  # validation links that this weight counts for
-LOST = 0.01  # a link is lost at this probability as it is at none
-HAS_SEVERAL = 0.9  # how likely a source has more targets that has several links, or where all are said to have
+HALF_WEIGHT_LINKS = 500  # links that count as much as the unsupervised probabilities, before validation
+PSEUDO_LINKS = 10  # validation links that the prior of this weight counts for
+MIN_LINK_LIKELIHOOD = 0.01  # added to the probability of a validation link: lower ones cost no more
+SEVERAL_PROBABILITY = 0.9  # that a source with several links has further targets
 RECALIBRATION = np.array([0.0, 0.7, 0.3]), np.array([0.7, 0.3, 0.3])  # expected weights and their spread
-FEW_SEVERAL = 0.02  # of the linked sources: fewer that have several change nothing for the others
+MIN_SEVERAL_SHARE = 0.02  # of the linked sources: fewer with several change nothing for the others
 
 
 class PairProbabilities:
-    """How likely each candidate of the decoder is right, and each of the sources `free` [s] has a counterpart.
+    """Probabilities of each candidate of the decoder, and of a counterpart of each of the sources `source_index` [s].
 
-    `probability` [p] is that of `source` [p] and `target` [p], entities by their own graphs' numbers. Where targets are
-    given `once`, the probabilities of a target add up to at most 1, as those of a source do that has one target.
-    `multiple_targets` is how likely a source has several; None: as often as sources of links have.
+    `probability` [p] is that of `source` [p] and `target` [p], by entity index. Where targets are given `once`, the
+    probabilities of a target add up to at most 1, as those of a source do that has one target. `multiple_targets` is
+    how likely a source has several; None: as often as sources of links have.
     """
 
     def __init__(
-        self, task: Task, decoded: Decoded, last: StoredOpinions | None, free: np.ndarray, *, once: bool = True,
+        self, task: Task, decoded: Decoded, last: StoredOpinions | None, source_index: np.ndarray, *, once: bool = True,
         multiple_targets: float | None = None,
     ) -> None:  # fmt: skip
-        self.task, self.decoded, self.last, self.free = task, decoded, last, free
+        self.task, self.decoded, self.last, self.source_index = task, decoded, last, source_index
         self.once, self.multiple_targets = once, multiple_targets
         self.shape = (task.source.n_entities, task.target.n_entities)
         own, pairs = decoded.entities.own, decoded.opinions.pairs
         self.source, self.target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
         self.row = np.full(self.shape[0], -1)
-        self.row[free] = np.arange(len(free))
+        self.row[source_index] = np.arange(len(source_index))
         self.links_are_random = True
 
     @cached_property
-    def known(self) -> np.ndarray:
-        """bool [s]: the sources of which something is known: they have candidates, or triples at least."""
+    def has_evidence(self) -> np.ndarray:
+        """Return bool [s]: the sources with evidence: they have candidates, or triples at least."""
         has = np.zeros(self.shape[0], dtype=bool)
         has[self.source] = True
-        return (has | ~self.task.source.isolated())[self.free]
+        return (has | ~self.task.source.isolated())[self.source_index]
 
     @cached_property
     def both(self) -> tuple[np.ndarray, np.ndarray]:
-        """([p], [s]): the probability of each pair, and of a counterpart of each source.
+        """Compute ([p], [s]): the probability of each pair, and of a counterpart of each source.
 
         A source has several targets with a probability, `multiple_targets`; then its targets are not rivals. One with a
         given link has further targets only if it has several.
@@ -73,51 +79,51 @@ class PairProbabilities:
         further, _ = self._mixed(multiple_targets=True)
         probability = alone * single + share[self.source] * further
         if self.once:
-            probability = kept_below(self.target, probability, np.ones(self.shape[1]))
+            probability = cap_sums(self.target, probability, np.ones(self.shape[1]))
         best = np.zeros(self.shape[0])
         np.maximum.at(best, self.source, probability)
-        return probability, np.maximum(counterpart, best[self.free])
+        return probability, np.maximum(counterpart, best[self.source_index])
 
     def _share_of_several(self) -> np.ndarray:
-        """[sources]: how likely each has several targets: it has several links, or others have."""
+        """Return [sources]: how likely each has several targets: it has several links, or others have."""
         if self.multiple_targets is not None:
             return np.full(self.shape[0], self.multiple_targets)
         share = np.full(self.shape[0], self.task.several_share)
-        share[self.task.sources_with_several] = HAS_SEVERAL
-        return np.where(share > FEW_SEVERAL, share, 0.0)
+        share[self.task.sources_with_several] = SEVERAL_PROBABILITY
+        return np.where(share > MIN_SEVERAL_SHARE, share, 0.0)
 
     def _mixed(self, *, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Mix what links teach with what text and structure show without any."""
+        """Mix the probabilities learned from links with the unsupervised ones of text and structure."""
         evidence = self.decoded.evidence
         text = None if evidence is None else evidence.probability(multiple_targets=multiple_targets)
-        if self.decoded.alone:
+        if self.decoded.unsupervised:
             assert text is not None
-            probability, counterpart = text, self._sums(text)
+            probability, counterpart = text, self._sum_by_source(text)
         else:
             probability, counterpart = self._by_links(multiple_targets)
             if text is not None:
                 weight = self._weight_of_links(probability, text)
                 probability = weight * probability + (1 - weight) * text
-                counterpart = weight * counterpart + (1 - weight) * self._sums(text)
+                counterpart = weight * counterpart + (1 - weight) * self._sum_by_source(text)
         counterpart = np.clip(counterpart, 0.0, 1.0)
         probability = self._consistent(probability)
-        if not self.decoded.alone:
+        if not self.decoded.unsupervised:
             probability = self._consistent(self._recalibrated(probability, counterpart, multiple_targets))
         return probability, counterpart
 
     def _consistent(self, probability: np.ndarray) -> np.ndarray:
         """Make those of a target add up to at most 1, where targets are given once."""
-        return kept_below(self.target, probability, np.ones(self.shape[1])) if self.once else probability
+        return cap_sums(self.target, probability, np.ones(self.shape[1])) if self.once else probability
 
     def _recalibrated(self, probability: np.ndarray, counterpart: np.ndarray, multiple_targets: bool) -> np.ndarray:
-        """Calibrate by the validation links (Platt scaling), with what the decoder believes beside the probability.
+        """Calibrate by the validation links (Platt scaling), with the belief of the decoder beside the probability.
 
         P(right | a counterpart) = sigmoid(a + b log-odds + c log-odds of the belief), with a near 0, b near .7 and c
-        near .3 where there are few. The belief knows the student and all rivals at once, which no feature of a pair
+        near .3 where there are few. The belief covers the student and all rivals at once, which no feature of a pair
         does; but it is shared out among the targets of a source, so it is left out with `multiple_targets`.
         """
         of_source = np.zeros(self.shape[0])
-        of_source[self.free] = counterpart
+        of_source[self.source_index] = counterpart
         share = probability / np.maximum(of_source[self.source], 1e-12)
         belief = share if multiple_targets else self.decoded.opinions.belief.double().cpu().numpy()
         seen = np.stack([np.ones(len(share)), _bounded_logit(share), _bounded_logit(belief)], axis=1)
@@ -126,7 +132,7 @@ class PairProbabilities:
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
         right = among(self.source[best], self.target[best], self.task.valid, self.shape[1])
         found = sigmoid(seen @ logistic(seen[best], right, *RECALIBRATION)) * of_source[self.source]
-        return found if multiple_targets else kept_below(self.source, found, of_source)
+        return found if multiple_targets else cap_sums(self.source, found, of_source)
 
     @property
     def probability(self) -> np.ndarray:
@@ -137,94 +143,99 @@ class PairProbabilities:
         return self.both[1]
 
     def _weight_of_links(self, by_links: np.ndarray, by_text: np.ndarray) -> float:
-        """Weigh what links teach against what is known without any, by how likely each makes the validation links.
+        """Weigh the probabilities by links against the unsupervised ones, by how likely each makes the validation
+        links.
 
-        Before these are seen it is links / (links + LINKS_HALF_BELIEVED), which counts for PSEUDO_LINKS of them.
+        Before these are seen it is links / (links + HALF_WEIGHT_LINKS), which counts for PSEUDO_LINKS of them.
         """
         n = len(self.task.train) + len(self.task.valid)
-        before = n / (n + LINKS_HALF_BELIEVED)
+        before = n / (n + HALF_WEIGHT_LINKS)
         at = among(self.source, self.target, self.task.valid, self.shape[1])
         weight = np.linspace(0.01, 0.99, 99)[:, None]
-        found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + LOST).sum(axis=1)
+        found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + MIN_LINK_LIKELIHOOD).sum(axis=1)
         prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
         return float(weight[(found + prior).argmax(), 0])
 
-    def _sums(self, probability: np.ndarray) -> np.ndarray:
-        """[s]: of the pairs of each source."""
-        return np.minimum(np.bincount(self.source, probability, minlength=self.shape[0])[self.free], 1.0)
+    def _sum_by_source(self, probability: np.ndarray) -> np.ndarray:
+        """Sum over the pairs of each source: [s]."""
+        return np.minimum(np.bincount(self.source, probability, minlength=self.shape[0])[self.source_index], 1.0)
 
     def _by_links(self, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:
-        """([p], [s]): how often such candidates of links are right, and how likely there is a counterpart."""
-        task, free = self.task, self.free
+        """Compute ([p], [s]): how often such candidates of links are right, and how likely a counterpart is."""
+        task, free = self.task, self.source_index
         linked = np.isin(free, task.linked_sources)
-        examples = self._all_examples
-        calibration = Calibration(examples.seen, examples.right, examples.rehearsed)
-        looks, triples = self._judged.looks(self._neighbours)[free], np.log1p(task.source.triple_counts()[free])
-        is_open = self.known & ~linked
-        found = counterparts(looks, triples, own_types(task.source)[free], is_open, examples, self._at_most(is_open))
+        examples = self._examples
+        calibration = Calibration(examples.features, examples.right, examples.held_out)
+        evidence = self._judged.match_features(self._neighbours)[free]
+        triples = np.log1p(task.source.triple_counts()[free])
+        is_open = self.has_evidence & ~linked
+        types, at_most = own_types(task.source)[free], self._at_most(is_open)
+        found = estimate_match_prior(evidence, triples, types, is_open, examples, at_most)
         self.links_are_random = found.links_are_random
-        counterpart = np.where(self.known, found.probability, 0.0)
+        counterpart = np.where(self.has_evidence, found.probability, 0.0)
         of_source = np.zeros(self.shape[0])
         of_source[free] = counterpart
-        probability = calibration(self._seen(multiple_targets=multiple_targets)) * of_source[self.source]
-        return probability if multiple_targets else kept_below(self.source, probability, of_source), counterpart
+        probability = calibration(self._features(multiple_targets=multiple_targets)) * of_source[self.source]
+        return probability if multiple_targets else cap_sums(self.source, probability, of_source), counterpart
 
     def _at_most(self, is_open: np.ndarray) -> float:
-        """The share of the open sources that can have a counterpart, if each target has one source."""
+        """Return the share of the open sources that can have a counterpart, if each target has one source."""
         given = np.concatenate([self.task.train, self.task.valid])
         if not self.once or len(np.unique(given[:, 1])) < len(given):
             return 1.0
         return (self.task.target.n_entities - len(given)) / max(int(is_open.sum()), 1)
 
-    def _best_of_decoder(self) -> np.ndarray:
-        """[s]: the place of the pair that the decoder ranks first for each source, -1 for none."""
+    def _first_of_decoder(self) -> np.ndarray:
+        """Return [s]: the place of the pair that the decoder ranks first for each source, -1 for none."""
         pairs = self.decoded.opinions.pairs
         first = pairs.best_of_rows(self.decoded.ranking).nonzero().flatten().cpu().numpy()
         found = np.full(self.shape[0], -1)
         found[self.source[first[::-1]]] = first[::-1]
-        return found[self.free]
+        return found[self.source_index]
 
-    def _seen(self, places: np.ndarray | slice = slice(None), *, multiple_targets: bool = False) -> np.ndarray:
-        """[p, 8]: features of pairs, without the student unless nobody else decides.
+    def _features(self, places: np.ndarray | slice = slice(None), *, multiple_targets: bool = False) -> np.ndarray:
+        """Compute features [p, 8] of pairs, without the student unless it decides alone.
 
         Where a source may have `multiple_targets` targets, only the other candidates of the target are rivals.
         """
         judged = self._judged
-        row = (judged.column if multiple_targets else judged.row)[places]
+        row = (judged.column_margin if multiple_targets else judged.row_margin)[places]
         n, m = (graph.triple_counts() for graph in (self.task.source, self.task.target))
         counts = (n[self.source[places]], m[self.target[places]])
-        return features(row, judged.column[places], judged.joined[places], judged.said[places], counts)
+        return pair_features(
+            row, judged.column_margin[places], judged.structure_score[places], judged.text_score[places], counts
+        )
 
     @cached_property
-    def _judged(self) -> Judged:
-        """The candidates of the open entities."""
-        said = self.decoded.untrained(self.decoded.opinions.scores)
-        return Judged(self.source, self.target, *said, self.shape)
+    def _judged(self) -> CandidateScores:
+        """Return the candidates of the open entities."""
+        scores = self.decoded.structure_and_text(self.decoded.opinions.scores)
+        return CandidateScores(self.source, self.target, *scores, self.shape)
 
     @cached_property
     def _neighbours(self) -> MatchedNeighbours:
-        """Neighbours of sources that have a given link, or a candidate well ahead of its rivals."""
+        """Return the neighbours of sources that have a given link, or a candidate well ahead of its rivals."""
         matched = self._judged.sure_targets()
         for links in (self.task.valid, self.task.train):
             matched[links[:, 0]] = links[:, 1]
         return MatchedNeighbours(self.task, matched)
 
     @cached_property
-    def _all_examples(self) -> Examples:
-        """The sources of the validation links, and those of the training links as they were rehearsed."""
-        task, judged, best = self.task, self._judged, self._best_of_decoder()
-        valid = np.isin(self.free, task.valid[:, 0]) & self.known & (best >= 0)
-        sources, places = self.free[valid], best[valid]
+    def _examples(self) -> Examples:
+        """Collect the sources of the validation links, and those of the training links as scored in the hold-out."""
+        task, judged, best = self.task, self._judged, self._first_of_decoder()
+        valid = np.isin(self.source_index, task.valid[:, 0]) & self.has_evidence & (best >= 0)
+        sources, places = self.source_index[valid], best[valid]
         right = among(sources, self.target[places], task.valid, self.shape[1])
-        looks, hidden = (of.looks(self._neighbours)[sources] for of in (judged, judged.without(task.valid)))
+        evidence, hidden = (of.match_features(self._neighbours)[sources] for of in (judged, judged.without(task.valid)))
         none = np.zeros(len(sources), dtype=bool)
         triples = np.log1p(task.source.triple_counts()[sources])
-        openly = Examples(self._seen(places), right, looks, hidden, triples, none)
-        return joined(openly, self._rehearsed) if self._rehearsed is not None else openly
+        scored = Examples(self._features(places), right, evidence, hidden, triples, none)
+        return join_examples(scored, self._holdout_examples) if self._holdout_examples is not None else scored
 
     @cached_property
-    def _rehearsed(self) -> Examples | None:
-        """Training links, judged by voters who did not know them; None where there are no such judgements."""
+    def _holdout_examples(self) -> Examples | None:
+        """Collect training links scored in the hold-out; None where there are none."""
         task, last = self.task, self.last
         names = set(self.decoded.opinions.scores) - {OPINION}
         if last is None or not names or not names <= last.scores.keys():
@@ -234,22 +245,23 @@ class PairProbabilities:
             return None
         scores = {name: torch.from_numpy(last.scores[name][kept]) for name in sorted(names)}
         ends = (last.source[kept].astype(np.int64), last.target[kept].astype(np.int64))
-        judged = Judged(*ends, *self.decoded.untrained(scores), self.shape)
-        pairs = rehearsed(judged, self._judged, task.train)
+        judged = CandidateScores(*ends, *self.decoded.structure_and_text(scores), self.shape)
+        pairs = holdout_candidates(judged, self._judged, task.train)
         best = pairs.best
         source, target = pairs.source[best], pairs.target[best]
         counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])
-        seen = features(pairs.row[best], pairs.column[best], pairs.joined[best], pairs.said[best], counts)
+        row, column = pairs.row_margin[best], pairs.column_margin[best]
+        found = pair_features(row, column, pairs.structure_score[best], pairs.text_score[best], counts)
         right = among(source, target, task.train, self.shape[1])
-        looks, hidden = (of.looks(self._neighbours)[source] for of in (pairs, pairs.without(task.train)))
-        return Examples(seen, right, looks, hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
+        evidence, hidden = (of.match_features(self._neighbours)[source] for of in (pairs, pairs.without(task.train)))
+        return Examples(found, right, evidence, hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
 
 
 def _bounded_logit(probability: np.ndarray) -> np.ndarray:
     return logit(np.clip(probability, 1e-6, 1 - 1e-6))
 
 
-def kept_below(line: np.ndarray, probability: np.ndarray, total: np.ndarray) -> np.ndarray:
+def cap_sums(line: np.ndarray, probability: np.ndarray, total: np.ndarray) -> np.ndarray:
     """Lower probabilities so that those of a line add up to at most its total; its greatest is lowered last.
 
     >>> kept_below(np.array([0, 0, 0, 1]), np.array([0.6, 0.4, 0.4, 0.9]), np.array([1.0, 0.5])).tolist()
@@ -267,10 +279,11 @@ def kept_below(line: np.ndarray, probability: np.ndarray, total: np.ndarray) -> 
     return np.where(is_first, np.minimum(probability, total[line]), probability * factor[line])
 
 
-def matched_greedily(
+def match_greedily(
     source: np.ndarray, target: np.ndarray, probability: np.ndarray, shape: tuple[int, int]
 ) -> np.ndarray:
-    """bool [p]: the pairs of a one-to-one mapping that takes the likeliest pair again and again; the first of equals.
+    """Return bool [p]: the pairs of a one-to-one mapping that takes the likeliest pair again and again; the first of
+    equals.
 
     No pair that is left out is likelier than both the pairs that its ends are in.
 

@@ -1,8 +1,8 @@
-"""Learn what structure is worth from the pairs that text alone is sure of. No torch, no links.
+"""Learn the weight of structure from the pairs that text alone is sure of. No torch, no links.
 
-Two questions are asked apart, since names that are alike often stand at alike places. Of pairs that text finds similar:
-how much likelier does structure make them? And of entities that text cannot place: is the pair that structure finds
-by itself a match? The second is only asked where most of what structure finds about entities in sure pairs is right.
+Two questions are separate, since similar names often have similar neighbours. Of pairs that text finds similar: how
+much likelier does structure make them? And of entities that text cannot place: is the pair that structure finds by
+itself a match? The second is only asked where most of what structure finds about entities in sure pairs is right.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from mixtea.calibration.calibrator import logistic, sigmoid
 from mixtea.voters.candidate_pairs import best_rival
 from mixtea.voters.similarity import rank_of
 
-SURE = 0.9  # probability by text from which on a pair shows what structure is worth
-HALF_TRUSTED = 100  # sure pairs by which structure counts half
-USUAL = 0.9  # the quantile of the scores of sure pairs that counts as 1
-TOUCHED = 1e-6  # a score above it: something speaks for the pair
-SIMILAR = np.array([-1.0, 3.0]), np.array([1.0, 2.0])  # log-odds and spread: of the constant, and of each feature
-ALONE = np.array([-2.0, 3.0]), np.array([1.0, 1.0])  # the same for pairs that structure finds by itself
-CHANCE, TRUSTED = 0.6, 0.9  # shares of what structure finds about known entities that is right: by chance; trusted
+SURE_PROBABILITY = 0.9  # by text, from which on a pair shows the weight of structure
+HALF_TRUST_PAIRS = 100  # sure pairs by which structure counts half
+SCALE_QUANTILE = 0.9  # of the scores of sure pairs, which counts as 1
+MIN_SCORE = 1e-6  # above it there is evidence for the pair
+SIMILAR_PRIOR = np.array([-1.0, 3.0]), np.array([1.0, 2.0])  # log-odds and spread: of the constant, and of each feature
+STRUCTURE_ONLY_PRIOR = np.array([-2.0, 3.0]), np.array([1.0, 1.0])  # the same for pairs that structure finds by itself
+CHANCE_SHARE = 0.6  # of what structure finds about known entities that is right by chance
+TRUSTED_SHARE = 0.9  # of these right, from which on structure is trusted
 PSEUDO_PAIRS = 10  # wrong pairs in addition
 EM_ROUNDS = 100
-MAX_SCORE, MAX_AHEAD = 3.0, 2.0
-LARGEST_LOG_RATIO = 20.0
+MAX_SCORE, MAX_MARGIN = 3.0, 2.0
+MAX_LOG_RATIO = 20.0
 
 
 class BestPairs(NamedTuple):
     """Places of pairs that are each other's best by structure, and features [b, 4] of each."""
 
     place: np.ndarray
-    seen: np.ndarray
+    features: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,58 +51,63 @@ class StructureEvidence:
 
     @cached_property
     def sure(self) -> np.ndarray:
-        """bool [p]: pairs that text is sure of."""
-        return self.by_text > SURE
+        """Return bool [p]: pairs that text is sure of."""
+        return self.by_text > SURE_PROBABILITY
 
     @cached_property
     def scaled(self) -> np.ndarray:
-        """[p, k]: scores, with 1 as large as they are for most sure pairs."""
-        usual = np.quantile(self.scores[self.sure], USUAL, axis=0) if self.sure.any() else np.ones(self.scores.shape[1])
-        return np.maximum(self.scores, 0.0) / np.maximum(usual, TOUCHED)
+        """Return [p, k]: scores, with 1 as large as they are for most sure pairs."""
+        usual = (
+            np.quantile(self.scores[self.sure], SCALE_QUANTILE, axis=0)
+            if self.sure.any()
+            else np.ones(self.scores.shape[1])
+        )
+        return np.maximum(self.scores, 0.0) / np.maximum(usual, MIN_SCORE)
 
     @cached_property
     def best_by_text(self) -> np.ndarray:
-        """bool [p]: pairs that are each other's best by text."""
+        """Return bool [p]: pairs that are each other's best by text."""
         return (rank_of(self.source, self.text) == 0) & (rank_of(self.target, self.text) == 0)
 
     @cached_property
     def known(self) -> tuple[np.ndarray, np.ndarray]:
-        """(bool [p], bool [p]): pairs whose source, and whose target, is in a sure pair."""
+        """Return (bool [p], bool [p]): pairs whose source, and whose target, is in a sure pair."""
         known = [np.zeros(n, dtype=bool) for n in self.shape]
         known[0][self.source[self.sure]] = known[1][self.target[self.sure]] = True
         return known[0][self.source], known[1][self.target]
 
     @cached_property
     def around_sure(self) -> BestPairs:
-        """Pairs that are each other's best by structure where those that sure pairs rule out are left out."""
+        """Return mutual best pairs by structure, without those that sure pairs rule out."""
         return self._best_pairs(self.sure | ~(self.known[0] & self.known[1]))
 
     @cached_property
     def share_right(self) -> float:
-        """The share of what structure finds about entities in sure pairs that is right."""
+        """Return the share of what structure finds about entities in sure pairs that is right."""
         found = self.around_sure.place
         n_about = int((self.known[0] | self.known[1])[found].sum())
         return float(self.sure[found].sum() / (n_about + PSEUDO_PAIRS))
 
     @property
     def trust(self) -> float:
-        """How far structure is trusted by itself, from 0 to 1."""
-        return float(np.clip((self.share_right - CHANCE) / (TRUSTED - CHANCE), 0.0, 1.0))
+        """Return how far structure is trusted by itself, from 0 to 1."""
+        return float(np.clip((self.share_right - CHANCE_SHARE) / (TRUSTED_SHARE - CHANCE_SHARE), 0.0, 1.0))
 
-    def of_similar(self) -> np.ndarray:
-        """Log-odds [p] that structure adds where text finds two entities similar.
+    def log_odds_of_similar(self) -> np.ndarray:
+        """Compute the log-odds [p] that structure adds where text finds two entities similar.
 
         Examples are the pairs that are each other's best by text; how likely each is by text is regressed on its scores
         (logistic regression with soft labels). Where text rules out what nothing is more similar to, structure shows
         how it looks at entities without a counterpart.
         """
         examples, n = self.sure | self.best_by_text, int(self.sure.sum())
-        columns = np.hstack([np.minimum(self.scaled, 1.0), self.scores > TOUCHED])
-        weights = _fitted(columns[examples], self.by_text[examples], SIMILAR)
-        return n**2 / (n**2 + HALF_TRUSTED**2) * (columns @ np.maximum(weights[1:], 0.0))
+        columns = np.hstack([np.minimum(self.scaled, 1.0), self.scores > MIN_SCORE])
+        weights = _fit(columns[examples], self.by_text[examples], SIMILAR_PRIOR)
+        return n**2 / (n**2 + HALF_TRUST_PAIRS**2) * (columns @ np.maximum(weights[1:], 0.0))
 
     def n_confirmed(self) -> float:
-        """How many more matches than text expects there are among the best pairs by text, as structure confirms them.
+        """Estimate how many more matches than by text there are among the best pairs by text, from confirmation by
+        structure.
 
         Structure finds a share r of the sure pairs, and by chance a share c of those that are second best by text. Of n
         further pairs it finds f, so that a share s of these is right (capture and recapture):
@@ -116,15 +122,15 @@ class StructureEvidence:
         n, f = int(further.sum()), int((further & found).sum())
         r = float(found[self.sure].mean())
         c = float(found[second].sum() / (second.sum() + PSEUDO_PAIRS))
-        n_right = min((f - n * c) / max(r - c, TOUCHED), n)
+        n_right = min((f - n * c) / max(r - c, MIN_SCORE), n)
         return self.trust * max(n_right - float(self.by_text[further].sum()), 0.0)
 
-    def of_others(self) -> tuple[np.ndarray, np.ndarray]:
+    def matches_by_structure(self) -> tuple[np.ndarray, np.ndarray]:
         """Find matches of entities in no sure pair by structure alone: places of pairs, and how likely each is.
 
-        Only pairs that are each other's best are asked about. What such a match looks like is learned from the sure
-        pairs that are each other's best too, what others look like from the rest when these are hidden. A share s of
-        the pairs asked about is right, the most likely one by EM, near the share that is right of known entities:
+        Only mutual best pairs are considered. Features of matches are learned from the sure pairs among them, those of
+        others from the rest when these are hidden. A share s of the pairs is right, the most likely one by EM, near the
+        share that is right of known entities:
 
             P(match | x) = s r(x) / (s r(x) + 1 - s), with r(x) = P(x | match) / P(x | no match)
         """
@@ -133,31 +139,31 @@ class StructureEvidence:
         if not self.trust or not len(asked.place):
             return asked.place[:0], np.empty(0)
         hidden = self._best_pairs(~self.sure)
-        right = self.around_sure.seen[self.sure[self.around_sure.place]]
-        wrong = hidden.seen[(ours | theirs)[hidden.place]]
-        seen, label = np.vstack([right, wrong]), np.r_[np.ones(len(right)), np.zeros(len(wrong))]
-        weights = _fitted(seen, label, ALONE)
+        right = self.around_sure.features[self.sure[self.around_sure.place]]
+        wrong = hidden.features[(ours | theirs)[hidden.place]]
+        features, label = np.vstack([right, wrong]), np.r_[np.ones(len(right)), np.zeros(len(wrong))]
+        weights = _fit(features, label, STRUCTURE_ONLY_PRIOR)
         base = np.log((len(right) + 1) / (len(wrong) + 1))
-        log_ratio = weights[0] + asked.seen @ weights[1:] - base
-        ratio = np.exp(np.clip(log_ratio, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
+        log_ratio = weights[0] + asked.features @ weights[1:] - base
+        ratio = np.exp(np.clip(log_ratio, -MAX_LOG_RATIO, MAX_LOG_RATIO))
         return asked.place, self.trust * _posterior(ratio, self.share_right)
 
     def _best_pairs(self, kept: np.ndarray) -> BestPairs:
         """Find those among the pairs `kept`, bool [p], that are ahead of all rivals, and how far they are ahead."""
         place = np.flatnonzero(kept)
-        value = np.minimum(self.scaled, MAX_AHEAD)[place].sum(axis=1)
+        value = np.minimum(self.scaled, MAX_MARGIN)[place].sum(axis=1)
         ends = (self.source[place], self.target[place])
         ahead = [value - best_rival(line, value, n) for line, n in zip(ends, self.shape, strict=True)]
-        best = np.minimum(*ahead) > TOUCHED
-        seen = np.column_stack([np.minimum(value, MAX_SCORE), *(np.minimum(part, MAX_AHEAD) for part in ahead)])
-        return BestPairs(place[best], seen[best])
+        best = np.minimum(*ahead) > MIN_SCORE
+        features = np.column_stack([np.minimum(value, MAX_SCORE), *(np.minimum(part, MAX_MARGIN) for part in ahead)])
+        return BestPairs(place[best], features[best])
 
 
-def _fitted(seen: np.ndarray, label: np.ndarray, prior: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def _fit(features: np.ndarray, label: np.ndarray, prior: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Fit the weights of a constant and of each column; labels in [0, 1], the prior that of a constant and a column."""
-    columns = np.column_stack([np.ones(len(seen)), seen])
+    columns = np.column_stack([np.ones(len(features)), features])
     (constant, constant_spread), (weight, spread) = prior
-    n = seen.shape[1]
+    n = features.shape[1]
     return logistic(columns, label, np.r_[constant, np.full(n, weight)], np.r_[constant_spread, np.full(n, spread)])
 
 
@@ -169,5 +175,5 @@ def _posterior(ratio: np.ndarray, expected: float) -> np.ndarray:
     share = expected
     for _ in range(EM_ROUNDS):
         probability = share * ratio / (share * ratio + 1 - share)
-        share = float(np.clip((probability.mean() + expected) / 2, TOUCHED, 1 - TOUCHED))
+        share = float(np.clip((probability.mean() + expected) / 2, MIN_SCORE, 1 - MIN_SCORE))
     return sigmoid(np.log(ratio) + np.log(share) - np.log1p(-share))

@@ -1,6 +1,6 @@
-"""Probabilities of candidate pairs from what is said of entities and how they are connected, with or without links.
+"""Unsupervised calibration from two views, text and structure.
 
-Text (names, values, vectors of descriptions) gives log-odds. Pairs of which text is sure show what structure is worth.
+Text (names, values, vectors of descriptions) gives log-odds. Pairs of which text is sure show the weight of structure.
 Both are added, a constant is chosen with which as many are matched as have a counterpart by text, matches that
 structure finds by itself come in addition, and a random matching turns log-odds into probabilities that are consistent:
 those of an entity add up to at most 1.
@@ -17,35 +17,36 @@ import torch
 from scipy.special import logit
 
 from mixtea.calibration.calibrator import sigmoid
-from mixtea.calibration.structure_evidence import SURE, StructureEvidence
+from mixtea.calibration.structure_evidence import SURE_PROBABILITY, StructureEvidence
 from mixtea.compute.matching import matching, shift_for_total
 from mixtea.config import Config
-from mixtea.council.opinions import Opinions, giving_log_odds, said_alone
+from mixtea.council.opinions import Opinions, calibrated_opinions, independent_log_odds
 from mixtea.graph.task import Task
 from mixtea.text.names import is_no_thing
 from mixtea.voters.base import Voter, judges_alone
 from mixtea.voters.open_entities import OpenEntities
 from mixtea.voters.student import OPINION
 
-UNSEEN = 0.3  # how much pairs of which nothing is known count towards the number that is matched
+NO_EVIDENCE_WEIGHT = 0.3  # of pairs without evidence in the number that is matched
 
 
-def without_links(task: Task) -> bool:
+def has_no_links(task: Task) -> bool:
+    """Check whether a task has neither training nor validation links."""
     return not len(task.train) + len(task.valid)
 
 
-def evidence_of(
+def collect_evidence(
     opinions: Opinions, entities: OpenEntities, voters: Sequence[Voter], task: Task, config: Config
 ) -> PairEvidence:
-    """Collect what text and structure say about the candidates of opinions."""
-    by_odds, pairs = giving_log_odds(voters), opinions.pairs
+    """Collect the evidence of text and structure about the candidates of opinions."""
+    by_odds, pairs = calibrated_opinions(voters), opinions.pairs
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
     temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
-    text = said_alone(opinions.scores, voters, opinions.weights)
+    text = independent_log_odds(opinions.scores, voters, opinions.weights)
     comparing = sorted({voter.opinion for voter in voters if judges_alone(voter)} & opinions.scores.keys())
     views = [_numpy(opinions.scores[name]) / temperature - log_m for name in comparing]
-    listening = [opinions.scores[name] for name in (by_odds & opinions.scores.keys()) - {*comparing}]
-    added = [_numpy(part) / temperature for part in (text, *listening) if part is not None]
+    by_belief = [opinions.scores[name] for name in (by_odds & opinions.scores.keys()) - {*comparing}]
+    added = [_numpy(part) / temperature for part in (text, *by_belief) if part is not None]
     others = {name: values for name, values in opinions.scores.items() if name not in by_odds}
     others = {name: values for name, values in others.items() if name != OPINION} or others  # it has learned the pairs
     structure = np.zeros((len(pairs), len(others)))
@@ -67,7 +68,7 @@ def _numpy(values: torch.Tensor) -> np.ndarray:
 class PairEvidence:
     """Candidate pairs: log-odds by all text together, scores by structure [p, k], and log-odds by each view of text.
 
-    A view is NaN where one of both has nothing to compare. Pairs that are not `possible` are matched by nobody.
+    A view is NaN where one of both has nothing to compare. Pairs that are not `possible` are never matched.
     """
 
     source: np.ndarray
@@ -94,15 +95,15 @@ class PairEvidence:
             part[self.possible] for part in (self.source, self.target, self.text, self.structure)
         )
         n_matched = self._n_matched()
-        counts = UNSEEN + (1 - UNSEEN) * self._above_chance(sigmoid(text))
+        counts = NO_EVIDENCE_WEIGHT + (1 - NO_EVIDENCE_WEIGHT) * self._above_chance(sigmoid(text))
         shift, by_text = shift_for_total(source, target, text, self.shape, n_matched, counts=counts)
         evidence = StructureEvidence(source, target, structure, text, by_text.probability, self.shape)
-        more, n_confirmed = evidence.of_similar(), evidence.n_confirmed()
+        more, n_confirmed = evidence.log_odds_of_similar(), evidence.n_confirmed()
         score = text + more
         if n_confirmed or more.any():
             shift, _ = shift_for_total(source, target, score, self.shape, n_matched + n_confirmed, counts=counts)
         score = score + shift
-        place, probability = evidence.of_others()  # beside those that text has a say about, so beyond their number
+        place, probability = evidence.matches_by_structure()  # without evidence by text, so beyond their number
         score[place] = np.maximum(score[place], logit(np.clip(probability, 1e-9, 1 - 1e-9)))
         return score
 
@@ -110,7 +111,7 @@ class PairEvidence:
         """Estimate how many have a counterpart: by the view that is sure of the most pairs, then by others."""
         seen = [sigmoid(np.nan_to_num(view, nan=-np.inf)) for view in self.views]
         alone = [np.where(self.possible, p * self._above_chance(p), 0.0) for p in seen]
-        order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE).sum())
+        order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE_PROBABILITY).sum())
         total, rest = 0.0, np.ones(len(self.possible), dtype=bool)
         for place in order:
             total += float(alone[place][rest].sum())
@@ -118,9 +119,9 @@ class PairEvidence:
         return max(total, 1.0)
 
     def _above_chance(self, p: np.ndarray) -> np.ndarray:
-        """Compute the share of a probability that is not chance: 0 where nothing is known of a pair, 1 where all is.
+        """Compute the share of a probability that is not chance: 0 without evidence on a pair, 1 where all is known.
 
-        Pairs of which nothing is known are many, and add up to much.
+        Pairs without evidence are many, and add up to much.
         """
         by_chance = 1 / max(self.shape[1], 1)
         return np.maximum(p - by_chance, 0.0) / max(1 - by_chance, 1e-9) / np.maximum(p, 1e-300)

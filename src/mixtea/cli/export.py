@@ -143,11 +143,11 @@ def export(
         given = 0 if with_given else len(aligner.task_.train) + len(aligner.task_.valid)
         typer.echo(f"{visible(out)}: {n:,} mappings", err=True)
         typer.echo(decided.summary(), err=True)
-        if promise := mapping.promise():
+        if promise := mapping.expected_quality():
             typer.echo(promise, err=True)
         if given:
             typer.echo(f"without the {given:,} given links: --with-given adds them", err=True)
-        for doubt in decided.doubts():
+        for doubt in decided.warnings():
             typer.echo(f"warning: {doubt}", err=True)
         if format_of(out, "mapping").uses_iris and (plain := ids_without_namespace(mapping, metadata)):
             typer.echo(visible(missing_namespace_note(plain)), err=True)

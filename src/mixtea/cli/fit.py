@@ -16,7 +16,7 @@ from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
 from mixtea.pipeline import train
 from mixtea.review.merge import merge_decision_file
-from mixtea.update_run import KEPT
+from mixtea.update_run import EARLIER_RUNS_KEPT
 from mixtea.update_run import update as make_again
 
 NOT_WITH_UPDATE = ("out", "resume", "overwrite", "warm_start", "checkpoint_every", "tensorboard")
@@ -61,7 +61,9 @@ def fit(
             "matched. The earlier run goes to RUN/history.",
         ),
     ] = None,
-    keep: Annotated[int, typer.Option(min=0, help="With --update: how many earlier runs stay in RUN/history.")] = KEPT,
+    keep: Annotated[
+        int, typer.Option(min=0, help="With --update: how many earlier runs stay in RUN/history.")
+    ] = EARLIER_RUNS_KEPT,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the run in --out, or begin an interrupted one anew.")
     ] = False,

@@ -12,7 +12,7 @@ from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_lin
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
 from mixtea.evaluation.inspect_columns import column_lines
-from mixtea.evaluation.inspect_text import text_lines, text_summary
+from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
 from mixtea.graph.task import Task
 from mixtea.io.naming import names_line
 from mixtea.io.summary import doubts, summary, synonyms_line
@@ -69,7 +69,7 @@ def inspect(
             typer.echo(visible(f"names of the {side}: {names}"))
     if line := synonyms_line(found["synonyms"]):
         typer.echo(line)
-    for line in text_lines(found["texts"]):
+    for line in text_summary_lines(found["texts"]):
         typer.echo(line)
     if any(joined.values()):
         typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")

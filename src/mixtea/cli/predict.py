@@ -9,7 +9,7 @@ import typer
 
 from mixtea.cli import options
 from mixtea.cli.load_run import MULTIPLE_TARGETS, load_run, map_arguments
-from mixtea.decide.answers import STORED
+from mixtea.decide.answers import CANDIDATES_STORED
 from mixtea.export.formats import check_candidates_file, write_candidates
 from mixtea.messages import visible
 from mixtea.runs.atomic import check_new_file
@@ -46,7 +46,7 @@ def predict(
     check_new_file(out, overwrite=overwrite)
     asked = {"voters": voters, "shared-targets": shared_targets, MULTIPLE_TARGETS: multiple_targets}
     how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
-    aligner = load_run(run, asked | {"decoder": decoder, "k": k > STORED}, device)
+    aligner = load_run(run, asked | {"decoder": decoder, "k": k > CANDIDATES_STORED}, device)
     if isinstance(aligner, StoredRun):
         mapping, candidates = aligner.map(**how), aligner.predict(k)
     else:

@@ -15,7 +15,7 @@ from mixtea.cli.console import print_line
 from mixtea.config import parse_setting
 from mixtea.errors import MixTEAError, StoppedError, TrainingError
 from mixtea.io.safe.limits import also_in_new_processes, in_force
-from mixtea.runs.signals import Stopping
+from mixtea.runs.signals import StopSignals
 
 if TYPE_CHECKING:
     from mixtea.experiments.reproduce.plan import Job, Plan
@@ -101,7 +101,7 @@ def _measure(plan: Plan, rows: Rows, devices: list[str], n_workers: int, console
         kept = f"{len(rows.rows.keys() & {job.key for job in jobs})} of {len(jobs)} runs are kept"
         raise StoppedError(f"interrupted; {kept} in {rows.path.parent}: the same command goes on", stopping.asked)
 
-    with Stopping(stop) as stopping, progress.bar:
+    with StopSignals(stop) as stopping, progress.bar:
         return len(run_jobs(jobs, plan.folders, rows, devices, n_workers, progress))
 
 

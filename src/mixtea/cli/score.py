@@ -17,7 +17,7 @@ from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.intervals import interval
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.evaluation.by_voter import as_objects
-from mixtea.evaluation.representativeness import sample_line, sample_of
+from mixtea.evaluation.representativeness import compare_sample, sample_line
 from mixtea.export.curve import write_curve
 from mixtea.graph.task import Task
 from mixtea.io.links.read import check_links, read_links
@@ -78,13 +78,13 @@ def score(
         aligner.config = aligner.config.replace(**{name: value for name, value in own.items() if value})
         found, table = aligner.score(scored), aligner.score_by_evidence(scored)
     found = found | aligner.score_mapping(scored, complete=complete)
-    behind = aligner.answers_.behind(found, scored, complete=complete)
+    behind = aligner.answers_.sample_sizes(found, scored, complete=complete)
     if curve is not None:
         write_curve(aligner.threshold_curve(scored, complete=complete), curve, task.links_from)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:
         typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)
-    sample = sample_of(task, scored)
+    sample = compare_sample(task, scored)
     if as_json:
         more: dict[str, Any] = {"links": len(scored), "trained_on": learned, "links_from": task.links_from}
         more |= {"sample": sample}

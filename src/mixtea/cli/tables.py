@@ -13,8 +13,8 @@ from rich.text import Text
 from mixtea.compute.intervals import ENOUGH, beside
 from mixtea.config import PRESETS, Config
 from mixtea.decide.answers import Answers
-from mixtea.decide.later_entities import Matches
-from mixtea.evaluation.by_voter import HITS, LINKS, NOTE, PARTS, deciders
+from mixtea.decide.new_entities import Matches
+from mixtea.evaluation.by_voter import HITS, LINKS, NOTE, PARTS, voters_text
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
 from mixtea.messages import LONGEST_LABEL, METRICS, decoded_by, origin_of, visible
@@ -44,7 +44,7 @@ def score_table(
     pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
         title += f", approximate ({approximate_label(config)})"
-    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
+    decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(answers.active_voters)}"
     caption = f"{title} ({behind['hits@1']:,} links, ranked among {pool}, ties in expectation; {decoder})"
     said = "; ".join([*_trust(scores, behind), *filter(None, [origin_of(answers.task.links_from)])])
     table = Table(title=cell_text(caption), title_justify="left", caption=said or None, caption_justify="left")
@@ -64,7 +64,9 @@ def evidence_table(found: pd.DataFrame) -> Table:
         table.add_column(f"{words} ({int(found[part + LINKS].iloc[0]):,})", justify="right")
     for name, row in found.iterrows():
         shares = (row[part + HITS] for part in PARTS)
-        table.add_row(cell_text(deciders(str(name))), *("–" if share != share else f"{share:.3f}" for share in shares))
+        table.add_row(
+            cell_text(voters_text(str(name))), *("–" if share != share else f"{share:.3f}" for share in shares)
+        )
     return table
 
 

@@ -63,7 +63,7 @@ class TrainingConsole(Watch):
 
     def scored(self, aligner: MixTEA) -> None:
         console, found = Console(), aligner.metrics_
-        behind = aligner.answers_.behind(found, aligner.task_.test)
+        behind = aligner.answers_.sample_sizes(found, aligner.task_.test)
         console.print(score_table(found, behind, "Test links", aligner.config, aligner.answers_))
         if len(aligner.by_evidence_):
             console.print(evidence_table(aligner.by_evidence_))

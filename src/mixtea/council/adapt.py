@@ -1,4 +1,4 @@
-"""Adapt settings to a task and a device: who can vote there, for how many epochs, and how precisely."""
+"""Adapt settings to a task and a device: voters, epochs and precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REVIEWER = "reviewer"  # the voter
 MIN_LARGE = 50_000  # entities of each side from which on propagation is approximate on a CPU
 
 
-def adapted(task: Task, config: Config, device: str) -> Config:
+def adapt_config(task: Task, config: Config, device: str) -> Config:
     """Return the settings with which a task is trained on a kind of device, "cpu" or "cuda".
 
     Parameters
@@ -38,7 +38,7 @@ def adapted(task: Task, config: Config, device: str) -> Config:
     """
     for changes in (with_reviewer, without_structure):
         config = config.replace(**changes(task, config))
-    return config.replace(**lighter(task, config, device))
+    return config.replace(**lighten(task, config, device))
 
 
 def has_structure(task: Task) -> bool:
@@ -69,11 +69,11 @@ def without_structure(task: Task, config: Config) -> dict[str, Any]:
     """
     if has_structure(task):
         return {}
-    voters, deciding = (_need_no_triples(task, names) for names in (config.voters, config.decode_voters))
+    voters, deciding = (_without_triples(task, names) for names in (config.voters, config.decode_voters))
     return {"voters": voters, "decode_voters": deciding, "max_epochs": 0}
 
 
-def lighter(task: Task, config: Config, device: str) -> dict[str, Any]:
+def lighten(task: Task, config: Config, device: str) -> dict[str, Any]:
     """Take an eighth of the work in propagation and a quarter in L_u for large graphs on a CPU; else change nothing.
 
     Sizes that a user has chosen stay.
@@ -86,7 +86,7 @@ def lighter(task: Task, config: Config, device: str) -> dict[str, Any]:
     return {name: getattr(config, name) // 2 for name in SIZES} | rows
 
 
-def _need_no_triples(task: Task, names: Sequence[str]) -> tuple[str, ...]:
+def _without_triples(task: Task, names: Sequence[str]) -> tuple[str, ...]:
     left = tuple(name for name in names if "triples" not in voter_named(name).needs)
     if names and not left:
         who = " and ".join(side for side in ("source", "target") if not getattr(task, side).n_triples)

@@ -1,4 +1,4 @@
-"""The council: all voters judge the same candidates, their scores add up, and a belief decides the votes."""
+"""Let all voters score the same candidates, add up the scores, and form a belief that decides the votes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ from mixtea.compute.memory import give_back
 from mixtea.compute.pairs import Pairs, among_best, pairs_of_keys, union, without
 from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
-from mixtea.council.normalise import among_rivals
-from mixtea.council.opinions import Opinions, favourites, giving_log_odds, opinions_of_state, said_alone, settle
-from mixtea.council.view_weights import view_weights
-from mixtea.council.weights import shares_right, vote_weights
+from mixtea.council.normalise import normalise_with_null
+from mixtea.council.opinions import (
+    Opinions,
+    calibrated_opinions,
+    find_supporters,
+    form_opinions,
+    independent_log_odds,
+    restore_opinions,
+)
+from mixtea.council.weights import shrunk_hits, view_weights, vote_weights
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
 from mixtea.progress import doing
@@ -32,30 +38,31 @@ from mixtea.voters.validate import memory_for, proposal_of, scores_of
 from mixtea.voters.votes import Votes
 
 OnRound = Callable[[int, int], None]
-ROUNDS_ALONE = 4  # in which belief and listeners settle where nothing follows; else one
+BELIEF_ROUNDS = 4  # between belief and the voters that use it, after the last epoch; else one
 DIRECTIONS = ("forward", "backward")
-SETTLED, BEGINNING = 1.03, 1.0025  # sure pairs that grow by less a round: more rounds do not help much; at all
-MANY_SURE = 0.4  # of the entities of a side that may be mapped: until so many are sure, it may be just beginning
-KEPT = 10  # of the candidates of an entity, the best so far, that stay candidates
+STOP_GROWTH_LATE = 1.03  # growth of sure pairs per round, below which rounds stop
+STOP_GROWTH_EARLY = 1.0025  # the same before LATE_PHASE_SHARE is reached
+LATE_PHASE_SHARE = 0.4  # of the open entities sure, from which on the late limit holds
+CANDIDATES_KEPT = 10  # per entity, carried over to the next round
 
 
-def voters_of(
+def bind_voters(
     task: Task, config: Config, names: Sequence[str], packages: Mapping[str, str] | None = None
 ) -> list[Voter]:
-    """The voters of these names, bound to the task; `packages` tells where those come from that are not here."""
+    """Return the voters of these names, bound to the task; `packages` are those of voters not installed here."""
     return [voter_of(name, task, config, (packages or {}).get(name, "")) for name in names]
 
 
-def know_all(voters: Sequence[Voter]) -> bool:
-    """Whether some voter knows entities without triples: it needs none, and has what it needs."""
+def cover_isolated(voters: Sequence[Voter]) -> bool:
+    """Check whether some voter covers entities without triples: it needs neither these nor vectors."""
     return any(not {"triples", "vectors"} & set(voter.needs) and voter.has_needed() for voter in voters)
 
 
 class Council:
-    """The voters, the belief they came to, and how much each one's word weighs.
+    """Voters, the belief that they reach, and their weights.
 
-    Votes and beliefs are about places among the open `entities`. `weights` are those of opinions by the validation
-    links, `direction_weights` those of the two directions (beta and 1 - beta of Eq. 10).
+    Votes and beliefs are about open indices of `entities`. `weights` are those of opinions by the validation links,
+    `direction_weights` those of the two directions (beta and 1 - beta of Eq. 10).
     """
 
     def __init__(
@@ -66,7 +73,7 @@ class Council:
         self.rejected = rejected_pairs(task, entities)
         self.opinions: Opinions | None = None
         self.learned = False
-        self.begun_with = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
+        self.initial_pairs = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
         self.candidates: Pairs | None = None  # those of the last judgement that stay, or that it begins with
         self.weights: dict[str, float] = {}
         self.view_weights: dict[str, float] | None = None  # of opinions that are log-odds, until something is learned
@@ -78,61 +85,61 @@ class Council:
 
     @property
     def _directions(self) -> list[int]:
-        """Which of forward (0) and backward (1) cast votes: those among the voters, both where neither is."""
+        """Return which of forward (0) and backward (1) cast votes: those among the voters, both where neither is."""
         return [place for place, name in enumerate(DIRECTIONS) if name in self.names] or [0, 1]
 
     @property
     def cast_weights(self) -> list[float]:
-        """What the votes that are cast weigh; a direction that votes alone has all the weight."""
+        """Return the weights of the votes that are cast; a direction that votes alone has all the weight."""
         return self.direction_weights if len(self._directions) == 2 else [1.0]
 
     @torch.no_grad()
     def prepare(self, on_round: OnRound | None = None) -> None:
-        """Before any training: those who need none judge, take up the sure pairs, and again until there are no more.
+        """Judge by voters that need no training, learn from the sure pairs, and repeat until there are no more.
 
         The last round is as precise as can be, those before it are rough. `on_round` is called after each with its
         number and how many pairs are sure.
         """
         untrained = [voter for voter in self.voters if "vectors" not in voter.needs]
         rounds = self.config.propagation_rounds if any(voter.proposes for voter in untrained) else 0
-        number, n_sure, rough = 0, 0, rounds > 1 and not len(self.begun_with)
+        number, n_sure, rough = 0, 0, rounds > 1 and not len(self.initial_pairs)
         while number < rounds:
             number += 1
             rough = rough and number < rounds
             self._learn(BEFORE, rough)
-            if not self._judge(untrained, None, BEFORE, 1 if rough else ROUNDS_ALONE):
+            if not self._judge(untrained, None, BEFORE, 1 if rough else BELIEF_ROUNDS):
                 return
             n_now = len(self.sure_pairs())
             if on_round is not None:
                 on_round(number, n_now)
             if not rough:
                 return
-            many = n_now >= MANY_SURE * min(self.entities.shape)
-            rough, n_sure = n_now >= (SETTLED if many else BEGINNING) * n_sure, n_now
+            many = n_now >= LATE_PHASE_SHARE * min(self.entities.shape)
+            rough, n_sure = n_now >= (STOP_GROWTH_LATE if many else STOP_GROWTH_EARLY) * n_sure, n_now
 
-    def begin_with(self, sure: Tensor) -> None:
-        """Take the opinions that it was given for candidates, and pairs [p, 2] for sure, before anybody is asked."""
+    def start_from(self, sure: Tensor) -> None:
+        """Take the opinions loaded so far as candidates, and pairs [p, 2] as sure, before any voter has scored."""
         if self.opinions is not None:
-            self.candidates, self.opinions = best_of(self.opinions), None
-        self.begun_with = sure
+            self.candidates, self.opinions = top_candidates(self.opinions), None
+        self.initial_pairs = sure
 
     @torch.no_grad()
-    def rehearse(self) -> bool:
-        """Judge once, by voters who need no training, from what is known; whether there was anything to judge."""
-        return self._judge(self.voters, None, BEFORE, ROUNDS_ALONE)
+    def judge_untrained(self) -> bool:
+        """Judge once, by voters that need no training; return whether there was anything to judge."""
+        return self._judge(self.voters, None, BEFORE, BELIEF_ROUNDS)
 
     @torch.no_grad()
     def cast(self, vectors: Tensor, epoch: int) -> list[Votes]:
-        """What each direction votes for, from vectors [n, d] of all entities: the nearest (Eq. 9, 12) where vectors
+        """Cast the votes of each direction, from vectors [n, d] of all entities.
 
-        vote alone; else the best of the belief that all voters come to.
+        Where vectors vote alone these are the nearest (Eq. 9, 12), else the best of the belief of all voters.
         """
         if self.config.only_vectors_vote:
             return self._nearest(vectors)
         every = self.config.propagation_every
         if epoch > 1 and (epoch - 1) % every < self.config.votes_every:
             self._learn(epoch)
-        if epoch > 1 or self.opinions is None:  # before it has learned, the others' belief speaks alone
+        if epoch > 1 or self.opinions is None:  # before that the others' belief decides alone
             self.judge(vectors, epoch)
         return self._best_of_belief()
 
@@ -143,18 +150,18 @@ class Council:
                 *state.unit_vectors, tied_votes=config.tied_votes, search=config.search, rejected=self.rejected,
                 mib=config.block_mib,
             )  # fmt: skip
-        return [self._by(DIRECTIONS[direction], cast[direction]) for direction in self._directions]
+        return [self._cast_by(DIRECTIONS[direction], cast[direction]) for direction in self._directions]
 
-    def _by(self, name: str, votes: Votes) -> Votes:
-        """Votes that one voter of all casts."""
+    def _cast_by(self, name: str, votes: Votes) -> Votes:
+        """Name one voter as the voter of all these votes."""
         named = torch.tensor([voter == name for voter in self.names], device=votes.source.device)
         return replace(votes, voters=named.expand(len(votes), len(named)))
 
     def _best_of_belief(self) -> list[Votes]:
-        """The best target of each source and the best source of each target, and which voters favour them too."""
+        """Return the best target of each source and the best source of each target, and which voters support them."""
         assert self.opinions is not None
         pairs, p = self.opinions.pairs, self.opinions.belief
-        named = favourites(pairs, self.opinions.scores, self.voters)
+        named = find_supporters(pairs, self.opinions.scores, self.voters)
         best = [(pairs.best_of_rows, pairs.best_of_columns)[direction](p) for direction in self._directions]
         return [Votes(pairs.source[b], pairs.target[b], p.new_ones(int(b.sum())), pairs.shape, named[b]) for b in best]
 
@@ -162,14 +169,17 @@ class Council:
     def judge(self, vectors: Tensor, epoch: int = AFTER) -> None:
         """Form the belief anew, from vectors [n, d] of all entities and the other voters."""
         with fast_products(self.config.fast_products):
-            if not self._judge(self.voters, vectors, epoch, ROUNDS_ALONE if epoch == AFTER else 1):
+            if not self._judge(self.voters, vectors, epoch, BELIEF_ROUNDS if epoch == AFTER else 1):
                 who = ", ".join(self.names)
                 raise ConfigError(
                     f"None of the voters {who} proposes a pair and scores it by itself. Add one that does."
                 )
 
     def _judge(self, voters: Sequence[Voter], vectors: Tensor | None, epoch: int, rounds: int) -> bool:
-        """Whether there was something to judge: who only listens judges what others propose and think."""
+        """Judge by these voters, and return whether there was something to judge.
+
+        Voters that use the belief score the candidates that others propose.
+        """
         if not self.learned:
             self._learn(epoch)
         if vectors is not None:
@@ -180,16 +190,16 @@ class Council:
         if pairs is None or not first:
             return False
         asked, before = EntityPairs(pairs, self.entities), self._belief()
-        pairs, scores = spoken_of(pairs, {name: scores_of(voter, asked, state) for name, voter in first.items()})
+        pairs, scores = drop_unscored(pairs, {name: scores_of(voter, asked, state) for name, voter in first.items()})
 
         def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
             state.belief = belief
             return scores_of(voter, asked, state)
 
         weights = self.weights | self._weights_of_views(voters)
-        self.opinions = settle(pairs, self.entities, scores, weights, voters, ask, self.config, before, rounds)
+        self.opinions = form_opinions(pairs, self.entities, scores, weights, voters, ask, self.config, before, rounds)
         distributed.from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
-        self.candidates = best_of(self.opinions)
+        self.candidates = top_candidates(self.opinions)
         return True
 
     def _weights_of_views(self, voters: Sequence[Voter]) -> dict[str, float]:
@@ -201,9 +211,8 @@ class Council:
         return self.view_weights
 
     def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs | None:
-        """The candidates that the voters propose, each opinion once, and the best so far.
-
-        Without those that a person rejected.
+        """Collect the proposed candidates, each opinion once, and the best so far, without those that a person
+        rejected.
         """
         proposing = {voter.opinion: voter for voter in reversed(voters) if voter.proposes}
         found = [own for voter in proposing.values() if (own := proposal_of(voter, state)) is not None]
@@ -214,7 +223,7 @@ class Council:
         return without(pairs_of_keys(key, found[0].shape, ascending=True), self.rejected)
 
     def _learn(self, epoch: int, rough: bool = False) -> None:
-        """All voters take up the sure pairs."""
+        """Let all voters learn from the sure pairs."""
         if not rough:
             give_back()
         state = self._state(None, epoch, rough)
@@ -233,25 +242,27 @@ class Council:
     def _belief(self) -> Belief | None:
         if self.opinions is None:
             return None
-        said = said_alone(self.opinions.scores, self.voters, self.opinions.weights)
-        return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief, said)
+        log_odds_alone = independent_log_odds(self.opinions.scores, self.voters, self.opinions.weights)
+        return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief, log_odds_alone)
 
     def sure_pairs(self) -> Tensor:
-        """[p, 2], by their own graph's numbers: each the best of the other, believed above the threshold.
+        """Return [p, 2], by entity index: mutual best pairs with a belief above the threshold.
 
         Where no links are given, a lone candidate may be as bad as any: to have no counterpart is a rival then.
         """
         own = self.entities.own
         if self.opinions is None:
-            return self.begun_with
+            return self.initial_pairs
         pairs, p = self.opinions.pairs, self.opinions.belief
         if not len(self.task.train):
-            p = among_rivals(pairs, self.opinions.total / self.config.sinkhorn_temperature - math.log(own[1].numel()))
+            p = normalise_with_null(
+                pairs, self.opinions.total / self.config.sinkhorn_temperature - math.log(own[1].numel())
+            )
         sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
         return torch.stack([own[0][pairs.source[sure]], own[1][pairs.target[sure]]], dim=1)
 
     def candidates_among(self, entities: OpenEntities) -> Pairs | None:
-        """The best candidates so far as places among other open entities of the same graphs."""
+        """Return the best candidates so far by the index of other open entities of the same graphs."""
         if self.candidates is None:
             return None
         own, pairs = self.entities.own, self.candidates
@@ -259,33 +270,33 @@ class Council:
 
     @torch.no_grad()
     def weigh(self, links: Tensor, hits: Sequence[float]) -> None:
-        """Weigh the directions by `hits`, and opinions by the links [v, 2], in joint numbers (Eq. 11).
+        """Weigh the directions by `hits`, and opinions by the links [v, 2], in joint indices (Eq. 11).
 
         weight_k = hit_k / mean of the hits: Eq. 11 for several voters, scaled so that equal voters weigh 1; hit_k is
-        the share of the links that are k's favourite for their source, among those on which it speaks.
+        the share of the links that are k's favourite for their source, among those on which it has an opinion.
         """
         device = links.device
         self.direction_weights = distributed.agreed(vote_weights(hits), device)
         if self.opinions is None or not len(self.opinions.pairs):
             return
-        names = [name for name in self.opinions.scores if name not in giving_log_odds(self.voters)]
+        names = [name for name in self.opinions.scores if name not in calibrated_opinions(self.voters)]
         if not names:
             return
-        counts = [self._right_and_spoken(links, self.opinions.scores[name]) for name in names]
-        shares = shares_right([right for right, _ in counts], [spoken for _, spoken in counts], len(links))
+        counts = [self._right_and_scored(links, self.opinions.scores[name]) for name in names]
+        shares = shrunk_hits([right for right, _ in counts], [scored for _, scored in counts], len(links))
         shares = distributed.agreed(shares, device)
         self.weights = dict(zip(names, (len(names) * w for w in vote_weights(shares)), strict=True))
 
     def share_right(self, links: Tensor) -> float:
-        """The share of links [v, 2], in joint numbers, that the belief would map so, among all open targets."""
+        """Return the share of links [v, 2], in joint indices, that the belief ranks first among all open targets."""
         if self.opinions is None or not len(self.opinions.pairs) or not len(links):
             return 0.0
-        return self._right_and_spoken(links, self.opinions.belief)[0] / len(links)
+        return self._right_and_scored(links, self.opinions.belief)[0] / len(links)
 
-    def _right_and_spoken(self, links: Tensor, scores: Tensor) -> tuple[int, int]:
-        """Of how many links an opinion's favourite is right, and on the sources of how many it speaks at all.
+    def _right_and_scored(self, links: Tensor, scores: Tensor) -> tuple[int, int]:
+        """Count the links that an opinion ranks first, and those on whose sources it has an opinion.
 
-        A link whose source nobody was asked about counts as spoken on: its candidates were missed.
+        A link whose source has no candidate counts as scored: its candidates were missed.
         """
         assert self.opinions is not None
         pairs, place_of = self.opinions.pairs, self.entities.place_of
@@ -294,15 +305,15 @@ class Council:
         place, found = pairs.find(*(row.clamp(min=0) for row in rows))
         values = scores.nan_to_num(nan=-torch.inf)
         right = pairs.best_of_rows(values)[place] & ~scores.isnan()[place] & found & is_open
-        asked, speaks = (
+        asked, has_score = (
             pairs.row_sum(part.to(scores.dtype)) > 0 for part in (torch.ones_like(scores), ~scores.isnan())
         )
         row = rows[0].clamp(min=0)
-        silent = asked[row] & ~speaks[row] & (rows[0] >= 0)
-        return int(right.sum()), int((~silent).sum())
+        unscored = asked[row] & ~has_score[row] & (rows[0] >= 0)
+        return int(right.sum()), int((~unscored).sum())
 
     def state_dict(self) -> State:
-        """What was thought last, the weights, and what each voter remembers."""
+        """Return the last opinions, the weights, and the state of each voter."""
         return {
             "weights": self.weights,
             "direction_weights": self.direction_weights,
@@ -312,7 +323,7 @@ class Council:
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Go on from a state, which may be anyone's: ValueError if it cannot be."""
+        """Restore a state, which may come from anywhere; raise ValueError if it is not valid."""
         check_numbers(state["weights"].values())
         check_numbers(state["direction_weights"], 2)
         known = {voter.opinion for voter in self.voters}
@@ -324,32 +335,32 @@ class Council:
             held = state["opinions"]
             if not {*held["scores"], *held["weights"]} <= known:
                 raise ValueError("opinions of unknown voters")
-            self.opinions = opinions_of_state(held, self.entities.shape, self.entities.rows[0], self.config.precision)
-            self.candidates = best_of(self.opinions)
+            self.opinions = restore_opinions(held, self.entities.shape, self.entities.rows[0], self.config.precision)
+            self.candidates = top_candidates(self.opinions)
         if state["voters"].keys() != set(self.names):
-            raise ValueError("what other voters remember")
+            raise ValueError("the state of other voters")
         for voter in self.voters:
             voter.load_state_dict(state["voters"][voter.name])
 
 
-def best_of(opinions: Opinions) -> Pairs:
-    """The best candidates of each source and of each target."""
+def top_candidates(opinions: Opinions) -> Pairs:
+    """Return the best candidates of each source and of each target."""
     pairs, total = opinions.pairs, opinions.total
-    best_of_rows = among_best(pairs.source, total, pairs.shape[0], KEPT)
-    return pairs.where(best_of_rows | among_best(pairs.target, total, pairs.shape[1], KEPT))
+    best_of_rows = among_best(pairs.source, total, pairs.shape[0], CANDIDATES_KEPT)
+    return pairs.where(best_of_rows | among_best(pairs.target, total, pairs.shape[1], CANDIDATES_KEPT))
 
 
 def rejected_pairs(task: Task, entities: OpenEntities) -> Pairs | None:
-    """The pairs of open entities that a person said are not the same."""
+    """Return the pairs of open entities that a person rejected."""
     if not len(task.rejected):
         return None
     source, target = torch.from_numpy(task.rejected.T.copy()).to(entities.rows[0].device)
     return entities.pairs(source, target)
 
 
-def spoken_of(pairs: Pairs, scores: dict[str, Tensor]) -> tuple[Pairs, dict[str, Tensor]]:
-    """Without the pairs on which nobody has an opinion."""
-    spoken = torch.stack([~values.isnan() for values in scores.values()]).any(0)
-    if bool(spoken.all()):
+def drop_unscored(pairs: Pairs, scores: dict[str, Tensor]) -> tuple[Pairs, dict[str, Tensor]]:
+    """Drop the pairs on which no voter has an opinion."""
+    scored = torch.stack([~values.isnan() for values in scores.values()]).any(0)
+    if bool(scored.all()):
         return pairs, scores
-    return pairs.where(spoken), {name: values[spoken] for name, values in scores.items()}
+    return pairs.where(scored), {name: values[scored] for name, values in scores.items()}

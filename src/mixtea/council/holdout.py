@@ -1,7 +1,7 @@
-"""A rehearsal: given links are judged by a council that does not know them, so that they tell what its word is worth.
+"""Hold-out scoring of training links, for calibration.
 
-Voters that need no training judge again with a part of the training links taken away, twice. What they say of
-these links is what they would have said of any other entity.
+Voters that need no training judge again with a part of the training links taken away, twice. Their scores of these
+links are what they would be for any other entity.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ import numpy as np
 import torch
 
 from mixtea.config import Config
-from mixtea.council.council import Council, know_all
+from mixtea.council.council import Council, cover_isolated
 from mixtea.graph.task import Task
 from mixtea.progress import doing
 from mixtea.voters.base import Voter
 from mixtea.voters.open_entities import open_entities
 from mixtea.voters.plugin import voter_of
 
-REHEARSALS = 2
-ENOUGH = 500  # links in one rehearsal, which then is the only one
-MANY = 1000  # training links: of so many a fifth at a time is enough, which those who judge do not miss
+HOLDOUT_ROUNDS = 2
+MIN_LINKS_SINGLE_ROUND = 500  # held out in one round, which then is the only one
+MIN_LINKS_FOR_FIFTHS = 1000  # for training, from which on a fifth is held out, not a half
 
 
-class Rehearsed(NamedTuple):
-    """Pairs of entities, by their own graphs' numbers, of which one at least has a training link that nobody knew;
-
-    `scores` are what each opinion said, NaN for none.
+class HoldoutOpinions(NamedTuple):
+    """Pairs by entity index, of which one end at least has a held-out training link, and each opinion's scores, NaN for
+    none.
     """
 
     source: np.ndarray
@@ -37,11 +36,11 @@ class Rehearsed(NamedTuple):
     scores: dict[str, np.ndarray]
 
 
-def rehearsed(council: Council) -> Rehearsed | None:
-    """What a council's voters think of the training links and of their rivals when they do not know them.
+def holdout_opinions(council: Council) -> HoldoutOpinions | None:
+    """Score the training links and their rivals by a council's voters, with the links held out.
 
-    The pairs that all were sure of in the end are known here too. Links of sources that are asked about anyway, since
-    they may have several targets, are left out. None where no voter can tell without training, and without such links.
+    The pairs that all were sure of in the end are known here too. Links of sources that may have several targets are
+    left out, since these are asked about anyway. None where no voter scores without training, and without such links.
     """
     task, config = council.task, council.config
     settled = np.flatnonzero(np.isin(task.train[:, 0], task.settled(0)))
@@ -52,42 +51,42 @@ def rehearsed(council: Council) -> Rehearsed | None:
     for voter in untrained:
         voter.let_go()  # it has judged for the last time, and others like it judge now
     order = settled[np.random.default_rng(config.seed).permutation(len(settled))]
-    found = [_judged(council, untrained, part) for part in _parts(order)]
+    found = [_judge_held_out(council, untrained, part) for part in _split(order)]
     names = sorted(set().union(*(scores for _, _, scores in found)))
-    return Rehearsed(
+    return HoldoutOpinions(
         np.concatenate([source for source, _, _ in found]), np.concatenate([target for _, target, _ in found]),
-        {name: np.concatenate([_of(scores, name, len(source)) for source, _, scores in found]) for name in names},
+        {name: np.concatenate([_scores_of(s, name, len(source)) for source, _, s in found]) for name in names},
     )  # fmt: skip
 
 
-def _parts(order: np.ndarray) -> list[np.ndarray]:
-    """What is taken away in each rehearsal: a half of the links each time, or a fifth of many; of very many once."""
-    n = 5 if len(order) >= MANY else 2
-    rehearsals = 1 if len(order) >= n * ENOUGH else REHEARSALS
-    return [order[part::n] for part in range(min(rehearsals, len(order)))]
+def _split(order: np.ndarray) -> list[np.ndarray]:
+    """Split the links into those held out each time: a half each, or a fifth of many; of very many once."""
+    n = 5 if len(order) >= MIN_LINKS_FOR_FIFTHS else 2
+    rounds = 1 if len(order) >= n * MIN_LINKS_SINGLE_ROUND else HOLDOUT_ROUNDS
+    return [order[part::n] for part in range(min(rounds, len(order)))]
 
 
-def _of(scores: dict[str, np.ndarray], name: str, n: int) -> np.ndarray:
+def _scores_of(scores: dict[str, np.ndarray], name: str, n: int) -> np.ndarray:
     return scores[name] if name in scores else np.full(n, np.nan)
 
 
 @torch.no_grad()
-def _judged(
+def _judge_held_out(
     known: Council, voters: Sequence[Voter], held: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """(source, target, scores) of the pairs that have an end in common with the links `held`, which nobody knows."""
+    """Return (source, target, scores) of the pairs that share an end with the held-out links `held`."""
     task, config, sure = known.task, known.config, known.sure_pairs()
     links = task.train[held]
     fewer = replace(task, train=np.delete(task.train, held, axis=0))
-    asked = [_without_links(voter, fewer, config) for voter in voters]
+    asked = [_rebind(voter, fewer, config) for voter in voters]
     generator = torch.Generator(sure.device).manual_seed(config.seed)
-    entities = open_entities(fewer, generator, sure.device, without_triples=know_all(asked))
+    entities = open_entities(fewer, generator, sure.device, without_triples=cover_isolated(asked))
     council = Council(fewer, config, asked, entities, generator)
     council.weights = known.weights
     ends = [torch.from_numpy(links[:, side]).to(sure.device) for side in (0, 1)]
-    council.begin_with(sure[~(torch.isin(sure[:, 0], ends[0]) | torch.isin(sure[:, 1], ends[1]))])
+    council.start_from(sure[~(torch.isin(sure[:, 0], ends[0]) | torch.isin(sure[:, 1], ends[1]))])
     council.candidates = known.candidates_among(entities)
-    if not council.rehearse():
+    if not council.judge_untrained():
         return links[:0, 0], links[:0, 1], {}
     assert council.opinions is not None
     pairs, own = council.opinions.pairs, entities.own
@@ -97,6 +96,6 @@ def _judged(
     return source[kept].cpu().numpy(), target[kept].cpu().numpy(), scores
 
 
-def _without_links(voter: Voter, task: Task, config: Config) -> Voter:
-    """The voter as it would be with fewer links; those that compare names and the like judge each link as unknown."""
+def _rebind(voter: Voter, task: Task, config: Config) -> Voter:
+    """Return the voter as it would be with fewer links; voters of text judge each link as unknown anyway."""
     return voter if voter.leaves_links_out else voter_of(voter.name, task, config)

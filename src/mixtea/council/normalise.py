@@ -1,4 +1,4 @@
-"""Scores of candidate pairs made comparable between rows before anyone decides: CSLS and Sinkhorn."""
+"""Make scores of candidate pairs comparable between rows: CSLS and Sinkhorn."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import FEWER_PAIRS, Pairs, rank_within
 
 NEIGHBOURS = 10  # of CSLS
-TINY = 1e-30  # the least sum that is divided by
+MIN_SUM = 1e-30  # that is divided by
 
 
 @enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def csls(pairs: Pairs, scores: Tensor, neighbours: int = NEIGHBOURS) -> Tensor:
-    """2 s_ij - r_i - r_j, r the mean of the greatest `neighbours` scores of the pair's row and of its column."""
+    """Compute 2 s_ij - r_i - r_j, r the mean of the greatest `neighbours` scores of the pair's row and column."""
     rows = _mean_of_best(scores, pairs.source, pairs.shape[0], neighbours)
     columns = _mean_of_best(scores, pairs.target, pairs.shape[1], neighbours)
     return 2 * scores - rows[pairs.source] - columns[pairs.target]
@@ -30,26 +30,26 @@ def _mean_of_best(scores: Tensor, line: Tensor, n: int, neighbours: int) -> Tens
 @enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def sinkhorn(pairs: Pairs, scores: Tensor, temperature: float, rounds: int) -> Tensor:
-    """exp(s / temperature), its rows and then its columns divided by their sums, `rounds` times.
+    """Compute exp(s / temperature), its rows and then its columns divided by their sums, `rounds` times.
 
-    A belief: between 0 and 1, columns add up to 1 and rows nearly do. Pairs that are not among the candidates count
-    as impossible.
+    The result is a belief: between 0 and 1, columns add up to 1 and rows nearly do. Pairs that are not among the
+    candidates count as impossible.
     """
     scaled = scores / temperature
     kernel = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
     column = kernel.new_ones(pairs.shape[1])
     row = kernel.new_ones(pairs.shape[0])
     for _ in range(rounds):
-        row = pairs.row_sum(kernel * column[pairs.target]).clamp_(min=TINY).reciprocal_()
-        column = pairs.column_sum(kernel * row[pairs.source]).clamp_(min=TINY).reciprocal_()
+        row = pairs.row_sum(kernel * column[pairs.target]).clamp_(min=MIN_SUM).reciprocal_()
+        column = pairs.column_sum(kernel * row[pairs.source]).clamp_(min=MIN_SUM).reciprocal_()
     return kernel * row[pairs.source] * column[pairs.target]
 
 
 @torch.no_grad()
-def among_rivals(pairs: Pairs, log_odds: Tensor) -> Tensor:
-    """e / (1 + the sum of e in the pair's row or column, whichever is greater), e = exp(log-odds of a match).
+def normalise_with_null(pairs: Pairs, log_odds: Tensor) -> Tensor:
+    """Compute e / (1 + the sum of e in the pair's row or column, whichever is greater), e = exp(log-odds of a match).
 
-    How likely a pair is when each entity has one counterpart or none, which is everybody's rival.
+    This is how likely a pair is when each entity has one counterpart or none, which rivals every candidate.
     """
 
     def share(line: Tensor, greatest: Tensor, n: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Opinions about candidates: each voter's scores, what they add up to, the belief behind it, and whose favourites."""
+"""Opinions about candidates: scores of each voter, their total, the belief, and which voters support which pair."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from mixtea.council.normalise import csls, sinkhorn
 from mixtea.voters.base import Belief, Voter, judges_alone
 from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
-MIN_WEIGHT = 0.05  # of a view that may take the place of the best one: below, it is of no use
+MIN_VIEW_WEIGHT = 0.05  # of a view that may replace the best one
 Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
-Ask = Callable[[Voter, EntityPairs, Belief | None], Tensor]
+ScoreFunction = Callable[[Voter, EntityPairs, Belief | None], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class Opinions:
-    """What a council thinks: candidates among the open entities, the scores of each opinion, the belief.
+    """Candidates among the open entities, the scores of each opinion, and the belief.
 
     `total` are the scores added up by the voters' weights.
     """
@@ -39,8 +39,8 @@ class Opinions:
         return tensors | {"scores": as_arrays(self.scores), "weights": self.weights}
 
 
-def opinions_of_state(state: State, shape: tuple[int, int], like: Tensor, precision: str) -> Opinions:
-    """Opinions from a `state_dict`; ValueError if they are not numbers about pairs of so many rows."""
+def restore_opinions(state: State, shape: tuple[int, int], like: Tensor, precision: str) -> Opinions:
+    """Read opinions from a `state_dict`; raise ValueError if they are not numbers about pairs of so many rows."""
     check_numbers(state["weights"].values())
     for name in ("belief", "total"):
         check_scores(name, state[name], precision)
@@ -54,49 +54,49 @@ def opinions_of_state(state: State, shape: tuple[int, int], like: Tensor, precis
     return Opinions(pairs, scores, belief, total, dict(state["weights"]))
 
 
-def settle(
-    pairs: Pairs, entities: OpenEntities, scores: Scores, weights: dict[str, float], voters: Sequence[Voter], ask: Ask,
-    config: Config, before: Belief | None, rounds: int,
+def form_opinions(
+    pairs: Pairs, entities: OpenEntities, scores: Scores, weights: dict[str, float], voters: Sequence[Voter],
+    ask: ScoreFunction, config: Config, before: Belief | None, rounds: int,
 ) -> Opinions:  # fmt: skip
-    """Add the scores, normalise them to a belief, and let those voters who listen judge by it, `rounds` times.
+    """Add the scores, normalise them to a belief, and let voters that use the belief score by it, `rounds` times.
 
-    At first they judge by the belief before; without one, by that of the other voters.
+    At first they use the belief before; without one, that of the other voters.
     """
     scores, asked = dict(scores), EntityPairs(pairs, entities)
-    scale, sure_of_worth = scales(voters, weights), giving_log_odds(voters)
+    scale, sure_of_worth = score_factors(voters, weights), calibrated_opinions(voters)
     total = total_score(scores, scale, sure_of_worth)
-    belief = believed(pairs, total, config)
-    listeners = [voter for voter in voters if voter.listens]
-    said = said_alone(scores, voters, weights)
-    held = before or Belief(asked, belief, said)
-    for _ in range(rounds if listeners else 0):
-        scores |= {voter.opinion: ask(voter, asked, held) for voter in listeners}
+    belief = compute_belief(pairs, total, config)
+    belief_voters = [voter for voter in voters if voter.listens]
+    log_odds_alone = independent_log_odds(scores, voters, weights)
+    held = before or Belief(asked, belief, log_odds_alone)
+    for _ in range(rounds if belief_voters else 0):
+        scores |= {voter.opinion: ask(voter, asked, held) for voter in belief_voters}
         total = total_score(scores, scale, sure_of_worth)
-        belief = believed(pairs, total, config)
-        held = Belief(asked, belief, said)
+        belief = compute_belief(pairs, total, config)
+        held = Belief(asked, belief, log_odds_alone)
     return Opinions(pairs, scores, belief, total, weights)
 
 
-def scales(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, float]:
-    """What each opinion is multiplied by: the voter's weight by the validation links, times its own."""
+def score_factors(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the factor of each opinion: the voter's weight by the validation links, times its own."""
     return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.weight() for voter in voters}
 
 
-def giving_log_odds(voters: Sequence[Voter]) -> frozenset[str]:
-    """The opinions that know themselves what they are worth."""
+def calibrated_opinions(voters: Sequence[Voter]) -> frozenset[str]:
+    """Return the opinions that are calibrated: their scores are log-odds."""
     return frozenset(voter.opinion for voter in voters if voter.log_odds)
 
 
-def said_alone(
+def independent_log_odds(
     scores: Mapping[str, Tensor], voters: Sequence[Voter], weights: Mapping[str, float] | None = None
 ) -> Tensor | None:
     """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
     names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
-    heard = [name for name in names if not bool(scores[name].isnan().all())]
-    return added_views({name: scores[name] for name in heard}, weights or {}) if heard else None
+    scored = [name for name in names if not bool(scores[name].isnan().all())]
+    return sum_views({name: scores[name] for name in scored}, weights or {}) if scored else None
 
 
-def added_views(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
+def sum_views(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> Tensor:
     """Add the opinions of views, which are log-odds, by their weights; NaN where none has an opinion."""
     stacked = torch.stack(list(weighted_views(scores, weights, sorted(scores), frozenset(scores)).values()))
     return stacked.nan_to_num(0.0).sum(0).masked_fill(stacked.isnan().all(0), float("nan"))
@@ -105,72 +105,74 @@ def added_views(scores: Mapping[str, Tensor], weights: Mapping[str, float]) -> T
 def total_score(
     scores: Mapping[str, Tensor], scale: Mapping[str, float], log_odds: frozenset[str] = frozenset()
 ) -> Tensor:
-    """sum_k w_k s_k over those who speak about a pair, times mean(W) / W: a weighted mean, so that silence counts
+    """Compute sum_k w_k s_k over the voters with an opinion on a pair, times mean(W) / W.
 
-    neither for nor against. W is the weight of those who speak about the pair; where all do, it is the plain sum. Who
-    speaks about no pair is not there. `log_odds` are added by their own weights, where there are any.
+    A weighted mean, so that a missing opinion counts neither for nor against. W is the weight of the voters with an
+    opinion on the pair; where all have one, it is the plain sum. Voters without any opinion are left out. `log_odds`
+    are added by their own weights, where there are any.
     """
-    heard = _heard(scores)
-    others = [name for name in heard if name not in log_odds]
+    scored = _nonempty(scores)
+    others = [name for name in scored if name not in log_odds]
     parts = [_weighted_mean(scores, scale, others)] if others else []
-    parts += [part.nan_to_num(0.0) for part in weighted_views(scores, scale, heard, log_odds).values()]
+    parts += [part.nan_to_num(0.0) for part in weighted_views(scores, scale, scored, log_odds).values()]
     return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
 
 
-def parts_of(
+def score_parts(
     scores: Mapping[str, Tensor], scale: Mapping[str, float], log_odds: frozenset[str] = frozenset()
 ) -> dict[str, Tensor]:
-    """What each opinion adds to `total_score`, a pair; NaN where it has none. Who is never heard is not there."""
-    heard = _heard(scores)
-    others = [name for name in heard if name not in log_odds]
-    factor = _for_silence(scores, scale, others)
+    """Return what each opinion adds to `total_score` per pair, NaN where it has none; empty opinions are left out."""
+    scored = _nonempty(scores)
+    others = [name for name in scored if name not in log_odds]
+    factor = _missing_factor(scores, scale, others)
     parts = {name: scale.get(name, 1.0) * scores[name] for name in others}
     if factor is not None:
         parts = {name: part * factor for name, part in parts.items()}
-    return parts | weighted_views(scores, scale, heard, log_odds)
+    return parts | weighted_views(scores, scale, scored, log_odds)
 
 
 def weighted_views(
-    scores: Mapping[str, Tensor], scale: Mapping[str, float], heard: Sequence[str], log_odds: frozenset[str]
+    scores: Mapping[str, Tensor], scale: Mapping[str, float], views: Sequence[str], log_odds: frozenset[str]
 ) -> dict[str, Tensor]:
     """Weigh the opinions that are log-odds, NaN where they have none.
 
     Weights hold beside the best view. Where that has no opinion about a pair, the best of the others takes its place:
     their weights are divided by the greatest of them.
     """
-    names = [name for name in heard if name in log_odds]
+    names = [name for name in views if name in log_odds]
     if len(names) < 2 or len({scale.get(name, 1.0) for name in names}) == 1:
         return {name: scale.get(name, 1.0) * scores[name] for name in names}
     greatest = max(scale.get(name, 1.0) for name in names)
     there = torch.stack([scale.get(name, 1.0) * (~scores[name].isnan()).to(scores[name].dtype) for name in names])
     best = there.amax(0)
-    factor = torch.where(best > MIN_WEIGHT, greatest / best.clamp(min=MIN_WEIGHT), 1.0)
+    factor = torch.where(best > MIN_VIEW_WEIGHT, greatest / best.clamp(min=MIN_VIEW_WEIGHT), 1.0)
     return {name: scale.get(name, 1.0) * factor * scores[name] for name in names}
 
 
-def _heard(scores: Mapping[str, Tensor]) -> list[str]:
+def _nonempty(scores: Mapping[str, Tensor]) -> list[str]:
     return [name for name in sorted(scores) if not bool(scores[name].isnan().all())] or sorted(scores)[:1]
 
 
 def _weighted_mean(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor:
     parts = [scale.get(name, 1.0) * scores[name] for name in names]  # in one order, so that sums round alike
-    factor = _for_silence(scores, scale, names)
+    factor = _missing_factor(scores, scale, names)
     if factor is None:
         return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
     return torch.stack([part.nan_to_num(0.0) for part in parts]).sum(0) * factor
 
 
-def _for_silence(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor | None:
-    """mean(W) / W of each pair, 1 where nobody speaks; None where all speak about all pairs."""
-    spoken = {name: ~scores[name].isnan() for name in names}
-    if all(bool(speaks.all()) for speaks in spoken.values()):
+def _missing_factor(scores: Mapping[str, Tensor], scale: Mapping[str, float], names: Sequence[str]) -> Tensor | None:
+    """Compute mean(W) / W of each pair, 1 where no voter has an opinion; None where all have one on all pairs."""
+    has_opinion = {name: ~scores[name].isnan() for name in names}
+    if all(bool(has.all()) for has in has_opinion.values()):
         return None
-    heard = torch.stack([scale.get(name, 1.0) * s.to(scores[name].dtype) for name, s in spoken.items()]).sum(0)
-    return torch.where(heard > 0, heard[heard > 0].mean() / heard.clamp(min=1e-12), 1.0)
+    weights = [scale.get(name, 1.0) * has.to(scores[name].dtype) for name, has in has_opinion.items()]
+    total = torch.stack(weights).sum(0)
+    return torch.where(total > 0, total[total > 0].mean() / total.clamp(min=1e-12), 1.0)
 
 
-def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
-    """The belief behind scores: p in [0, 1] a pair."""
+def compute_belief(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
+    """Compute the belief p in [0, 1] per pair from scores."""
     if config.vote_normaliser == "sinkhorn":
         return sinkhorn(pairs, scores, config.sinkhorn_temperature, config.sinkhorn_rounds)
     scaled = (csls(pairs, scores) if config.vote_normaliser == "csls" else scores) / config.sinkhorn_temperature
@@ -178,11 +180,11 @@ def believed(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
     return exponent / pairs.row_sum(exponent)[pairs.source]
 
 
-def favourites(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
-    """bool [candidates, voters]: the pairs that a voter is named for.
+def find_supporters(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
+    """Return bool [candidates, voters]: the pairs that a voter supports.
 
-    It favours its best target of a source, its best source of a target, or both, as the voter says; and only where it
-    speaks for the pair, with a score above 0.
+    These are its best target of a source, its best source of a target, or both, as the voter declares; and only with a
+    score above 0.
     """
     named = torch.zeros(len(pairs), len(voters), dtype=torch.bool, device=pairs.source.device)
     for column, voter in enumerate(voters):

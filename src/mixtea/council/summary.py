@@ -1,4 +1,4 @@
-"""Which voters speak, and whose word tells nothing, in words. No torch."""
+"""Summary of active voters and how informative each is. No torch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mixtea.voters.base import Voter, judges_alone
 from mixtea.voters.learned_text import LearnedView
 from mixtea.voters.similarity import LikenessVoter
 
-WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
+MIN_SHARE_REPORTED = 0.05  # of misleading links; less is usual
 
 
-def who_speaks(voters: Sequence[Voter]) -> str:
-    """A line: who has what it needs, those who compare entities with how many of each side, and who is silent."""
+def voters_line(voters: Sequence[Voter]) -> str:
+    """Describe in a line the applicable voters, their coverage of each side, and the voters without evidence."""
     doing(f"what {', '.join(voter.name for voter in voters)} can compare")
-    speaking = [voter for voter in voters if voter.has_needed()]
-    silent = [voter.name for voter in voters if voter not in speaking]
-    said = ", ".join(voter.name + _coverage(voter) for voter in speaking)
-    return f"voters: {said or 'nobody'}" + (f"; silent: {', '.join(silent)}" if silent else "")
+    active = [voter for voter in voters if voter.has_needed()]
+    inactive = [voter.name for voter in voters if voter not in active]
+    described = ", ".join(voter.name + _coverage(voter) for voter in active)
+    return f"voters: {described or 'none'}" + (f"; without evidence: {', '.join(inactive)}" if inactive else "")
 
 
 def _coverage(voter: Voter) -> str:
@@ -31,39 +31,38 @@ def _coverage(voter: Voter) -> str:
     return "" if counts is None else f" (of {counts[0]:,} source and {counts[1]:,} target entities)"
 
 
-def misleading(voters: Sequence[Voter]) -> dict[str, float]:
-    """By voter that compares entities: the share of the links for which that tells nothing; after learning."""
+def misleading_shares(voters: Sequence[Voter]) -> dict[str, float]:
+    """Return by voter that compares entities, after learning, the share of the links on which that is uninformative."""
     return {voter.name: found[0] for voter in voters if (found := voter.misleading()) is not None}
 
 
 def misleading_links(voters: Sequence[Voter]) -> dict[str, int]:
-    """By voter that compares entities: how many links that share was found by."""
+    """Return by voter that compares entities the number of links behind that share."""
     return {voter.name: found[1] for voter in voters if (found := voter.misleading()) is not None}
 
 
 def learned_views(voters: Sequence[Voter]) -> dict[str, LearnedView]:
-    """By voter that compares texts: what it has learned; after learning."""
+    """Return by voter that compares texts what it has learned; after learning."""
     found = {voter.name: voter.view() for voter in voters if isinstance(voter, LikenessVoter)}
     return {name: view for name, view in found.items() if view is not None}
 
 
 def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = MappingProxyType({})) -> list[str]:
-    """A line for each voter whose share is worth saying, with an interval where few links stand behind it.
+    """Format a line for each voter with a share worth reporting, with an interval where few links are behind it.
 
     >>> misleading_lines({"names": 0.502, "attributes": 0.01}, {"names": 195})
-    ['names tell nothing for about 50 % (43 %–57 %) of the links']
+    ['names are uninformative for about 50 % (43 %–57 %) of the links']
     """
-    return [
-        f"{name} tell nothing for about {share:.0%}{beside(share, n_links.get(name), '{:.0%}')} of the links".replace(
-            "%", " %"
-        )
-        for name, share in shares.items()
-        if share > WORTH_SAYING
-    ]
+
+    def line(name: str, share: float) -> str:
+        interval = beside(share, n_links.get(name), "{:.0%}")
+        return f"{name} are uninformative for about {share:.0%}{interval} of the links".replace("%", " %")
+
+    return [line(name, share) for name, share in shares.items() if share > MIN_SHARE_REPORTED]
 
 
-def check_begins(task: Task, voters: Sequence[Voter]) -> None:
-    """Refuse to learn from nothing: without training links, or relation triples, somebody has to find entities alike.
+def check_can_train(task: Task, voters: Sequence[Voter]) -> None:
+    """Refuse to learn from nothing: without training links or relation triples, some voter has to compare entities.
 
     Training links are enough where both graphs have relation triples.
     """
@@ -78,16 +77,16 @@ def check_begins(task: Task, voters: Sequence[Voter]) -> None:
         _check_comparable(task, "relation triple", voters, "relations")
 
 
-def _check_comparable(task: Task, missing: str, voters: Sequence[Voter], wanted: str) -> None:
+def _check_comparable(task: Task, missing: str, voters: Sequence[Voter], advice: str) -> None:
     if not any(voter.has_needed() for voter in voters):
-        silent = ", ".join(voter.name for voter in voters)
+        inactive = ", ".join(voter.name for voter in voters)
         raise DataError(
             f"{task.name}: no {missing}, and nothing that both graphs say of their entities is comparable "
-            f"(voters without a word: {silent}). Give {wanted}, names (names_source, names_target) or vectors."
+            f"(voters without evidence: {inactive}). Give {advice}, names (names_source, names_target) or vectors."
         )
 
 
-def who_decides(voters: Sequence[Voter]) -> str:
-    """A line about a task without relation triples: who is left to decide."""
-    speaking = " and ".join(voter.name for voter in voters if voter.has_needed())
-    return f"no relation triples: structure has nothing to learn from; {speaking or 'nobody'} decide"
+def no_structure_line(voters: Sequence[Voter]) -> str:
+    """Describe in a line, for a task without relation triples, which voters are left to decide."""
+    active = " and ".join(voter.name for voter in voters if voter.has_needed())
+    return f"no relation triples: structure has nothing to learn from; {active or 'none'} decide"

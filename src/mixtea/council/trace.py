@@ -1,4 +1,4 @@
-"""The trace: who voted for what at which epoch. A vote that stays the same is one line, however long it stays."""
+"""The trace of votes: which voters supported which pair, as intervals of epochs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class Trace:
-    """Votes as intervals of epochs: (source entity, target entity, who agreed, first epoch, last epoch).
+    """Votes as intervals of epochs: (source, target, voters, first epoch, last epoch).
 
-    `n_voters` may be any number; who agreed is kept as packed bits, eight voters a byte.
+    `n_voters` may be any number; voters are kept as packed bits, eight per byte.
     """
 
     def __init__(self, n_voters: int) -> None:
@@ -23,7 +23,7 @@ class Trace:
         self._open = _no_rows(n_voters)
 
     def add(self, epoch: int, source: np.ndarray, target: np.ndarray, voters: np.ndarray) -> None:
-        """The votes of an epoch: entities in their own graph's numbers, each pair once, and bool [votes, n_voters]."""
+        """Add the votes of an epoch: entity indices, each pair once, and bool [votes, n_voters]."""
         now: dict[str, np.ndarray] = {
             "source": source.astype(np.int32), "target": target.astype(np.int32),
             "voters": np.packbits(voters, axis=1), "first_epoch": np.full(len(source), epoch, dtype=np.int32),
@@ -56,7 +56,7 @@ class Trace:
 
 
 def check_trace(trace: Arrays, sizes: tuple[int, int], n_voters: int, n_epochs: int) -> None:
-    """ValueError unless these are intervals of epochs in which known voters favoured entities that there are."""
+    """Raise ValueError unless these are intervals of epochs in which known voters supported entities that exist."""
     kinds = {name: (np.dtype(np.uint8), 2) if name == "voters" else (np.dtype(np.int32), 1) for name in COLUMNS}
     if trace.keys() != kinds.keys() or any((trace[n].dtype, trace[n].ndim) != kinds[n] for n in kinds):
         raise ValueError("a trace of another form")
@@ -71,14 +71,14 @@ def check_trace(trace: Arrays, sizes: tuple[int, int], n_voters: int, n_epochs: 
         raise ValueError("a trace of entities, voters or epochs that there are not")
 
 
-def trace_frame(trace: Arrays, names: Sequence[str]) -> pd.DataFrame:
-    """A row a vote: entities by number, the voters' names joined by +, the epochs from which to which it stood."""
+def trace_table(trace: Arrays, names: Sequence[str]) -> pd.DataFrame:
+    """Make a table with a row per vote: entity indices, the voters' names joined by +, its first and last epoch."""
     who = voter_texts(np.unpackbits(trace["voters"], axis=1, count=len(names)).astype(bool), names)
     return pd.DataFrame({name: who if name == "voters" else trace[name] for name in COLUMNS})
 
 
 def voter_texts(voters: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """For bool [..., n_voters] the names of those who agree, joined by +, as an array [...] of text."""
+    """Return for bool [..., n_voters] the names of the voters, joined by +, as an array [...] of text."""
     packed = np.packbits(voters.reshape(-1, voters.shape[-1]), axis=1)
     sets, place = np.unique(packed, axis=0, return_inverse=True)
     who = np.unpackbits(sets, axis=1, count=len(names)).astype(bool)
@@ -88,7 +88,7 @@ def voter_texts(voters: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def _pair(table: Arrays) -> np.ndarray:
-    """int64 a row: source and target in one number."""
+    """Return int64 per row: source and target in one number."""
     return (table["source"].astype(np.int64) << 32) | table["target"].astype(np.int64)
 
 

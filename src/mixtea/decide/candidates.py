@@ -1,7 +1,8 @@
-"""Ranked candidates with ids, as `predict` gives them, readable without torch."""
+"""Ranked candidates with ids, as `predict` returns them, readable without torch."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,7 @@ class Candidates:
         return f"Candidates({len(self):,} source entities, {k} each; on {agreed:,} best ones all voters agree)"
 
     def to_frame(self, k: int | None = None) -> pd.DataFrame:
-        """One row a candidate: source, target, rank, score, probability, voters; the `k` best of each source."""
+        """Return a row per candidate: source, target, rank, score, probability, voters; the `k` best of each source."""
         if k is not None:
             check_k(k)
         k = self.target_index.shape[1] if k is None else min(k, self.target_index.shape[1])
@@ -62,9 +63,27 @@ class Candidates:
         )
 
     def best(self) -> pd.DataFrame:
-        """The mapping of each source entity: the first candidate."""
+        """Return the first candidate of each source."""
         return self.to_frame(k=1)
 
     def names_of(self, row: int, rank: int = 0) -> list[str]:
-        """The voters that favour a candidate."""
+        """Return the voters that support a candidate."""
         return [name for name, there in zip(self.voter_names, self.voters[row, rank], strict=True) if there]
+
+
+def evidence_texts(parts: Mapping[str, np.ndarray], n: int) -> np.ndarray:
+    """Format [n] texts such as `names=+9.1 vectors=+7.9`, the largest first; opinions that are NaN are left out.
+
+    >>> evidence_texts({"vectors": np.array([7.94, -0.01]), "names": np.array([9.1, np.nan])}, 2).tolist()
+    ['names=+9.1 vectors=+7.9', 'vectors=+0.0']
+    """
+    names = list(parts)
+    values = np.column_stack([parts[name] for name in names]) if names else np.empty((n, 0))
+    texts = np.empty(n, dtype=object)
+    texts[:] = [" ".join(_sorted_texts(names, row)) for row in values.round(1).tolist()]
+    return texts
+
+
+def _sorted_texts(names: list[str], row: list[float]) -> list[str]:
+    scored = [(value, name) for name, value in zip(names, row, strict=True) if value == value]
+    return [f"{name}={value + 0.0:+.1f}" for value, name in sorted(scored, key=lambda one: (-one[0], one[1]))]

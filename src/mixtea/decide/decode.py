@@ -1,4 +1,4 @@
-"""After training: from the student's vectors and the voters' last opinions to a ranking of candidates."""
+"""Decode the student's vectors and the voters' last opinions into a ranking of candidates."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.calibration.unsupervised import PairEvidence, evidence_of, without_links
+from mixtea.calibration.unsupervised import PairEvidence, collect_evidence, has_no_links
 from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places, without
 from mixtea.compute.similarity import fast_products, unit
 from mixtea.config import STRUCTURE, Config
-from mixtea.council.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
-from mixtea.council.holdout import Rehearsed
+from mixtea.council.council import BELIEF_ROUNDS, bind_voters, cover_isolated, drop_unscored, rejected_pairs
+from mixtea.council.holdout import HoldoutOpinions
 from mixtea.council.opinions import (
-    Ask,
     Opinions,
-    believed,
-    favourites,
-    giving_log_odds,
-    parts_of,
-    said_alone,
-    scales,
-    settle,
+    ScoreFunction,
+    calibrated_opinions,
+    compute_belief,
+    find_supporters,
+    form_opinions,
+    independent_log_odds,
+    score_factors,
+    score_parts,
     total_score,
 )
 from mixtea.decide.decoders import decide
@@ -42,10 +42,10 @@ MIXTURE = {"teaching": "mixture", "search": "exact", "metric": "cosine"}
 
 @dataclass(frozen=True, eq=False)
 class StoredOpinions:
-    """What the voters beside the student thought last, as arrays that a run folder keeps.
+    """The last opinions of the voters beside the student, as arrays that a run folder keeps.
 
-    `source`, `target` are entities by their own graph's numbers; `scores` maps an opinion to its score of each pair,
-    NaN for none. Pairs with an end that has a training link are what was said when nobody knew that link.
+    `source`, `target` are entity indices; `scores` maps an opinion to its score of each pair, NaN for none. Pairs with
+    an end that has a training link were scored with that link held out.
     """
 
     source: np.ndarray
@@ -54,18 +54,20 @@ class StoredOpinions:
     weights: dict[str, float]
 
 
-def stored_opinions(opinions: Opinions, entities: OpenEntities, rehearsed: Rehearsed | None = None) -> StoredOpinions:
-    """A council's opinions in the graphs' own numbers, without the student's, which its vectors tell.
+def stored_opinions(
+    opinions: Opinions, entities: OpenEntities, holdout: HoldoutOpinions | None = None
+) -> StoredOpinions:
+    """Return a council's opinions by entity index, without the student's, which follows from its vectors.
 
-    Beside those about open entities, what was said of training links, and of their rivals, when nobody knew them.
+    Beside those about open entities there are those of held-out training links and of their rivals.
     """
     pairs, own = opinions.pairs, entities.own
     source, target = (own[side][rows].cpu().numpy() for side, rows in enumerate((pairs.source, pairs.target)))
     scores = {name: s.cpu().numpy() for name, s in opinions.scores.items() if name != OPINION}
-    if rehearsed is not None:
-        source, target = np.r_[source, rehearsed.source], np.r_[target, rehearsed.target]
-        silent = np.full(len(rehearsed.source), np.nan)
-        scores = {name: np.r_[s, rehearsed.scores.get(name, silent).astype(s.dtype)] for name, s in scores.items()}
+    if holdout is not None:
+        source, target = np.r_[source, holdout.source], np.r_[target, holdout.target]
+        no_score = np.full(len(holdout.source), np.nan)
+        scores = {name: np.r_[s, holdout.scores.get(name, no_score).astype(s.dtype)] for name, s in scores.items()}
     order = np.lexsort((target, source))
     others = {name: s[order] for name, s in scores.items()}
     return StoredOpinions(source[order].astype(np.int32), target[order].astype(np.int32), others, opinions.weights)
@@ -73,7 +75,7 @@ def stored_opinions(opinions: Opinions, entities: OpenEntities, rehearsed: Rehea
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """Candidates of the open entities with a ranking, a belief, and the voters that favour each.
+    """Candidates of the open entities with a ranking, a belief, and the voters that support each.
 
     The entities of both sides are in random order, since ties go to the first.
     """
@@ -82,13 +84,13 @@ class Decoded:
     opinions: Opinions
     voters: list[Voter]
     config: Config
-    alone: bool = False  # no links were given, so that the belief knows no counterpart as a rival
+    unsupervised: bool = False  # without links, the belief has no counterpart as a rival
     evidence: PairEvidence | None = (
         None  # of text and structure, whatever links there are; None where no text is compared
     )
 
     def places(self, side: int, entities: Tensor) -> Tensor:
-        """Where each of the entities, by their own graph's numbers, stands in the rows of its side, -1 if nowhere."""
+        """Return the row on its side of each of these entity indices, -1 for none."""
         return self.entities.place_of[entities + side * self.entities.sizes[0]]
 
     @cached_property
@@ -97,33 +99,33 @@ class Decoded:
         return decide(opinions.pairs, opinions.total, opinions.belief, self.config.decoder)
 
     @cached_property
-    def named(self) -> Tensor:
-        """bool [candidates, voters]: who favours each."""
-        return favourites(self.opinions.pairs, self.opinions.scores, self.voters)
+    def supporters(self) -> Tensor:
+        """Return bool [candidates, voters]: which support each."""
+        return find_supporters(self.opinions.pairs, self.opinions.scores, self.voters)
 
     @cached_property
     def parts(self) -> dict[str, Tensor]:
-        """What each opinion adds to the total of each candidate, divided by the temperature; NaN where it has none."""
+        """Return what each opinion adds to the total of each candidate, divided by the temperature; NaN for nothing."""
         held = self.opinions
-        found = parts_of(held.scores, scales(self.voters, held.weights), giving_log_odds(self.voters))
+        found = score_parts(held.scores, score_factors(self.voters, held.weights), calibrated_opinions(self.voters))
         return {name: part / self.config.sinkhorn_temperature for name, part in found.items()}
 
-    def untrained(self, scores: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
-        """([p], [p]): what structure, and what names and the like add for pairs by their scores, divided by the
+    def structure_and_text(self, scores: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        """Return ([p], [p]): what structure and what text add for pairs by their scores, divided by the temperature.
 
-        temperature; without the student, unless nobody else decides.
+        Without the student, unless it decides alone.
         """
-        heard = {name: values for name, values in scores.items() if name != OPINION} or dict(scores)
-        log_odds = giving_log_odds(self.voters)
-        parts = parts_of(heard, scales(self.voters, self.opinions.weights), log_odds)
+        scored = {name: values for name, values in scores.items() if name != OPINION} or dict(scores)
+        log_odds = calibrated_opinions(self.voters)
+        parts = score_parts(scored, score_factors(self.voters, self.opinions.weights), log_odds)
         found = [np.zeros(len(next(iter(scores.values())))) for _ in range(2)]
         for name, part in parts.items():
             added = part.nan_to_num(0.0).double().cpu().numpy() / self.config.sinkhorn_temperature
             found[name in log_odds] += added
         return found[0], found[1]
 
-    def among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
-        """Candidates and their ranking among some rows alone, which become rows 0, 1, 2, ... in their given order."""
+    def rank_among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
+        """Rank candidates among some rows alone, which become rows 0, 1, 2, ... in their given order."""
         pairs, config = self.opinions.pairs, self.config
         source = places(sources, pairs.shape[0])[pairs.source]
         target = places(targets, pairs.shape[1])[pairs.target]
@@ -131,7 +133,7 @@ class Decoded:
         order = torch.argsort(source[inside] * len(targets) + target[inside])
         few = Pairs(source[inside][order], target[inside][order], (len(sources), len(targets)))
         total = self.opinions.total[inside][order]
-        belief = self.opinions.belief[inside][order] if self.alone else believed(few, total, config)
+        belief = self.opinions.belief[inside][order] if self.unsupervised else compute_belief(few, total, config)
         return few, decide(few, total, belief, config.decoder)
 
 
@@ -139,7 +141,7 @@ def check_deciding(voters: Sequence[Voter], config: Config) -> None:
     """Refuse voters whose scores a training with these settings does not leave, before it begins."""
     if all(voter.listens for voter in voters):
         names = ", ".join(voter.name for voter in voters)
-        raise ConfigError(f"decode_voters: {names} only judges what others think. Name forward,backward too.")
+        raise ConfigError(f"decode_voters: {names} only scores what others propose. Name forward,backward too.")
     others = [v.name for v in voters if not v.listens and v.opinion != OPINION and v.name not in config.voters]
     if others:
         raise ConfigError(
@@ -148,16 +150,16 @@ def check_deciding(voters: Sequence[Voter], config: Config) -> None:
         )
 
 
-def deciding_alone(config: Config, last: StoredOpinions | None) -> dict[str, tuple[str, ...]]:
-    """Who decides together and alone: all, structure, and each voter that finds entities alike by what is said of them.
+def voter_groups(config: Config, last: StoredOpinions | None) -> dict[str, tuple[str, ...]]:
+    """List the voters that decide together and alone: all, structure, and each voter of text.
 
-    Empty where none of the latter has spoken, as the stored opinions tell.
+    Empty where none of the latter has any stored opinion.
     """
     voters, held = config.deciding_voters, {} if last is None else last.scores
     alike = [name for name in voters if name in held and name not in STRUCTURE and not np.isnan(held[name]).all()]
     alike = [name for name in alike if judges_alone(voter_named(name))]
     seeing = tuple(name for name in voters if name in STRUCTURE)
-    alone = {"structure": seeing} if set(seeing) - {"agreement"} else {}  # which only judges what others think
+    alone = {"structure": seeing} if set(seeing) - {"agreement"} else {}  # which only scores by the belief
     return {"all": voters} | alone | {name: (name,) for name in alike} if alike else {}
 
 
@@ -165,38 +167,36 @@ def deciding_alone(config: Config, last: StoredOpinions | None) -> dict[str, tup
 def decode(
     vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None, packages: Mapping[str, str] | None = None
 ) -> Decoded:
-    """Ranked candidates by the settings `decoder` and `decode_voters`.
+    """Rank candidates by the settings `decoder` and `decode_voters`.
 
-    From the stored opinions where others than the student and its listeners decide; `packages` tells where voters come
-    from that may not be here. Where nothing was left to vote on, the student decides.
+    From the stored opinions where others than the student and voters that use its belief decide; `packages` names the
+    packages of voters that may not be here. Where nothing was left to vote on, the student decides.
     """
     if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
         config = config.replace(vote_normaliser="sinkhorn", **MIXTURE)
-    voters = voters_of(task, config, config.deciding_voters, packages)
+    voters = bind_voters(task, config, config.deciding_voters, packages)
     check_deciding(voters, config)
     generator = torch.Generator().manual_seed(config.seed)
-    entities = open_entities(task, generator, vectors.device, without_triples=know_all(voters))
+    entities = open_entities(task, generator, vectors.device, without_triples=cover_isolated(voters))
     units = (unit(vectors[entities.rows[0]]), unit(vectors[entities.rows[1]]))
     state = VotingState(task, config, entities, torch.Generator(vectors.device), vectors=vectors, epoch=AFTER)
-    wanted = {voter.opinion for voter in voters}
+    deciding = {voter.opinion for voter in voters}
     others = {voter.opinion for voter in voters if not voter.listens} - {OPINION}
-    if last is not None and (others or wanted == {OPINION, *last.scores}):
-        opinions = _remembered(units, state, voters, last)
+    if last is not None and (others or deciding == {OPINION, *last.scores}):
+        opinions = _reindexed(units, state, voters, last)
     else:
-        opinions = _anew(units, state, voters)
-    compared = without_links(task) and any(judges_alone(voter) for voter in voters)
-    if not compared and said_alone(opinions.scores, voters) is None:
-        return Decoded(entities, opinions, voters, config)  # nobody compares texts
-    evidence, alone = evidence_of(opinions, entities, voters, task, config), without_links(task)
+        opinions = _from_student(units, state, voters)
+    compared = has_no_links(task) and any(judges_alone(voter) for voter in voters)
+    if not compared and independent_log_odds(opinions.scores, voters) is None:
+        return Decoded(entities, opinions, voters, config)  # no voter compares texts
+    evidence, alone = collect_evidence(opinions, entities, voters, task, config), has_no_links(task)
     if alone:
         opinions = replace(opinions, belief=torch.from_numpy(evidence.probability()).to(opinions.belief))
     return Decoded(entities, opinions, voters, config, alone, evidence)
 
 
-def _remembered(
-    units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter], last: StoredOpinions
-) -> Opinions:
-    """The council's last opinions, about the same entities in another order; listeners that had none are asked."""
+def _reindexed(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter], last: StoredOpinions) -> Opinions:
+    """Reindex the council's last opinions; ask the voters that use the belief and had none."""
     entities = state.entities
 
     def tensor(array: np.ndarray) -> Tensor:
@@ -210,32 +210,34 @@ def _remembered(
     key = (ends[0] * entities.shape[1] + ends[1])[open_ends]
     pairs = pairs_of_keys(key, entities.shape)
     order = torch.argsort(key)
-    wanted = {voter.opinion for voter in voters}
-    scores = {OPINION: _student(units, pairs, entities)} if OPINION in wanted else {}
-    scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in wanted}
-    pairs, scores = spoken_of(pairs, scores)
+    deciding = {voter.opinion for voter in voters}
+    scores = {OPINION: _student_scores(units, pairs, entities)} if OPINION in deciding else {}
+    scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in deciding}
+    pairs, scores = drop_unscored(pairs, scores)
     if any(voter.listens and voter.opinion not in scores for voter in voters):
-        return settle(pairs, entities, scores, last.weights, voters, _asks(state), state.config, None, ROUNDS_ALONE)
-    total = total_score(scores, scales(voters, last.weights), giving_log_odds(voters))
-    return Opinions(pairs, scores, believed(pairs, total, state.config), total, last.weights)
+        return form_opinions(
+            pairs, entities, scores, last.weights, voters, _score_function(state), state.config, None, BELIEF_ROUNDS
+        )
+    total = total_score(scores, score_factors(voters, last.weights), calibrated_opinions(voters))
+    return Opinions(pairs, scores, compute_belief(pairs, total, state.config), total, last.weights)
 
 
-def _student(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
+def _student_scores(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
     return entities.without_untaught(pairs, cosines(*units, pairs))
 
 
-def _anew(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter]) -> Opinions:
-    """The student's nearest, judged by the student and by those who listen to what is believed."""
+def _from_student(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter]) -> Opinions:
+    """Let the student and the voters that use the belief score the student's nearest."""
     config, entities = state.config, state.entities
     with fast_products(config.fast_products):
         pairs = nearest_pairs(*units, config.vote_candidates, mib=config.block_mib)
     pairs = without(pairs, rejected_pairs(state.task, entities))
-    pairs, scores = spoken_of(pairs, {OPINION: _student(units, pairs, entities)})
-    return settle(pairs, entities, scores, {}, voters, _asks(state), config, None, ROUNDS_ALONE)
+    pairs, scores = drop_unscored(pairs, {OPINION: _student_scores(units, pairs, entities)})
+    return form_opinions(pairs, entities, scores, {}, voters, _score_function(state), config, None, BELIEF_ROUNDS)
 
 
-def _asks(state: VotingState) -> Ask:
-    """How listeners are asked under a belief."""
+def _score_function(state: VotingState) -> ScoreFunction:
+    """Return a function that asks voters that use the belief."""
 
     def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
         state.belief = belief

@@ -12,13 +12,13 @@ from mixtea.compute.pairs import FEWER_PAIRS, Pairs, rank_within
 from mixtea.council.normalise import csls
 from mixtea.decide.assignment import assign
 
-ASSIGNED = 1000.0  # added to the score of an assigned pair: far above any logarithm of a belief
-LEAST_LOG = -60.0
+ASSIGNED_BONUS = 1000.0  # added to the score of an assigned pair: far above any logarithm of a belief
+MIN_LOG = -60.0
 
 
 @enough_memory(FEWER_PAIRS)
 def decide(pairs: Pairs, scores: Tensor, belief: Tensor, decoder: str) -> Tensor:
-    """A number a pair by which each row's candidates are ranked, greatest first, by one of DECODERS.
+    """Compute a number per pair by which each row's candidates are ranked, greatest first, by one of DECODERS.
 
     All are rounded, so that twins tie whatever the order of the sums behind them.
     """
@@ -26,24 +26,24 @@ def decide(pairs: Pairs, scores: Tensor, belief: Tensor, decoder: str) -> Tensor
 
 
 def _nearest(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
-    """The scores as they are."""
+    """Return the scores as they are."""
     return scores.round(decimals=6)
 
 
 def _csls(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
-    """The scores normalised by both neighbourhoods."""
+    """Normalise the scores by both neighbourhoods."""
     return csls(pairs, scores).round(decimals=6)
 
 
 def _sinkhorn(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
-    """The logarithm of the belief."""
-    return belief.log().clamp_(min=LEAST_LOG).round(decimals=4)
+    """Return the logarithm of the belief."""
+    return belief.log().clamp_(min=MIN_LOG).round(decimals=4)
 
 
 def _one_to_one(pairs: Pairs, scores: Tensor, belief: Tensor) -> Tensor:
-    """The same, after the pairs of the best assignment, in which every source and target occurs once."""
+    """Put the pairs of the best assignment first, in which every source and target occurs once."""
     ranking = _sinkhorn(pairs, scores, belief)
-    return ranking + ASSIGNED * assign(pairs, ranking)
+    return ranking + ASSIGNED_BONUS * assign(pairs, ranking)
 
 
 DECODERS: dict[str, Callable[[Pairs, Tensor, Tensor], Tensor]] = {
@@ -55,8 +55,8 @@ DECODERS: dict[str, Callable[[Pairs, Tensor, Tensor], Tensor]] = {
 
 
 @enough_memory(FEWER_PAIRS)
-def ranked(pairs: Pairs, ranking: Tensor, k: int) -> Tensor:
-    """int64 [n, k]: the places of each row's k best pairs, best first, -1 where a row has fewer."""
+def rank_top(pairs: Pairs, ranking: Tensor, k: int) -> Tensor:
+    """Return int64 [n, k]: the places of each row's k best pairs, best first, -1 where a row has fewer."""
     rank = rank_within(pairs.source, ranking, pairs.shape[0])
     kept = rank < k
     out = torch.full((pairs.shape[0], k), -1, device=rank.device)

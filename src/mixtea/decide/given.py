@@ -1,4 +1,4 @@
-"""Candidates of the sources that were asked about, those with a training link among them."""
+"""Candidates of chosen sources, those with a training link among them."""
 
 from __future__ import annotations
 
@@ -13,36 +13,38 @@ from mixtea.config import Config
 from mixtea.decide.candidates import Candidates
 from mixtea.graph.task import Task
 
-BY_SOURCE = ("source_index", "target_index", "score", "probability", "voters", "counterpart")  # a row a source
+SOURCE_FIELDS = ("source_index", "target_index", "score", "probability", "voters", "counterpart")  # one row per source
 
 
-def of_sources(
+def candidates_of(
     found: Candidates, sources: np.ndarray, vectors: Tensor, task: Task, config: Config, k: int
 ) -> Candidates:
-    """The candidates of these sources [p], in this order, of those who have no training link and of those who do."""
+    """Return the candidates of these sources [p], in this order, with and without a training link."""
     linked = np.intersect1d(sources, task.train[:, 0])
     if len(linked):
-        found = _joined(found, _linked(found, linked, vectors, task, config, k))
+        found = _concatenate(found, _linked_candidates(found, linked, vectors, task, config, k))
     row = np.full(task.source.n_entities, -1, dtype=np.int64)
     row[found.source_index] = np.arange(len(found))
-    return _taken(found, row[sources])
+    return _select(found, row[sources])
 
 
-def _taken(found: Candidates, rows: np.ndarray) -> Candidates:
-    """These rows."""
-    return replace(found, **{name: getattr(found, name)[rows] for name in BY_SOURCE})
+def _select(found: Candidates, rows: np.ndarray) -> Candidates:
+    """Select rows."""
+    return replace(found, **{name: getattr(found, name)[rows] for name in SOURCE_FIELDS})
 
 
-def _joined(one: Candidates, other: Candidates) -> Candidates:
-    """The rows of both, which have as many candidates each."""
-    both: dict[str, Any] = {n: np.concatenate([getattr(one, n), getattr(other, n)]) for n in BY_SOURCE}
+def _concatenate(one: Candidates, other: Candidates) -> Candidates:
+    """Join the rows of both, which have as many candidates each."""
+    both: dict[str, Any] = {n: np.concatenate([getattr(one, n), getattr(other, n)]) for n in SOURCE_FIELDS}
     return replace(one, **both)
 
 
-def _linked(found: Candidates, sources: np.ndarray, vectors: Tensor, task: Task, config: Config, k: int) -> Candidates:
-    """The targets of training links, which are sure, then the student's nearest; rejected ones come last.
+def _linked_candidates(
+    found: Candidates, sources: np.ndarray, vectors: Tensor, task: Task, config: Config, k: int
+) -> Candidates:
+    """Return the targets of training links, which are sure, then the student's nearest; rejected ones come last.
 
-    The score is the student's nearness: nobody else was asked.
+    The score is the student's nearness: no other voter was asked.
     """
     shape = len(sources), min(k, task.target.n_entities)
     target, score, probability = np.empty(shape, dtype=np.int64), np.empty(shape), np.zeros(shape)
@@ -51,7 +53,7 @@ def _linked(found: Candidates, sources: np.ndarray, vectors: Tensor, task: Task,
         own, others = unit(own), unit(others)
     for row, source in enumerate(sources.tolist()):
         near = nearness(own[source][None], others, config.metric)[0].double().cpu().numpy()
-        given, rejected = (_ends(links, source, len(near)) for links in (task.train, task.rejected))
+        given, rejected = (_targets_of(links, source, len(near)) for links in (task.train, task.rejected))
         best = np.lexsort((-near, rejected, ~given))[: shape[1]]
         target[row], score[row], probability[row] = best, near[best], given[best] / given.sum()
     voters = np.zeros((*shape, len(found.voter_names)), dtype=bool)
@@ -61,8 +63,8 @@ def _linked(found: Candidates, sources: np.ndarray, vectors: Tensor, task: Task,
     )  # fmt: skip
 
 
-def _ends(links: np.ndarray, source: int, n: int) -> np.ndarray:
-    """bool [n]: the targets that the links of a source go to."""
+def _targets_of(links: np.ndarray, source: int, n: int) -> np.ndarray:
+    """Return bool [n]: the targets of the links of a source."""
     found = np.zeros(n, dtype=bool)
     found[links[links[:, 0] == source, 1]] = True
     return found

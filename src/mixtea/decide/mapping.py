@@ -1,4 +1,4 @@
-"""The mapping: for each source entity one decision, with its probability, its rival, and who spoke for it."""
+"""The mapping: for each source entity one decision, with its probability, runner-up and voters."""
 
 from __future__ import annotations
 
@@ -19,33 +19,36 @@ from mixtea.messages import html_table
 COLUMNS = (
     "source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given", "evidence", "decision",
 )  # fmt: skip
-MAPPED, ALONE, TAKEN, UNKNOWN, GIVEN = "mapped", "no counterpart", "target taken", "no evidence", "given"
-FURTHER = "further target"  # of a source that has one already
+MAPPED, GIVEN = "mapped", "given"
+NO_COUNTERPART, TARGET_TAKEN, NO_EVIDENCE = "no counterpart", "target taken", "no evidence"
+FURTHER_TARGET = "further target"  # of a source that has one already
 UNSURE = "unsure"  # no target is likely enough
-ANYWAY = "mapped anyway"  # although it is not likely enough, since every source was to be mapped
-WORDS = {
-    ALONE: "have no counterpart", TAKEN: "lost their target to another", UNSURE: "are unsure",
-    UNKNOWN: "without evidence",
+MAPPED_ANYWAY = "mapped anyway"  # although unlikely, since every source was to be mapped
+UNMAPPED_WORDS = {
+    NO_COUNTERPART: "have no counterpart", TARGET_TAKEN: "lost their target to another", UNSURE: "are unsure",
+    NO_EVIDENCE: "without evidence",
 }  # fmt: skip
-SHOWN = 10  # mappings in a notebook
-CHOSEN_LINKS = "the training links do not look like a random choice of the entities that have a counterpart, so sizes \
+MAX_MAPPINGS_SHOWN = 10  # in a notebook
+LINKS_NOT_RANDOM = (
+    "the training links do not look like a random choice of the entities that have a counterpart, so sizes \
 and evidence decide who has one"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Mapping:
-    """Decisions about source entities, a row each (several where a source has several targets).
+    """Decisions about source entities, one row each (several where a source has several targets).
 
     `frame` has the columns of COLUMNS: `source` and `target` are ids as in the graphs, `target` None where no
     counterpart is likelier than any; `probability` is that of the decision; `runner_up` the next candidate, or None;
     `voters` as in Candidates; `given` is true for links that were given; `evidence` is what each opinion adds to the
     score of the pair, the largest first: `names=+9.1 vectors=+7.9`; `decision` is "mapped", "no counterpart" where that
-    is likelier, "target taken" where the target went to another source, "no evidence" where nothing is known of the
+    is likelier, "target taken" where the target went to another source, "no evidence" where there is none about the
     source, "unsure" where no target is likely enough, "mapped anyway" where it is mapped all the same since every
     source was to be, "further target" where a source has several, or "given". `links_from` is that of the task.
     `expected` is how many of the sources that were asked about have a counterpart by the evidence; `links_are_random`
-    whether the training links look like a random choice of such. `slots` is what SSSOM files said of given links, by
-    their ids; `n_links` how many links the probabilities were learned from.
+    whether the training links look like a random choice of such. `slots` are the SSSOM slots of given links, by their
+    ids; `n_links` how many links the probabilities were learned from.
     """
 
     source: Graph
@@ -65,26 +68,26 @@ class Mapping:
         return f"Mapping({self.summary()}{f'; {given:,} given links' if given else ''})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what was decided, and the first mappings by their labels."""
-        shown = self.frame.sort_values("given", kind="stable").head(SHOWN)
+        """Render for notebooks: the decisions in short, and the first mappings by their labels."""
+        shown = self.frame.sort_values("given", kind="stable").head(MAX_MAPPINGS_SHOWN)
         columns = ["source", "target", "probability", "decision", "evidence"]
         rows = [
-            (_called(self.source, row[0]), _called(self.target, row[1]), *_in_words(*row[2:]))
+            (_display(self.source, row[0]), _display(self.target, row[1]), *_in_words(*row[2:]))
             for row in shown[columns].itertuples(index=False)
         ]
         more = len(self) - len(rows)
         return html_table(repr(self), columns, [*rows, *([(f"{more:,} more", "", "", "", "")] if more else [])])
 
     def summary(self) -> str:
-        """What was decided, in one sentence: how many of the sources without a given link are mapped, and why not all.
+        """Count the decisions in one sentence: how many sources without a given link are mapped, and why not all.
 
-        >>> frame = pd.DataFrame({"decision": [MAPPED, MAPPED, TAKEN, ALONE, GIVEN, FURTHER]})
+        >>> frame = pd.DataFrame({"decision": [MAPPED, MAPPED, TARGET_TAKEN, NO_COUNTERPART, GIVEN, FURTHER_TARGET]})
         >>> Mapping(None, None, frame).summary()
         'mapped 2 of 4: 1 have no counterpart, 1 lost their target to another; 1 further target'
         """
-        counts = {words: self._count(decision) for decision, words in WORDS.items()}
+        counts = {words: self._count(decision) for decision, words in UNMAPPED_WORDS.items()}
         others = ", ".join(f"{n:,} {words}" for words, n in counts.items() if n)
-        n_anyway, more = self._count(ANYWAY), self._count(FURTHER)
+        n_anyway, more = self._count(MAPPED_ANYWAY), self._count(FURTHER_TARGET)
         n_mapped = self._count(MAPPED) + n_anyway
         return (
             f"mapped {n_mapped:,} of {n_mapped + sum(counts.values()):,}" + (f": {others}" if others else "")
@@ -92,8 +95,8 @@ class Mapping:
             + (f"; {more:,} further target{'s' if more > 1 else ''}" if more else "")
         )  # fmt: skip
 
-    def promise(self) -> str:
-        """Precision and recall to be expected of what is mapped, and what that rests on, in one sentence.
+    def expected_quality(self) -> str:
+        """State the expected precision and recall of the mapping, and what that rests on, in one sentence.
 
         The interval holds for 95 % if the probabilities are right. "" where nothing is mapped.
         """
@@ -108,10 +111,10 @@ class Mapping:
             f"the probabilities are {rests}"
         )
 
-    def doubts(self) -> Iterator[str]:
-        """What may be wrong with how many are mapped, a sentence each."""
+    def warnings(self) -> Iterator[str]:
+        """Yield a sentence for each thing that may be wrong with how many are mapped."""
         if not self.links_are_random:
-            yield CHOSEN_LINKS
+            yield LINKS_NOT_RANDOM
 
     def _count(self, decision: str) -> int:
         return int((self.frame["decision"] == decision).sum())
@@ -120,18 +123,18 @@ class Mapping:
         return self.frame.copy()
 
     def above(self, probability: float) -> Mapping:
-        """Without the mappings that are less probable, given ones apart."""
+        """Drop the mappings that are less probable, given ones apart."""
         if not isinstance(probability, int | float | np.number) or not 0 <= probability <= 1:
             raise ConfigError(f"A probability is a number from 0 to 1, not {probability!r:.100}.")
         kept = self.frame["given"] | self.frame["target"].isna() | (self.frame["probability"] >= probability)
         return replace(self, frame=self.frame[kept].reset_index(drop=True))
 
     def predicted(self) -> Mapping:
-        """Without the links that were given."""
+        """Drop the links that were given."""
         return replace(self, frame=self.frame[~self.frame["given"]].reset_index(drop=True))
 
     def pairs(self) -> pd.DataFrame:
-        """The mappings alone, without the sources that have no counterpart."""
+        """Return the mappings alone, without the sources that have no counterpart."""
         return self.frame[self.frame["target"].notna()].reset_index(drop=True)
 
     def write(self, path: PathOrStr, *, overwrite: bool = False, **about: Any) -> int:
@@ -185,8 +188,8 @@ def expected_interval(probability: np.ndarray) -> tuple[float, float]:
     return round(max(0.0, mean - spread), 4), round(min(1.0, mean + spread), 4)
 
 
-def _called(graph: Graph, id: Any) -> str:
-    """An entity for a person; nothing where there is none."""
+def _display(graph: Graph, id: Any) -> str:
+    """Return the display name of an entity; "" where there is none."""
     if id is None or pd.isna(id):
         return ""
     place = int(graph.find(np.array([id], dtype=object))[0])

@@ -1,4 +1,4 @@
-"""Links among the candidates of a decoder: how good their ranks are."""
+"""Ranks of links among the candidates of a decoder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from torch import Tensor
 
 from mixtea.compute.pairs import Pairs
 from mixtea.decide.decode import Decoded
-from mixtea.evaluation.metrics import METRICS, better_and_equal, found_first, sparse_ranking_metrics
+from mixtea.evaluation.metrics import METRICS, better_and_equal, hits_at_1, sparse_ranking_metrics
 from mixtea.graph.task import Task
 
 
 class RankedLinks:
-    """Links [p, 2] in joint numbers. A training link is given, so it is right; others of its ends are not."""
+    """Links [p, 2] by joint index. A training link is given, so it is right; others of its ends are not."""
 
     def __init__(self, decoded: Decoded, task: Task, joint: Tensor) -> None:
         self.decoded, self.places = decoded, decoded.entities.place_of[joint]
@@ -24,17 +24,17 @@ class RankedLinks:
         self.right[~self.is_open] = torch.tensor(closed, dtype=torch.float64, device=joint.device)
 
     def _among_candidates(self) -> tuple[Pairs, Tensor, Tensor]:
-        """The candidates among the ends of the links (or all), their ranking, and the open links as places there."""
+        """Return the candidates among the ends of the links (or all), their ranking, and the open links by place."""
         open_places, decoded = self.places[self.is_open], self.decoded
         if decoded.config.candidates == "all":
             kept = [torch.arange(n, device=open_places.device) for n in decoded.entities.shape]
         else:
             kept = [torch.unique(open_places[:, side]) for side in (0, 1)]
         ends = [torch.searchsorted(kept[side], open_places[:, side].contiguous()) for side in (0, 1)]
-        return *decoded.among(*kept), torch.stack(ends, dim=1)
+        return *decoded.rank_among(*kept), torch.stack(ends, dim=1)
 
     def scores(self) -> dict[str, float]:
-        """Hit@k and MRR both ways."""
+        """Compute Hit@k and MRR both ways."""
         right, share = float(self.right.mean()), float(self.is_open.double().mean())
         if not share:
             return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
@@ -47,8 +47,8 @@ class RankedLinks:
         return {name: value * share + right for name, value in found.items()}
 
     def first_hits(self) -> np.ndarray:
-        """[p]: how likely each link is the first of its source, ties in expectation."""
+        """Return [p]: how likely each link is the first of its source, ties in expectation."""
         hits = self.right.clone()
         if self.is_open.any():
-            hits[self.is_open] = found_first(*better_and_equal(*self._among_candidates()))
+            hits[self.is_open] = hits_at_1(*better_and_equal(*self._among_candidates()))
         return hits.cpu().numpy()

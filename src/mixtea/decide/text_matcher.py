@@ -1,4 +1,4 @@
-"""Judge entities that come to a run later by their names and values, with what the run has learned. Nothing is trained.
+"""Match new entities with a finished run by names and values, with what the run has learned. Nothing is trained.
 
 A run's mapping is a matching, and a further source joins it: what a target sends to a new source is how likely it is
 that no other has it (compute/matching.py).
@@ -15,10 +15,10 @@ import torch
 
 from mixtea.calibration.calibrator import logistic, sigmoid
 from mixtea.compute.matching import MAX_LOG_ODDS, shift_for_total
-from mixtea.council.opinions import added_views
+from mixtea.council.opinions import sum_views
 from mixtea.decide.answers import Answers
 from mixtea.decide.decode import StoredOpinions
-from mixtea.decide.later_entities import Taken
+from mixtea.decide.new_entities import TargetOwners
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import is_no_thing, names_by_id
@@ -29,23 +29,23 @@ from mixtea.voters.log_odds import Learned, judge_further, share_matched
 from mixtea.voters.names.later import NameLookup
 from mixtea.voters.similarity import LikenessOpinions
 
-LOOKUPS: dict[str, type[NameLookup] | type[ValueLookup]] = {  # of the voters that can judge what was not there
+LOOKUPS: dict[str, type[NameLookup] | type[ValueLookup]] = {  # voters that can judge new entities
     "names": NameLookup,
     "attributes": ValueLookup,
 }
 RECALIBRATION = np.array([0.0, 1.0]), np.array([0.7, 0.3])  # expected weights and their spread
-TOLD = -8.0  # log-odds of a match, from which on a pair counts where the constant is learned
-ALL = ""  # in place of the name of a view: all that the run has concluded
-NOBODY = np.empty(0, dtype=np.int64)
-TAKEN = 0.5  # how likely a target is free, below which another source rather has it
-CERTAIN = 1e-12  # away from 0 and 1, of a probability whose log-odds are taken
+MIN_LOG_ODDS = -8.0  # of a match, from which on a pair counts where the constant is learned
+ALL_VIEWS = ""  # the key for all evidence, beside those of views
+NO_SOURCES = np.empty(0, dtype=np.int64)
+MIN_FREE = 0.5  # probability that a target is free, below which it counts as taken
+LOGIT_MARGIN = 1e-12  # from 0 and 1, of a probability whose log-odds are taken
 
 
-class Judged(NamedTuple):
+class MatchedPairs(NamedTuple):
     """Pairs of new sources [p] and targets [p], sorted by source, and how likely each pair is a match.
 
-    `if_free` [p] is how likely it would be if nobody else had its target; `known` [n] says of which sources there is
-    something to compare. `views` [p] are the log-odds by each view beside what nothing known says, NaN for none.
+    `if_free` [p] is how likely it would be if no other source had its target; `known` [n] is true for sources that have
+    something to compare. `views` [p] are the log-odds by each view relative to a pair without evidence, NaN for none.
     """
 
     source: np.ndarray
@@ -65,7 +65,7 @@ class Claims(NamedTuple):
 
 
 class OpenOpinions(NamedTuple):
-    """The stored pairs without a training link, and what views say of each: log-odds beside what nothing known says."""
+    """The stored pairs without a training link, and log-odds of each by view, relative to a pair without evidence."""
 
     source: np.ndarray
     target: np.ndarray
@@ -73,17 +73,17 @@ class OpenOpinions(NamedTuple):
     n_open: int
 
     def log_odds(self, weights: Mapping[str, float]) -> np.ndarray:
-        """Compute the log-odds [p] of a match by all views; those of a pair of which nothing is known are -log n."""
-        return _added(self.views, weights, self.n_open)
+        """Compute the log-odds [p] of a match by all views; those of a pair without evidence are -log n."""
+        return _sum_log_odds(self.views, weights, self.n_open)
 
 
-def _added(views: Mapping[str, np.ndarray], weights: Mapping[str, float], n_open: int) -> np.ndarray:
-    found = added_views({name: torch.from_numpy(odds) for name, odds in views.items()}, weights)
+def _sum_log_odds(views: Mapping[str, np.ndarray], weights: Mapping[str, float], n_open: int) -> np.ndarray:
+    found = sum_views({name: torch.from_numpy(odds) for name, odds in views.items()}, weights)
     return found.nan_to_num(0.0).numpy() - np.log(n_open)
 
 
 def open_opinions(task: Task, last: StoredOpinions, names: list[str], temperature: float) -> OpenOpinions:
-    """Take what the voters `names` said from the stored opinions."""
+    """Select the opinions of the voters `names` about open pairs from the stored ones."""
     kept = ~(np.isin(last.source, task.settled(0)) | np.isin(last.target, task.settled(1)))
     views = {name: last.scores[name][kept].astype(np.float64) / temperature for name in names}
     n_open = max(1, task.target.n_entities - len(task.train))
@@ -93,44 +93,44 @@ def open_opinions(task: Task, last: StoredOpinions, names: list[str], temperatur
 def learned_text(
     task: Task, last: StoredOpinions | None, answers: Answers, views: Mapping[str, LearnedView], temperature: float
 ) -> LearnedText:
-    """Learn what the views of a run are worth together, by what the run has concluded about its own entities.
+    """Learn what the views of a run are worth together, from the run's conclusions about its own entities.
 
-    The constant is such that as many are matched by text as the run has matched of the sources that text knows. How
+    The constant is such that as many are matched by text as the run has matched of the sources that text covers. How
     often the best pair of a source is right then, as the run sees it, is regressed on its log-odds (Platt scaling).
     """
-    names = _heard(last, views)
+    names = _usable_views(last, views)
     if last is None or not names:
         return LearnedText()
     found = open_opinions(task, last, names, temperature)
     odds = found.log_odds(last.weights)
-    told = odds > TOLD
-    source, target, odds = found.source[told], found.target[told], odds[told]
+    kept = odds > MIN_LOG_ODDS
+    source, target, odds = found.source[kept], found.target[kept], odds[kept]
     shape = (task.source.n_entities, task.target.n_entities)
-    total = float(answers.ranked.counterpart[np.isin(answers.free, source)].sum())
+    total = float(answers.ranked.counterpart[np.isin(answers.source_index, source)].sum())
     constant, matched = shift_for_total(source, target, odds, shape, total)
     order = np.lexsort((-matched.probability, source))
     best = order[np.diff(source[order], prepend=-1) > 0]
     ranked, k = answers.ranked, answers.ranked.target.shape[1]
-    stored = (answers.free.repeat(k), ranked.target.ravel())
+    stored = (answers.source_index.repeat(k), ranked.target.ravel())
     right = values_of((source[best], target[best]), stored, ranked.probability(k).ravel(), shape[1], 0.0)
     seen = np.stack([np.ones(len(best)), _logit(matched.probability[best])], axis=1)
     a, b = logistic(seen, right, *RECALIBRATION).tolist()
     return LearnedText({name: views[name] for name in names}, float(constant), (a, b))
 
 
-def _heard(last: StoredOpinions | None, views: Mapping[str, LearnedView]) -> list[str]:
-    """The views that can judge new entities and had an opinion on some pair."""
+def _usable_views(last: StoredOpinions | None, views: Mapping[str, LearnedView]) -> list[str]:
+    """Return the views that can judge new entities and had an opinion on some pair."""
     held = {} if last is None else last.scores
     return sorted(name for name in views if name in LOOKUPS and name in held and not np.isnan(held[name]).all())
 
 
 def _logit(probability: np.ndarray) -> np.ndarray:
-    p = np.clip(probability, CERTAIN, 1 - CERTAIN)
+    p = np.clip(probability, LOGIT_MARGIN, 1 - LOGIT_MARGIN)
     return np.log(p) - np.log1p(-p)
 
 
 class TextMatcher:
-    """Matches new sources with the targets of a run; what it looks up in is made once."""
+    """Matcher of new sources with the targets of a run; its indexes are made once."""
 
     def __init__(
         self, task: Task, last: StoredOpinions, answers: Answers, learned: LearnedText, temperature: float
@@ -142,16 +142,18 @@ class TextMatcher:
         self.ids_are_names = any(names_by_id(task.source.ids))
         self.lookups = {name: LOOKUPS[name](task, view) for name, view in learned.views.items()}
         ranked, k = answers.ranked, answers.ranked.target.shape[1]
-        self.claims = {ALL: Claims(answers.free.repeat(k), ranked.target.ravel(), ranked.probability(k).ravel())}
+        self.claims = {
+            ALL_VIEWS: Claims(answers.source_index.repeat(k), ranked.target.ravel(), ranked.probability(k).ravel())
+        }
         for name, view in learned.views.items():
             odds = np.nan_to_num(found.views[name], nan=-np.inf) - np.log(self.n_open)
             share = share_matched(odds, view.wrong, task.target.n_entities)
             self.claims[name] = Claims(found.source, found.target, share)
-        self.taken = Taken.of(answers)
+        self.taken = TargetOwners.of(answers)
         self.given = np.unique(np.concatenate([task.train, task.valid])[:, 1])
 
     def unmatched(self, without: np.ndarray) -> dict[str, np.ndarray]:
-        """Return by view, and for ALL, [m] how likely each target is that of no source but those `without`."""
+        """Return by view, and for ALL_VIEWS, [m] how likely each target is that of no source but those `without`."""
         m, found = self.task.target.n_entities, {}
         for name, claims in self.claims.items():
             share = np.where(np.isin(claims.source, without), 0.0, claims.probability) if len(without) else claims[2]
@@ -159,29 +161,29 @@ class TextMatcher:
             found[name][self.given] = 0.0
         return found
 
-    def __call__(self, entities: Graph, *, once: bool = True, without: np.ndarray = NOBODY) -> Judged:
-        """Judge all entities of a graph, each as if it alone came to the run.
+    def __call__(self, entities: Graph, *, once: bool = True, without: np.ndarray = NO_SOURCES) -> MatchedPairs:
+        """Judge all entities of a graph, each as if it alone were added to the run.
 
-        Where targets are given `once`, what the run has mapped to a target makes it less likely; but not what the
-        sources `without` [s] were mapped to, which are no longer what they were.
+        Where targets are given `once`, what the run has mapped to a target makes it less likely; but not the former
+        mappings of the sources `without` [s], which have changed since.
         """
         n, m = entities.n_entities, max(self.task.target.n_entities, 1)
         everybody = dict.fromkeys(self.claims, np.ones(len(self.allowed)))
         unmatched = self.unmatched(without) if once else everybody
         opinions = self._opinions(entities)
         proposed = [of.found.source * m + of.found.target for of in opinions.values()]
-        key = np.unique(np.concatenate([NOBODY, *proposed]))
+        key = np.unique(np.concatenate([NO_SOURCES, *proposed]))
         ends = key // m, key % m
-        if_free = self._weight(self._views(opinions, ends, everybody), ends[1], everybody[ALL])
+        if_free = self._weight(self._views(opinions, ends, everybody), ends[1], everybody[ALL_VIEWS])
         views = self._views(opinions, ends, unmatched)
-        weight = self._weight(views, ends[1], unmatched[ALL])
-        taken = unmatched[ALL][ends[1]] < TAKEN
+        weight = self._weight(views, ends[1], unmatched[ALL_VIEWS])
+        taken = unmatched[ALL_VIEWS][ends[1]] < MIN_FREE
         probability, if_free = self._probabilities(ends[0], weight, if_free, taken, n)
         known = np.any([np.zeros(n, dtype=bool), *(of.has[0] for of in opinions.values())], axis=0)
-        return Judged(*ends, probability, if_free, known, views)
+        return MatchedPairs(*ends, probability, if_free, known, views)
 
     def _opinions(self, entities: Graph) -> dict[str, LikenessOpinions]:
-        """What each view says of the entities, by what it has learned; ids are names only if they are in the run."""
+        """Return the opinions of each view on the entities; ids are names only if they are so in the run."""
         numbers = np.arange(entities.n_entities).astype(str).astype(object)
         named = entities if self.ids_are_names else replace(entities, ids=numbers)
         none = np.empty((0, 2), dtype=np.int64)
@@ -200,7 +202,7 @@ class TextMatcher:
         others = 1 + np.bincount(source, weight, minlength=n)[source] - weight
         probability = self._calibrated(source, weight / (others + weight), n)
         a, b = self.learned.calibration
-        hoped = sigmoid(a + b * np.log(np.maximum(if_free, CERTAIN) / others))
+        hoped = sigmoid(a + b * np.log(np.maximum(if_free, LOGIT_MARGIN) / others))
         return probability, np.where(taken & (if_free > weight), np.maximum(hoped, probability), probability)
 
     def _views(
@@ -217,7 +219,7 @@ class TextMatcher:
 
     def _weight(self, views: Mapping[str, np.ndarray], target: np.ndarray, unmatched: np.ndarray) -> np.ndarray:
         """Compute what each pair weighs against no match, less where others have its target."""
-        odds = _added(views, self.weights, self.n_open) + self.learned.constant
+        odds = _sum_log_odds(views, self.weights, self.n_open) + self.learned.constant
         return np.exp(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * (unmatched * self.allowed)[target]
 
     def _calibrated(self, source: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
@@ -226,7 +228,7 @@ class TextMatcher:
         best: np.ndarray = np.zeros(n)
         np.maximum.at(best, source, probability)
         right = sigmoid(a + b * _logit(best))
-        left = (1 - right) / np.maximum(1 - best, CERTAIN)
+        left = (1 - right) / np.maximum(1 - best, LOGIT_MARGIN)
         is_best = probability == best[source]
         right = np.minimum(right, 1 / np.maximum(np.bincount(source[is_best], minlength=n), 1))
         return np.where(is_best, right[source] * (probability > 0), probability * left[source])

@@ -1,4 +1,4 @@
-"""Scores of a mapping by the type of the entities, where a graph says which have which. No torch."""
+"""Scores of a mapping by the rdf:type of the entities. No torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Judge = Callable[[pd.DataFrame, pd.DataFrame], Row]
 
 
 def by_type(judge: Judge, mapped: pd.DataFrame, links: pd.DataFrame, graphs: Sequence[Graph | None]) -> list[Row]:
-    """What the judge says of the pairs and links of each rdf:type, by their sources; most links first.
+    """Score the pairs and links of each rdf:type, by their sources; most links first.
 
     Where only the target graph is known, by their targets. An entity with several types counts for each.
     """
@@ -34,7 +34,7 @@ def by_type(judge: Judge, mapped: pd.DataFrame, links: pd.DataFrame, graphs: Seq
 
 
 def _members(graph: Graph) -> dict[str, set[str]]:
-    """The ids of the entities of each type, whether that is an entity too or a value."""
+    """Return the ids of the entities of each type, which may be an entity too or a value."""
     owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
     codes, kinds = pd.factorize(np.array([*types, None], dtype=object)[:-1])
     places = zip(kinds, graph.find(kinds).tolist(), strict=True)

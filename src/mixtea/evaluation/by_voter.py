@@ -1,4 +1,4 @@
-"""How often links are found by all voters, by structure alone, by names alone: a table, and flat numbers. No torch."""
+"""Hit@1 of links by all voters, by structure alone, by names alone: as a table, and as flat numbers. No torch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NOTE = "All in one run, in which structure has learned from what the others foun
 punctuation or brackets alone."
 
 
-def evidence_table(hits: Mapping[str, np.ndarray], equal: np.ndarray) -> pd.DataFrame:
-    """A row for each who decides, from how likely each link [p] is found first, and whether its names are equal.
+def hits_by_voter(hits: Mapping[str, np.ndarray], equal: np.ndarray) -> pd.DataFrame:
+    """Make a row for each set of voters, from how likely each link [p] is found first, and whether its names are equal.
 
     Columns: hits@1 over all the links, over those with equal names and over the others, and how many links these are;
     NaN where there is no link.
@@ -33,8 +33,8 @@ def _mean(found: np.ndarray) -> float:
     return float(found.mean()) if len(found) else float("nan")
 
 
-def deciders(row: str) -> str:
-    """Who decides in a row of the table, in words.
+def voters_text(row: str) -> str:
+    """Name the voters of a row of the table, in words.
 
     >>> deciders("all"), deciders("names")
     ('all voters', 'names alone')
@@ -42,25 +42,25 @@ def deciders(row: str) -> str:
     return "all voters" if row == ALL else f"{row} alone"
 
 
-def no_table() -> pd.DataFrame:
-    """Of a run that nothing but structure speaks in."""
-    return evidence_table({}, np.empty(0, dtype=bool))
+def empty_table() -> pd.DataFrame:
+    """Return the empty table of a run where only structure votes."""
+    return hits_by_voter({}, np.empty(0, dtype=bool))
 
 
 def as_numbers(table: pd.DataFrame) -> dict[str, float]:
-    """The table as numbers by names such as `by_evidence/structure/equal_names/hits@1`, without those that are NaN."""
+    """Flatten the table to names such as `by_evidence/structure/equal_names/hits@1`, without NaN."""
     rows = table.to_dict("index")
     return {f"{PREFIX}{row}/{column}": x for row, cells in rows.items() for column, x in cells.items() if x == x}
 
 
 def as_objects(table: pd.DataFrame) -> dict[str, dict[str, float | None]]:
-    """The same by row and column, as JSON has it; None for NaN."""
+    """Return the table by row and column, as JSON has it; None for NaN."""
     rows = table.to_dict("index")
     return {str(row): {str(c): x if x == x else None for c, x in cells.items()} for row, cells in rows.items()}
 
 
-def without_table(scores: Mapping[str, Any]) -> tuple[dict[str, Any], pd.DataFrame]:
-    """The other scores, and the table of these numbers; ValueError if they are none."""
+def split_table(scores: Mapping[str, Any]) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Split scores into the others and the table; raise ValueError if its numbers are not valid."""
     rows: dict[str, dict[str, float]] = {}
     for name, value in scores.items():
         if name.startswith(PREFIX):
@@ -70,7 +70,7 @@ def without_table(scores: Mapping[str, Any]) -> tuple[dict[str, Any], pd.DataFra
     others = {name: value for name, value in scores.items() if not name.startswith(PREFIX)}
     if any(not cells.keys() >= {part + LINKS for part in PARTS} for cells in rows.values()):
         raise ValueError("a table of who decides without how many links")
-    return others, _table(rows) if rows else no_table()
+    return others, _table(rows) if rows else empty_table()
 
 
 def _table(rows: dict[str, dict[str, float]]) -> pd.DataFrame:

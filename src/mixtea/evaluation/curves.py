@@ -1,4 +1,4 @@
-"""A picture of a training: losses and validation scores by epoch."""
+"""Curves of a training: losses and validation scores by epoch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def draw_curves(history: list[dict[str, Any]], path: Path, title: str = "") -> None:
-    """Two panels, readable in grey: the two losses on the left, validation Hit@1 in both directions on the right."""
+    """Draw two panels, readable in grey: the losses on the left, validation Hit@1 in both directions on the right."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")

@@ -1,7 +1,7 @@
-"""How much memory and time a training will take here, before it runs.
+"""Estimate the memory and time of a training before it runs.
 
-The counts are exact, the constants measured: one short product tells how fast this machine is, and the rest is put in
-relation to it. Expect the right order, within a factor of two.
+The counts are exact, the constants measured: one short product measures how fast this machine is, and the rest is put
+in relation to it. Expect the right order, within a factor of two.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from mixtea.compute.memory import block_mib
 from mixtea.compute.nearest import has_faiss
 from mixtea.compute.similarity import fast_products
 from mixtea.config import MOMENTS_TEMPERATURE, STRUCTURE, Config
-from mixtea.council.adapt import adapted
-from mixtea.council.council import voters_of
+from mixtea.council.adapt import adapt_config
+from mixtea.council.council import bind_voters
 from mixtea.graph.task import Task
 
-TYPICAL_EPOCHS = 100  # after which most trainings that may stop early do so
-LONG, VERY_LONG = 600.0, 3600.0  # seconds of a training for which an approximation is suggested
+TYPICAL_EPOCHS = 100  # of trainings that may stop early
+LONG_SECONDS, VERY_LONG_SECONDS = 600.0, 3600.0  # of a training, from which on an approximation is suggested
 ENCODER_FLOP = {"cpu": 6.5e3, "cuda": 6e4}  # for each number of all vectors, an encoding, as fast products
 OVERHEAD = {"cpu": 1.1, "cuda": 1.8}  # of the sweeps over their matrix products
-VOTES, ROUNDS = 3, 5  # after which a training that may end when the answers stand does so, and rounds before it
-OPEN = 0.45  # of the entities look for candidates again after the first round: those in no sure pair
-CANDIDATE_SECONDS = {"cpu": 2.2e-6, "cuda": 2e-8}  # of one judgement, for each of 20 candidates of an open entity
+TYPICAL_VOTES = 3  # until predictions are stable
+TYPICAL_ROUNDS = 5  # of propagation before them
+OPEN_SHARE = 0.45  # of entities that look for candidates again after the first round: those in no sure pair
+CANDIDATE_SECONDS = {"cpu": 2.2e-6, "cuda": 2e-8}  # per judgement, for each of 20 candidates of an open entity
 ANSWER_SECONDS = 5e-6  # of deciding and scoring, likewise
 START_SECONDS = {"cpu": 8.0, "cuda": 4.0}  # of the libraries, the files and the report
-LIBRARIES_MIB = {"cpu": 500, "cuda": 0}  # that the process takes before it trains
-LEAST_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # of an epoch: the start of many small operations
+LIBRARIES_MIB = {"cpu": 500, "cuda": 0}  # of the process before it trains
+MIN_EPOCH_SECONDS = {"cpu": 0.02, "cuda": 0.016}  # for the start of many small operations
 
 
 @dataclass(frozen=True)
@@ -53,24 +54,26 @@ class Estimate:
 
 
 def estimate(task: Task, config: Config, device: torch.device, flop_per_second: float | None = None) -> Estimate:
-    """What training `task` with `config` will need on `device`."""
+    """Estimate what training `task` with `config` needs on `device`."""
     speed = flop_per_second or measure_speed(device)
-    config = adapted(task, config, device.type)
+    config = adapt_config(task, config, device.type)
     seconds, beside = seconds_per_epoch(task, config, device, speed), seconds_beside(task, config, device, speed)
-    suggestion, shorter = _suggestion(task, config, device, speed, seconds * epochs(task, config) + beside)
-    return Estimate(memory_mib(task, config, device), epochs(task, config), seconds, beside, suggestion, shorter)
+    suggestion, shorter = _suggestion(task, config, device, speed, seconds * expected_epochs(task, config) + beside)
+    return Estimate(
+        memory_mib(task, config, device), expected_epochs(task, config), seconds, beside, suggestion, shorter
+    )
 
 
-def epochs(task: Task, config: Config) -> int:
-    """How many it takes: until the answers stand; all where the rate is planned to the end; else what is typical."""
-    told = config.enough_valid(len(task.valid)) or not len(task.train)  # few links cannot tell that they do
-    if config.stop_when_settled and told:
-        return min(config.max_epochs, VOTES * config.votes_every + 1)
+def expected_epochs(task: Task, config: Config) -> int:
+    """Estimate the epochs: until predictions stabilise; all where the rate is planned to the end; else typical."""
+    enough_links = config.enough_valid(len(task.valid)) or not len(task.train)  # few links cannot show stability
+    if config.stop_when_settled and enough_links:
+        return min(config.max_epochs, TYPICAL_VOTES * config.votes_every + 1)
     return config.max_epochs if config.lr_decay == "cosine" else min(config.max_epochs, TYPICAL_EPOCHS)
 
 
 def measure_speed(device: torch.device) -> float:
-    """Floating-point operations a second in a product as the sweeps have it."""
+    """Measure floating-point operations per second in a product as the sweeps have it."""
     left, right = (torch.randn(n, 768, device=device) for n in (1024, 8192))
     best = float("inf")
     with fast_products(True):
@@ -82,16 +85,16 @@ def measure_speed(device: torch.device) -> float:
 
 
 def sizes(task: Task, config: Config) -> tuple[int, int, int, int]:
-    """(all entities, unlabelled sources, unlabelled targets, numbers in a concatenated vector)."""
+    """Return (all entities, unlabelled sources, unlabelled targets, numbers in a concatenated vector)."""
     source, target = task.unlabelled()
     width = config.n_layers * config.entity_dim + 2 * config.relation_dim * config.use_relations
     return task.source.n_entities + task.target.n_entities, len(source), len(target), width
 
 
 def memory_mib(task: Task, config: Config, device: torch.device) -> float:
-    """Peak of a training: of the process on a CPU, of the device's memory on a GPU.
+    """Estimate the peak of a training: of the process on a CPU, of the device's memory on a GPU.
 
-    Student, teacher, gradient and Adam's two averages; three tensors and a mask a layer; relation means; all vectors
+    Student, teacher, gradient and Adam's two averages; three tensors and a mask per layer; relation means; all vectors
     and their gradient; the unlabelled ones and theirs; a block.
     """
     entities, n, m, width = sizes(task, config)
@@ -104,13 +107,13 @@ def memory_mib(task: Task, config: Config, device: torch.device) -> float:
 
 
 def _voters_mib(task: Task, n: int, config: Config) -> float:
-    """What the voters say they hold, and about a dozen numbers a candidate of n open entities."""
-    own = sum(voter.cost().mib for voter in voters_of(task, config, config.voters))
+    """Sum the memory that voters report, and about a dozen numbers per candidate of n open entities."""
+    own = sum(voter.cost().mib for voter in bind_voters(task, config, config.voters))
     return own + (0 if config.only_vectors_vote else 100 * 1.5 * n * config.vote_candidates / 2**20)
 
 
 def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: float) -> float:
-    """The sweeps of votes (one product) and loss (three), and the encodings."""
+    """Estimate the sweeps of votes (one product) and loss (three), and the encodings."""
     entities, n, m, width = sizes(task, config)
     kind = device.type
     product = 2 * n * m * width * OVERHEAD[kind]
@@ -119,55 +122,58 @@ def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: f
         vote = product * (1.0 if config.search == "exact" else 0.5) / speed
     else:
         names = [name for name in config.voters if name not in STRUCTURE]
-        others = {voter.opinion: voter.cost().products for voter in voters_of(task, config, names)}
-        vote = product * (2 * OPEN + sum(others.values())) / speed + _judgement(n + m, config, kind)
+        others = {voter.opinion: voter.cost().products for voter in bind_voters(task, config, names)}
+        vote = product * (2 * OPEN_SHARE + sum(others.values())) / speed + _judgement_seconds(n + m, config, kind)
     sweeps = vote / config.votes_every + loss / speed if config.pseudo_weight > 0 else 0.0
     encodings = (1 + config.encode_twice) * ENCODER_FLOP[kind] * entities * width
-    return max(sweeps + encodings / speed, LEAST_SECONDS[kind])
+    return max(sweeps + encodings / speed, MIN_EPOCH_SECONDS[kind])
 
 
-def _judgement(n: int, config: Config, kind: str) -> float:
-    """Seconds in which all voters judge the candidates of n open entities."""
+def _judgement_seconds(n: int, config: Config, kind: str) -> float:
+    """Return the seconds in which all voters judge the candidates of n open entities."""
     return CANDIDATE_SECONDS[kind] * n * config.vote_candidates
 
 
 def seconds_beside(task: Task, config: Config, device: torch.device, speed: float) -> float:
-    """Before the first epoch and after the last: rounds of propagation, the last judgement, a rehearsal, answers."""
+    """Estimate the time before the first epoch and after the last: propagation, last judgement, hold-out, answers."""
     entities, n, m, _ = sizes(task, config)
     kind, candidates = device.type, (n + m) * config.vote_candidates
     if config.only_vectors_vote:
         return 0.0
-    judged, answers = _judgement(n + m, config, kind), ANSWER_SECONDS * candidates + START_SECONDS[kind]
+    judged, answers = _judgement_seconds(n + m, config, kind), ANSWER_SECONDS * candidates + START_SECONDS[kind]
     if "propagation" not in config.voters or not config.propagation_rounds:
         return 3 * judged + answers
     search = 2 * 2 * n * m * config.propagation_search_dim * OVERHEAD[kind] / speed
     width = config.propagation_relation_dim * config.propagation_part_dim
     precise = 1.5 * 2 * 2 * entities * 3 * config.propagation_label_dim * width / speed
-    rounds = min(ROUNDS, config.propagation_rounds)
-    before = search * (1 + OPEN * (rounds - 1)) + precise * (1 + (rounds - 1) / 4) + rounds * judged
-    return before + 2 * judged + (precise + OPEN * search + 2 * judged) + answers
+    rounds = min(TYPICAL_ROUNDS, config.propagation_rounds)
+    before = search * (1 + OPEN_SHARE * (rounds - 1)) + precise * (1 + (rounds - 1) / 4) + rounds * judged
+    return before + 2 * judged + (precise + OPEN_SHARE * search + 2 * judged) + answers
 
 
 def _suggestion(
     task: Task, config: Config, device: torch.device, speed: float, seconds: float
 ) -> tuple[dict[str, Any], float | None]:
-    """The mildest approximation that brings a long training down, and the seconds that it would take.
+    """Suggest the mildest approximation that shortens a long training, and the seconds that it would take.
 
     Where voters answer without training, that is their answer.
     """
-    if seconds <= LONG:
+    if seconds <= LONG_SECONDS:
         return {}, None
     changes: dict[str, Any] = {"normaliser": "moments", "votes_every": 2}
     if not config.only_vectors_vote:
         changes = {"max_epochs": 0}
     elif config.temperature < MOMENTS_TEMPERATURE:
         changes = {"loss_rows": 0.25}
-    elif seconds_per_epoch(task, config.replace(**changes), device, speed) * epochs(task, config) > VERY_LONG:
+    elif (
+        seconds_per_epoch(task, config.replace(**changes), device, speed) * expected_epochs(task, config)
+        > VERY_LONG_SECONDS
+    ):
         changes["votes_every"] = 10
         if device.type == "cpu" and has_faiss():
             changes["search"] = "ivf"
     if not (changed := config.replace(**changes)).deciding_voters:
         return {}, None
-    shorter = seconds_per_epoch(task, changed, device, speed) * epochs(task, changed)
+    shorter = seconds_per_epoch(task, changed, device, speed) * expected_epochs(task, changed)
     shorter += seconds_beside(task, changed, device, speed)
     return (changes, shorter) if shorter < seconds else ({}, None)

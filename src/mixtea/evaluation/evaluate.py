@@ -1,4 +1,4 @@
-"""Judge a mapping, from anyone, by links: precision, recall and F1. No torch."""
+"""Score any mapping by links: precision, recall and F1. No torch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pandas as pd
 from mixtea.compute.intervals import interval
 from mixtea.errors import ConfigError, DataError, Problems, shorten
 from mixtea.evaluation.by_type import by_type
-from mixtea.evaluation.mapping_files import OTHER, PairFile, joined, read_pairs
-from mixtea.evaluation.mapping_scores import ENDS, is_right, judged_of, shares
+from mixtea.evaluation.mapping_files import OTHER, PairFile, join_files, read_pairs
+from mixtea.evaluation.mapping_scores import ENDS, are_links, judged_rows, precision_recall_f1
 from mixtea.graph.graph import Graph
 from mixtea.io.formats.headers import LINK_HEADERS, header_places
 from mixtea.io.load_graph import read_graph
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How good a mapping is by links that are known, `complete` if these are all there are.
+    """Scores of a mapping by known links, `complete` if these are all there are.
 
     `scores` has precision, recall and f1, how many pairs are `mapped`, `judged` and `right`, of how many `links`, and
     the 95 % `interval` of precision and recall. `by_type` has the same for each type of entity, `thresholds` where
@@ -58,7 +58,7 @@ def evaluate(
     limits: Limits | None = None,
     separator: str | None = None,
 ) -> Evaluation:
-    """Judge a mapping by links that are known: precision, recall and F1, as `mixtea evaluate` does.
+    """Score a mapping by known links: precision, recall and F1, as `mixtea evaluate` does.
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ def evaluate(
         The graphs, as in `load_task`, or those of a task: for scores by the type of the entities, for ids with
         prefixes, and for labels in place of ids.
     limits
-        What an input file may ask for, `Limits`.
+        Limits on input files, `Limits`.
     separator
         What separates the columns of tables of text, as in `load_task`.
 
     Returns
     -------
     Evaluation
-        The scores, by type and by threshold, and what there is to know about the files. A mapping or a reference that
+        The scores, by type and by threshold, and sentences about the files. A mapping or a reference that
         goes from target to source is turned round as a whole, and that is among `said`.
 
     Raises
@@ -112,13 +112,13 @@ def evaluate(
     problems.raise_if_any()
     if not truths:
         raise DataError("A mapping is judged by links that are known: name a file of them (--reference).")
-    full, *others = (file.in_full() for file in (found, *truths))
+    full, *others = (file.expanded() for file in (found, *truths))
     if not _overlap(found, truths) and _overlap(full, others):
         found, truths = full, others
-    found, truths = _facing(found, truths, graphs)
-    links, rejected = joined(truths)
+    found, truths = _oriented(found, truths, graphs)
+    links, rejected = join_files(truths)
     _check_overlap(found, links)
-    kept, sure = _above(found, threshold)
+    kept, sure = _confident(found, threshold)
     judge = _Judge(links, rejected, complete=not partial)
     said = (*said, *_sentences([found, *truths]), *sure)
     typed, levels = by_type(judge, kept, links, graphs), _thresholds(judge, kept)
@@ -126,7 +126,7 @@ def evaluate(
 
 
 def _mapping_of(mapping: Any) -> tuple[Given, tuple[str, ...]]:
-    """Return the file or object with the pairs, and what to say of rows without a target, which are none."""
+    """Return the file or object with the pairs, and a sentence on rows without a target, which are left out."""
     if hasattr(mapping, "predicted") and hasattr(mapping, "pairs"):
         mapping = mapping.predicted().pairs()
     found = given(list(mapping.items()) if isinstance(mapping, Mapping) else mapping, "mapping")
@@ -152,38 +152,38 @@ def _graph_of(value: Any, name: str, problems: Problems) -> Graph | None:
 
 @dataclass(frozen=True, eq=False)
 class _Judge:
-    """Scores the pairs of a mapping by links."""
+    """Scorer of the pairs of a mapping by links."""
 
     links: pd.DataFrame
     rejected: pd.DataFrame
     complete: bool
 
     def __call__(self, mapped: pd.DataFrame, links: pd.DataFrame | None = None) -> Row:
-        """Of some of the pairs, over some of the links."""
+        """Score some of the pairs, over some of the links."""
         links = self.links if links is None else links
         judged = mapped
         if not self.complete:
-            linked = judged_of(mapped, self.links, complete=False, ends=ENDS)
-            judged = mapped[mapped.index.isin(linked.index) | is_right(mapped, self.rejected)]
-        right = int((is_right(judged, self.links) & ~is_right(judged, self.rejected)).sum())
-        found: Row = shares(right, len(judged), len(links))
+            linked = judged_rows(mapped, self.links, complete=False, ends=ENDS)
+            judged = mapped[mapped.index.isin(linked.index) | are_links(mapped, self.rejected)]
+        right = int((are_links(judged, self.links) & ~are_links(judged, self.rejected)).sum())
+        found: Row = precision_recall_f1(right, len(judged), len(links))
         counts = {"mapped": len(mapped), "judged": len(judged), "right": right, "links": len(links)}
         behind = {"precision": len(judged), "recall": len(links)}
         return found | counts | {"interval": {name: interval(found[name], n) for name, n in behind.items()}}
 
 
-def _facing(found: PairFile, truths: list[PairFile], graphs: list[Graph | None]) -> tuple[PairFile, list[PairFile]]:
-    """All files from source to target: of the graphs if both are there, else of the first reference."""
+def _oriented(found: PairFile, truths: list[PairFile], graphs: list[Graph | None]) -> tuple[PairFile, list[PairFile]]:
+    """Turn all files from source to target: of the graphs if both are there, else of the first reference."""
     source, target = graphs
     if source is not None and target is not None:
         known = tuple(pd.Index(graph.ids, dtype=object) for graph in (source, target))
-        return found.facing(*known, all_known=True), [truth.facing(*known, all_known=True) for truth in truths]
-    found = found.facing(*(truths[0].frame[end] for end in ENDS))
-    return found, [truths[0], *(truth.facing(*(found.frame[end] for end in ENDS)) for truth in truths[1:])]
+        return found.oriented(*known, all_known=True), [truth.oriented(*known, all_known=True) for truth in truths]
+    found = found.oriented(*(truths[0].frame[end] for end in ENDS))
+    return found, [truths[0], *(truth.oriented(*(found.frame[end] for end in ENDS)) for truth in truths[1:])]
 
 
 def _overlap(found: PairFile, truths: list[PairFile]) -> bool:
-    """Whether an end of the mapping is in a reference, either way round."""
+    """Check whether an end of the mapping is in a reference, either way round."""
     known = set().union(*(truth.frame[end] for truth in truths for end in ENDS))
     return any(found.frame[end].isin(known).any() for end in ENDS)
 
@@ -201,19 +201,23 @@ def _check_overlap(found: PairFile, links: pd.DataFrame) -> None:
     )
 
 
-def _above(found: PairFile, threshold: float) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The pairs that are sure enough, and a sentence on those that do not say how sure they are."""
+def _confident(found: PairFile, threshold: float) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the pairs of at least this confidence, and a sentence on those without any."""
     if not threshold:
         return found.frame, ()
-    silent = found.frame["probability"].isna()
-    if silent.all():
+    no_confidence = found.frame["probability"].isna()
+    if no_confidence.all():
         raise ConfigError(f"{found.path}: no confidence is in it, so none can be asked for. Leave --threshold out.")
-    said = (f"{found.path}: {int(silent.sum()):,} pairs without a confidence are kept",) if silent.any() else ()
-    return found.frame[silent | (found.frame["probability"] >= threshold)], said
+    said = (
+        (f"{found.path}: {int(no_confidence.sum()):,} pairs without a confidence are kept",)
+        if no_confidence.any()
+        else ()
+    )
+    return found.frame[no_confidence | (found.frame["probability"] >= threshold)], said
 
 
 def _thresholds(judge: _Judge, kept: pd.DataFrame) -> list[Row]:
-    """Scores at several thresholds, those alone at which something changes."""
+    """Score at several thresholds, those alone at which something changes."""
     probability = kept["probability"].fillna(1.0)
     if kept["probability"].isna().all():
         return []
@@ -226,7 +230,7 @@ def _thresholds(judge: _Judge, kept: pd.DataFrame) -> list[Row]:
 
 
 def _unknown(kept: pd.DataFrame, links: pd.DataFrame, graphs: list[Graph | None]) -> dict[str, int]:
-    """How many different ends of the mapping the reference lacks, and of both the graphs."""
+    """Count the different ends of the mapping that the reference lacks, and of both that the graphs lack."""
     found = {}
     for end, graph in zip(ENDS, graphs, strict=True):
         ends = {"mapping": set(kept[end]), "reference": set(links[end])}

@@ -1,4 +1,4 @@
-"""Say what columns of tables were taken as, what they are compared with, and which pairs values bring together."""
+"""Report how columns of tables were read, what they are compared with, and which candidates values propose."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _names_of(graph: Graph) -> list[str]:
 
 
 def column_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the same as a table of text under a line of what its columns are; nothing where there are no tables."""
+    """Format the summary as a table of text under a header; nothing where there are no tables."""
     if not rows:
         return []
     cells = [HEADER, *map(_cells, rows)]
@@ -107,15 +107,15 @@ def candidate_summary(task: Task, views: Mapping[str, LikenessOpinions]) -> list
 
 
 def candidate_lines(found: Sequence[Mapping[str, Any]], n_pairs: int) -> Iterator[str]:
-    """Return the same in sentences; `n_pairs` are all that there could be.
+    """Format the summary in sentences; `n_pairs` are all that there could be.
 
     >>> [*candidate_lines([{"by": "names", "pairs": 40, "links": 5, "links_found": 4}], 1000)]
     ['names bring together 40 of 1,000 pairs; 4 of 5 links are among them (80%)']
     """
     for one in found:
-        said = f"{one['by']} bring together {one['pairs']:,} of {n_pairs:,} pairs"
+        line = f"{one['by']} bring together {one['pairs']:,} of {n_pairs:,} pairs"
         n, of = one["links_found"], one["links"]
-        yield said + (f"; {n:,} of {of:,} links are among them ({n / of:.0%})" if of else "")
+        yield line + (f"; {n:,} of {of:,} links are among them ({n / of:.0%})" if of else "")
 
 
 def columns_by_voters(task: Task, voters: Sequence[Voter]) -> list[str]:

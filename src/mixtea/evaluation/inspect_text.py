@@ -1,4 +1,4 @@
-"""What names and values a task holds, in numbers, and what voters could make of them. No torch."""
+"""Count the names and values of a task, and what voters could make of them. No torch."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from mixtea.voters.similarity import LikenessOpinions
 
 
 def text_summary(task: Task) -> dict[str, Any]:
-    """Of each side who has names and values, and of both what is equal; of the training links, how many say the same.
+    """Count names and values of each side, equal ones of both, and the training links whose names are equal.
 
     `judged` are the pairs of equal names of which an end has a training link, `right` those that are such a link.
-    Values are counted as the voter of attributes sees them: labels are none, and one value may be written in many ways.
-    `compared` are the entities that it has an opinion about before it has learned.
+    Values are counted as the voter of attributes compares them: labels are left out, and one value may be written in
+    many ways. `compared` are the entities that it has an opinion about before it has learned.
     """
     source, target = entity_names(task.source), entity_names(task.target)
     n_equal, pairs = equal_among(source, target)
@@ -53,7 +53,7 @@ def _has_values(task: Task) -> bool:
 
 
 def _values(opinions: AttributeOpinions | None) -> tuple[list[dict[str, int]], int]:
-    """Of each side what it has of values; and how many both have, as a literal on one side at least."""
+    """Count the values of each side; and those that both have, as a literal on one side at least."""
     if opinions is None:
         return [dict.fromkeys(("values", "with_values", "compared"), 0)] * 2, 0
     found, stated, literals = [], [], []
@@ -68,7 +68,7 @@ def _values(opinions: AttributeOpinions | None) -> tuple[list[dict[str, int]], i
 
 
 def _side(graph: Graph, entity: np.ndarray) -> dict[str, int]:
-    """Of a graph, whose named entities are these."""
+    """Count the names of a graph, whose named entities are these."""
     n_translations = int((graph.labels.rank == TRANSLATED).sum())
     own = entity_names(graph, translated=False)[0] if n_translations else entity
     return {
@@ -80,8 +80,8 @@ def _side(graph: Graph, entity: np.ndarray) -> dict[str, int]:
     }
 
 
-def text_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """The same in sentences, as `inspect` prints it."""
+def text_summary_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Format the summary in sentences, as `inspect` prints it."""
     for side in ("source", "target"):
         has = found[side]
         translated = f", {has['translations']:,} of them translations" if has["translations"] else ""

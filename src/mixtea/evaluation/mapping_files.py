@@ -22,15 +22,14 @@ from mixtea.io.memory.dispatch import Given
 from mixtea.io.sniff import kind_of
 
 OTHER = dict(zip(ENDS, reversed(ENDS), strict=True))
-LONGEST_NUMBER = 30  # digits
+MAX_DIGITS = 30  # of ids that are compared as numbers
 
 
 @dataclass(frozen=True, eq=False)
 class PairFile:
-    """`frame` has source, target and probability (NaN where none is said), a row a pair.
+    """Pairs of one file: `frame` has source, target and probability (NaN for none), one row per pair.
 
-    `rejected` are the pairs of which the file says that they are not the same; `turned` if it went from target to
-    source.
+    `rejected` are the pairs that the file rejects; `turned` if it went from target to source.
     """
 
     path: Path
@@ -39,8 +38,8 @@ class PairFile:
     warnings: tuple[str, ...] = ()
     turned: bool = False
 
-    def facing(self, sources: pd.Index, targets: pd.Index, *, all_known: bool = False) -> PairFile:
-        """Return the same from source to target: with all pairs turned round, or none.
+    def oriented(self, sources: pd.Index, targets: pd.Index, *, all_known: bool = False) -> PairFile:
+        """Return the file from source to target: with all pairs turned round, or none.
 
         It is turned if more of its ends fit so, among ids that one side alone has. `all_known` if there are no more
         than these sources and targets; else numbers are no evidence where both sides count alike.
@@ -50,19 +49,21 @@ class PairFile:
         turned = len(first & others) + len(second & own) > len(first & own) + len(second & others)
         if not turned or (not all_known and _count_alike(set(sources), set(targets))):
             return self
-        frame, rejected = (_once(frame.rename(columns=OTHER)[[*frame]]) for frame in (self.frame, self.rejected))
+        frame, rejected = (
+            _deduplicated(frame.rename(columns=OTHER)[[*frame]]) for frame in (self.frame, self.rejected)
+        )
         return replace(self, frame=frame, rejected=rejected, turned=True)
 
-    def in_full(self) -> PairFile:
-        """The same with IRIs in place of ids with common prefixes, and of OBO's."""
+    def expanded(self) -> PairFile:
+        """Expand ids with common prefixes, and OBO's, to IRIs."""
         return replace(self, **{name: _in_full(getattr(self, name)) for name in ("frame", "rejected")})
 
 
 def read_pairs(one: Given, problems: Problems, graphs: Sequence[Graph | None] = ()) -> PairFile:
-    """Return the pairs of a file in any format that links are read in, or of an object, with how sure it is of each.
+    """Return the pairs of a file in any format that links are read in, or of an object, with their confidences.
 
-    Their ends are written as the graphs write them, where these are known. A header whose words are not known is no
-    pair.
+    Their ends are written as the graphs write them, where these are known. A header whose words are not known is left
+    out.
     """
     table = read_given_links(one, problems)
     known = [graph for graph in graphs if graph is not None]
@@ -74,11 +75,11 @@ def read_pairs(one: Given, problems: Problems, graphs: Sequence[Graph | None] = 
     frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(ENDS, whole, strict=True)})
     frame["probability"] = np.nan if table.measures is None else table.measures
     rejected = np.zeros(len(frame), dtype=bool) if table.rejected is None else table.rejected
-    return PairFile(table.path, _once(frame[~rejected]), _once(frame[rejected]), table.warnings)
+    return PairFile(table.path, _deduplicated(frame[~rejected]), _deduplicated(frame[rejected]), table.warnings)
 
 
 def _alone_outside(table: LinkTable, graphs: Sequence[Graph]) -> bool:
-    """Whether the first row has no end in the graphs, and all others have both."""
+    """Check whether the first row has no end in the graphs, and all others have both."""
     if not graphs:
         return False
     outside = find_ends(table, *graphs).indices == UNKNOWN
@@ -89,21 +90,21 @@ def _in_full(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{end: [obo_iri(expand(str(id), BUILT_IN)) for id in frame[end]] for end in ENDS})
 
 
-def joined(files: Sequence[PairFile]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The pairs of all files, each once, and those that one of them rejects."""
+def join_files(files: Sequence[PairFile]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the pairs of all files, each once, and those that one of them rejects."""
     links, rejected = (pd.concat([getattr(file, name) for file in files]) for name in ("frame", "rejected"))
-    return _once(links.reset_index(drop=True)), _once(rejected.reset_index(drop=True))
+    return _deduplicated(links.reset_index(drop=True)), _deduplicated(rejected.reset_index(drop=True))
 
 
 def _count_alike(sources: set[str], targets: set[str]) -> bool:
-    """Whether the ids of both sides are numbers from one range: the same number means another entity on each side."""
-    if not all(id.isdecimal() and len(id) <= LONGEST_NUMBER for id in sources | targets):
+    """Check whether the ids of both sides are numbers of one range: equal numbers are other entities then."""
+    if not all(id.isdecimal() and len(id) <= MAX_DIGITS for id in sources | targets):
         return False
     ranges = [(min(ids), max(ids)) for ids in ({*map(int, sources)}, {*map(int, targets)}) if ids]
     return len(ranges) == len(ENDS) and max(low for low, _ in ranges) <= min(high for _, high in ranges)
 
 
-def _once(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row a pair, the surest of several."""
+def _deduplicated(frame: pd.DataFrame) -> pd.DataFrame:
+    """Keep one row per pair, the surest of several."""
     best = frame.sort_values("probability", ascending=False, kind="stable")
     return frame.loc[best.drop_duplicates(ENDS).index.sort_values()] if best.duplicated(ENDS).any() else frame

@@ -25,7 +25,7 @@ def ranking_metrics(
     block_size: int | None = None,
     mib: int | None = None,
 ) -> dict[str, float]:
-    """Hit@k and MRR of source row i against target row truth[i] by cosine, ties in expectation.
+    """Compute Hit@k and MRR of source row i against target row truth[i] by cosine, ties in expectation.
 
     source_vectors [n, d], target_vectors [m, d], truth int64 [n]. With g better and e equal candidates (the true one
     included), Hit@k is clamp((k - g)/e, 0, 1) and the reciprocal rank the mean of 1/r for r = g+1 .. g+e.
@@ -35,11 +35,11 @@ def ranking_metrics(
     source, target = unit(source_vectors), unit(target_vectors)
     with fast_products(False):
         counts = count_better_and_equal(source, target, truth, block_size=block_size, mib=mib)
-    return expected(*counts, ks)
+    return expected_metrics(*counts, ks)
 
 
-def expected(better: Tensor, equal: Tensor, ks: Sequence[int] = KS) -> dict[str, float]:
-    """The metrics from how many candidates are better, and how many equal to the right one, itself included."""
+def expected_metrics(better: Tensor, equal: Tensor, ks: Sequence[int] = KS) -> dict[str, float]:
+    """Compute the metrics from how many candidates are better, and how many equal to the right one, itself included."""
     better, equal = better.double(), equal.double()
     hits = {f"hits@{k}": ((k - better) / equal).clamp(0, 1).mean().item() for k in ks}
     harmonic = torch.digamma(better + equal + 1) - torch.digamma(better + 1)
@@ -48,20 +48,20 @@ def expected(better: Tensor, equal: Tensor, ks: Sequence[int] = KS) -> dict[str,
 
 
 def sparse_ranking_metrics(pairs: Pairs, ranking: Tensor, links: Tensor, ks: Sequence[int] = KS) -> dict[str, float]:
-    """Hit@k and MRR of links [p, 2] (places in the rows and columns of `pairs`) when only candidates are ranked.
+    """Compute Hit@k and MRR of links [p, 2] (rows and columns of `pairs`) when only candidates are ranked.
 
-    Targets that are no candidates of a row come after them, all equal.
+    Targets that are not candidates of a row come after them, all equal.
     """
-    return expected(*better_and_equal(pairs, ranking, links), ks)
+    return expected_metrics(*better_and_equal(pairs, ranking, links), ks)
 
 
-def found_first(better: Tensor, equal: Tensor) -> Tensor:
-    """How likely each is found first, if every order of equal candidates is: Hit@1 a link."""
+def hits_at_1(better: Tensor, equal: Tensor) -> Tensor:
+    """Return Hit@1 per link: how likely each is first, if every order of equal candidates is equally likely."""
     return ((1 - better.double()) / equal.double()).clamp(0, 1)
 
 
 def better_and_equal(pairs: Pairs, ranking: Tensor, links: Tensor) -> tuple[Tensor, Tensor]:
-    """How many candidates are better than the right one, and how many equal, itself included; of links [p, 2]."""
+    """Count the candidates better than the right one, and those equal to it, itself included; of links [p, 2]."""
     row, column = links[:, 0], links[:, 1]
     if not len(pairs):
         return torch.zeros_like(row), torch.full_like(row, pairs.shape[1])
@@ -82,9 +82,9 @@ def better_and_equal(pairs: Pairs, ranking: Tensor, links: Tensor) -> tuple[Tens
 def both_directions(
     vectors: Tensor, links: Tensor, n_source: int | None = None, *, mib: int | None = None
 ) -> dict[str, float]:
-    """The metrics from source to target, and from target to source under names that begin with `backward_`.
+    """Compute the metrics from source to target, and from target to source under names that begin with `backward_`.
 
-    vectors [N, d] and links [p, 2] in joint numbers. Candidates are the links' own other ends, or, if `n_source` is
+    vectors [N, d] and links [p, 2] by joint index. Candidates are the links' own other ends, or, if `n_source` is
     given, all entities of the other graph.
     """
     found: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""How far scored links can be a sample of all sources: compared by triples, by names and by classes. No torch."""
+"""Compare the sources of scored links with all sources: by triples, by names and by classes. No torch."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from mixtea.graph.task import Task
 from mixtea.graph.terms import types_of
 from mixtea.text.equality import named_alike
 
-FEW = 20  # sources of links, below which nothing can be said
-APART = 0.1  # of how likely a link's source has more triples than any source, from one half
-DIFFERS = 0.15  # of the share that has something
-SURE = 2.0  # standard errors
+MIN_SOURCES = 20  # of links that are compared
+MIN_TRIPLES_DIFFERENCE = 0.1  # from one half, of how likely a link's source has more triples than any source
+MIN_SHARE_DIFFERENCE = 0.15  # of names or classes
+STANDARD_ERRORS = 2.0  # of a clear difference
 
 
-def sample_of(task: Task, links: np.ndarray) -> dict[str, Any]:
-    """The sources of links [p, 2] beside all sources without a given link, and in `differs` by what they clearly do.
+def compare_sample(task: Task, links: np.ndarray) -> dict[str, Any]:
+    """Compare the sources of links [p, 2] with all sources without a given link; `differs` names clear differences.
 
     `more_triples` is how likely one of the former has more triples than one of the latter, ties being even.
-    `equal_name` is the share whose name somebody has on the other side, `class` the class whose shares differ most.
+    `equal_name` is the share whose name some entity of the other side has, `class` the class whose shares differ most.
     """
     given = np.concatenate([task.train, task.valid])[:, 0]
     everyone = np.setdiff1d(np.arange(task.source.n_entities), given)
@@ -32,28 +32,28 @@ def sample_of(task: Task, links: np.ndarray) -> dict[str, Any]:
     if not len(linked):
         return {"sources": 0, "of": len(everyone), "differs": []}
     triples, named = task.source.triple_counts(), named_alike(task.source, task.target)
-    more = _more(triples[linked], triples[everyone])
+    more = _greater_share(triples[linked], triples[everyone])
     found: dict[str, Any] = {
         "sources": len(linked),
         "of": len(everyone),
         "triples": [float(np.median(triples[side])) for side in (linked, everyone)],
         "more_triples": more,
         "equal_name": [float(named[side].mean()) for side in (linked, everyone)],
-        **_class(task.source, linked, everyone),
+        **_most_different_class(task.source, linked, everyone),
     }
     differs = {
-        "triples": abs(more - 0.5) > max(APART, SURE / np.sqrt(12 * len(linked))),
-        "equal_name": _apart(found["equal_name"], len(linked)),
-        "class": "class" in found and _apart(found["class_share"], len(linked)),
+        "triples": abs(more - 0.5) > max(MIN_TRIPLES_DIFFERENCE, STANDARD_ERRORS / np.sqrt(12 * len(linked))),
+        "equal_name": _differ(found["equal_name"], len(linked)),
+        "class": "class" in found and _differ(found["class_share"], len(linked)),
     }
-    return found | {"differs": [name for name, so in differs.items() if so and len(linked) >= FEW]}
+    return found | {"differs": [name for name, so in differs.items() if so and len(linked) >= MIN_SOURCES]}
 
 
 def sample_line(found: Mapping[str, Any]) -> str:
-    """The same in one sentence; empty where nothing can be said."""
-    if found["sources"] < FEW:
+    """Format the comparison in one sentence; "" where there are too few links."""
+    if found["sources"] < MIN_SOURCES:
         return ""
-    said = {
+    texts = {
         "triples": lambda: _triples_text(found["more_triples"], *found["triples"]),
         "equal_name": lambda: "{:.0%} have an equal name on the other side, {:.0%} of all".format(*found["equal_name"]),
         "class": lambda: "{:.0%} are of class {}, {:.0%} of all".format(
@@ -62,8 +62,10 @@ def sample_line(found: Mapping[str, Any]) -> str:
     }
     if not found["differs"]:
         return "these links look like a random sample of the sources"
-    differing = "; ".join(said[name]() for name in found["differs"])
-    return f"these links are no random sample of the sources: {differing}; shares over them need not hold for the rest"
+    differing = "; ".join(texts[name]() for name in found["differs"])
+    return (
+        f"these links are not a random sample of the sources: {differing}; shares over them need not hold for the rest"
+    )
 
 
 def _triples_text(more: float, linked: float, everyone: float) -> str:
@@ -71,21 +73,21 @@ def _triples_text(more: float, linked: float, everyone: float) -> str:
     return f"their entities are {better} connected, {linked:,.0f} triples in the median, {everyone:,.0f} of all"
 
 
-def _more(some: np.ndarray, everyone: np.ndarray) -> float:
-    """How likely one of `some` is greater than one of `everyone`, ties counting half."""
+def _greater_share(some: np.ndarray, everyone: np.ndarray) -> float:
+    """Compute how likely one of `some` is greater than one of `everyone`, ties counting half."""
     ranks = pd.Series(np.concatenate([some, everyone])).rank().to_numpy()[: len(some)]
     return float((ranks.sum() / len(some) - (len(some) + 1) / 2) / len(everyone))
 
 
-def _apart(shares: Sequence[float], n: int) -> bool:
-    """Whether a share of n differs from that of all, (one, other), by more than is usual and than chance explains."""
+def _differ(shares: Sequence[float], n: int) -> bool:
+    """Check whether a share of n differs from that of all, (one, other), by more than usual and than by chance."""
     share, of_all = shares
     low, high = interval(share, n)
-    return abs(share - of_all) > DIFFERS and not low <= of_all <= high
+    return abs(share - of_all) > MIN_SHARE_DIFFERENCE and not low <= of_all <= high
 
 
-def _class(graph: Graph, linked: np.ndarray, everyone: np.ndarray) -> dict[str, Any]:
-    """The class whose share of the two differs most, by its name for people, and both shares; empty without classes."""
+def _most_different_class(graph: Graph, linked: np.ndarray, everyone: np.ndarray) -> dict[str, Any]:
+    """Find the class whose shares of the two differ most, by its display name, and both shares; {} without classes."""
     owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
     names = list(dict.fromkeys(types))
     number = {name: place for place, name in enumerate(names)}

@@ -42,10 +42,10 @@ class View:
     """Answers of an aligner that was trained with decisions, as the order of the queue needs them."""
 
     def __init__(self, answers: Answers) -> None:
-        self.task, self.sources = answers.task, answers.free
+        self.task, self.sources = answers.task, answers.source_index
         k = answers.ranked.target.shape[1]
         self.target, self.probability = answers.ranked.target, answers.ranked.probability(k)
-        self.named = answers.ranked.named
+        self.named = answers.ranked.supporters
         self.degrees = (self.task.source.triple_counts(), self.task.target.triple_counts())
 
 
@@ -96,8 +96,8 @@ class Simulation:
         """Decide an item whose link is known, as the first run shows it."""
         source = self.checks.pop()
         answers = self.first.answers_
-        row = int(np.searchsorted(answers.free, source))
-        if row < len(answers.free) and answers.free[row] == source:
+        row = int(np.searchsorted(answers.source_index, source))
+        if row < len(answers.source_index) and answers.source_index[row] == source:
             seen = answers.ranked.target[row, :MAX_ALTERNATIVES]
             self.audits.append(self._answer(source, seen, self.known[source], KNOWN))
 

@@ -1,4 +1,4 @@
-"""Columns that are compared: how many entities have a value in each, and how often values are equal. No torch."""
+"""Compared columns: how many entities have a value in each, and how often values are equal. No torch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ColumnPair(NamedTuple):
 
 
 def column_pairs(compare: SideBySide, pairs: np.ndarray) -> list[ColumnPair]:
-    """The columns that the voter compares or that have the same name, in the order of the source; `pairs` [p, 2]."""
+    """List columns that the voter compares or that have the same name, in the order of the source; `pairs` [p, 2]."""
     near = Pairs.of(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
     ours, theirs, *_ = attributes(compare.task.source, compare.task.target, near)
     compared = {
@@ -41,7 +41,7 @@ def column_pairs(compare: SideBySide, pairs: np.ndarray) -> list[ColumnPair]:
 
 
 def _without_language(name: str, of: Statements) -> str:
-    """The predicate of a column that is one of its languages."""
+    """Return the predicate of a column that is one of its languages."""
     return name if name in of.names else name.rpartition("@")[0]
 
 

@@ -1,4 +1,4 @@
-"""Why a pair: what each voter has to say for it, from what a run has stored. No torch."""
+"""Evidence for a pair by each voter, from what a run has stored. No torch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COLUMNS = ("voter", "what", "weight")
 
 
 class Explainer:
-    """Says why, of as many pairs as it is asked about.
+    """Explanations of any number of pairs.
 
-    A voter whose package is not here says so in place of its evidence.
+    A voter whose package is not installed has that message in place of its evidence.
     """
 
     def __init__(self, answers: Answers, config: Config, packages: Mapping[str, str]) -> None:
@@ -36,7 +36,7 @@ class Explainer:
             voter.known, self.voters[name] = known, voter
 
     def __call__(self, source: int, target: int) -> pd.DataFrame:
-        """A row for each thing that speaks for a pair, by numbers in their own graphs: voter, what, weight."""
+        """List the evidence for a pair, by entity index: a row each of voter, what, weight."""
         rows: list[tuple[str, str, float]] = []
         for name, voter in self.voters.items():
             if isinstance(voter, MissingVoterError):
@@ -47,7 +47,7 @@ class Explainer:
 
     @cached_property
     def side_by_side(self) -> SideBySide:
-        """The values of pairs, as the voter of attributes compares them, whether it votes here or not."""
+        """Return the values of pairs as the voter of attributes compares them, even if it does not vote here."""
         voter = self.voters.get(Attributes.name) or Attributes().bind(self.task, self.config)
         assert isinstance(voter, Attributes), "it is one of our own"
         return SideBySide(self.task, voter.opinions_by_links)

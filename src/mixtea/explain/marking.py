@@ -13,8 +13,8 @@ MIN_SHARED_LETTERS = 0.4  # of two such texts, below which each is marked as a w
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+")
 
 
-def marked(left: str, right: str) -> tuple[Marked, Marked]:
-    """Both texts in parts, marked where the other has something else; unlike ones as wholes.
+def mark_differences(left: str, right: str) -> tuple[Marked, Marked]:
+    """Split both texts into parts, marked where the other has something else; unlike ones as wholes.
 
     >>> marked("Sony TV 42", "sony 40 TV")
     ([('Sony TV ', False), ('42', True)], [('sony ', False), ('40', True), (' TV', False)])
@@ -27,8 +27,8 @@ def marked(left: str, right: str) -> tuple[Marked, Marked]:
     return ([(left, False)], [(right, False)]) if left == right else _by_letters(left, right)
 
 
-def cut(parts: Marked, longest: int) -> Marked:
-    """The first characters of a marked text, with … where something is left out.
+def truncate(parts: Marked, longest: int) -> Marked:
+    """Truncate a marked text, with … where something is left out.
 
     >>> cut([("Rom", False), ("ania", True)], 5), cut([("Rome", False)], 5)
     ([('Rom', False), ('an…', True)], [('Rome', False)])
@@ -47,7 +47,7 @@ def _plain(word: str) -> str:
 
 
 def _by_words(text: str, others: set[str]) -> Marked:
-    """What stands between two words that are marked is marked with them."""
+    """Mark the words that the other text lacks, and what is between two of them."""
     parts: Marked = []
     end, before = 0, False
     for found in _WORD.finditer(text):

@@ -17,13 +17,13 @@ from mixtea.voters.attributes.index import Column
 from mixtea.voters.attributes.opinions import LISTED, AttributeOpinions, best_pairs, is_alike
 
 SAME, ALIKE, DIFFERS, LEFT, RIGHT, PENDING = "same", "alike", "differs", "left", "right", "pending"
-LABEL = "label"  # the column of a label that no attribute states
-Places = list[tuple[int, int]]  # of values that are paired, among those of either side
+LABEL_COLUMN = "label"  # the column of a label that no attribute states
+PlacePairs = list[tuple[int, int]]  # of values that are paired, among those of either side
 
 KeyOf = Callable[[int, int], Hashable]  # what values that belong together share, by side and place; None for nothing
 
 
-class Said(NamedTuple):
+class ShownValue(NamedTuple):
     """A value of an entity and its column: a predicate, or a relation whose other end has this name."""
 
     column: str
@@ -37,21 +37,21 @@ class Row(NamedTuple):
     """Two values that are compared, or one that the other side does not have; `likeness` is in [0, 1]."""
 
     state: str
-    left: Said | None
-    right: Said | None
+    left: ShownValue | None
+    right: ShownValue | None
     likeness: float = 0.0
 
 
-def said_of(graph: Graph, number: int) -> list[Said]:
-    """All values of an entity in the order of its file, after the labels beyond the first that no attribute states."""
-    held = [Said(*row) for row in graph.attributes_of(number)]
+def shown_values(graph: Graph, number: int) -> list[ShownValue]:
+    """Return all values of an entity in the order of its file, after the further labels that no attribute states."""
+    held = [ShownValue(*row) for row in graph.attributes_of(number)]
     stated = {one.text for one in held if graph.is_name(one.column)}
-    labels = [Said(LABEL, *label) for label in graph.labels_of(number)[1:] if label[0] not in stated]
+    labels = [ShownValue(LABEL_COLUMN, *label) for label in graph.labels_of(number)[1:] if label[0] not in stated]
     return [*labels, *held]
 
 
 def local_part(name: str) -> str:
-    """The last part of a predicate's name, without case."""
+    """Return the last part of a predicate's name, without case."""
     return name.replace("#", "/").replace(":", "/").rstrip("/").rpartition("/")[2].casefold()
 
 
@@ -67,13 +67,13 @@ class SideBySide:
     opinions: Callable[[], AttributeOpinions] | None = None
 
     def __call__(self, source: int, target: int, most: int) -> tuple[list[Row], int]:
-        """At most so many rows, what both have first and each side in the order of its file; and how many there are."""
-        left, right = said_of(self.task.source, source), said_of(self.task.target, target)
+        """Return at most so many rows, shared values first, each side in its file's order; and how many there are."""
+        left, right = shown_values(self.task.source, source), shown_values(self.task.target, target)
         n, m, opinions = len(left), len(right), None
         if (left or right) and self.opinions is not None:
             opinions = self.opinions()
             left, right = left + _named_ends(opinions, 0, source), right + _named_ends(opinions, 1, target)
-        pairing = _Pairing((left, right), self.in_both, opinions)
+        pairing = _Pairing((left, right), self.shared_columns, opinions)
         pairs = sorted(pairing.pairs())
         rows = [pairing.row(*pair) for pair in pairs[:most]]
         alone = [Row(LEFT, left[place], None) for place in sorted(pairing.open[0]) if place < n]
@@ -81,8 +81,8 @@ class SideBySide:
         return [*rows, *alone[: most - len(rows)]], len(pairs) + len(alone)
 
     @cached_property
-    def in_both(self) -> set[str]:
-        """What columns are called that both graphs have."""
+    def shared_columns(self) -> set[str]:
+        """Return the local names of columns that both graphs have."""
         ours, theirs = (
             {local_part(name) for name in graph.attributes.predicate.texts()}
             for graph in (self.task.source, self.task.target)
@@ -90,7 +90,7 @@ class SideBySide:
         return ours & theirs
 
     def columns_compared(self) -> list[tuple[Column, Column]]:
-        """The columns that the voter compares, the most telling first."""
+        """Return the columns that the voter compares, the most informative first."""
         return [] if self.opinions is None else self.opinions().columns_compared
 
 
@@ -98,17 +98,20 @@ class _Pairing:
     """The values of two entities while they are paired: those in `open` are not yet."""
 
     def __init__(
-        self, sides: tuple[list[Said], list[Said]], in_both: set[str], opinions: AttributeOpinions | None
+        self,
+        sides: tuple[list[ShownValue], list[ShownValue]],
+        shared_columns: set[str],
+        opinions: AttributeOpinions | None,
     ) -> None:
-        self.sides, self.in_both, self.opinions = sides, in_both, opinions
+        self.sides, self.shared_columns, self.opinions = sides, shared_columns, opinions
         self.open = [set(range(len(side))) for side in sides]
-        self.keys = [[normalised(said.text, said.datatype) for said in side] for side in sides]
+        self.keys = [[normalised(value.text, value.datatype) for value in side] for side in sides]
         self.compared = [] if opinions is None else opinions.columns_compared
         known = [set[Column](), set[Column]()] if opinions is None else opinions.columns_known
-        self.columns = [[_column(said, of) for said in side] for side, of in zip(sides, known, strict=True)]
+        self.columns = [[_column(value, of) for value in side] for side, of in zip(sides, known, strict=True)]
 
-    def pairs(self) -> Places:
-        """The places of values that belong together, each once."""
+    def pairs(self) -> PlacePairs:
+        """Return the places of values that belong together, each once."""
         by_column: list[KeyOf] = [partial(self._in_column, columns) for columns in self.compared]
         return [pair for key_of in (*by_column, self._name, self._value_alone) for pair in self._pass(key_of)]
 
@@ -125,17 +128,19 @@ class _Pairing:
         return self.columns[side][place] == columns[side] or None
 
     def _name(self, side: int, place: int) -> Hashable:
-        said = self.sides[side][place]
-        return None if said.is_relation else local_part(said.column)
+        value = self.sides[side][place]
+        return None if value.is_relation else local_part(value.column)
 
     def _value_alone(self, side: int, place: int) -> Hashable:
-        """The value, where the other side has no such column."""
+        """Return the value, where the other side has no such column."""
         is_compared = self.columns[side][place] in {ends[side] for ends in self.compared}
-        return None if is_compared or self._name(side, place) in {None, *self.in_both} else self.keys[side][place]
+        return (
+            None if is_compared or self._name(side, place) in {None, *self.shared_columns} else self.keys[side][place]
+        )
 
-    def _pass(self, key_of: KeyOf) -> Places:
+    def _pass(self, key_of: KeyOf) -> PlacePairs:
         """Pair open values that have the same key."""
-        found: Places = []
+        found: PlacePairs = []
         ours, theirs = (_grouped(sorted(places), partial(key_of, side)) for side, places in enumerate(self.open))
         for key in ours:
             found += self._matched(ours[key], theirs.get(key, []))
@@ -143,8 +148,8 @@ class _Pairing:
             places.difference_update(pair[side] for pair in found)
         return found
 
-    def _matched(self, ours: list[int], theirs: list[int]) -> Places:
-        """Equal values, then the most alike first."""
+    def _matched(self, ours: list[int], theirs: list[int]) -> PlacePairs:
+        """Pair equal values, then the most alike first."""
         waiting = _grouped(theirs, self.keys[1].__getitem__)
         found = [(one, same.pop(0)) for one in ours if (same := waiting.get(self.keys[0][one]))]
         used = [{pair[side] for pair in found} for side in (0, 1)]
@@ -155,7 +160,7 @@ class _Pairing:
         return [*found, *((ours[i], theirs[j]) for (i, j), _ in best_pairs(likeness))]
 
     def _likeness(self, ours: list[int], theirs: list[int]) -> np.ndarray:
-        """[p, q]: how alike the voter finds values; NaN of those that it does not know."""
+        """Compute [p, q]: how alike the voter finds values; NaN for those that it does not cover."""
         found = np.full((len(ours), len(theirs)), np.nan)
         if self.opinions is None or not found.size:
             return found
@@ -169,7 +174,7 @@ class _Pairing:
 
 
 def _grouped(places: Iterable[int], key_of: Callable[[int], Hashable]) -> dict[Hashable, list[int]]:
-    """Places by their keys, without those that have none."""
+    """Group places by their keys, without those that have none."""
     found: dict[Hashable, list[int]] = {}
     for place in places:
         if (key := key_of(place)) is not None:
@@ -177,24 +182,24 @@ def _grouped(places: Iterable[int], key_of: Callable[[int], Hashable]) -> dict[H
     return found
 
 
-def _column(said: Said, known: set[Column]) -> Column:
-    """The column of a value as the voter has it, each language of some apart."""
-    tagged = Column(f"{said.column}@{said.language.lower().partition('-')[0]}")
-    return tagged if tagged in known else Column(said.column, said.is_relation)
+def _column(value: ShownValue, known: set[Column]) -> Column:
+    """Return the column of a value as the voter has it, each language of some apart."""
+    tagged = Column(f"{value.column}@{value.language.lower().partition('-')[0]}")
+    return tagged if tagged in known else Column(value.column, value.is_relation)
 
 
-def _number(opinions: AttributeOpinions, said: Said) -> int:
-    """The number of a value, -1 for a translated label; names of entities are known as they are read."""
-    keys = ((said.text, said.datatype), (readable(said.text), ""))
+def _number(opinions: AttributeOpinions, value: ShownValue) -> int:
+    """Return the index of a value, -1 for a translated label; names of entities are known as they are read."""
+    keys = ((value.text, value.datatype), (readable(value.text), ""))
     return next((opinions.number_of[key] for key in keys if key in opinions.number_of), -1)
 
 
-def _named_ends(opinions: AttributeOpinions, side: int, number: int) -> list[Said]:
-    """What relations lead to, by name, where the voter compares them with literals."""
+def _named_ends(opinions: AttributeOpinions, side: int, number: int) -> list[ShownValue]:
+    """Return the names of the other ends of relations that the voter compares with literals."""
     of, compared = opinions.sides[side], {ends[side] for ends in opinions.columns_compared}
     rows = zip(*of.of_entity(number), strict=True)
     found = [(of.column(predicate), value) for predicate, value in rows]
     return [
-        Said(column.name, opinions.values.literal(value)[0], is_relation=True)
+        ShownValue(column.name, opinions.values.literal(value)[0], is_relation=True)
         for column, value in found if column.is_relation and column in compared
     ]  # fmt: skip

@@ -1,11 +1,11 @@
-"""Values side by side as people see them: cut, with what only one side has marked, and how they compare. No torch."""
+"""Values side by side for people: truncated, with one-sided parts marked, and how they compare. No torch."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from mixtea.explain.marking import Marked, cut, marked
-from mixtea.explain.side_by_side import ALIKE, DIFFERS, LEFT, PENDING, RIGHT, SAME, Row, Said, SideBySide
+from mixtea.explain.marking import Marked, mark_differences, truncate
+from mixtea.explain.side_by_side import ALIKE, DIFFERS, LEFT, PENDING, RIGHT, SAME, Row, ShownValue, SideBySide
 from mixtea.graph.graph import Graph
 from mixtea.messages import visible
 
@@ -36,23 +36,25 @@ class Line(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """What both columns are called, once where that is the same."""
+        """Return the names of both columns, once where they are the same."""
         return [*dict.fromkeys(name for name in (self.left_by, self.right_by) if name)]
 
 
 def value_lines(compare: SideBySide, source: int, target: int, most: int) -> tuple[list[Line], int]:
-    """The first values of a pair, and how many there are."""
+    """Return the first values of a pair, and how many there are."""
     rows, n = compare(source, target, most)
     return [line_of(row, compare.task.source, compare.task.target) for row in rows], n
 
 
 def line_of(row: Row, source: Graph, target: Graph) -> Line:
-    """Differences are marked where values are similar: of others either all differs, or nothing."""
-    left, right = (visible(said.text, MAX_TEXT) if said else "" for said in (row.left, row.right))
+    """Mark differences where values are similar: of others either all differs, or nothing."""
+    left, right = (visible(value.text, MAX_TEXT) if value else "" for value in (row.left, row.right))
     whole = (
-        marked(left, right) if row.state == ALIKE else tuple([(text, False)] if text else [] for text in (left, right))
+        mark_differences(left, right)
+        if row.state == ALIKE
+        else tuple([(text, False)] if text else [] for text in (left, right))
     )
-    short = [cut(parts, MAX_SHOWN) for parts in whole]
+    short = [truncate(parts, MAX_SHOWN) for parts in whole]
     ours, theirs = (parts if is_cut != parts else [] for parts, is_cut in zip(whole, short, strict=True))
     percent = max(1, min(99, round(100 * row.likeness))) if row.state == ALIKE else 0
     return Line(
@@ -60,7 +62,7 @@ def line_of(row: Row, source: Graph, target: Graph) -> Line:
     )
 
 
-def _column(said: Said | None, graph: Graph) -> str:
-    if said is None:
+def _column(value: ShownValue | None, graph: Graph) -> str:
+    if value is None:
         return ""
-    return visible(graph.shorten(said.column) + (f" @{said.language}" if said.language else ""), MAX_COLUMN)
+    return visible(graph.shorten(value.column) + (f" @{value.language}" if value.language else ""), MAX_COLUMN)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from mixtea.decide.candidates import Candidates
-from mixtea.decide.later_entities import Matches
 from mixtea.decide.mapping import GIVEN, Mapping
+from mixtea.decide.new_entities import Matches
 from mixtea.export.csv_file import write_csv_table
 from mixtea.export.json_file import write_json_table
 from mixtea.export.metadata import add_link_origin

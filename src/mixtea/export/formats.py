@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from mixtea.decide.candidates import Candidates
-from mixtea.decide.later_entities import Matches
 from mixtea.decide.mapping import Mapping
+from mixtea.decide.new_entities import Matches
 from mixtea.errors import ConfigError, RunError
 from mixtea.export import candidates as ranked
 from mixtea.export import relations as related

@@ -88,13 +88,13 @@ def _file(path: Path, known: Mapping | None, problems: Problems) -> PairFile:
     """Read the pairs of a file, with ids as in the graphs of a mapping."""
     graphs = [] if known is None else [known.source, known.target]
     found = read_pairs(path, problems, graphs)
-    return found.facing(*(pd.Index(graph.ids, dtype=object) for graph in graphs), all_known=True) if graphs else found
+    return found.oriented(*(pd.Index(graph.ids, dtype=object) for graph in graphs), all_known=True) if graphs else found
 
 
 def _alike(first: Table, second: Table) -> tuple[Table, Table]:
     """Bring both into one direction; drop a run's given links beside a file that has none of them."""
     if isinstance(first, PairFile) and isinstance(second, PairFile):
-        return first, second.facing(*(pd.Index(first.frame[end], dtype=object) for end in ENDS))
+        return first, second.oriented(*(pd.Index(first.frame[end], dtype=object) for end in ENDS))
     if isinstance(first, PairFile) and isinstance(second, Mapping):
         return first, _beside(second, first)
     if isinstance(first, Mapping) and isinstance(second, PairFile):

@@ -13,7 +13,7 @@ from mixtea.calibration.calibrator import BINS
 from mixtea.config import FIELDS, Config
 from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
-from mixtea.evaluation.by_voter import HITS, LINKS, PARTS, STRUCTURE, deciders
+from mixtea.evaluation.by_voter import HITS, LINKS, PARTS, STRUCTURE, voters_text
 from mixtea.fields import written
 from mixtea.graph.display import name_of
 from mixtea.graph.task import SPLITS, Task
@@ -82,14 +82,15 @@ def by_evidence(table: pd.DataFrame, task: Task) -> dict[str, Any]:
         return {}
     headings = [f"{words} ({int(table[part + LINKS].iloc[0]):,})" for part, words in PARTS.items()]
     shares = {str(row): [float(cells[part + HITS]) for part in PARTS] for row, cells in table.iterrows()}
-    rows = {deciders(row): [None if x != x else x for x in found] for row, found in shares.items()}
+    rows = {voters_text(row): [None if x != x else x for x in found] for row, found in shares.items()}
     return {"headings": headings, "rows": rows}
 
 
 def voters_line(answers: Answers) -> str:
     """List the active and the inactive voters."""
-    silent = [name for name in answers.voter_names if name not in answers.spoke]
-    return ", ".join(answers.spoke or ["none"]) + (f"; without an opinion: {', '.join(silent)}" if silent else "")
+    inactive = [name for name in answers.voter_names if name not in answers.active_voters]
+    active = ", ".join(answers.active_voters or ["none"])
+    return active + (f"; without an opinion: {', '.join(inactive)}" if inactive else "")
 
 
 def last_validation(history: pd.DataFrame) -> dict[str, float]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from mixtea.aligner import MixTEA
 from mixtea.aligner.saving import versions
-from mixtea.calibration.calibrator import trust
+from mixtea.calibration.calibrator import calibration_measures
 from mixtea.compute.device import describe_device
 from mixtea.compute.intervals import beside
 from mixtea.config import VECTORS, Config
@@ -54,10 +54,10 @@ def make_report(aligner: MixTEA) -> str:
             *task.warnings,
             *doubts(task),
             *misleading_lines(aligner.misleading_, aligner.misleading_links_),
-            *mapping.doubts(),
+            *mapping.warnings(),
         ],
         "decided": mapping.summary(),
-        "promise": mapping.promise(),
+        "promise": mapping.expected_quality(),
         "settings": findings.changed_settings(aligner.config_, aligner.preset),
         "metrics": METRICS,
         "scores": _scores(aligner, history),
@@ -95,7 +95,7 @@ def _ranked(config: Config, answers: Answers) -> str:
     """Describe how the test links were ranked."""
     everything = "all entities" if config.only_student_decodes else "all entities without a training link"
     pool = "the ends of the test links" if config.candidates == "given" else everything
-    decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(answers.spoke)}"
+    decoder = f"decoder {config.decoder.replace('_', '-')}, {decoded_by(answers.active_voters)}"
     return f"The test ranks among {pool} ({decoder}); ties count in expectation."
 
 
@@ -103,7 +103,9 @@ def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[
     """Return the calibration scores, the number of checked mappings, and the share that is right."""
     if not len(rows):
         return {}
-    found = {"n": len(rows), "right": float(right.mean())} | dict(trust(candidates.probability[rows, 0], right))
+    found = {"n": len(rows), "right": float(right.mean())} | dict(
+        calibration_measures(candidates.probability[rows, 0], right)
+    )
     return found | {"accepted": round(found["accepted@95"] * len(rows))}
 
 
@@ -132,7 +134,7 @@ class Reasons:
 
     def __call__(self, row: int) -> dict[str, Any]:
         """Return `evidence`, the contribution of each opinion, and `reasons`, the voters by piece of evidence."""
-        said = self.explain(int(self.answers.free[row]), int(self.answers.ranked.target[row, 0]))
+        said = self.explain(int(self.answers.source_index[row]), int(self.answers.ranked.target[row, 0]))
         reasons: dict[str, list[str]] = {}
         for _, rows in said[~said["voter"].isin(VECTORS)].groupby("voter", sort=False):  # the cosine is in the score
             for voter, what, weight in rows.head(MAX_REASONS_SHOWN).itertuples(index=False):

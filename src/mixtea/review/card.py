@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from mixtea.config import VECTORS
-from mixtea.explain.marking import Marked, marked
+from mixtea.explain.marking import Marked, mark_differences
 from mixtea.explain.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
 from mixtea.explain.value_lines import Line, value_lines
 from mixtea.graph.display import name_of
@@ -173,7 +173,7 @@ class Cards:
         effect = self.posterior.preview((source, target)) if voices is not None else None
         values, n_values = self.values.peek(source, target) or texts.values
         return Card(
-            row, left, right, marked(left.label, right.label), values, lines, voices, options,
+            row, left, right, mark_differences(left.label, right.label), values, lines, voices, options,
             self._rivals(row, target), float(probability[place]), self.pattern_of(row, place), effect,
             max(n_values - MAX_VALUES_SHOWN, 0), max(len(neighbours) - MAX_NEIGHBOURS_SHOWN, 0), counts,
         )  # fmt: skip

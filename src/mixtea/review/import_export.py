@@ -123,7 +123,7 @@ def decisions_file(state: ReviewState, active: Iterable[Decision]) -> bytes:
 def mapping_file(state: ReviewState, precision: float | None) -> bytes:
     """Return the mapping with the decisions as an SSSOM file: the largest part with a precision, or all of it."""
     found = most_precise(state.current_mapping(), precision)
-    metadata = MappingMetadata(description=found.promise())
+    metadata = MappingMetadata(description=found.expected_quality())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mapping.sssom.tsv"
         write_mapping(found, path, metadata)

@@ -20,7 +20,7 @@ from mixtea.review.decision import Decision, PairDecision, pair_decisions
 from mixtea.review.decisions import DecisionStore
 from mixtea.review.merge import merge_decisions
 from mixtea.review.reviewers import Reviewer, measure_reviewers
-from mixtea.runs.lock import HeldError, alone
+from mixtea.runs.lock import HeldError, lock_folder
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -108,7 +108,7 @@ def _alone(out: Path, reviewer: str) -> Iterator[None]:
     note = folder / "who.txt"
     folder.mkdir(exist_ok=True)
     try:
-        with alone(folder):
+        with lock_folder(folder):
             note.write_text(f"{reviewer or 'somebody'}, process {os.getpid()} on {platform.node()}", "utf-8")
             try:
                 yield

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from mixtea.calibration.calibrator import acceptable
+from mixtea.calibration.calibrator import accept_at_precision
 from mixtea.decide.mapping import COLUMNS, GIVEN, Mapping
 from mixtea.io.formats.sssom_slots import Slots
 from mixtea.review.decision import Decision
@@ -59,7 +59,7 @@ def most_precise(mapping: Mapping, precision: float | None) -> Mapping:
     if precision is None:
         return mapping
     kept = mapping.frame["given"].to_numpy(dtype=bool, copy=True)
-    kept[~kept] = acceptable(mapping.frame["probability"].to_numpy(dtype=float)[~kept], precision)
+    kept[~kept] = accept_at_precision(mapping.frame["probability"].to_numpy(dtype=float)[~kept], precision)
     return replace(mapping, frame=mapping.frame[kept].reset_index(drop=True))
 
 
@@ -72,7 +72,9 @@ def precision_summary(mapping: Mapping, precision: float) -> str:
     if not n:
         return f"No part of the mapping has an expected precision of {wanted}.{beside}"
     pairs = "1 pair" if n == 1 else f"{n:,} pairs"
-    return f"The largest part of the mapping for a precision of {wanted}: {pairs}, {mapping.promise()}.{beside}"
+    return (
+        f"The largest part of the mapping for a precision of {wanted}: {pairs}, {mapping.expected_quality()}.{beside}"
+    )
 
 
 def _links(accepted: Table[Pair, Decision]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.decide.answers import DECISIONS
+from mixtea.decide.choose import DECISIONS
 from mixtea.decide.mapping import MAPPED, Mapping
 from mixtea.relations.known import KnownPairs
 from mixtea.relations.neighbours import Neighbourhood, neighbourhood
@@ -29,14 +29,14 @@ class Model:
         self.folder, self.run = folder, StoredRun(folder)
         self.name, self.parent = self.run.about[SEAL], self.run.about.get("parent", "")
         self.task, answers = self.run.task_, self.run.answers_
-        self.sources, self.voters = answers.free, answers.voter_names
+        self.sources, self.voters = answers.source_index, answers.voter_names
         k = answers.ranked.target.shape[1]
         mapped = answers.decisions == DECISIONS.index(MAPPED)
         self.is_mapped: np.ndarray = mapped.any(axis=1)
         order = np.argsort(~mapped, axis=1, kind="stable") if k else np.empty((len(self.sources), 0), dtype=np.int64)
         self.target: np.ndarray = np.take_along_axis(answers.ranked.target, order, axis=1)
         self.probability: np.ndarray = np.take_along_axis(answers.ranked.probability(k), order, axis=1)
-        self.named: np.ndarray = np.take_along_axis(answers.ranked.named, order[:, :, None], axis=1)
+        self.named: np.ndarray = np.take_along_axis(answers.ranked.supporters, order[:, :, None], axis=1)
         self.parts = {name: part[:, 0] for name, part in answers.parts.items()}
         self.row_of = np.full(self.task.source.n_entities, -1, dtype=np.int64)
         self.row_of[self.sources] = np.arange(len(self.sources))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from mixtea.review.model import Model
-from mixtea.runs.safe_read import named, read_json
+from mixtea.runs.safe_read import clear_read_errors, read_json
 from mixtea.runs.validate import timed_history
 
 
@@ -25,7 +25,7 @@ def pictures(model: Model) -> list[Picture]:
     from mixtea.report import figures, findings  # which load matplotlib
 
     path = model.folder / "history.json"
-    with named(path):
+    with clear_read_errors(path):
         about = model.run.about
         history = pd.DataFrame(timed_history(read_json(path), about["n_epochs"], about["epoch_seconds"]))
     candidates = model.run.predict(2)

@@ -1,4 +1,4 @@
-"""What a run concludes, as arrays of its folder and back: candidates.safetensors and mapping.safetensors. No torch."""
+"""Convert answers to the arrays of candidates.safetensors and mapping.safetensors, and back. No torch."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import numpy as np
 
 from mixtea.compute.array_checks import check_finite, check_lengths, check_within
 from mixtea.config import Config
-from mixtea.decide.answers import DECISIONS, STORED, Answers, Left, Ranked
+from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, Ranked
+from mixtea.decide.choose import DECISIONS
 from mixtea.graph.task import Task
 from mixtea.runs.safe_read import Form
 
 Arrays = Mapping[str, np.ndarray]
 PREFIX = "score."  # of an opinion's scores
-PART = "part."  # of what an opinion adds to the score of what is decided on, and of the first candidate
-LEFT = {"left", "likelihood_of_left"}  # what is given where every source is to be mapped
-LARGEST = 1e10  # of a score: what nobody considered has a very low one
+PART = "part."  # of what an opinion adds to the score of the assigned target, and of the first candidate
+FALLBACK_ARRAYS = {"left", "likelihood_of_left"}  # targets where every source is to be mapped
+MAX_SCORE = 1e10  # absolute; candidates that were not scored have a very low one
 
 
 def candidate_arrays(answers: Answers) -> dict[str, np.ndarray]:
-    """A row a candidate, source by source, best first."""
+    """Return arrays with one row per candidate, source by source, best first."""
     found, (p, k) = answers.ranked, answers.ranked.target.shape
     columns = {
-        "source": answers.free.astype(np.int32).repeat(k),
+        "source": answers.source_index.astype(np.int32).repeat(k),
         "target": found.target.astype(np.int32).ravel(),
         "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), p),
         "score": found.score.ravel(),
@@ -39,34 +40,34 @@ def candidate_arrays(answers: Answers) -> dict[str, np.ndarray]:
 
 
 def mapping_arrays(answers: Answers) -> dict[str, np.ndarray]:
-    """A row a source: its two best targets where each is given once, and what decides about it."""
-    found, p = answers.decided, len(answers.free)
+    """Return arrays with one row per source: its two best targets where each is given once, and the decision."""
+    found, p = answers.decided, len(answers.source_index)
     columns = {
-        "source": answers.free.astype(np.int32),
+        "source": answers.source_index.astype(np.int32),
         "target": found.target.astype(np.int32),
         "likelihood": found.likelihood,
         "counterpart": found.counterpart,
         "counterpart_of_candidates": answers.ranked.counterpart,
-        "is_free": answers.is_free.astype(np.uint8),
+        "is_free": answers.is_assigned.astype(np.uint8),
         "belief": found.belief,
         **{name: bits.reshape(p, found.target.shape[1], bits.shape[1]) for name, bits in _bits(found).items()},
         **{f"{PART}{name}": values for name, values in answers.parts.items()},
     }
-    if answers.left is not None:
-        columns |= {"left": answers.left.target.astype(np.int32), "likelihood_of_left": answers.left.likelihood}
+    if answers.fallback is not None:
+        columns |= {"left": answers.fallback.target.astype(np.int32), "likelihood_of_left": answers.fallback.likelihood}
     return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 
 
 def _bits(found: Ranked) -> dict[str, np.ndarray]:
-    """What is true or not, eight to a byte: who favours a candidate, whether it is chosen and silent."""
+    """Pack truth values, eight per byte: supporters of a candidate, is_best_source and no_evidence."""
     return {
-        "voters": np.packbits(found.named.reshape(found.target.size, found.named.shape[-1]), axis=1),
-        "flags": np.packbits(np.stack([found.chosen.ravel(), found.silent.ravel()], axis=1), axis=1),
+        "voters": np.packbits(found.supporters.reshape(found.target.size, found.supporters.shape[-1]), axis=1),
+        "flags": np.packbits(np.stack([found.is_best_source.ravel(), found.no_evidence.ravel()], axis=1), axis=1),
     }
 
 
 def candidate_forms(names: Sequence[str], config: Config, real: str) -> dict[str, Form]:
-    """The arrays of candidates.safetensors, with the opinions that it names."""
+    """Return the expected arrays of candidates.safetensors, with the opinions among `names`."""
     n_voters = len(config.deciding_voters)
     forms: dict[str, Form] = dict.fromkeys(("source", "target", "rank"), ("I32", (None,)))
     forms |= dict.fromkeys(("likelihood", "probability"), ("F64", (None,)))
@@ -77,12 +78,12 @@ def candidate_forms(names: Sequence[str], config: Config, real: str) -> dict[str
 
 
 def _of_opinions(names: Sequence[str], prefix: str) -> list[str]:
-    """Of the names of arrays, those that begin with the prefix and end with what can be an opinion's name."""
+    """Select the names of arrays that begin with the prefix and end with a possible name of an opinion."""
     return [name for name in names if name.startswith(prefix) and name.removeprefix(prefix).isidentifier()]
 
 
 def mapping_forms(names: Sequence[str], real: str, n_voters: int, task: Task) -> dict[str, Form]:
-    """The arrays of mapping.safetensors, with the opinions that it names, and with what is left, if it says that."""
+    """Return the expected arrays of mapping.safetensors, with the opinions and the fallback among `names`."""
     k = min(2, task.target.n_entities)
     forms: dict[str, Form] = {
         "source": ("I32", (None,)),
@@ -92,26 +93,26 @@ def mapping_forms(names: Sequence[str], real: str, n_voters: int, task: Task) ->
     forms |= dict.fromkeys(("counterpart", "counterpart_of_candidates"), ("F64", (None,)))
     forms |= {"is_free": ("U8", (None,)), "belief": (real, (None, k))}
     forms |= dict.fromkeys(_of_opinions(names, PART), (real, (None, 2)))
-    if LEFT & {*names}:
+    if FALLBACK_ARRAYS & {*names}:
         forms |= {"left": ("I32", (None,)), "likelihood_of_left": ("F64", (None,))}
     return forms | {"voters": ("U8", (None, k, -(-n_voters // 8))), "flags": ("U8", (None, k, 1))}
 
 
-def check_numbers(arrays: Arrays, task: Task) -> None:
-    """ValueError unless the arrays of one of the two files are of one length, of targets that there are, of numbers."""
+def check_answer_arrays(arrays: Arrays, task: Task) -> None:
+    """Raise ValueError unless the arrays of one of the two files have one length, existing targets, finite numbers."""
     check_lengths(arrays)
     check_within(arrays["target"], task.target.n_entities, "a candidate's target")
     for name, values in arrays.items():
         if values.dtype.kind == "f":
-            check_finite(name, values, LARGEST, or_nan=name.startswith((PREFIX, PART)))
+            check_finite(name, values, MAX_SCORE, or_nan=name.startswith((PREFIX, PART)))
 
 
 def check_answers(
     candidates: Arrays, mapping: Arrays, task: Task, config: Config, *, links_are_random: bool = True
 ) -> Answers:
-    """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
+    """Make answers from checked arrays; raise ValueError if they are not about this task."""
     free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
-    p, k = len(free), min(STORED, task.target.n_entities)
+    p, k = len(free), min(CANDIDATES_STORED, task.target.n_entities)
     ranks = np.tile(np.arange(1, k + 1), p)
     if not (np.array_equal(mapping["source"], free) and np.array_equal(candidates["source"], free.repeat(k))):
         raise ValueError("the answers are not about the sources without a training link")
@@ -133,7 +134,11 @@ def check_answers(
         mapping, mapping["target"].shape, len(voters), mapping["belief"].astype(float), mapping["counterpart"]
     )
     decided = replace(decided, links_are_random=links_are_random)
-    left = Left(mapping["left"].astype(np.int64), mapping["likelihood_of_left"]) if mapping.keys() >= LEFT else None
+    left = (
+        FallbackTargets(mapping["left"].astype(np.int64), mapping["likelihood_of_left"])
+        if mapping.keys() >= FALLBACK_ARRAYS
+        else None
+    )
     scores = {n.removeprefix(PREFIX): v.reshape(shape) for n, v in candidates.items() if n.startswith(PREFIX)}
     parts = {n.removeprefix(PART): values for n, values in mapping.items() if n.startswith(PART)}
     return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts, left)
@@ -145,6 +150,8 @@ def _ranked(
     target, belief, likelihood = (arrays[name].reshape(shape) for name in ("target", "belief", "likelihood"))
     flags = np.unpackbits(arrays["flags"].reshape(-1, 1), axis=1, count=2).astype(bool)
     voters = arrays["voters"].reshape(-1, arrays["voters"].shape[-1])
-    named = np.unpackbits(voters, axis=1, count=n_voters).astype(bool).reshape(*shape, n_voters)
-    chosen, silent = (flags[:, i].reshape(shape) for i in (0, 1))
-    return Ranked(target.astype(np.int64), score, belief, named, chosen, silent, likelihood, counterpart)
+    supporters = np.unpackbits(voters, axis=1, count=n_voters).astype(bool).reshape(*shape, n_voters)
+    is_best_source, no_evidence = (flags[:, i].reshape(shape) for i in (0, 1))
+    return Ranked(
+        target.astype(np.int64), score, belief, supporters, is_best_source, no_evidence, likelihood, counterpart
+    )

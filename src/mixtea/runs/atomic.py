@@ -1,7 +1,7 @@
-"""Files and folders that appear whole or not at all: written beside, flushed, renamed, flushed again.
+"""Write files and folders whole or not at all: write beside, flush, rename, flush again.
 
-What is being written lies in a temporary folder, hidden beside its place, which its process holds locked. One
-that nobody holds is what a sudden death left: the next to write to the same place sweeps it away.
+What is being written lies in a temporary folder, hidden beside its place, which its process holds locked. One that no
+process holds is what a sudden death left: the next to write to the same place sweeps it away.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from mixtea.errors import RunError, WriteError
-from mixtea.runs.lock import alone, is_free
+from mixtea.runs.lock import is_free, lock_folder
 
 RUN_FILES = {
     "run.json": "what, when, with which versions; sizes and checksums of the other files; written last",
@@ -38,22 +38,22 @@ RUN_FILES = {
     "changes.tsv": "after a warm start, which mappings are new, gone or changed, and why",
 }
 HISTORY = "history"  # the folder of earlier runs, in a run folder
-HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV)  # no fault of the call
-TEMPORARY = re.compile(r"\.(.+)\.tmp-\d+", re.DOTALL)  # its name: of what is written in it, and of its process
+HARDWARE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENODEV)  # not the caller's fault
+TEMPORARY = re.compile(r"\.(.+)\.tmp-\d+", re.DOTALL)  # .NAME.tmp-PID
 WINDOWS = os.name == "nt"
-EXCHANGE = 2  # renameat2: the two swap places
-HERE = -100  # renameat2: paths are as usual
+EXCHANGE = 2  # flag of renameat2: swap both
+HERE = -100  # AT_FDCWD of renameat2: relative paths are relative to the working folder
 
 
 @contextmanager
 def atomic_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
-    """Yields a path to write to, which takes the place of `path` once the block has ended well.
+    """Yield a path to write to, which takes the place of `path` once the block has ended well.
 
     A link at `path` is a person's, who wants the file to be where it leads; without `follow` it is replaced, as in a
-    folder that may be anyone's.
+    folder that may come from anywhere.
     """
     with clear_errors(path):
-        path = resolved(path) if follow else resolved(path.parent) / path.name
+        path = resolve_place(path) if follow else resolve_place(path.parent) / path.name
         _check_place(path)
         with _temporary_folder(path) as temporary:
             yield temporary / path.name
@@ -62,7 +62,7 @@ def atomic_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
 
 
 def _check_place(path: Path) -> None:
-    """Refuse what no file may take the place of."""
+    """Refuse a place that a file may not take."""
     linked = path.is_symlink()
     if path.is_dir() and not linked:
         raise RunError(f"{path}: a folder, where a file is to be written. Name a file.")
@@ -73,17 +73,17 @@ def _check_place(path: Path) -> None:
 
 
 def rename(file: Path, path: Path) -> None:
-    """The file takes the place of `path`, in a way that lasts."""
+    """Move the file to `path`, durably."""
     file.replace(path)
     flush(path.parent)
 
 
 @contextmanager
 def atomic_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yields a folder to write into, which takes the place of `path` once the block has ended well."""
+    """Yield a folder to write into, which takes the place of `path` once the block has ended well."""
     check_free(path, overwrite=overwrite)
     with clear_errors(path):
-        path = resolved(path)
+        path = resolve_place(path)
         with _temporary_folder(path) as temporary:
             new = temporary / "new"
             new.mkdir()
@@ -100,7 +100,7 @@ def atomic_folder(path: Path, *, overwrite: bool) -> Iterator[Path]:
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse a place that holds something or cannot be written, before any work is done for it."""
     with clear_errors(path):
-        place = resolved(path)
+        place = resolve_place(path)
         if place.is_dir():
             _check_replaceable(path, sorted(p.name for p in place.iterdir()), overwrite)
         elif place.exists():
@@ -112,16 +112,16 @@ def check_free(path: Path, *, overwrite: bool) -> None:
 def check_new_file(path: Path, *, overwrite: bool) -> None:
     """Refuse a place where something is already, before any work is done for it, unless it may be replaced."""
     with clear_errors(path):
-        _check_place(place := resolved(path))
+        _check_place(place := resolve_place(path))
         if not overwrite and place.exists():
             raise RunError(f"{path}: a file is already there. Name another, or say --overwrite.")
 
 
-def resolved(path: Path) -> Path:
-    """The path without links; it must have a name, so that something can lie beside it."""
+def resolve_place(path: Path) -> Path:
+    """Return the path without links; it must have a name, so that a folder can be made beside it."""
     try:
         found = path.resolve()
-    except RuntimeError:  # as older versions of Python say it
+    except RuntimeError:  # as older versions of Python raise it
         raise RunError(f"{path}: links that lead round in a circle. Name another.") from None
     if not found.name:
         raise RunError(f"{path}: nothing can be written in its place. Name another.")
@@ -129,7 +129,7 @@ def resolved(path: Path) -> Path:
 
 
 def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
-    """A run may be replaced on request, if nothing else has been laid beside its files."""
+    """Refuse to replace anything but a run, on request, without other files beside its own."""
     if not held:
         return
     if "run.json" not in held:
@@ -143,13 +143,13 @@ def _check_replaceable(path: Path, held: list[str], overwrite: bool) -> None:
 
 @contextmanager
 def _temporary_folder(path: Path) -> Iterator[Path]:
-    """A locked folder beside `path`, which is gone after the block, whatever happens in it."""
+    """Yield a locked folder beside `path`, which is gone after the block, whatever happens in it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path.parent, re.compile(re.escape(path.name)))
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     temporary.mkdir()
     try:
-        with alone(temporary):
+        with lock_folder(temporary):
             yield temporary
     finally:
         _put_back(temporary, path)
@@ -166,7 +166,7 @@ def clear_leftovers(folder: Path, names: re.Pattern[str]) -> None:
 
 
 def _swap(new: Path, path: Path) -> None:
-    """The two folders swap places at once, so that there always is one; where the system cannot, in two steps."""
+    """Swap the two folders at once, so that there always is one; where the system cannot, in two steps."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
         swapped = renameat2(HERE, os.fsencode(new), HERE, os.fsencode(path), EXCHANGE) == 0
@@ -178,14 +178,14 @@ def _swap(new: Path, path: Path) -> None:
 
 
 def _put_back(temporary: Path, path: Path) -> None:
-    """If something came between the two steps, the older folder takes its place again."""
+    """Restore the older folder if something came between the two steps."""
     old = temporary / "old"
     if old.is_dir() and not old.is_symlink() and not path.exists():
         old.rename(path)
 
 
 def flush(path: Path) -> None:
-    """See to it that what a file or a folder holds is on the disk."""
+    """Flush a file or a folder to the disk."""
     if WINDOWS:  # which cannot flush a folder, nor a file that is open for reading
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -197,7 +197,7 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def clear_errors(path: Path) -> Iterator[None]:
-    """What keeps a file from being written, as one message that names it."""
+    """Turn errors of writing into one message that names the file."""
     try:
         yield
     except (OSError, SafetensorError) as error:
@@ -207,7 +207,7 @@ def clear_errors(path: Path) -> Iterator[None]:
 
 
 def _by_hardware(error: Exception) -> bool:
-    """safetensors gives the system's error as text."""
+    """Check whether the disk is at fault; safetensors has the system's error as text."""
     if isinstance(error, OSError):
         return error.errno in HARDWARE
     return any(os.strerror(number) in str(error) for number in HARDWARE)

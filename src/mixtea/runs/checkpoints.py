@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a training after an epoch, each one unit, the last two kept."""
+"""Checkpoints: the state of a training after an epoch, one file each, the last two kept."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from mixtea.graph.task import Task
 from mixtea.io.paths import PathOrStr
 from mixtea.messages import visible
 from mixtea.runs.atomic import clear_errors, clear_leftovers
-from mixtea.runs.lock import alone
+from mixtea.runs.lock import lock_folder
 from mixtea.runs.state_file import read_state_file, write_state_file
 
 logger = logging.getLogger(__name__)
-KIND = "mixtea checkpoint 3"
-NAME = re.compile(r"checkpoint-(\d{6,9})\.safetensors")
-KEPT = 2
-SHARE = 20  # saving may take one part in so many of the time
+CHECKPOINT_KIND = "mixtea checkpoint 3"
+CHECKPOINT_NAME = re.compile(r"checkpoint-(\d{6,9})\.safetensors")
+CHECKPOINTS_KEPT = 2
+MAX_TIME_SHARE = 20  # saving may take one part in so many of the time
 State = dict[str, Any]
 
 
 class Checkpoints:
-    """The checkpoints in a folder, of one training.
+    """The checkpoints of one training, in a folder.
 
     One is due `every` so many seconds (0: after every epoch), later where saving would take too much of the time, by a
-    clock that never jumps; and at once when `asked_to_stop` gives the number of a signal. `on_load` hears the epoch
-    from which a training goes on. `key` says of which data and settings they are; fitting sets it.
+    clock that never jumps; and at once when `asked_to_stop` returns the number of a signal. `on_load` is called with
+    the epoch from which a training goes on. `key` identifies the data and settings; fitting sets it.
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class Checkpoints:
         self.saved_at, self.cost = time.monotonic(), 0.0
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Nobody else may train there; a folder that cannot be written is refused before any work is done."""
+    def locked(self) -> Iterator[None]:
+        """Lock the folder; one that cannot be written is refused before any work is done."""
         with clear_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             if not os.access(self.folder, os.W_OK):
                 raise RunError(f"{self.folder}: cannot be written. Check its permissions, or name another folder.")
-        with alone(self.folder):
+        with lock_folder(self.folder):
             yield
 
     def due(self) -> bool:
-        wait = max(self.every, SHARE * self.cost) if self.every > 0 else 0.0
+        wait = max(self.every, MAX_TIME_SHARE * self.cost) if self.every > 0 else 0.0
         return time.monotonic() - self.saved_at >= wait
 
     def keep(self, epoch: int, state: Callable[[], State]) -> None:
-        """Save if it is due. A disk that is full or broken is said aloud: the training and the older state go on.
+        """Save if it is due. A disk that is full or broken is only logged: the training and the older state go on.
 
         Asked to stop, it saves and raises StoppedError.
         """
@@ -88,22 +88,22 @@ class Checkpoints:
         started = time.monotonic()
         try:
             path = self.folder / f"checkpoint-{epoch:06}.safetensors"
-            write_state_file(path, KIND, {"key": self.key, "epoch": epoch, "state": state})
+            write_state_file(path, CHECKPOINT_KIND, {"key": self.key, "epoch": epoch, "state": state})
             with clear_errors(self.folder):
                 later = [old for old in self.files() if epoch_of(old) > epoch]  # damaged, or gone back from
-                for old in (*later, *self.files()[len(later) + KEPT :]):
+                for old in (*later, *self.files()[len(later) + CHECKPOINTS_KEPT :]):
                     old.unlink(missing_ok=True)
-                clear_leftovers(self.folder, NAME)
+                clear_leftovers(self.folder, CHECKPOINT_NAME)
         finally:
             self.saved_at = time.monotonic()
             self.cost = self.saved_at - started
 
     def load(self) -> tuple[int, State] | None:
-        """The epoch and state of the newest checkpoint that is whole, None if there is none; a damaged one is named."""
+        """Return the epoch and state of the newest whole checkpoint, None if there is none; warn of damaged ones."""
         files, damage = self.files(), ""
         for path in files:
             try:
-                found = read_state_file(path, KIND)
+                found = read_state_file(path, CHECKPOINT_KIND)
             except RunError as error:
                 damage = str(error)
                 logger.warning("%s Looking for the one before it.", visible(damage))
@@ -116,10 +116,10 @@ class Checkpoints:
         return None
 
     def files(self) -> list[Path]:
-        """The checkpoints, newest first."""
+        """List the checkpoints, newest first."""
         if not self.folder.is_dir():
             return []
-        named = [path for path in self.folder.iterdir() if NAME.fullmatch(path.name)]
+        named = [path for path in self.folder.iterdir() if CHECKPOINT_NAME.fullmatch(path.name)]
         return sorted(named, key=epoch_of, reverse=True)
 
     def _checked(self, path: Path, found: Any) -> tuple[int, State]:
@@ -131,14 +131,14 @@ class Checkpoints:
 
 
 @contextmanager
-def kept_in(
+def open_checkpoints(
     checkpoints: Checkpoints | PathOrStr | None, task: Task, config: Config,
     start: tuple[Task, Mapping[str, np.ndarray]] | None,
 ) -> Iterator[Checkpoints | None]:  # fmt: skip
-    """The checkpoints of a training, which fit no other. A folder that is named is held while the block runs.
+    """Yield the checkpoints of a training, which fit no other. A folder that is named is locked while the block runs.
 
-    `start` are the task and the parameters that the training begins with, if it is warm. Who gives checkpoints ready
-    made holds their folder, and knows what the training began with.
+    `start` are the task and the parameters that the training begins with, if it is warm. `Checkpoints` made by the
+    caller are locked there, and their key has what the training began with.
     """
     if checkpoints is None:
         yield None
@@ -150,12 +150,12 @@ def kept_in(
         return
     if start is not None:
         kept.key += f" after {start_checksum(*start)}"
-    with kept.held() if is_first() else nullcontext():
+    with kept.locked() if is_first() else nullcontext():
         yield kept
 
 
 def start_checksum(task: Task, parameters: Mapping[str, np.ndarray]) -> str:
-    """Return that of a warm start: what was aligned, and what was learned of it."""
+    """Return the checksum of a warm start: its task and its parameters."""
     digest = hashlib.sha256(checksum(task).encode())
     for name, value in parameters.items():
         digest.update(name.encode() + value.tobytes())
@@ -163,5 +163,5 @@ def start_checksum(task: Task, parameters: Mapping[str, np.ndarray]) -> str:
 
 
 def epoch_of(path: Path) -> int:
-    found = NAME.fullmatch(path.name)
+    found = CHECKPOINT_NAME.fullmatch(path.name)
     return int(found[1]) if found else -1

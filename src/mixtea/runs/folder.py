@@ -1,8 +1,8 @@
-"""The run folder: everything a training leaves, in open formats, with a manifest that knows every byte.
+"""The run folder: all results of a training in open formats, with a manifest of checksums.
 
-`RUN_FILES` in atomic.py says what each file holds. The same task, settings and seed give the same bytes in every
-file but two: run.json and report.html say when and how fast it was. A run folder may come from anywhere, so reading
-believes nothing: see untrusted.py and checks.py.
+`RUN_FILES` in atomic.py describes each file. The same task, settings and seed give the same bytes in every file but
+two: run.json and report.html have dates and durations. A run folder may come from anywhere, so reading trusts nothing:
+see safe_read.py and validate.py.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from mixtea.config import Config
 from mixtea.council.trace import check_trace
 from mixtea.decide.answers import Answers
 from mixtea.errors import RunError, shorten
-from mixtea.evaluation.by_voter import without_table
+from mixtea.evaluation.by_voter import split_table
 from mixtea.graph.task import Task
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
 from mixtea.runs.answers import (
     candidate_arrays,
     candidate_forms,
+    check_answer_arrays,
     check_answers,
-    check_numbers,
     mapping_arrays,
     mapping_forms,
 )
-from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolved
+from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolve_place
 from mixtea.runs.history import carry_over
 from mixtea.runs.learned import check_learned, learned_json
 from mixtea.runs.safe_read import (
-    AGAIN,
     MIB,
+    RESTORE_ADVICE,
     array_forms,
     check_file,
-    check_size,
-    fingerprint,
-    named,
+    check_file_size,
+    clear_read_errors,
+    file_fingerprint,
     read_arrays,
     read_json,
 )
@@ -57,8 +57,8 @@ from mixtea.voters.learned_text import LearnedText
 FORMAT = 6
 MANIFEST = "run.json"
 SEAL = "sha256"
-PAGES = ("report.html", "changes.tsv")  # for people to read; a run is whole without
-LARGEST = {  # in bytes, of the files that do not grow with the graphs: far more than honest ones have
+PAGES = ("report.html", "changes.tsv")  # for people; a run is whole without
+MAX_BYTES = {  # of files that do not grow with the graphs: far more than honest ones have
     MANIFEST: 32 * MIB,  # it holds the seconds of a million epochs
     "config.json": MIB,
     "metrics.json": MIB,
@@ -66,12 +66,12 @@ LARGEST = {  # in bytes, of the files that do not grow with the graphs: far more
     "curves.png": 16 * MIB,
     "report.html": 64 * MIB,
 }
-LARGEST_RECORD = 4096  # bytes of the history, of an epoch
+MAX_RECORD_BYTES = 4096  # of the history, per epoch
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run folder holds."""
+    """Contents of a run folder."""
 
     task: Task
     config: Config
@@ -90,14 +90,14 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False, keep: int | No
     """Write all files of a run into a new folder, which appears whole or not at all.
 
     Earlier runs of a folder that is replaced stay in its history; with `keep` the one that is replaced becomes one of
-    them, and the last `keep` stay. Returns the checksum of its manifest.
+    them, and the last `keep` stay. Return the checksum of its manifest.
     """
     for name in sorted(run.pages.keys() - PAGES):
         raise RunError(f"{folder / name}: no page of a run, which has {' and '.join(PAGES)}.")
     with atomic_folder(folder, overwrite=overwrite) as temporary:
         _write_json(temporary / "config.json", run.config.to_dict())
         _write_json(temporary / "vocabulary.json", vocabulary(run.task), indent=None)
-        _write_json(temporary / "history.json", [_untimed(record) for record in run.history])
+        _write_json(temporary / "history.json", [_without_seconds(record) for record in run.history])
         _write_json(temporary / "metrics.json", {k: v for k, v in run.metrics.items() if math.isfinite(v)})
         _write_json(temporary / "learned.json", learned_json(run.learned))
         save_file(dict(run.weights), temporary / "weights.safetensors")
@@ -111,45 +111,45 @@ def write_run(run: Run, folder: Path, *, overwrite: bool = False, keep: int | No
         _draw(run, temporary / "curves.png")
         for name, text in run.pages.items():
             (temporary / name).write_text(text, encoding="utf-8", newline="")
-        files = {p.name: fingerprint(p) for p in sorted(temporary.iterdir())}
+        files = {p.name: file_fingerprint(p) for p in sorted(temporary.iterdir())}
         about = {"format": FORMAT, **about_task(run.task), **run.about}
         about |= {"epoch_seconds": [record.get("seconds", 0.0) for record in run.history], "files": files}
         _write_json(temporary / MANIFEST, about | {SEAL: (sealed := seal(about))})
-        carry_over(resolved(folder), temporary, keep)
+        carry_over(resolve_place(folder), temporary, keep)
     return sealed
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run folder; a file that is missing, damaged or not to be trusted is named. Pages may be missing."""
+    """Read a run folder; an error names a missing, damaged or invalid file. Pages may be missing."""
     about = _manifest(folder)
     for name in about["files"]:
         if name not in PAGES or (folder / name).is_symlink() or (folder / name).exists():
             _check_file(folder, about, name)
-    found = _conclusions(folder, about)
+    found = _results(folder, about)
     task, config = found.task, found.config
-    with named(folder / "weights.safetensors"):
+    with clear_read_errors(folder / "weights.safetensors"):
         weights = read_arrays(folder / "weights.safetensors", checks.weight_forms(task, config))
         for name, values in weights.items():
             check_finite(name, values)
-    with named(folder / "votes.safetensors"):
+    with clear_read_errors(folder / "votes.safetensors"):
         trace = read_arrays(folder / "votes.safetensors", checks.trace_forms(len(config.voters)))
         check_trace(trace, (task.source.n_entities, task.target.n_entities), len(config.voters), about["n_epochs"])
-    with named(folder / "opinions.safetensors"):
+    with clear_read_errors(folder / "opinions.safetensors"):
         path = folder / "opinions.safetensors"
         opinions = read_arrays(path, checks.opinion_forms(list(array_forms(path)), config))
         checks.check_opinions(opinions, task)
-    with named(folder / "history.json"):
+    with clear_read_errors(folder / "history.json"):
         history = checks.timed_history(read_json(folder / "history.json"), about["n_epochs"], about["epoch_seconds"])
-    with named(folder / "learned.json"):
-        learned = check_learned(read_json(folder / "learned.json", LARGEST["learned.json"]))
+    with clear_read_errors(folder / "learned.json"):
+        learned = check_learned(read_json(folder / "learned.json", MAX_BYTES["learned.json"]))
         if {f"score.{name}" for name in learned.views} - opinions.keys():
             raise ValueError("views without an opinion")
     return Run(task, config, weights, history, trace, opinions, found.answers, found.metrics, about, learned)
 
 
 @dataclass(frozen=True, eq=False)
-class Conclusions:
-    """What a run has come to, without how: enough to predict, map, score and explain as it was decided."""
+class RunResults:
+    """Results of a run without the training's state: enough to predict, map, score and explain as it was decided."""
 
     task: Task
     config: Config
@@ -158,23 +158,23 @@ class Conclusions:
     about: dict[str, Any]
 
 
-CONCLUDED = (
+RESULT_FILES = (
     "config.json", "vocabulary.json", "graphs.safetensors", "candidates.safetensors", "mapping.safetensors",
     "metrics.json",
 )  # fmt: skip
 
 
-def read_conclusions(folder: Path) -> Conclusions:
-    """Read what a run has concluded; a file that is damaged or not to be trusted is named.
+def read_results(folder: Path) -> RunResults:
+    """Read what a run has concluded; an error names a damaged or invalid file.
 
-    Of the files that are not needed for it, no more is looked at than their lengths.
+    Of the files that are not needed for it, only the lengths are checked.
     """
     about = _manifest(folder)
-    for name in sorted(about["files"].keys() - {*PAGES, *CONCLUDED}):
-        check_size(folder / name, about["files"][name])
-    for name in CONCLUDED:
+    for name in sorted(about["files"].keys() - {*PAGES, *RESULT_FILES}):
+        check_file_size(folder / name, about["files"][name])
+    for name in RESULT_FILES:
         _check_file(folder, about, name)
-    return _conclusions(folder, about)
+    return _results(folder, about)
 
 
 def read_ids(folder: Path) -> tuple[str, list[str], list[str]]:
@@ -182,41 +182,41 @@ def read_ids(folder: Path) -> tuple[str, list[str], list[str]]:
     about = _manifest(folder)
     path = folder / "vocabulary.json"
     _check_file(folder, about, path.name)
-    with named(path):
+    with clear_read_errors(path):
         words = checks.check_vocabulary(read_json(path))
     return about[SEAL], words["source"]["ids"], words["target"]["ids"]
 
 
 def _check_file(folder: Path, about: dict[str, Any], name: str) -> None:
-    largest = LARGEST | {"history.json": MIB + LARGEST_RECORD * about["n_epochs"]}
+    largest = MAX_BYTES | {"history.json": MIB + MAX_RECORD_BYTES * about["n_epochs"]}
     check_file(folder / name, about["files"][name], largest.get(name))
 
 
-def _conclusions(folder: Path, about: dict[str, Any]) -> Conclusions:
-    with named(folder / "config.json"):
+def _results(folder: Path, about: dict[str, Any]) -> RunResults:
+    with clear_read_errors(folder / "config.json"):
         config = checks.check_config(read_json(folder / "config.json"))
-    with named(folder / "vocabulary.json"):
+    with clear_read_errors(folder / "vocabulary.json"):
         words = checks.check_vocabulary(read_json(folder / "vocabulary.json"))
-    with named(folder / "graphs.safetensors"):
+    with clear_read_errors(folder / "graphs.safetensors"):
         path = folder / "graphs.safetensors"
         task = checks.check_task(about, words, read_arrays(path, checks.graph_forms(array_forms(path))))
-    n_voters, real = len(config.deciding_voters), checks.real(config)
+    n_voters, real = len(config.deciding_voters), checks.vector_type(config)
     path = folder / "mapping.safetensors"
-    with named(path):
+    with clear_read_errors(path):
         mapping = read_arrays(path, mapping_forms(list(array_forms(path)), real, n_voters, task))
-        check_numbers(mapping, task)
+        check_answer_arrays(mapping, task)
     path = folder / "candidates.safetensors"
-    with named(path):
+    with clear_read_errors(path):
         candidates = read_arrays(path, candidate_forms(list(array_forms(path)), config, real))
-        check_numbers(candidates, task)
+        check_answer_arrays(candidates, task)
         are_random = about.get("links_are_random", True)
         answers = check_answers(candidates, mapping, task, config, links_are_random=are_random)
-    with named(folder / "metrics.json"):
+    with clear_read_errors(folder / "metrics.json"):
         metrics = read_json(folder / "metrics.json")
         if not is_numbers(metrics):
-            raise ValueError("a metric is no number")
-        without_table(metrics)
-    return Conclusions(task, config, answers, metrics, about)
+            raise ValueError("a metric is not a number")
+        split_table(metrics)
+    return RunResults(task, config, answers, metrics, about)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -226,36 +226,36 @@ def _manifest(folder: Path) -> dict[str, Any]:
             raise RunError(f"{folder}: its training has not ended. Go on with: mixtea fit --resume --out {folder}")
         what = "a file, where a run folder is needed" if folder.exists() else "no such run folder"
         raise RunError(f"{folder}: {what}. `mixtea fit TASK --out {folder}` makes one.")
-    with named(path):
+    with clear_read_errors(path):
         if not path.is_symlink() and not path.exists():
             raise RunError(f"{path}: missing. {folder} is not a run folder, or its writing was interrupted.")
-        about = read_json(path, LARGEST[MANIFEST])
+        about = read_json(path, MAX_BYTES[MANIFEST])
         _check_format(path, about)
         checks.check_about(about)
         if SEAL not in about:
             raise KeyError(f"without {SEAL}")
         if about[SEAL] != seal(about):
-            raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
-        if not about["files"].keys() >= _NEEDED or MANIFEST in about["files"]:
+            raise RunError(f"{path}: changed since it was written (checksum). {RESTORE_ADVICE}")
+        if not about["files"].keys() >= _REQUIRED_FILES or MANIFEST in about["files"]:
             raise ValueError("its list of files")
         for name in sorted(about["files"].keys() - RUN_FILES.keys()):
-            raise RunError(f"{folder / name}: no file of a run, though {MANIFEST} lists it. {AGAIN}")
+            raise RunError(f"{folder / name}: no file of a run, though {MANIFEST} lists it. {RESTORE_ADVICE}")
     return about
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Whether a training that could go on lies beside the place of the run."""
+    """Check whether a training that could go on lies beside the place of the run."""
     with suppress(OSError, ValueError):  # of a path that cannot be
-        place = resolved(folder)
+        place = resolve_place(folder)
         return (place.with_name(f"{place.name}.unfinished") / "start.safetensors").is_file()
     return False
 
 
-_NEEDED = RUN_FILES.keys() - {MANIFEST, *PAGES}
+_REQUIRED_FILES = RUN_FILES.keys() - {MANIFEST, *PAGES}
 
 
 def _check_format(path: Path, about: Any) -> None:
-    """Say who can read a run of a later version, and refuse what never was a format."""
+    """Name the version that can read a later run, and refuse what never was a format."""
     found = about["format"]
     if type(found) is not int or found < 1:
         raise ValueError(f"format {found!r}")
@@ -271,25 +271,25 @@ def _check_format(path: Path, about: Any) -> None:
 
 
 def seal(about: Mapping[str, Any]) -> str:
-    """The checksum of a manifest without the checksum itself, over JSON written in one way only."""
+    """Compute the checksum of a manifest without the checksum itself, over canonical JSON."""
     rest = {name: value for name, value in about.items() if name != SEAL}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _untimed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of the history without what differs each time."""
+def _without_seconds(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of the history without what differs each time."""
     return {name: value for name, value in record.items() if name != "seconds"}
 
 
 def about_task(task: Task) -> dict[str, Any]:
-    """What a task is called, and where its links come from."""
+    """Return the name of a task, and where its links come from."""
     return {"task": task.name, "fold": task.fold, "links_from": task.links_from}
 
 
 def vocabulary(task: Task) -> dict[str, Any]:
     """Return the words of a task: of both graphs; slots of links, synonyms and compared columns where it has some."""
-    slots = [[*pair, dict(said)] for pair, said in task.slots.items()]
+    slots = [[*pair, dict(found)] for pair, found in task.slots.items()]
     synonyms, compared = [[*group] for group in task.synonyms], [[*pair] for pair in task.compared]
     parts = (("slots", slots), ("synonyms", synonyms), ("compared", compared))
     more = {name: rows for name, rows in parts if rows}
@@ -302,14 +302,16 @@ def vocabulary(task: Task) -> dict[str, Any]:
 
 
 def graph_arrays(task: Task) -> dict[str, np.ndarray]:
-    """Triples, links and rejected pairs as int64, the arrays of the texts; the user's vectors and opinions, if any."""
+    """Return triples, links and rejected pairs as int64, the arrays of the texts; the user's vectors and reviews, if
+    any.
+    """
     numbers = {"source_triples": task.source.triples, "target_triples": task.target.triples}
-    numbers |= {name: getattr(task, name) for name in checks.PAIRS}
+    numbers |= {name: getattr(task, name) for name in checks.PAIR_ARRAYS}
     texts = {**text_arrays(task.source, "source"), **text_arrays(task.target, "target")}
     vectors = {f"{side}_vectors": getattr(task, side).vectors for side in checks.SIDES}
     given = {name: np.ascontiguousarray(array, np.float32) for name, array in vectors.items() if array.size}
-    said = dict(zip(checks.REVIEWED, map(np.ascontiguousarray, task.reviewed), strict=True))
-    given |= said if len(task.reviewed.pairs) else {}
+    reviews = dict(zip(checks.REVIEW_ARRAYS, map(np.ascontiguousarray, task.reviewed), strict=True))
+    given |= reviews if len(task.reviewed.pairs) else {}
     return {name: np.ascontiguousarray(array, np.int64) for name, array in numbers.items()} | texts | given
 
 
@@ -323,7 +325,7 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 
 def _draw(run: Run, path: Path) -> None:
-    """The curves; a name in letters that the font lacks still gets its picture, and `$` in it is no formula."""
+    """Draw the curves; a title in letters that the font lacks is allowed, and `$` in it does not begin a formula."""
     from mixtea.evaluation.curves import draw_curves
 
     title = visible(f"{run.task.name}, seed {run.config.seed}", 100).replace("$", r"\$")

@@ -1,6 +1,6 @@
-"""Earlier runs of a run folder: RUN/history/0001, 0002 and so on, the newest last. Each is a whole run folder.
+"""Earlier runs of a run folder: RUN/history/0001, 0002 and so on, the newest last, each a whole run folder.
 
-Their files are the same files, linked once more: nothing is copied, and nothing of a run is ever written to again.
+Their files are hard links: nothing is copied, and nothing of a run is ever written to again.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pathlib import Path
 
 from mixtea.runs.atomic import HISTORY, RUN_FILES, flush
 
-NUMBER = re.compile(r"\d{4,9}")
+RUN_NUMBER = re.compile(r"\d{4,9}")
 
 
 def earlier_runs(run: Path) -> list[Path]:
-    """The folders of the earlier runs of a run, the oldest first."""
+    """List the folders of the earlier runs of a run, the oldest first."""
     folder = run / HISTORY
     if folder.is_symlink() or not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if NUMBER.fullmatch(path.name) and path.is_dir()]
+    found = [path for path in folder.iterdir() if RUN_NUMBER.fullmatch(path.name) and path.is_dir()]
     return sorted((path for path in found if not path.is_symlink()), key=lambda path: int(path.name))
 
 
@@ -32,13 +32,13 @@ def carry_over(old: Path, new: Path, keep: int | None) -> None:
         kept.append((1 + max((number for number, _ in kept), default=0), old))
     kept = kept if keep is None else kept[len(kept) - min(keep, len(kept)) :]
     for number, run in kept:
-        _linked(run, new / HISTORY / f"{number:04}")
+        _link(run, new / HISTORY / f"{number:04}")
     if kept:
         flush(new / HISTORY)
 
 
-def _linked(run: Path, place: Path) -> None:
-    """The files of a run in another folder too."""
+def _link(run: Path, place: Path) -> None:
+    """Link the files of a run into another folder."""
     place.mkdir(parents=True)
     for path in run.iterdir():
         if path.name in RUN_FILES and path.is_file() and not path.is_symlink():

@@ -1,4 +1,4 @@
-"""The folder of a training that has not ended, RUN.unfinished beside RUN: what it began with, and its checkpoints."""
+"""The folder of an unfinished training, RUN.unfinished beside RUN: its inputs and its checkpoints."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mixtea.config import Config
 from mixtea.errors import RunError
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
-from mixtea.runs.atomic import check_free, clear_errors, clear_leftovers, rename, resolved
-from mixtea.runs.checkpoints import NAME, Checkpoints, epoch_of
+from mixtea.runs.atomic import check_free, clear_errors, clear_leftovers, rename, resolve_place
+from mixtea.runs.checkpoints import CHECKPOINT_NAME, Checkpoints, epoch_of
 from mixtea.runs.folder import about_task, graph_arrays, vocabulary
-from mixtea.runs.lock import alone
-from mixtea.runs.safe_read import check_forms, fingerprint, named
-from mixtea.runs.state_file import KINDS, read_state_file, write_state_file
+from mixtea.runs.lock import lock_folder
+from mixtea.runs.safe_read import check_forms, clear_read_errors, file_fingerprint
+from mixtea.runs.state_file import SAFETENSORS_TYPES, read_state_file, write_state_file
 from mixtea.runs.validate import check_config, check_task, check_vocabulary, graph_forms
 
-KIND = "mixtea start 3"
-OWN = re.compile(rf"{NAME.pattern}|next\.safetensors")
+START_KIND = "mixtea start 3"
+OWN_FILES = re.compile(rf"{CHECKPOINT_NAME.pattern}|next\.safetensors")
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """What a training began with, so that it can go on when the files it was read from are gone.
+class TrainingInputs:
+    """Inputs of a training, so that it can go on when the files they were read from are gone.
 
     `warm_start` is the run that it began with, if any, and `warm_checksum` that of its run.json; `replaces` is that of
     the run.json that the training is to replace.
@@ -48,8 +48,8 @@ class Start:
     def config(self) -> Config:
         return Config.preset(self.preset, **self.settings)
 
-    def differences(self, other: Start) -> list[str]:
-        """What is not the same in another one, in words; nothing if it would train the same."""
+    def differences(self, other: TrainingInputs) -> list[str]:
+        """Describe what differs in another one; nothing if it would train the same."""
         mine, others = self.config.training_settings(), other.config.training_settings()
         found = [f"{name} is {value!r}, not {others[name]!r}" for name, value in mine.items() if value != others[name]]
         if self.warm_start != other.warm_start:
@@ -60,46 +60,46 @@ class Start:
 
 
 def run_checksum(run: Path) -> str | None:
-    """Of the run.json in a run folder; None if there is none."""
+    """Compute the checksum of the run.json in a run folder; None if there is none."""
     path = run / "run.json"
-    with named(path):
-        return fingerprint(path)["sha256"] if path.is_file() else None
+    with clear_read_errors(path):
+        return file_fingerprint(path)["sha256"] if path.is_file() else None
 
 
-class Unfinished:
+class UnfinishedRun:
     """The unfinished training of the run folder `out`."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
         with clear_errors(out):
-            place = resolved(out)
+            place = resolve_place(out)
         self.folder = place.with_name(f"{place.name}.unfinished")
         self.path, self.next = self.folder / "start.safetensors", self.folder / "next.safetensors"
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Nobody else may be at work for the same run; an empty folder is not left behind."""
+    def locked(self) -> Iterator[None]:
+        """Lock the folder; an empty one is not left behind."""
         with clear_errors(self.out):
             if self.folder.is_symlink():
                 raise RunError(f"{self.folder}: a link, where a folder of a training is needed. Move it away.")
             self.folder.mkdir(parents=True, exist_ok=True)
-        with alone(self.folder):
+        with lock_folder(self.folder):
             try:
                 with clear_errors(self.folder):
-                    clear_leftovers(self.folder, OWN)
+                    clear_leftovers(self.folder, OWN_FILES)
                     clear_leftovers(self.folder.parent, re.compile(re.escape(self.folder.stem)))
                     self.next.unlink(missing_ok=True)
                 yield
             finally:
-                with suppress(OSError):  # it holds something, or somebody has removed it
+                with suppress(OSError):  # it is not empty, or was removed
                     self.folder.rmdir()
 
     def epoch(self) -> int | None:
-        """The epoch of the newest checkpoint, None if there is none."""
+        """Return the epoch of the newest checkpoint, None if there is none."""
         return next(map(epoch_of, Checkpoints(self.folder).files()), None)
 
-    def how_to_go_on(self) -> str:
-        """What is saved of the training, and the command that goes on with it; "" if it has not begun."""
+    def resume_advice(self) -> str:
+        """Describe what is saved of the training, and the command that resumes it; "" if it has not begun."""
         epoch = self.epoch()
         words = ["mixtea", "fit", "--resume", "--out", str(self.out)]
         words += ["--overwrite"] if (self.out / "run.json").exists() else []
@@ -108,7 +108,7 @@ class Unfinished:
         return f"Saved: the state after epoch {epoch}. Go on with: {shlex.join(words)}"
 
     def check_free(self, *, overwrite: bool) -> None:
-        """Refuse to begin where a training could go on instead, unless told to."""
+        """Refuse to begin where a training could go on instead, unless `overwrite`."""
         check_free(self.out, overwrite=overwrite)
         if (epoch := self.epoch()) is not None and self.path.exists() and not overwrite:
             raise RunError(
@@ -116,8 +116,8 @@ class Unfinished:
                 "Go on with --resume, or begin anew with --overwrite."
             )
 
-    def begin(self, start: Start) -> None:
-        """Remember what this training begins with, and forget what was there once that is written."""
+    def store_inputs(self, start: TrainingInputs) -> None:
+        """Store the inputs of this training, then forget the earlier one."""
         task = start.task
         parts = {
             "about": about_task(task),
@@ -130,31 +130,31 @@ class Unfinished:
             "warm_checksum": None if start.warm_start is None else run_checksum(Path(start.warm_start)),
             "replaces": run_checksum(self.out),
         }
-        write_state_file(self.next, KIND, parts)
-        self.forget()
+        write_state_file(self.next, START_KIND, parts)
+        self.remove()
         with clear_errors(self.path):
             rename(self.next, self.path)
 
-    def start(self) -> Start | None:
-        """What the training began with; None if there is none."""
+    def read_inputs(self) -> TrainingInputs | None:
+        """Read the inputs of the training; None if there is none."""
         if not self.path.exists() and not self.path.is_symlink():
             return None
-        held = read_state_file(self.path, KIND)
-        with named(self.path):
-            kinds = {name: (KINDS.get(str(a.dtype), ""), a.shape) for name, a in held["arrays"].items()}
+        held = read_state_file(self.path, START_KIND)
+        with clear_read_errors(self.path):
+            kinds = {name: (SAFETENSORS_TYPES.get(str(a.dtype), ""), a.shape) for name, a in held["arrays"].items()}
             check_forms(kinds, graph_forms(kinds))
             task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
             task = replace(task, warnings=tuple(map(str, held["warnings"])))
             others = {name: held[name] for name in ("warm_start", "warm_checksum", "replaces")}
             words = (held["about"]["task"], *others.values())
             if not all(type(word or "") is str for word in words) or type(held["about"]["fold"] or 0) is not int:
-                raise TypeError("what it says of the task and of other runs")
-            start = Start(task, held["preset"], dict(held["settings"]), **others)
+                raise TypeError("the fields of the task and of other runs")
+            start = TrainingInputs(task, held["preset"], dict(held["settings"]), **others)
             check_config(start.config.to_dict())
         return start
 
-    def forget(self) -> None:
-        """Remove what the training left; first what it began with, for without that nothing can go on."""
+    def remove(self) -> None:
+        """Remove the training's files; first its inputs, for without these it cannot go on."""
         with clear_errors(self.folder):
             for path in (self.path, *Checkpoints(self.folder).files()):
                 path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""learned.json of a run folder: what its training has learned of texts, whoever wrote it. No torch."""
+"""learned.json of a run folder: what its training has learned of texts. No torch."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from mixtea.voters.names.opinions import NAME_FEATURES
 from mixtea.voters.similarity import LikenessOpinions
 
 VERSION = 1
-LARGEST = 1e4  # of a weight or a constant: log-odds beyond a hundred say no more
+MAX_WEIGHT = 1e4  # or constant: log-odds beyond a hundred change nothing
 FEATURES: dict[str, tuple[Feature, ...]] = {"names": NAME_FEATURES, "attributes": LikenessOpinions.FEATURES}
 
 
 def learned_json(learned: LearnedText) -> dict[str, Any]:
-    """What a run folder holds of it."""
+    """Convert it for a run folder."""
     return {"version": VERSION, **learned.to_json()}
 
 
 def check_learned(held: Any) -> LearnedText:
-    """Make it of what a file says; an error if that is not as it was written."""
+    """Read it from a file's contents, which may come from anywhere; raise an error if they are not valid."""
     if not isinstance(held, dict) or held.keys() != {"version", "views", "constant", "calibration"}:
-        raise TypeError("it is no object of version, views, constant and calibration")
+        raise TypeError("it is not an object of version, views, constant and calibration")
     if held["version"] != VERSION:
         raise ValueError(f"version {held['version']!r}")
     if not isinstance(held["views"], dict) or held["views"].keys() - FEATURES.keys():
@@ -42,7 +42,7 @@ def _view(name: str, held: dict[str, Any]) -> LearnedView:
     _check(constant, *weights)
     check_numbers(weights, len(FEATURES[name]))
     if not is_number(wrong) or not 0 < wrong < 1:
-        raise ValueError(f"{name}: a share that is none")
+        raise ValueError(f"{name}: a share that is not valid")
     if len(compared) > MOST:
         raise ValueError(f"{name}: more pairs of predicates than are ever compared")
     return LearnedView(np.array(weights, float), float(constant), float(wrong), tuple(map(_pair, compared)))
@@ -50,11 +50,11 @@ def _view(name: str, held: dict[str, Any]) -> LearnedView:
 
 def _pair(held: Any) -> ComparedPredicates:
     source, target, weight = held
-    if type(source) is not str or type(target) is not str or not is_number(weight, LARGEST) or not weight > 0:
+    if type(source) is not str or type(target) is not str or not is_number(weight, MAX_WEIGHT) or not weight > 0:
         raise TypeError("predicates that are compared")
     return ComparedPredicates(source, target, float(weight))
 
 
 def _check(*numbers: Any) -> None:
-    if not all(is_number(number, LARGEST) for number in numbers):
-        raise ValueError("what should be a number is none, or too large a one")
+    if not all(is_number(number, MAX_WEIGHT) for number in numbers):
+        raise ValueError("a value is not a number, or too large")

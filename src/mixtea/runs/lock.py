@@ -1,4 +1,4 @@
-"""One process at a time in a folder. The lock is the system's and ends with its process, however that ends."""
+"""Lock a folder for one process. The lock is the system's and ends with its process, however that ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HeldError(RunError):
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder while the block runs; refused at once if another process holds it."""
     if fcntl is None:
         yield
@@ -39,7 +39,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether the folder is there and no process holds it; a guess where the system has no locks."""
+    """Check whether the folder is there and no process holds it; a guess where the system has no locks."""
     if fcntl is None:
         return folder.exists()
     try:
@@ -52,7 +52,7 @@ def is_free(folder: Path) -> bool:
 
 
 def _held(folder: Path) -> int | None:
-    """A descriptor that holds the folder until it is closed; None if another process holds it."""
+    """Return a descriptor that holds the folder until it is closed; None if another process holds it."""
     while True:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -68,7 +68,7 @@ def _held(folder: Path) -> int | None:
 
 
 def _locked(descriptor: int, folder: Path) -> bool:
-    """Lock an open folder; where the file system cannot, say so and go on without."""
+    """Lock an open folder; where the file system cannot, warn and go on without."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

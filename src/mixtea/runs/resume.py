@@ -1,4 +1,4 @@
-"""How a training begins: anew, or where an interrupted one was, and what keeps it from that."""
+"""Begin a training anew, or resume an interrupted one, or refuse both."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from mixtea.compute.torchrun import is_first
 from mixtea.errors import ConfigError, RunError
 from mixtea.runs.atomic import check_free
 from mixtea.runs.folder import read_run
-from mixtea.runs.in_progress import Start, Unfinished, run_checksum
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
 
 
-def begun(work: Unfinished, read: Callable[[], Start], overwrite: bool) -> Start:
-    """A new training; refused where something is that it would replace, unless told to."""
+def begin_training(work: UnfinishedRun, read: Callable[[], TrainingInputs], overwrite: bool) -> TrainingInputs:
+    """Begin a new training; refused where it would replace something, unless `overwrite`."""
     if is_first():
         work.check_free(overwrite=overwrite)
     start = read()
     if is_first():
-        work.begin(start)
+        work.store_inputs(start)
     return start
 
 
-def resumed(
-    work: Unfinished, read: Callable[[], Start] | None, chosen: dict[str, Any], overwrite: bool
-) -> Start | None:
-    """The interrupted training of a run; a new one if there is none but the call says what to train.
+def resume_training(
+    work: UnfinishedRun, read: Callable[[], TrainingInputs] | None, chosen: dict[str, Any], overwrite: bool
+) -> TrainingInputs | None:
+    """Return the interrupted training of a run; a new one if there is none but the call has a task.
 
-    None if the run is finished. What the call says must be what the training began with.
+    None if the run is finished. The arguments of the call must be those that the training began with.
     """
     try:
-        start = work.start()
+        start = work.read_inputs()
     except RunError as error:
         raise RunError(f"{error} Or begin anew: with --overwrite, without --resume.") from None
     if start is None and (overwrite or run_checksum(work.out) is None):
         if read is None:
             raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
-        return begun(work, read, overwrite)
+        return begin_training(work, read, overwrite)
     if read is not None:
-        _check_same(work, start or _finished_start(work.out), read())
-    if _is_end(work.out, start):
+        _check_same(work, start or _finished_inputs(work.out), read())
+    if _is_result(work.out, start):
         if is_first():
-            work.forget()
+            work.remove()
         return None
     assert start is not None  # else the run is the end of what there was
     where = {name: value for name, value in chosen.items() if name not in start.config.training_settings()}
@@ -54,25 +54,25 @@ def resumed(
     return replace(start, settings=start.settings | where)
 
 
-def _is_end(out: Path, start: Start | None) -> bool:
-    """Whether the run folder holds what the training has become: not the run from before, nor that of another one."""
+def _is_result(out: Path, start: TrainingInputs | None) -> bool:
+    """Check whether the run folder is the result of this training: not the run from before, nor that of another one."""
     if start is not None and run_checksum(out) in (None, start.replaces):
         return False
-    found = _finished_start(out)
+    found = _finished_inputs(out)
     return start is None or not found.differences(replace(start, warm_start=None))
 
 
-def _finished_start(out: Path) -> Start:
-    """What a run was trained with, to compare; whether it began with another run is not known any more.
+def _finished_inputs(out: Path) -> TrainingInputs:
+    """Return the inputs of a finished run, to compare; without its warm start, which is not stored.
 
-    If the run is damaged, the error says so.
+    If the run is damaged, the error names the file.
     """
     run = read_run(out)
-    return Start(run.task, run.about["preset"], run.about["chosen"])
+    return TrainingInputs(run.task, run.about["preset"], run.about["chosen"])
 
 
-def _check_same(work: Unfinished, start: Start, called: Start) -> None:
-    """The call must say what the training began with."""
+def _check_same(work: UnfinishedRun, start: TrainingInputs, called: TrainingInputs) -> None:
+    """Refuse a call with other inputs than the training began with."""
     if not work.path.exists():
         called = replace(called, warm_start=None)
     if other := start.differences(called):

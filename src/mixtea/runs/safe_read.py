@@ -1,7 +1,6 @@
-"""The files of a run folder as bytes, JSON and arrays, read as if a stranger had made them.
+"""Defensive readers of a run folder's bytes, JSON and arrays: no symlinks, size limits, no code execution.
 
-Nothing here follows a link, waits for a pipe, trusts a size, or can run code: JSON and safetensors hold data only. What
-takes memory must at least have been sent: a file of holes is refused.
+They do not wait for pipes either. What takes memory must at least have been sent: a file of holes is refused.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from mixtea.errors import MixTEAError, RunError
 from mixtea.io.safe.sparse_files import HOLES_FROM, is_hollow
 from mixtea.messages import visible
 
-AGAIN = "Restore it from a copy, or train again."
+RESTORE_ADVICE = "Restore it from a copy, or train again."
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a file; it cannot lead out of the folder
-LONGEST_REASON, MOST_PARTS = 300, 100_000
+MAX_REASON, MAX_JSON_PARTS = 300, 100_000
 MIB = 1 << 20
 Form = tuple[str, tuple[int | None, ...]]  # of an array: its kind, and its shape with None for any length
-_KINDS = (
+_REFUSED_FILES = (
     (stat.S_ISLNK, "a link, which a run folder must not hold"),
     (stat.S_ISDIR, "a folder, where a file is needed"),
     (lambda mode: not stat.S_ISREG(mode), "a device or pipe, where a file is needed"),
@@ -38,35 +37,37 @@ _KINDS = (
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
-    """What is wrong with a file, whatever it is, as one message that names the file."""
+def clear_read_errors(path: Path) -> Iterator[None]:
+    """Turn any error of a file into one message that names it."""
     try:
         yield
     except RunError:
         raise
     except RecursionError:
-        raise RunError(f"{path}: damaged (nested too deeply). {AGAIN}") from None
+        raise RunError(f"{path}: damaged (nested too deeply). {RESTORE_ADVICE}") from None
     except MemoryError:
         raise RunError(f"{path}: needs more memory than there is. Use a machine with more.") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, SafetensorError, MixTEAError) as error:
-        raise RunError(f"{path}: damaged ({visible(error, LONGEST_REASON)}). {AGAIN}") from None
+        raise RunError(f"{path}: damaged ({visible(error, MAX_REASON)}). {RESTORE_ADVICE}") from None
     except OSError as error:
         raise RunError(f"{path}: cannot be read ({error.strerror}). Check its permissions.") from None
 
 
 def check_plain(path: Path, largest: int | None = None) -> None:
-    """Refuse what is missing, no file of this very folder, of more bytes than `largest`, or made of holes."""
+    """Refuse a missing file, anything but a regular file, more bytes than `largest`, or a sparse file."""
     try:
         found = path.lstat()
     except FileNotFoundError:
-        raise RunError(f"{path}: missing. {AGAIN}") from None
-    for is_kind, what in _KINDS:
+        raise RunError(f"{path}: missing. {RESTORE_ADVICE}") from None
+    for is_kind, what in _REFUSED_FILES:
         if is_kind(found.st_mode):
-            raise RunError(f"{path}: {what}. {AGAIN}")
+            raise RunError(f"{path}: {what}. {RESTORE_ADVICE}")
     if largest is not None and found.st_size > largest:
-        raise RunError(f"{path}: {found.st_size:,} bytes, while no run needs more than {largest:,} there. {AGAIN}")
+        raise RunError(
+            f"{path}: {found.st_size:,} bytes, while no run needs more than {largest:,} there. {RESTORE_ADVICE}"
+        )
     if found.st_size >= HOLES_FROM and _is_hollow(path):
-        raise RunError(f"{path}: {found.st_size:,} bytes, nearly all of them holes that nobody wrote. {AGAIN}")
+        raise RunError(f"{path}: {found.st_size:,} bytes, nearly all of them holes that nobody wrote. {RESTORE_ADVICE}")
 
 
 def _is_hollow(path: Path) -> bool:
@@ -79,38 +80,38 @@ def _opened(path: Path) -> BufferedReader:
     return os.fdopen(os.open(path, flags), "rb")
 
 
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Size and checksum of a file that is plain."""
+def file_fingerprint(path: Path) -> dict[str, Any]:
+    """Return size and checksum of a regular file."""
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         return {"bytes": size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
-def check_size(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
-    """Refuse a file that is missing, or not as long as the one that was written."""
-    with named(path):
+def check_file_size(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
+    """Refuse a file that is missing, or of another length than was written."""
+    with clear_read_errors(path):
         check_plain(path, largest)
         size = path.lstat().st_size
         if size != expected["bytes"]:
-            raise RunError(f"{path}: {size:,} bytes instead of {expected['bytes']:,}. {AGAIN}")
+            raise RunError(f"{path}: {size:,} bytes instead of {expected['bytes']:,}. {RESTORE_ADVICE}")
 
 
 def check_file(path: Path, expected: Mapping[str, Any], largest: int | None = None) -> None:
-    """Refuse a file that is not the one that was written, or too large to have been."""
-    with named(path):
-        check_size(path, expected, largest)
-        if fingerprint(path)["sha256"] != expected["sha256"]:
-            raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
+    """Refuse a file that is not the one that was written, or too large to be."""
+    with clear_read_errors(path):
+        check_file_size(path, expected, largest)
+        if file_fingerprint(path)["sha256"] != expected["sha256"]:
+            raise RunError(f"{path}: changed since it was written (checksum). {RESTORE_ADVICE}")
 
 
 def read_json(path: Path, largest: int | None = None) -> Any:
-    """What the standard calls JSON and nothing else: no NaN, no infinity, no half characters.
+    """Read what the standard calls JSON and nothing else: no NaN, no infinity, no half characters.
 
     With `largest`, not more bytes than that, nor lists and objects without number: each takes twenty times its text.
     """
     check_plain(path, largest)
     text = path.read_bytes().decode("utf-8")
-    if largest is not None and text.count("[") + text.count("{") > MOST_PARTS:
+    if largest is not None and text.count("[") + text.count("{") > MAX_JSON_PARTS:
         raise ValueError("more lists and objects than any run has")
     value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
     if "\\u" in text:
@@ -119,7 +120,7 @@ def read_json(path: Path, largest: int | None = None) -> Any:
 
 
 def _no_number(word: str) -> None:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _finite(word: str) -> float:
@@ -130,7 +131,7 @@ def _finite(word: str) -> float:
 
 
 def read_arrays(path: Path, forms: Mapping[str, Form]) -> dict[str, np.ndarray]:
-    """Arrays of these names and forms, no more and no fewer; looked at before memory is taken for them."""
+    """Read arrays of exactly these names and forms, checked before memory is taken for them."""
     check_forms(array_forms(path), forms)
     return load_file(path)
 
@@ -150,7 +151,7 @@ def check_forms(found: Mapping[str, tuple[str, tuple[int, ...]]], forms: Mapping
 
 
 def array_forms(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """The kinds and shapes that a safetensors file announces, which its library has checked against its size."""
+    """Return the types and shapes that a safetensors file announces, which its library has checked against its size."""
     check_plain(path)
     with safe_open(path, "np") as file:
         parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118

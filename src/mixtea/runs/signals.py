@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, a closed terminal: the first asks a training to end after its epoch, the second ends it at once."""
+"""Stop on Ctrl-C, SIGTERM or a closed terminal: the first ends a training after its epoch, the second at once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from types import FrameType, TracebackType
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-class Stopping:
-    """While the context lasts, a first signal calls `on_first` and is remembered in `asked`.
+class StopSignals:
+    """Signal handlers of a training: within the context, a first signal calls `on_first` and is kept in `asked`.
 
     A second one calls `on_second` and does what it would have done without; so does the first outside of the main
     thread of the program. A signal that was ignored stays so.
@@ -23,10 +23,10 @@ class Stopping:
         self.asked, self.on_first, self.on_second = 0, on_first, on_second
         self._before: dict[int, object] = {}
 
-    def __enter__(self) -> Stopping:
+    def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            heard = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-            self._before = {number: signal.signal(number, self._heard) for number in heard}
+            handled = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+            self._before = {number: signal.signal(number, self._on_signal) for number in handled}
         return self
 
     def __exit__(
@@ -36,7 +36,7 @@ class Stopping:
             signal.signal(number, before)  # type: ignore[arg-type]
         self._before = {}
 
-    def _heard(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             self.on_second()
             self.__exit__(None, None, None)

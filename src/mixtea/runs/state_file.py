@@ -1,7 +1,7 @@
-"""A state file: nested values, arrays among them, as one safetensors file with a checksum over every byte of them.
+"""State files: nested values with arrays, as one safetensors file with a checksum over every byte of them.
 
-Values are what JSON knows, and arrays. The JSON lies in the file as an array of bytes, with a reference where an array
-stood. Nothing that is read can name code.
+Values are JSON and arrays. The JSON is stored as an array of bytes, with references in the place of arrays. Reading
+runs no code.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from safetensors.numpy import save_file
 from mixtea.errors import RunError
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file
-from mixtea.runs.safe_read import AGAIN, check_plain
+from mixtea.runs.safe_read import RESTORE_ADVICE, check_plain
 
 JSON = "json"  # the name of the bytes of JSON; arrays have a number, after a dot
 ARRAY, PLAIN = "array", "plain"  # {"array": name} stands for one, {"plain": {...}} for an object that looks like these
-KINDS = {  # of numbers, as NumPy and as safetensors call them
+SAFETENSORS_TYPES = {  # by NumPy's names
     "bool": "BOOL", "uint8": "U8", "uint32": "U32", "int32": "I32", "int64": "I64", "float32": "F32", "float64": "F64",
 }  # fmt: skip
 
 
 def write_state_file(path: Path, kind: str, value: Any) -> None:
-    """Write the value, which appears whole or not at all; `kind` says what it is, with the number of its format."""
+    """Write the value, which appears whole or not at all; `kind` names its type, with the number of its format."""
     arrays: dict[str, np.ndarray] = {}
     try:
         text = json.dumps(_without_arrays(value, arrays), ensure_ascii=False, allow_nan=False)
@@ -41,11 +41,11 @@ def write_state_file(path: Path, kind: str, value: Any) -> None:
 
 
 def read_state_file(path: Path, kind: str) -> Any:
-    """The value, if it is of this kind and every byte of it is as it was written."""
+    """Read the value, if it is of this kind and every byte of it is as it was written."""
     if path.is_symlink() or not path.is_file():
         what = "a link or device, where a file is needed" if path.is_symlink() or path.exists() else "missing"
-        raise RunError(f"{path}: {what}. {AGAIN}")
-    check_plain(path)  # a file of holes would take memory that nobody sent
+        raise RunError(f"{path}: {what}. {RESTORE_ADVICE}")
+    check_plain(path)  # a sparse file would take memory that was never sent
     try:
         np.empty(path.stat().st_size, dtype=np.uint8)  # is there room for it? This takes none
         with safe_open(path, "numpy") as file:
@@ -53,25 +53,25 @@ def read_state_file(path: Path, kind: str) -> Any:
             if found != kind:
                 raise RunError(f"{path}: holds {found or 'something else'!r}, while this version reads {kind!r}.")
             names = list(file.keys())
-            strange = {file.get_slice(name).get_dtype() for name in names} - {*KINDS.values()}
+            strange = {file.get_slice(name).get_dtype() for name in names} - {*SAFETENSORS_TYPES.values()}
             if strange:
                 raise ValueError(f"it holds {', '.join(sorted(strange))}")
             arrays = {name: file.get_tensor(name) for name in names}
         if checksum != _checksum(arrays, kind):
-            raise RunError(f"{path}: changed since it was written (checksum). {AGAIN}")
+            raise RunError(f"{path}: changed since it was written (checksum). {RESTORE_ADVICE}")
         text = arrays.pop(JSON).tobytes().decode("utf-8", "surrogatepass")
         return _with_arrays(json.loads(text), arrays)
     except MemoryError:
         raise RunError(f"{path}: needs more memory than there is. Use a machine with more.") from None
     except (SafetensorError, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise RunError(f"{path}: damaged ({why}). {AGAIN}") from None
+        raise RunError(f"{path}: damaged ({why}). {RESTORE_ADVICE}") from None
 
 
 def _without_arrays(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The value as JSON has it; what a voter remembers may hold numbers and arrays of any kind."""
+    """Convert the value to JSON's types; the state of a voter may hold numbers and arrays of any type."""
     if isinstance(value, np.ndarray):
-        if str(value.dtype.newbyteorder("=")) not in KINDS:
+        if str(value.dtype.newbyteorder("=")) not in SAFETENSORS_TYPES:
             raise TypeError(f"an array of {value.dtype}")
         whole = value.astype(value.dtype.newbyteorder("="), copy=False)
         name = f".{len(arrays)}"
@@ -95,7 +95,7 @@ def _with_arrays(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def _checksum(arrays: Mapping[str, np.ndarray], kind: str) -> str:
-    """Of the kind, and of the names, types, shapes and bytes of the arrays."""
+    """Hash the kind, and the names, types, shapes and bytes of the arrays."""
     digest = hashlib.sha256(kind.encode())
     for name in sorted(arrays):
         array = arrays[name]

@@ -1,4 +1,4 @@
-"""A training's records as TensorBoard shows them."""
+"""Write the records of a training for TensorBoard."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GROUPS = (
 
 
 def tag(name: str) -> str:
-    """The group and name under which TensorBoard shows a value of a record; it does not take the sign @.
+    """Return the group and name of a value of a record in TensorBoard, which does not take the sign @.
 
     >>> tag("loss_alignment"), tag("votes_of_2"), tag("valid_backward_hits@1")
     ('losses/alignment', 'votes_by_number_of_voters/2', 'validation/backward_hits_at_1')
@@ -51,7 +51,7 @@ def tag(name: str) -> str:
 
 
 class TensorBoard:
-    """Writes each epoch's record into `folder`, if there is one. Use as a context, and as `on_epoch`.
+    """Writer of each epoch's record into `folder`, if there is one. Use as a context, and as `on_epoch`.
 
     Of several processes only the first writes.
     """
@@ -82,7 +82,7 @@ class TensorBoard:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._writer is not None:
-            with self._or_without():
+            with self._until_error():
                 self._writer.close()
             self._writer = None
 
@@ -92,7 +92,7 @@ class TensorBoard:
 
             values = [Summary.Value(tag=tag(name), simple_value=value) for name, value in record.items()
                       if name != "epoch"]  # fmt: skip
-            with self._or_without():
+            with self._until_error():
                 self._write(step=record["epoch"], summary=Summary(value=values))
 
     def _write(self, **content: Any) -> None:
@@ -102,7 +102,7 @@ class TensorBoard:
         self._writer.write(Event(wall_time=time.time(), **content).SerializeToString())
 
     @contextmanager
-    def _or_without(self) -> Iterator[None]:
+    def _until_error(self) -> Iterator[None]:
         """Go on without the file if it cannot be written, with one warning: it is not worth the training."""
         try:
             yield

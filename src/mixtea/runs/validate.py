@@ -1,7 +1,7 @@
-"""What each file of a run folder must hold, and how the files must fit together, whoever wrote them.
+"""Check the contents of each file of a run folder, and that the files fit together. No torch.
 
-Indices become addresses in compiled code, and sizes become memory, so none is believed. A check raises an error that
-says what is wrong; who calls it names the file. Nothing here needs torch.
+Indices become addresses in compiled code, and sizes become memory, so none is trusted. An error describes what is
+wrong; the caller names the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mixtea.runs.validate_text import check_texts, text_forms
 from mixtea.voters.base import LARGEST
 
 SIDES = ("source", "target")
-MOST_EPOCHS = 1_000_000
+MAX_EPOCHS = 1_000_000
 _DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -45,20 +45,20 @@ def is_count(value: Any, most: int = 2**53) -> bool:
     return type(value) is int and 0 <= value <= most
 
 
-def is_words(value: Any) -> bool:
+def is_text_dict(value: Any) -> bool:
     return isinstance(value, dict) and all(type(word) is str for word in value.values())
 
 
-_ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whether a field is needed, and its check
+_RUN_FIELDS: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: required, and its check
     "task": (True, lambda value: type(value) is str),
     "fold": (True, lambda value: value is None or is_count(value)),
     "links_from": (False, lambda value: value in LINKS_FROM),
-    "n_epochs": (True, lambda value: is_count(value, MOST_EPOCHS)),
-    "best_epoch": (True, lambda value: value is None or is_count(value, MOST_EPOCHS)),
+    "n_epochs": (True, lambda value: is_count(value, MAX_EPOCHS)),
+    "best_epoch": (True, lambda value: value is None or is_count(value, MAX_EPOCHS)),
     "stopped_because": (True, lambda value: type(value) is str),
     "seconds": (True, lambda value: is_number(value) and value >= 0),
-    "voter_weights": (True, lambda value: are_weights(value)),
-    "voter_packages": (True, is_words),
+    "voter_weights": (True, lambda value: is_weights(value)),
+    "voter_packages": (True, is_text_dict),
     "epoch_seconds": (True, lambda value: isinstance(value, list) and all(map(is_number, value))),
     "files": (True, lambda value: isinstance(value, dict) and all(map(is_entry, value.items()))),
     "preset": (True, lambda value: type(value) is str and value in PRESETS),
@@ -68,25 +68,25 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "created": (False, lambda value: type(value) is str),
     "approximations": (False, lambda value: isinstance(value, dict)),
     "learning_rate_lowered": (False, lambda value: is_numbers(value)),
-    "misleading": (False, lambda value: are_weights(value) and all(share <= 1 for share in value.values())),
-    "misleading_links": (False, lambda value: are_weights(value)),
+    "misleading": (False, lambda value: is_weights(value) and all(share <= 1 for share in value.values())),
+    "misleading_links": (False, lambda value: is_weights(value)),
     "links_are_random": (False, lambda value: type(value) is bool),
     "matched_since_training": (False, is_count),
-    "versions": (False, is_words),
+    "versions": (False, is_text_dict),
     "parent": (False, lambda value: type(value) is str and _DIGEST.fullmatch(value) is not None),
 }
 
 
 def check_about(about: Any) -> dict[str, Any]:
-    """run.json: every field of the kind it should be."""
+    """Check run.json: every field of the right type."""
     if not isinstance(about, dict):
-        raise TypeError("it is no object")
-    missing = [name for name, (needed, _) in _ABOUT.items() if needed and name not in about]
+        raise TypeError("it is not an object")
+    missing = [name for name, (needed, _) in _RUN_FIELDS.items() if needed and name not in about]
     if missing:
         raise KeyError(f"without {', '.join(missing)}")
-    wrong = [name for name, (_, fits) in _ABOUT.items() if name in about and not fits(about[name])]
+    wrong = [name for name, (_, fits) in _RUN_FIELDS.items() if name in about and not fits(about[name])]
     if wrong:
-        raise TypeError(f"what it says of {', '.join(wrong)}")
+        raise TypeError(f"the fields {', '.join(wrong)}")
     if (about["best_epoch"] or 0) > about["n_epochs"]:
         raise ValueError("its best epoch is after the last one")
     check_config(Config.preset(about["preset"], **about["chosen"]).to_dict())
@@ -94,7 +94,7 @@ def check_about(about: Any) -> dict[str, Any]:
 
 
 def is_entry(item: tuple[str, Any]) -> bool:
-    """A line of the list of files: a name that stays in the folder, a size, a checksum."""
+    """Check an entry of the list of files: a name that stays in the folder, a size, a checksum."""
     name, entry = item
     return (
         PLAIN_NAME.fullmatch(name) is not None
@@ -105,15 +105,15 @@ def is_entry(item: tuple[str, Any]) -> bool:
     )
 
 
-def are_weights(value: Any) -> bool:
+def is_weights(value: Any) -> bool:
     known = isinstance(value, dict) and all(type(name) is str and name.isidentifier() for name in value)
     return known and all(is_number(weight, LARGEST) and weight >= 0 for weight in value.values())
 
 
 def check_config(settings: Any) -> Config:
-    """config.json: settings that there are, in their ranges, for a device that could be here."""
+    """Check config.json: existing settings, in their ranges, for a device that could be here."""
     if not isinstance(settings, dict):
-        raise TypeError("it is no object")
+        raise TypeError("it is not an object")
     config = Config.from_dict(settings)
     if not _DEVICE.fullmatch(config.device):
         raise ValueError(f"there is no device {config.device!r}")
@@ -123,11 +123,11 @@ def check_config(settings: Any) -> Config:
     return config
 
 
-def is_said(row: Any) -> bool:
-    """Two ids, and slots of SSSOM that a link between them has."""
+def is_slot_row(row: Any) -> bool:
+    """Check for two ids, and SSSOM slots of a link between them."""
     return (
         isinstance(row, list) and len(row) == 3 and all(type(end) is str for end in row[:2])
-        and is_words(row[2]) and row[2].keys() <= {*SLOTS}
+        and is_text_dict(row[2]) and row[2].keys() <= {*SLOTS}
     )  # fmt: skip
 
 
@@ -135,25 +135,25 @@ WORD_LISTS = ("name_predicates", "kept_apart")  # of a graph, where it has some
 
 
 def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
-    """vocabulary.json: of both sides ids and relations, each once, and prefixes; what is said of links; synonyms."""
+    """Check vocabulary.json: of both sides ids and relations, each once, and prefixes; slots of links; synonyms."""
     for side in SIDES:
         words = vocabulary[side]
         for name in ("ids", "relations"):
             found = words[name]
             if not isinstance(found, list) or not all(type(word) is str for word in found):
-                raise TypeError(f"the {name} of the {side} are no list of words")
+                raise TypeError(f"the {name} of the {side} are not a list of texts")
             if len(set(found)) != len(found):
-                raise ValueError(f"the {name} of the {side} repeat a word")
-        if not is_words(words.get("prefixes", {})):
-            raise TypeError(f"the prefixes of the {side} are no words")
+                raise ValueError(f"the {name} of the {side} repeat a text")
+        if not is_text_dict(words.get("prefixes", {})):
+            raise TypeError(f"the prefixes of the {side} are not texts")
         if type(words.get("iri", "")) is not str:
-            raise TypeError(f"the IRI of the {side} is no word")
+            raise TypeError(f"the IRI of the {side} is not a text")
         for name in WORD_LISTS:
             listed = words.get(name, [])
             if not isinstance(listed, list) or not all(type(word) is str for word in listed):
-                raise TypeError(f"the {name} of the {side} are no list of words")
-    if not all(map(is_said, vocabulary.get("slots", []))):
-        raise TypeError("what is said of a link is no words")
+                raise TypeError(f"the {name} of the {side} are not a list of texts")
+    if not all(map(is_slot_row, vocabulary.get("slots", []))):
+        raise TypeError("what is said of a link is not a texts")
     check_synonyms(vocabulary.get("synonyms", []))
     check_compared(vocabulary.get("compared", []))
     return vocabulary
@@ -162,10 +162,10 @@ def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
 def check_compared(pairs: Any) -> None:
     """Check that these are pairs of columns with a weight and whether they are a key."""
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 4 for pair in pairs):
-        raise TypeError("the compared columns are no list of four")
+        raise TypeError("the compared columns are not a list of four")
     for source, target, weight, key in pairs:
         if (type(source), type(target), type(weight), type(key)) != (str, str, float, bool):
-            raise TypeError("compared columns are two words, a number and a truth value")
+            raise TypeError("compared columns are two texts, a number and a truth value")
         if not 0 <= weight <= MAX_WEIGHT:
             raise ValueError("the weight of compared columns is out of range")
 
@@ -173,38 +173,38 @@ def check_compared(pairs: Any) -> None:
 def check_synonyms(groups: Any) -> None:
     """Check that these are groups of words as a task has them: in order, and no word in two of them."""
     if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
-        raise TypeError("the synonyms are no groups")
+        raise TypeError("the synonyms are not groups")
     if not all(type(word) is str for group in groups for word in group):
-        raise TypeError("a synonym is no word")
+        raise TypeError("a synonym is not a text")
     if joined(groups) != tuple(map(tuple, groups)):
         raise ValueError("the synonyms are not in order, or a word is in two groups")
 
 
-PAIRS = (*SPLITS, "rejected")
+PAIR_ARRAYS = (*SPLITS, "rejected")
 GRAPH_FORMS: dict[str, Form] = {
     **{f"{side}_triples": ("I64", (None, 3)) for side in SIDES},
-    **dict.fromkeys(PAIRS, ("I64", (None, 2))),
+    **dict.fromkeys(PAIR_ARRAYS, ("I64", (None, 2))),
     **{name: form for side in SIDES for name, form in text_forms(side).items()},
 }
 
-REVIEWED: dict[str, Form] = {"reviewed": ("I64", (None, 2)), "reviewed_log_odds": ("F64", (None,))}
+REVIEW_ARRAYS: dict[str, Form] = {"reviewed": ("I64", (None, 2)), "reviewed_log_odds": ("F64", (None,))}
 
 
 def graph_forms(names: Iterable[str]) -> dict[str, Form]:
-    """The arrays of graphs.safetensors; one's own vectors and opinions of people are only where a task has such."""
+    """Return the expected arrays of graphs.safetensors; vectors and reviews are only where a task has such."""
     there = {*names}
     own = {f"{side}_vectors" for side in SIDES} & there
-    said = REVIEWED if REVIEWED.keys() & there else {}
-    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | said
+    reviews = REVIEW_ARRAYS if REVIEW_ARRAYS.keys() & there else {}
+    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | reviews
 
 
 def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arrays) -> Task:
-    """graphs.safetensors: triples, texts and links of entities and relations that there are."""
+    """Check graphs.safetensors: triples, texts and links of existing entities and relations."""
     source, target = (_graph(vocabulary[side], arrays, side) for side in SIDES)
     if source.vectors.size and target.vectors.size and source.vectors.shape[1] != target.vectors.shape[1]:
         raise ValueError("the vectors of the two sides differ in length")
-    said = _reviewed(arrays)
-    for name in (*PAIRS, *(["reviewed"] if len(said.pairs) else [])):
+    reviewed = _reviewed(arrays)
+    for name in (*PAIR_ARRAYS, *(["reviewed"] if len(reviewed.pairs) else [])):
         check_within(arrays[name][:, 0], source.n_entities, f"a {name} pair's source")
         check_within(arrays[name][:, 1], target.n_entities, f"a {name} pair's target")
     links_from = about.get("links_from", "given")
@@ -212,21 +212,21 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
         raise ValueError("where its links come from")
     if not len(arrays["train"]) and links_from != "names":
         raise ValueError("there is no training link")
-    train, valid, test, rejected = (arrays[name] for name in PAIRS)
-    slots = {(one, other): said for one, other, said in vocabulary.get("slots", [])}
-    links = (train, valid, test, about["fold"], (), rejected, links_from, slots, said)
+    train, valid, test, rejected = (arrays[name] for name in PAIR_ARRAYS)
+    slots = {(one, other): slots_of_link for one, other, slots_of_link in vocabulary.get("slots", [])}
+    links = (train, valid, test, about["fold"], (), rejected, links_from, slots, reviewed)
     synonyms = tuple(map(tuple, vocabulary.get("synonyms", [])))
     compared = tuple(ComparedColumns(*pair) for pair in vocabulary.get("compared", []))
     return Task(about["task"], source, target, *links, synonyms, compared)
 
 
 def _reviewed(arrays: Arrays) -> Reviewed:
-    """What people said of pairs, if anything."""
+    """Read the opinions of reviewers, if any."""
     if "reviewed" not in arrays:
         return Reviewed(np.empty((0, 2), dtype=np.int64), np.empty(0))
-    pairs, log_odds = (arrays[name] for name in REVIEWED)
+    pairs, log_odds = (arrays[name] for name in REVIEW_ARRAYS)
     if len(pairs) != len(log_odds):
-        raise ValueError("the opinions of people are not one a pair")
+        raise ValueError("the opinions of reviewers are not one per pair")
     check_finite("reviewed_log_odds", log_odds, LARGEST)
     return Reviewed(pairs, log_odds)
 
@@ -246,16 +246,16 @@ def _graph(words: dict[str, Any], arrays: Arrays, side: str) -> Graph:
 
 
 def _check_vectors(vectors: np.ndarray, n_entities: int, side: str) -> np.ndarray:
-    """One's own vectors: a row an entity, of numbers, or of NaN throughout where it has none."""
+    """Check the user's vectors: a row per entity, of finite numbers, or of NaN throughout where it has none."""
     if len(vectors) != n_entities or not vectors.shape[1]:
         raise ValueError(f"the {side} has vectors {list(vectors.shape)} for {n_entities} entities")
     if not (np.isfinite(vectors).all(axis=1) | np.isnan(vectors).all(axis=1)).all():
-        raise ValueError(f"a vector of the {side} holds what is no number")
+        raise ValueError(f"a vector of the {side} holds infinite numbers")
     return vectors
 
 
 def weight_forms(task: Task, config: Config) -> dict[str, Form]:
-    """The parameters of the encoder that these settings make of these graphs."""
+    """Return the expected parameters of the encoder with these settings and graphs."""
     labels = [graph.relations.tolist() for graph in (task.source, task.target)]
     n_relations = len({*labels[0], *labels[1]}) if config.shared_relations else len(labels[0]) + len(labels[1])
     d, layers = config.entity_dim, range(config.n_layers)
@@ -265,30 +265,30 @@ def weight_forms(task: Task, config: Config) -> dict[str, Form]:
     shapes |= {f"transform.{i}": (d, d) if config.layer_transform == "matrix" else (d,) for i in layers}
     shapes |= {f"attention.{i}": (2 * d, 1) for i in layers}
     shapes["weight"] = (config.n_layers + 2 * config.use_relations,)
-    return {name: (real(config), shape) for name, shape in shapes.items()}
+    return {name: (vector_type(config), shape) for name, shape in shapes.items()}
 
 
-def real(config: Config) -> str:
-    """How safetensors calls the numbers of the vectors."""
+def vector_type(config: Config) -> str:
+    """Return the safetensors name of the vectors' type."""
     return "F32" if config.precision == "float32" else "F64"
 
 
 def trace_forms(n_voters: int) -> dict[str, Form]:
-    """The arrays of votes.safetensors."""
+    """Return the expected arrays of votes.safetensors."""
     return dict.fromkeys(COLUMNS, ("I32", (None,))) | {"voters": ("U8", (None, -(-n_voters // 8)))}
 
 
 def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:
-    """The arrays of opinions: none at all, or pairs and what some of the run's voters think of them."""
+    """Return the expected arrays of opinions: none at all, or pairs and scores of some of the run's voters."""
     if not names:
         return {}
     voters = [name for name in names if name.startswith("score.") and name.removeprefix("score.").isidentifier()]
     forms: dict[str, Form] = dict.fromkeys(SIDES, ("I32", (None,)))
-    return forms | {name: (real(config), (None,)) for name in voters}
+    return forms | {name: (vector_type(config), (None,)) for name in voters}
 
 
 def check_opinions(opinions: Arrays, task: Task) -> None:
-    """opinions.safetensors: each pair once, with scores that are numbers."""
+    """Check opinions.safetensors: each pair once, with finite scores."""
     check_lengths(opinions)
     if not opinions:
         return
@@ -302,7 +302,7 @@ def check_opinions(opinions: Arrays, task: Task) -> None:
 
 
 def timed_history(history: Any, n_epochs: int, seconds: list[float]) -> list[dict[str, Any]]:
-    """history.json: a record an epoch, of numbers; its seconds are put back from where they are kept."""
+    """Check history.json: a record per epoch, of numbers; put back its seconds, which run.json keeps."""
     check_history(history, n_epochs)
     if len(seconds) != n_epochs:
         raise ValueError(f"it does not have a record for each of {n_epochs} epochs")

@@ -1,6 +1,6 @@
-"""The texts of a run's graphs in arrays, and what these must hold, whoever wrote them.
+"""Texts of a run's graphs as arrays, and checks of these.
 
-Offsets and codes become addresses, so each is looked at before a text is.
+Offsets and codes become addresses, so each is checked before a text is read.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.graph.text_column import TextColumn, is_distinct
 from mixtea.runs.safe_read import Form
+from mixtea.runs.state_file import SAFETENSORS_TYPES
 
 TABLES: dict[str, type[EntityTable]] = {"attributes": Attributes, "labels": Labels}
-KINDS = {"int32": "I32", "int64": "I64", "uint8": "U8"}  # of numbers, as safetensors calls them
 
 
 def text_forms(side: str) -> dict[str, Form]:
-    """The arrays of the attribute triples and labels of a side."""
+    """Return the expected arrays of the attribute triples and labels of a side."""
     return {
-        f"{side}_{name}.{part}": (KINDS[str(array.dtype)], (None,))
+        f"{side}_{name}.{part}": (SAFETENSORS_TYPES[str(array.dtype)], (None,))
         for name, table in TABLES.items()
         for part, array in table.none().arrays().items()
     }
 
 
 def text_arrays(graph: Graph, side: str) -> dict[str, np.ndarray]:
-    """The attribute triples and labels of a graph; an error that shows the text if one is no whole text."""
+    """Return the arrays of a graph's attribute triples and labels; an error shows a text that is not valid."""
     found: dict[str, np.ndarray] = {}
     for name in TABLES:
         table: EntityTable = getattr(graph, name)
@@ -51,7 +51,7 @@ def _check_whole(column: TextColumn) -> None:
 
 
 def check_texts(arrays: Mapping[str, np.ndarray], side: str, n_entities: int) -> tuple[Attributes, Labels]:
-    """The tables of a side: rows of equal number, by entities that there are, of texts that are texts."""
+    """Check the tables of a side: columns of equal length, existing entities, valid texts."""
     found = []
     for name, table in TABLES.items():
         start = f"{side}_{name}."

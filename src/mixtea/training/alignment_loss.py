@@ -11,7 +11,7 @@ CHUNK_BYTES = 8 << 20
 
 
 def alignment_loss(vectors: Tensor, links: Tensor, negatives: Tensor, margin: float) -> Tensor:
-    """L_a = sum over links (s, t) and their negatives (s', t') of [|h_s - h_t| + margin - |h_s' - h_t'|]_+ (Eq. 8).
+    """Compute L_a = sum over links (s, t), negatives (s', t') of [|h_s - h_t| + margin - |h_s' - h_t'|]_+ (Eq. 8).
 
     vectors [N, d] as they are, links [p, 2], negatives [p, k, 2], L2 distances; the sum has no extra factor.
     """
@@ -22,7 +22,7 @@ def alignment_loss(vectors: Tensor, links: Tensor, negatives: Tensor, margin: fl
 
 
 def distances(vectors: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """[p]: the L2 distance of vectors[left] and vectors[right], without keeping p x d differences."""
+    """Compute [p]: the L2 distance of vectors[left] and vectors[right], without keeping p x d differences."""
     return _Distances.apply(vectors, left, right)
 
 

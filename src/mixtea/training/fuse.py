@@ -1,8 +1,9 @@
-"""Bi-directional voting (BDV): votes fused by how often each voter was right on the validation links."""
+"""Bi-directional voting (BDV) and matching diversity-based rectification (MDR)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -14,18 +15,18 @@ from mixtea.voters.votes import Votes, no_votes
 
 
 def fuse(votes: Sequence[Votes], weights: Sequence[float]) -> Votes:
-    """P = sum_k beta_k g_k (Eq. 10): pairs that several voters propose add up. A voter of weight 0 is not heard.
+    """Compute P = sum_k beta_k g_k (Eq. 10): pairs that several voters propose add up. A weight of 0 leaves votes out.
 
-    Votes that do not say who cast them are the k-th voter's own.
+    Votes without voters are the k-th voter's own.
     """
-    heard = [(k, v, w) for k, (v, w) in enumerate(zip(votes, weights, strict=True)) if w > 0 and len(v)]
-    if not heard:
+    weighted = [(k, v, w) for k, (v, w) in enumerate(zip(votes, weights, strict=True)) if w > 0 and len(v)]
+    if not weighted:
         n_voters = len(votes) if votes[0].voters is None else votes[0].voters.shape[1]
         return no_votes(votes[0].shape, votes[0].confidence, n_voters)
     n, m = votes[0].shape
-    pairs = torch.cat([v.source * m + v.target for _, v, _ in heard])
-    confidence = torch.cat([w * v.confidence for _, v, w in heard])
-    voters = torch.cat([_voters(v, k, len(votes)) for k, v, _ in heard])
+    pairs = torch.cat([v.source * m + v.target for _, v, _ in weighted])
+    confidence = torch.cat([w * v.confidence for _, v, w in weighted])
+    voters = torch.cat([_voters(v, k, len(votes)) for k, v, _ in weighted])
     pair, place = torch.unique(pairs, return_inverse=True)
     return Votes(
         pair // m,
@@ -47,8 +48,17 @@ def _voters(votes: Votes, k: int, n: int) -> Tensor:
 def bidirectional_votes(
     source_vectors: Tensor, target_vectors: Tensor, hit_forward: float, hit_backward: float
 ) -> Votes:
-    """P = beta g(M) + (1 - beta) g(M^T)^T with beta = hit_forward / (hit_forward + hit_backward) (Eq. 9-12).
+    """Compute P = beta g(M) + (1 - beta) g(M^T)^T, beta = hit_forward / (hit_forward + hit_backward) (Eq. 9-12).
 
     source_vectors [n, d], target_vectors [m, d]; M is their cosine. Confidence 1 where both directions agree.
     """
     return fuse(directions(unit(source_vectors), unit(target_vectors)), vote_weights((hit_forward, hit_backward)))
+
+
+def rectify(votes: Votes) -> Votes:
+    """Compute P~_ij = P_ij / (sum_j' P_ij' + sum_i' P_i'j - P_ij) (Eq. 13), on votes alone: where P is 0, so is P~."""
+    row = votes.row_sum().index_select(0, votes.source)
+    column = votes.column_sum().index_select(0, votes.target)
+    competing = row + column - votes.confidence
+    rectified = votes.confidence / competing.where(competing > 0, 1.0)
+    return replace(votes, confidence=rectified)

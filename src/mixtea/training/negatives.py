@@ -31,8 +31,8 @@ class Negatives:
         links, rejected = _sharing_an_end(task.train + shift, task.rejected + shift)
         self.links, self.rejected = torch.from_numpy(links).to(device), torch.from_numpy(rejected).to(device)
 
-    def drawn(self, epoch: int, links: Tensor, vectors: Tensor) -> Tensor:
-        """[p, k or 2k, 2]: the negatives of links [p, 2]; new ones every negatives_every epochs, and for new links."""
+    def draw(self, epoch: int, links: Tensor, vectors: Tensor) -> Tensor:
+        """Return [p, k or 2k, 2]: negatives of links [p, 2]; new every negatives_every epochs, and for new links."""
         config = self.config
         if (epoch - 1) % config.negatives_every == 0 or len(self.held) != len(links):
             n_source, n_target = self.structure.n_source, self.structure.n_target
@@ -48,7 +48,7 @@ class Negatives:
         self.held = self.held[:0]
 
     def of_rejected(self, vectors: Tensor) -> Tensor | float:
-        """L_a of the rejected pairs as further negatives of the links that they share an end with."""
+        """Compute L_a of the rejected pairs as further negatives of the links that they share an end with."""
         if not len(self.links):
             return 0.0
         return alignment_loss(vectors, self.links, self.rejected[:, None], self.config.margin)
@@ -65,7 +65,7 @@ class Negatives:
 
 
 def _sharing_an_end(links: np.ndarray, rejected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """([q, 2], [q, 2]): every link with every rejected pair that has its source or its target."""
+    """Return ([q, 2], [q, 2]): every link with every rejected pair that has its source or its target."""
     ends = [
         pd.DataFrame({"end": pairs.ravel(), "pair": np.arange(len(pairs)).repeat(2)}) for pairs in (links, rejected)
     ]
@@ -77,7 +77,7 @@ def _sharing_an_end(links: np.ndarray, rejected: np.ndarray) -> tuple[np.ndarray
 def random_negatives(
     links: Tensor, n_source: int, n_target: int, k: int, generator: torch.Generator, replace: str = "both"
 ) -> Tensor:
-    """[p, k or 2k, 2] in joint numbers: (s', t) for k random sources s', then, for "both", (s, t') likewise."""
+    """Draw [p, k or 2k, 2] by joint index: (s', t) for k random sources s', then, for "both", (s, t') likewise."""
 
     def draw(partner: Tensor, own: Tensor, first: int, size: int) -> Tensor:
         return first + _other(own - first, size, k, generator)
@@ -95,7 +95,7 @@ def hard_negatives(
     replace: str = "both",
     mib: int | None = None,
 ) -> Tensor:
-    """[p, k or 2k, 2]: (s', t) for the k sources nearest to t by cosine, then, for "both", (s, t') likewise.
+    """Return [p, k or 2k, 2]: (s', t) for the k sources nearest to t by cosine, then, for "both", (s, t') likewise.
 
     The link itself is never among them; where a graph has too few other entities, random ones fill up.
     """
@@ -123,7 +123,7 @@ def _replaced(
 def _without_links(
     pairs: Tensor, links: Tensor, n_source: int, n_target: int, generator: torch.Generator, tries: int = 64
 ) -> Tensor:
-    """Pairs that are themselves links, as there can be where one entity has several, become random pairs."""
+    """Replace pairs that are themselves links, as there can be where one entity has several, by random pairs."""
     n = n_source + n_target
     known = links[:, 0] * n + links[:, 1]
     for _ in range(tries):
@@ -150,6 +150,6 @@ def _nearest_others(
 
 
 def _other(own: Tensor, n: int, k: int, generator: torch.Generator) -> Tensor:
-    """[p, k] random numbers below n, all but `own` [p] equally likely (own itself if n is 1)."""
+    """Draw [p, k] random numbers below n, all but `own` [p] equally likely (own itself if n is 1)."""
     drawn = torch.randint(0, max(n - 1, 1), (len(own), k), generator=generator, device=own.device)
     return (drawn + (drawn >= own[:, None]).long()).clamp(max=n - 1)

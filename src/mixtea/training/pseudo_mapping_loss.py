@@ -27,10 +27,10 @@ def pseudo_mapping_loss(
     block_size: int | None = None,
     mib: int | None = None,
 ) -> Tensor:
-    """L_u = sum_i CE(softmax_j(M_ij), q_i), M = cosine / temperature, source [n, d], target [m, d] (Eq. 14).
+    """Compute L_u = sum_i CE(softmax_j(M_ij), q_i), M = cosine / temperature, source [n, d], target [m, d] (Eq. 14).
 
-    q is the votes as they are (target="votes"), or a softmax of each row of them over all m columns, absent votes
-    being 0 (target="softmax"). Memory is O((n + m) d) and one block.
+    q is the votes as they are (target="votes"), or a softmax of each row of them over all m columns, absent votes being
+    0 (target="softmax"). Memory is O((n + m) d) and one block.
     """
     if target not in ("votes", "softmax"):
         raise ConfigError(f"target must be votes or softmax, not {target!r}.")
@@ -51,24 +51,24 @@ def cross_entropy(
     block_size: int | None = None,
     mib: int | None = None,
 ) -> Tensor:
-    """The loss for unit vectors: sum_i [mass_i logsumexp_j M_ij - sum_j q_ij M_ij].
+    """Compute the loss for unit vectors: sum_i [mass_i logsumexp_j M_ij - sum_j q_ij M_ij].
 
     With normaliser="moments" the logsumexp is that of a normal distribution with the mean and the covariance of the
     targets, an approximation that needs no n x m at all.
     """
-    wanted = _as_given(votes) if target == "votes" else _softmaxed(votes)
+    goal = _as_given(votes) if target == "votes" else _softmaxed(votes)
     scaled = source / temperature if temperature != 1 else source
-    pairs = (votes.source, votes.target, wanted.spike)
+    pairs = (votes.source, votes.target, goal.spike)
     if normaliser == "moments":
-        loss = wanted.mass @ log_partition_by_moments(scaled, target_vectors) - _spikes(scaled, target_vectors, *pairs)
+        loss = goal.mass @ log_partition_by_moments(scaled, target_vectors) - _spikes(scaled, target_vectors, *pairs)
     else:
-        loss = _CrossEntropy.apply(scaled, target_vectors, wanted.mass, *pairs, 1 / temperature, block_size, mib)
-    if wanted.base is not None:
-        loss = loss - (wanted.base @ scaled) @ target_vectors.sum(0)
+        loss = _CrossEntropy.apply(scaled, target_vectors, goal.mass, *pairs, 1 / temperature, block_size, mib)
+    if goal.base is not None:
+        loss = loss - (goal.base @ scaled) @ target_vectors.sum(0)
     return loss
 
 
-class _Wanted(NamedTuple):
+class _TargetDistribution(NamedTuple):
     """The target distribution q of each row as a constant plus a few spikes: q_ij = base_i + spike_ij.
 
     `mass` [n] is sum_j q_ij, `base` [n] is None for zero, `spike` [votes].
@@ -79,20 +79,23 @@ class _Wanted(NamedTuple):
     spike: Tensor
 
 
-def _as_given(votes: Votes) -> _Wanted:
-    return _Wanted(votes.row_sum(), None, votes.confidence)
+def _as_given(votes: Votes) -> _TargetDistribution:
+    return _TargetDistribution(votes.row_sum(), None, votes.confidence)
 
 
-def _softmaxed(votes: Votes) -> _Wanted:
-    """softmax of a sparse row: exp(0)/Z everywhere and (exp(p) - 1)/Z more at a vote, Z = m + sum (exp(p) - 1)."""
+def _softmaxed(votes: Votes) -> _TargetDistribution:
+    """Compute the softmax of sparse rows: exp(0)/Z everywhere and (exp(p) - 1)/Z more at a vote.
+
+    Z = m + sum (exp(p) - 1).
+    """
     more = torch.expm1(votes.confidence)
     n, m = votes.shape
     total = m + more.new_zeros(n).index_add_(0, votes.source, more)
-    return _Wanted(torch.ones_like(total), 1 / total, more / total.index_select(0, votes.source))
+    return _TargetDistribution(torch.ones_like(total), 1 / total, more / total.index_select(0, votes.source))
 
 
 def log_partition_by_moments(scaled: Tensor, target: Tensor) -> Tensor:
-    """[n]: log sum_j exp(s_i . t_j) ~ log m + s_i . mean + s_i^T covariance s_i / 2, at a cost of n d^2."""
+    """Compute [n]: log sum_j exp(s_i . t_j) ~ log m + s_i . mean + s_i^T covariance s_i / 2, at a cost of n d^2."""
     mean = target.mean(0)
     centred = target - mean
     covariance = centred.T @ centred / len(target)
@@ -101,7 +104,7 @@ def log_partition_by_moments(scaled: Tensor, target: Tensor) -> Tensor:
 
 
 def _spikes(scaled: Tensor, target: Tensor, rows: Tensor, columns: Tensor, spike: Tensor) -> Tensor:
-    """sum over the votes (i, j) of spike_ij s_i . t_j."""
+    """Sum over the votes (i, j) of spike_ij s_i . t_j."""
     return spike @ torch.linalg.vecdot(scaled.index_select(0, rows), target.index_select(0, columns))
 
 
@@ -131,8 +134,8 @@ class _CrossEntropy(torch.autograd.Function):
         if gradient:
             distributed.total(d_target)
             d_scaled = distributed.gather(d_scaled, len(scaled))
-            _take_away(d_scaled, rows, target, columns, spike)
-            _take_away(d_target, columns, scaled, rows, spike)
+            _subtract(d_scaled, rows, target, columns, spike)
+            _subtract(d_target, columns, scaled, rows, spike)
             ctx.gradients = (d_scaled, d_target)
         return loss - spike @ products_at(scaled, target, rows, columns, CHUNK_BYTES[scaled.device.type])
 
@@ -146,10 +149,10 @@ class _CrossEntropy(torch.autograd.Function):
         return d_scaled.mul_(gradients[0]), d_target.mul_(gradients[0]), *(None,) * 7
 
 
-def _take_away(out: Tensor, index: Tensor, vectors: Tensor, at: Tensor, weight: Tensor) -> None:
-    """out[index_p] -= weight_p vectors[at_p] for every p, some thousands at a time.
+def _subtract(out: Tensor, index: Tensor, vectors: Tensor, at: Tensor, weight: Tensor) -> None:
+    """Compute out[index_p] -= weight_p vectors[at_p] for every p, some thousands at a time.
 
-    If memory runs out on the way, it goes on where it was: what is taken away is not taken away again.
+    If memory runs out on the way, it goes on where it was: what is subtracted is not subtracted again.
     """
     row_bytes, done = max(1, vectors.shape[1] * vectors.element_size()), 0
 
@@ -165,7 +168,7 @@ def _take_away(out: Tensor, index: Tensor, vectors: Tensor, at: Tensor, weight: 
 
 
 def _graph_is_kept() -> bool:
-    """Whether this backward pass may be followed by another (retain_graph); yes where torch does not tell."""
+    """Check whether this backward pass may be followed by another (retain_graph); True where torch hides it."""
     return getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", lambda: True)()
 
 
@@ -179,7 +182,7 @@ def _partition_of_rows(
     mib: int | None,
     gradient: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of rows `mine`, its gradient to them, and to all targets."""
+    """Compute the loss of rows `mine`, its gradient to them, and to all targets."""
     log_totals = scaled.new_empty(mine.stop - mine.start)
     d_scaled = scaled.new_empty(mine.stop - mine.start if gradient else 0, scaled.shape[1])
     m, target = len(target), aligned_rows(target)

@@ -1,4 +1,4 @@
-"""A training that goes on from its last checkpoint, and gets a second chance if it diverges."""
+"""Resume a training from its last checkpoint, and give it a second chance if it diverges."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from mixtea.council.council import OnRound
 from mixtea.errors import DivergedError, RunError, TrainingError
 from mixtea.graph.task import Task
 from mixtea.training.outcome import Trained
-from mixtea.training.resume import restore
+from mixtea.training.resume import restore_training
 from mixtea.training.trainer import Observer, OnAnswer, OnEpoch, Trainer
-from mixtea.training.warm_start import Start
+from mixtea.training.warm_start import WarmStart
 
 logger = logging.getLogger(__name__)
-SLOWER = 0.1  # times the learning rate, after it diverged
+RATE_FACTOR = 0.1  # for the learning rate, after it diverged
 
 
-class Kept(Protocol):
-    """Where states are saved and found again, as runs/checkpoints.py does it."""
+class CheckpointStore(Protocol):
+    """Storage of states, as runs/checkpoints.py implements it."""
 
     def keep(self, epoch: int, state: Callable[[], State]) -> None:
         """Save the state after an epoch, if it is due."""
         ...
 
     def load(self) -> tuple[int, State] | None:
-        """The epoch and state of the newest one, None if there is none."""
+        """Return the epoch and state of the newest one, None if there is none."""
         ...
 
 
-def trained_with(
-    task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Kept | None,
+def train_with_recovery(
+    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None,
     on_epoch: OnEpoch | None, on_round: OnRound | None, observer: Observer | None, on_answer: OnAnswer | None = None,
 ) -> Trained:  # fmt: skip
     """Train from the last checkpoint if there is one, else from the beginning, and save checkpoints on the way.
@@ -46,10 +46,10 @@ def trained_with(
     keep = checkpoints.keep if checkpoints is not None and distributed.is_first() else None
     diverged: DivergedError | None = None
     while True:
-        trainer = _begun(task, config, device, start, checkpoints)
+        trainer = _make_trainer(task, config, device, start, checkpoints)
         if diverged is not None:
             to_epoch = len(trainer.history)
-            trainer.lowered = {"diverged_at": diverged.epoch, "to_epoch": to_epoch, "factor": SLOWER}
+            trainer.lowered = {"diverged_at": diverged.epoch, "to_epoch": to_epoch, "factor": RATE_FACTOR}
             logger.warning("%s Going back to epoch %d with a tenth of the learning rate.", diverged, to_epoch)
         try:
             return trainer.train(on_epoch, on_round, observer, keep, on_answer)
@@ -63,11 +63,13 @@ def trained_with(
             del trainer
 
 
-def _begun(task: Task, config: Config, device: torch.device, start: Start | None, checkpoints: Kept | None) -> Trainer:
+def _make_trainer(
+    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None
+) -> Trainer:
     found = checkpoints.load() if checkpoints is not None else None
     trainer = Trainer(task, config, device, start if found is None else None)
     if found is not None:
-        restore(trainer, found[1])
+        restore_training(trainer, found[1])
         if len(trainer.history) != found[0]:
             raise RunError("The last checkpoint is not of the epoch that it says.")
     return trainer

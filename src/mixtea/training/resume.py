@@ -1,7 +1,9 @@
-"""The state of a whole training, and a training that goes on from it to the same end. Every part knows its own."""
+"""State of a whole training, composed of its parts' states; restoring it continues to the same end."""
 
 from __future__ import annotations
 
+import logging
+import os
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,22 +12,21 @@ from mixtea.compute.array_checks import check_history, check_numbers, check_same
 from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors
 from mixtea.council.trace import check_trace
 from mixtea.errors import RunError, VoterError
-from mixtea.training.state import (
-    optimiser_state,
-    restore_optimiser,
-    restore_threads,
-)
 from mixtea.voters.votes import votes_of_state
 
 if TYPE_CHECKING:
     from mixtea.training.trainer import Trainer
 
-LOWERED = {"diverged_at", "to_epoch", "factor"}
-NEEDED = ("loss_alignment", "seconds")  # in the record of an epoch
+
+LOWERED_FIELDS = {"diverged_at", "to_epoch", "factor"}
+RECORD_FIELDS = ("loss_alignment", "seconds")  # required in the record of an epoch
+logger = logging.getLogger(__name__)
+MOMENTS = {"step", "exp_avg", "exp_avg_sq"}
+MAX_THREADS = 1 << 16
 
 
-def state_of(trainer: Trainer) -> State:
-    """Everything that the epochs to come depend on."""
+def training_state(trainer: Trainer) -> State:
+    """Return everything that the epochs to come depend on."""
     return {
         "device": trainer.links.device.type,
         "student": as_arrays(trainer.student.state_dict()),
@@ -39,15 +40,15 @@ def state_of(trainer: Trainer) -> State:
         "trace": trainer.trace.state_dict(),
         "strategy": None if trainer.strategy is None else trainer.strategy.state_dict(),
         "council": trainer.council.state_dict(),
-        "progress": trainer.progress.state_dict(),
+        "progress": trainer.stopping.state_dict(),
         "history": trainer.history,
         "seconds": trainer.seconds(),
         "lowered": trainer.lowered,
     }
 
 
-def restore(trainer: Trainer, state: State) -> None:
-    """Go on from a state of a training of the same task with the same settings, whoever wrote it."""
+def restore_training(trainer: Trainer, state: State) -> None:
+    """Restore a state of a training of the same task with the same settings; it may come from anywhere."""
     if state.get("device") != trainer.links.device.type:
         raise RunError(f"This training ran on {state.get('device')}; go on there (--device).")
     try:
@@ -60,13 +61,13 @@ def restore(trainer: Trainer, state: State) -> None:
 
 
 def _check(state: State) -> None:
-    """What belongs to no part."""
+    """Check what belongs to no part."""
     check_history(state["history"])
-    if any(name not in record for record in state["history"] for name in NEEDED):
+    if any(name not in record for record in state["history"] for name in RECORD_FIELDS):
         raise ValueError("a record of the history without its loss or seconds")
     check_numbers([state["seconds"], *state["counts"].values(), *state["lowered"].values()])
-    if state["lowered"] and state["lowered"].keys() != LOWERED:
-        raise ValueError("what it says of the learning rate")
+    if state["lowered"] and state["lowered"].keys() != LOWERED_FIELDS:
+        raise ValueError("the fields of the learning rate")
 
 
 def _restore(trainer: Trainer, state: State) -> None:
@@ -88,7 +89,39 @@ def _restore(trainer: Trainer, state: State) -> None:
     if trainer.strategy is not None:
         trainer.strategy.load_state_dict(state["strategy"])
     trainer.council.load_state_dict(state["council"])
-    trainer.progress.load_state_dict(state["progress"], trainer.student, n_epochs)
+    trainer.stopping.load_state_dict(state["progress"], trainer.student, n_epochs)
     trainer.history, trainer.lowered = list(state["history"]), dict(state["lowered"])
     trainer.seconds_before = float(state["seconds"])
     trainer.generator.set_state(torch.from_numpy(state["generator"]))
+
+
+def optimiser_state(optimiser: torch.optim.Optimizer) -> State:
+    """Return Adam's moments and steps; rates and the like come from the settings."""
+    return {str(number): as_arrays(held) for number, held in optimiser.state_dict()["state"].items()}
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, state: State) -> None:
+    for parts in state.values():
+        if parts.keys() != MOMENTS or parts["step"].shape != () or not parts["step"] >= 0:
+            raise ValueError("the optimiser's state is of another form")
+    held = {int(number): as_tensors(parts, torch.device("cpu")) for number, parts in state.items()}
+    for group in optimiser.param_groups:
+        for number, parameter in enumerate(group["params"]):
+            moments = [part for name, part in held.get(number, {}).items() if name != "step"]
+            if any(part.shape != parameter.shape for part in moments):
+                raise ValueError(f"the optimiser's state of parameter {number} has another shape")
+    optimiser.load_state_dict({"state": held, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def restore_threads(n: int) -> None:
+    """Set as many as before, for their number decides how products and sums round."""
+    if type(n) is not int or not 0 < n <= MAX_THREADS:
+        raise ValueError("a number of threads that cannot be")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n == torch.get_num_threads():
+        return
+    if n > cores:
+        few = "core" if cores == 1 else "cores"
+        logger.warning("It began with %d threads and there are %d %s: the last bits may differ.", n, cores, few)
+        return
+    torch.set_num_threads(n)

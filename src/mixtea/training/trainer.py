@@ -1,4 +1,4 @@
-"""Mixture teaching: Algorithm 1 of the paper, one epoch a step over all data."""
+"""Mixture teaching: Algorithm 1 of the paper, one epoch per step over all data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mixtea.compute import distributed
 from mixtea.compute.arrays import State
 from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
-from mixtea.council.council import Council, OnRound, know_all, voters_of
-from mixtea.council.holdout import rehearsed
-from mixtea.council.summary import learned_views, misleading, misleading_links
+from mixtea.council.council import Council, OnRound, bind_voters, cover_isolated
+from mixtea.council.holdout import holdout_opinions
+from mixtea.council.summary import learned_views, misleading_links, misleading_shares
 from mixtea.council.trace import Trace
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
@@ -27,15 +27,13 @@ from mixtea.graph.task import Task
 from mixtea.progress import doing
 from mixtea.training import schedule
 from mixtea.training.alignment_loss import alignment_loss
-from mixtea.training.fuse import fuse
+from mixtea.training.fuse import fuse, rectify
 from mixtea.training.negatives import Negatives
-from mixtea.training.outcome import Progress, Record, Trained
+from mixtea.training.outcome import EarlyStopping, Record, Trained, count_votes
 from mixtea.training.pseudo_mapping_loss import cross_entropy
-from mixtea.training.rectify import rectify
-from mixtea.training.resume import state_of
+from mixtea.training.resume import training_state
 from mixtea.training.self_training import strategy_of
-from mixtea.training.vote_counts import counted
-from mixtea.training.warm_start import Start, found_before, take_over
+from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
 from mixtea.voters.open_entities import open_entities
 from mixtea.voters.votes import Votes
 
@@ -44,27 +42,27 @@ OnEpoch = Callable[[Record], None]
 OnAnswer = Callable[[Record], None]
 Observer = Callable[[int, Callable[[], Tensor]], None]
 Keep = Callable[[int, Callable[[], State]], None]
-EXPLODED = 1e4  # times its first value: a loss that will not come down again
+MAX_LOSS_GROWTH = 1e4  # over its first value, beyond which it has diverged
 
 
 class Trainer:
-    """The state of one training: student, teacher, what is unlabelled, and how right each direction was last."""
+    """State of one training: student, teacher, unlabelled entities, and the hits of each direction."""
 
-    def __init__(self, task: Task, config: Config, device: torch.device, start: Start | None = None) -> None:
-        """`start` is what a training on earlier graphs has come to, to begin with."""
+    def __init__(self, task: Task, config: Config, device: torch.device, start: WarmStart | None = None) -> None:
+        """Prepare a training, with the result of one on earlier graphs, `start`, if any."""
         self.task, self.config = task, config
-        voters = voters_of(task, config, config.voters)
+        voters = bind_voters(task, config, config.voters)
         self.generator = torch.Generator(device).manual_seed(config.seed)
         self.structure = build_structure(task.source, task.target, config).to(device, getattr(torch, config.precision))
         self.student = Encoder(self.structure, config, self.generator)
         self.teacher = Encoder(self.structure, config, self.generator).requires_grad_(False)
         if start is not None:
-            n_known = take_over(self.student, start.student, start.task, task)
+            n_known = copy_vectors(self.student, start.student, start.task, task)
             logger.info("a warm start: %d of %d entities are known", n_known, len(self.student.entity))
             self.teacher.load_state_dict(self.student.state_dict())
         shift = torch.tensor([0, task.source.n_entities])
         self.links, self.valid = ((torch.from_numpy(links) + shift).to(device) for links in (task.train, task.valid))
-        self.entities = open_entities(task, self.generator, device, without_triples=know_all(voters))
+        self.entities = open_entities(task, self.generator, device, without_triples=cover_isolated(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
         self.learns_more = (config.pseudo_weight > 0 or not config.max_epochs) and 0 not in self.entities.shape
         self.enough_valid = config.enough_valid(len(task.valid))
@@ -76,19 +74,19 @@ class Trainer:
         self.council = Council(task, config, voters, self.entities, self.generator)
         if not self.enough_valid:
             self.council.direction_weights = [0.5, 0.5]
-        self.rehearsed = None if start is None or config.only_vectors_vote else found_before(self.council, start)
+        self.holdout = None if start is None or config.only_vectors_vote else restore_candidates(self.council, start)
         self.strategy = strategy_of(config, self.entities.rows, self.council.rejected)
         self.votes: Votes | None = None
         self.trace = Trace(len(voters))
         self.counts: Record = {}
-        self.progress = Progress(config)
+        self.stopping = EarlyStopping(config)
         self.history: list[Record] = []
         self.seconds_before = 0.0
-        self.lowered: Record = {}  # by which factor the learning rate is lower than the settings say, and since when
+        self.lowered: Record = {}  # by which factor the learning rate is lower than in the settings, and since when
 
     @cached_property
     def optimiser(self) -> torch.optim.Adam:
-        """Made when the first epoch begins: its library takes long to load, and a first answer does without."""
+        """Return the optimiser, made in the first epoch: its library takes long to load."""
         trained, config = [p for p in self.student.parameters() if p.requires_grad], self.config
         fused = self.links.device.type == "cuda"
         return torch.optim.Adam(trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
@@ -101,72 +99,72 @@ class Trainer:
         keep: Keep | None = None,
         on_answer: OnAnswer | None = None,
     ) -> Trained:
-        """Algorithm 1, until max_epochs, until the answers stand or validation stops getting better, or until a process
+        """Run Algorithm 1 until max_epochs, until predictions or validation stabilise, or until a process is lost.
 
-        is lost. `on_answer` is called before the first epoch with what voters that need no training found.
-        The observer is called after each epoch with its number and a function that gives the student's vectors. What
-        it does with them, training cannot see. `keep` is called last, with the epoch and a function that gives the
-        state after it, from which `resume.restore` goes on.
+        `on_answer` is called before the first epoch with what voters that need no training found. The observer is
+        called after each epoch with its number and a function that returns the student's vectors; training does not
+        depend on what it does with them. `keep` is called last, with the epoch and a function that returns the state
+        after it, from which `resume.restore` goes on.
         """
         trained = Trained(self.student, self.trace, self.entities, history=self.history)
         self.began = time.perf_counter()
         try:
-            if self.settles and not self.history and self.council.opinions is None:
+            if self.forms_belief and not self.history and self.council.opinions is None:
                 self.council.prepare(on_round)
                 if on_answer is not None and self.council.opinions is not None:
                     on_answer(self.answer() | {"seconds": self.seconds()})
                 if keep is not None:
-                    keep(0, partial(state_of, self))
-            while len(self.history) < self.config.max_epochs and not self.progress.ended:
+                    keep(0, partial(training_state, self))
+            while len(self.history) < self.config.max_epochs and not self.stopping.ended:
                 record = self.epoch(len(self.history) + 1)
                 if on_epoch is not None:
                     on_epoch(record)
                 if observer is not None:
                     observer(record["epoch"], self.encoded)
                 if keep is not None:
-                    keep(record["epoch"], partial(state_of, self))
-            trained.stopped_because = self.progress.why_stopped()
+                    keep(record["epoch"], partial(training_state, self))
+            trained.stopped_because = self.stopping.why_stopped()
         except ProcessLostError as error:
             trained.lost, trained.stopped_because = error, f"another process ended in epoch {len(self.history) + 1}"
-        if self.progress.kept is not None:
-            self.student.load_state_dict(self.progress.kept)
-        trained.best_epoch = self.progress.best_epoch
-        if self.settles:
+        if self.stopping.kept is not None:
+            self.student.load_state_dict(self.stopping.kept)
+        trained.best_epoch = self.stopping.best_epoch
+        if self.forms_belief:
             self._judge_last(trained)
         trained.seconds, trained.lowered = self.seconds(), self.lowered
-        if self.settles:
+        if self.forms_belief:
             voters = self.council.voters
-            trained.misleading, trained.misleading_links = misleading(voters), misleading_links(voters)
+            trained.misleading, trained.misleading_links = misleading_shares(voters), misleading_links(voters)
             trained.views = learned_views(voters)
         return trained
 
     def epoch(self, number: int) -> Record:
-        """One epoch and, where it is due, a validation; remembered in the history."""
+        """Train an epoch and, where it is due, validate; append it to the history."""
         started = time.perf_counter()
         doing(f"epoch {number} of at most {self.config.max_epochs}")
         record = {"epoch": number, **self.step(number)}
         if len(self.valid) and (number % self.config.validate_every == 0 or number == self.config.max_epochs):
             record |= self.validate()
             if self.enough_valid:
-                self.progress.validated(number, record["valid_hits@1"], self.student)
+                self.stopping.record_validation(number, record["valid_hits@1"], self.student)
         record["seconds"] = time.perf_counter() - started
         self.history.append(record)
         return record
 
     def seconds(self) -> float:
-        """Spent on this training so far, in all sittings."""
+        """Return the time spent on this training so far, in all sittings."""
         return self.seconds_before + time.perf_counter() - self.began
 
     @torch.no_grad()
     def encoded(self) -> Tensor:
-        """The student's vectors as they are now, without anything random."""
+        """Return the student's vectors as they are now, without anything random."""
         return self.student()
 
     @torch.no_grad()
     def _judge_last(self, trained: Trained) -> None:
-        """The council's opinions with the kept student, and of links as if nobody knew them; if a process is lost,
+        """Collect the council's opinions with the kept student, and of held-out links.
 
-        those that it had before.
+        If a process is lost, those that it had before.
         """
         trained.opinions = self.council.opinions
         if trained.lost is None:
@@ -174,18 +172,18 @@ class Trainer:
                 if self.history or self.council.opinions is None:
                     self.council.judge(self.student())
                 trained.opinions = self.council.opinions
-                trained.rehearsed = self.rehearsed or rehearsed(self.council)
+                trained.holdout = self.holdout or holdout_opinions(self.council)
             except ProcessLostError as error:
                 trained.lost, trained.stopped_because = error, "another process ended after the last epoch"
 
     def step(self, epoch: int) -> Record:
-        """One pass through lines 4-10 of Algorithm 1."""
+        """Run lines 4-10 of Algorithm 1 once."""
         config = self.config
         rate, weight, momentum = self.begin(epoch)
         links = self.links_to_learn(epoch)
         voted = {} if config.encode_twice or not self.learns_from_votes else self.vote(epoch)  # nothing is held yet
         vectors = self.student(self.generator)  # line 4
-        loss_a = alignment_loss(vectors, links, self.negatives.drawn(epoch, links, vectors), config.margin)  # line 5
+        loss_a = alignment_loss(vectors, links, self.negatives.draw(epoch, links, vectors), config.margin)  # line 5
         loss_a = loss_a + self.negatives.of_rejected(vectors)
         record: Record = {"loss_alignment": loss_a, "lambda": weight, "learning_rate": rate, "momentum": momentum}
         if not self.learns_from_votes:
@@ -206,31 +204,31 @@ class Trainer:
         return self.as_numbers(record, epoch)
 
     def vote(self, epoch: int) -> Record:
-        """The votes of an epoch, if they are due (lines 6-7), and what they come to."""
+        """Cast the votes of an epoch, if they are due (lines 6-7), and judge them."""
         if self.votes is not None and (epoch - 1) % self.config.votes_every:
             return {}
         before = self.council.sure_pairs()
-        votes = fuse(self.council.cast(self.teachers_vectors(), epoch), self.council.cast_weights)  # line 6
+        votes = fuse(self.council.cast(self.teacher_vectors(), epoch), self.council.cast_weights)  # line 6
         self.remember(epoch, rectify(votes) if self.config.rectify else votes)  # line 7
-        return self.answer(before, epoch) if self.settles else {}
+        return self.answer(before, epoch) if self.forms_belief else {}
 
     def answer(self, before: Tensor | None = None, epoch: int = 0) -> Record:
-        """How many pairs are sure, how many validation links are right, and how much changed since `before`, sure then.
+        """Count the sure pairs, the validation links that are right, and the changes since `before`, sure then.
 
-        Whether the answers stand is judged from the second vote on: the first one is of what was before training.
+        Stability is judged from the second vote on: the first one is of what was before training.
         """
         sure, found = self.council.sure_pairs(), {}
         if len(self.valid):
             found["valid_answers"] = distributed.agreed([self.council.share_right(self.valid)], self.valid.device)[0]
         if before is not None:
             found["changed"] = share_changed(before, sure)
-            if epoch > 1 and (self.enough_valid or not len(self.links)):  # few links cannot tell that they stand
+            if epoch > 1 and (self.enough_valid or not len(self.links)):  # few links cannot show stability
                 right, n = (found["valid_answers"], len(self.valid)) if self.enough_valid else (0.0, 0)
-                self.progress.answered(epoch, found["changed"], right, n)
+                self.stopping.record_vote(epoch, found["changed"], right, n)
         return {"sure": len(sure)} | found
 
     def begin(self, epoch: int) -> tuple[float, float, float]:
-        """The learning rate, lambda and the teacher's momentum of an epoch; gradients are forgotten."""
+        """Return the learning rate, lambda and the teacher's momentum of an epoch; clear the gradients."""
         rate = self.lowered.get("factor", 1.0) * schedule.learning_rate(epoch, self.config)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -242,12 +240,12 @@ class Trainer:
         return self.learns_more and self.strategy is None and 0 not in self.entities.taught
 
     @property
-    def settles(self) -> bool:
-        """Whether voters come to a belief: not where vectors vote alone."""
+    def forms_belief(self) -> bool:
+        """Check whether voters form a belief: not where vectors vote alone."""
         return self.learns_more and self.strategy is None and not self.config.only_vectors_vote
 
     def links_to_learn(self, epoch: int) -> Tensor:
-        """The given links, and those that a strategy other than mixture teaching proposes by itself.
+        """Return the given links, and those that a strategy other than mixture teaching proposes by itself.
 
         Without any, the pairs that the council is sure of.
         """
@@ -262,28 +260,28 @@ class Trainer:
         return torch.cat([self.links, self.strategy.links])
 
     @torch.no_grad()
-    def teachers_vectors(self) -> Tensor:
+    def teacher_vectors(self) -> Tensor:
         return self.teacher(self.generator if self.config.teacher_dropout else None)
 
     def remember(self, epoch: int, votes: Votes) -> None:
-        """New votes, kept with their epoch and counted."""
+        """Keep new votes with their epoch, and count them."""
         self.votes, names = votes, self.council.names
         source, target = (
             own[rows].cpu().numpy() for own, rows in zip(self.entities.own, (votes.source, votes.target), strict=True)
         )
         voters = np.zeros((len(votes), len(names)), bool) if votes.voters is None else votes.voters.cpu().numpy()
         self.trace.add(epoch, source, target, voters)
-        self.counts = counted(votes, names)
+        self.counts = count_votes(votes, names)
 
     def _sound(self, loss: float) -> bool:
-        """Whether all parameters are numbers, and the loss is not far above the first one."""
+        """Check that all parameters are finite, and the loss is not far above the first one."""
         first = self.history[0] if self.history else {}
-        largest = EXPLODED * max(1.0, first.get("loss_alignment", float("inf")) + first.get("loss_pseudo", 0.0))
+        largest = MAX_LOSS_GROWTH * max(1.0, first.get("loss_alignment", float("inf")) + first.get("loss_pseudo", 0.0))
         total = torch.stack([value.detach().sum() for value in self.student.parameters()])
         return abs(loss) < largest and bool(total.isfinite().all())
 
     def pseudo_loss(self, vectors: Tensor) -> Tensor:
-        """L_u of Eq. 14, over all unlabelled sources with triples or an unbiased sample of them."""
+        """Compute L_u of Eq. 14, over all unlabelled sources with triples or an unbiased sample of them."""
         assert self.votes is not None
         config, (sources, targets), share = self.config, self.entities.taught_rows, self.config.loss_rows
         votes = self.votes.among_first(len(sources), len(targets))
@@ -302,7 +300,7 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self) -> Record:
-        """Hit@1 and MRR on the validation links in both directions; they weigh the voters from now on (Eq. 11)."""
+        """Compute Hit@1 and MRR on the validation links both ways; they weigh the voters from now on (Eq. 11)."""
         distributed.from_first(*self.student.parameters(), *self.teacher.parameters())
         scores = both_directions(self.student(), self.valid, mib=self.config.block_mib)
         voter = scores
@@ -315,7 +313,7 @@ class Trainer:
         return {f"valid_{name}": value for name, value in zip(names, values, strict=True)}
 
     def as_numbers(self, record: Record, epoch: int) -> Record:
-        """Tensors become numbers; what is no number any more, or explodes, is no training any more."""
+        """Turn tensors into numbers; raise DivergedError if one is not finite, or the loss explodes."""
         numbers = {name: v.item() if isinstance(v, Tensor) else v for name, v in record.items()}
         numbers["loss"] = numbers["loss_alignment"] + numbers["lambda"] * numbers.get("loss_pseudo", 0.0)
         if not all(abs(v) < float("inf") for v in numbers.values()) or not self._sound(numbers["loss"]):
@@ -324,7 +322,7 @@ class Trainer:
 
 
 def share_changed(before: Tensor, after: Tensor) -> float:
-    """The share of two sets of pairs [p, 2], taken together, that only one of them has."""
+    """Return the share of two sets of pairs [p, 2], taken together, that only one of them has."""
     total = len(before) + len(after)
     both = torch.cat([before, after]).unique(dim=0) if total else before
     return (2 * len(both) - total) / max(len(both), 1)

@@ -1,4 +1,4 @@
-"""A warm start: a training on changed graphs begins with what an earlier one has found and learned."""
+"""Warm start: a training on changed graphs begins with what an earlier one has found and learned."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.council.council import Council
-from mixtea.council.holdout import Rehearsed
-from mixtea.council.opinions import Opinions, believed, giving_log_odds, scales, total_score
+from mixtea.council.holdout import HoldoutOpinions
+from mixtea.council.opinions import Opinions, calibrated_opinions, compute_belief, score_factors, total_score
 from mixtea.decide.decode import StoredOpinions
 from mixtea.encode.encoder import Encoder
 from mixtea.errors import ConfigError
@@ -20,12 +20,12 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
 
-ROUNDS = 3  # in which vectors reach entities that are new among new ones
-ENOUGH = 0.9  # of the training links that an earlier rehearsal knew: then it holds for these too
+SPREAD_ROUNDS = 3  # in which vectors reach new entities among new ones
+MIN_COMMON_LINKS = 0.9  # share of training links that an earlier hold-out had: then it holds for these too
 
 
-class Start(NamedTuple):
-    """An earlier task, the parameters of its student, and what its voters thought last."""
+class WarmStart(NamedTuple):
+    """An earlier task, the parameters of its student, and the last opinions of its voters."""
 
     task: Task
     student: Mapping[str, Tensor]
@@ -33,15 +33,15 @@ class Start(NamedTuple):
 
 
 @torch.no_grad()
-def found_before(council: Council, start: Start) -> Rehearsed | None:
+def restore_candidates(council: Council, start: WarmStart) -> HoldoutOpinions | None:
     """Give a council the earlier candidates of entities that are still there, and its sure pairs where nothing changed.
 
-    Returns what the earlier voters said of training links that they did not know, if these are mostly the same.
+    Return the earlier opinions on held-out training links, if these are mostly the same.
     """
     if start.last is None:
         return None
     task, last, config = council.task, start.last, council.config
-    place = [_numbers(old, new) for old, new in _sides(start.task, task)]
+    place = [_indices(old, new) for old, new in _sides(start.task, task)]
     source, target = place[0][last.source], place[1][last.target]
     there = (source >= 0) & (target >= 0)
     source, target, scores = source[there], target[there], {name: s[there] for name, s in last.scores.items()}
@@ -61,20 +61,20 @@ def found_before(council: Council, start: Start) -> Rehearsed | None:
     if council.rejected is not None:
         allowed = ~council.rejected.find(pairs.source, pairs.target)[1]
         pairs, held = pairs.where(allowed), {name: s[allowed] for name, s in held.items()}
-    total = total_score(held, scales(council.voters, last.weights), giving_log_odds(council.voters))
-    council.opinions = Opinions(pairs, held, believed(pairs, total, config), total, last.weights)
+    total = total_score(held, score_factors(council.voters, last.weights), calibrated_opinions(council.voters))
+    council.opinions = Opinions(pairs, held, compute_belief(pairs, total, config), total, last.weights)
     changed = [_changed(old, new, own) for (old, new), own in zip(_sides(start.task, task), place, strict=True)]
     sure = council.sure_pairs().cpu()
     same = ~(changed[0][sure[:, 0]] | changed[1][sure[:, 1]])
-    council.begin_with(sure[torch.from_numpy(same)].to(device))
+    council.start_from(sure[torch.from_numpy(same)].to(device))
     linked = np.isin(source, task.train[:, 0]) | np.isin(target, task.train[:, 1])
-    if not linked.any() or _links_in_common(start.task, task, place) < ENOUGH:
+    if not linked.any() or _links_in_common(start.task, task, place) < MIN_COMMON_LINKS:
         return None
-    return Rehearsed(source[linked], target[linked], {name: s[linked] for name, s in scores.items()})
+    return HoldoutOpinions(source[linked], target[linked], {name: s[linked] for name, s in scores.items()})
 
 
 def _links_in_common(old: Task, new: Task, place: list[np.ndarray]) -> float:
-    """The share of the new training links that trained before too."""
+    """Return the share of the new training links that trained before too."""
     m = max(new.target.n_entities, 1)
     before = place[0][old.train[:, 0]] * m + place[1][old.train[:, 1]]
     return float(np.isin(new.train @ [m, 1], before).mean()) if len(new.train) else 0.0
@@ -84,13 +84,13 @@ def _sides(old: Task, new: Task) -> list[tuple[Graph, Graph]]:
     return [(old.source, new.source), (old.target, new.target)]
 
 
-def _numbers(old: Graph, new: Graph) -> np.ndarray:
-    """[n]: the number that each entity of the old graph has in the new one, -1 for none."""
+def _indices(old: Graph, new: Graph) -> np.ndarray:
+    """Return [n]: the index that each entity of the old graph has in the new one, -1 for none."""
     return new.find(old.ids)
 
 
 def _changed(old: Graph, new: Graph, place: np.ndarray) -> np.ndarray:
-    """bool [n] of the new graph: entities at whose triples something has changed."""
+    """Return bool [n] of the new graph: entities at whose triples something has changed."""
     relations = {name: number for number, name in enumerate(new.relations.tolist())}
     relation = np.array([relations.get(name, -1) for name in old.relations.tolist()], dtype=np.int64)
     before = np.stack([place[old.triples[:, 0]], relation[old.triples[:, 1]], place[old.triples[:, 2]]], axis=1)
@@ -107,10 +107,10 @@ def _changed(old: Graph, new: Graph, place: np.ndarray) -> np.ndarray:
 
 
 @torch.no_grad()
-def take_over(student: Encoder, old: Mapping[str, Tensor], old_task: Task, task: Task) -> int:
+def copy_vectors(student: Encoder, old: Mapping[str, Tensor], old_task: Task, task: Task) -> int:
     """Put the old vectors of entities and relations that are still there, by label, into the student.
 
-    A new entity gets the mean of its neighbours' vectors; one without any keeps its random one. Returns how many
+    A new entity gets the mean of its neighbours' vectors; one without any keeps its random one. Return how many
     entities were known.
     """
     current = student.state_dict()
@@ -146,13 +146,13 @@ def _n_relations(task: Task, student: Encoder) -> int:
 
 
 def _entities(old: Task, new: Task) -> np.ndarray:
-    """[n]: the old joint number of each entity of the new graphs, -1 for new ones."""
+    """Return [n]: the old joint index of each entity of the new graphs, -1 for new ones."""
     source, target = old.source.find(new.source.ids), old.target.find(new.target.ids)
     return np.concatenate([source, np.where(target >= 0, target + old.source.n_entities, -1)])
 
 
 def _relations(old: Task, new: Task, shared: bool) -> np.ndarray:
-    """[r]: the old joint number of each relation, by name, -1 for new ones."""
+    """Return [r]: the old joint index of each relation, by name, -1 for new ones."""
     before, _ = relation_numbers(old.source, old.target, shared)
     after, n = relation_numbers(new.source, new.target, shared)
     found = np.full(n, -1, dtype=np.int64)
@@ -164,9 +164,9 @@ def _relations(old: Task, new: Task, shared: bool) -> np.ndarray:
 
 
 def _from_neighbours(vectors: Tensor, known: Tensor, student: Encoder) -> None:
-    """New rows become the mean of their known neighbours, those of these neighbours next, and so on."""
+    """Set new rows to the mean of their known neighbours, those of these neighbours next, and so on."""
     edges = student.structure.neighbours
-    for _ in range(ROUNDS):
+    for _ in range(SPREAD_ROUNDS):
         useful = known[edges.column] & ~known[edges.row]
         row, column = edges.row[useful], edges.column[useful]
         if not len(row):

@@ -15,9 +15,9 @@ from scipy.sparse import csr_matrix
 from mixtea import MixTEA, load_task
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import STRUCTURE, Config
-from mixtea.council.council import know_all, voters_of
-from mixtea.council.opinions import said_alone
-from mixtea.council.summary import who_speaks
+from mixtea.council.council import bind_voters, cover_isolated
+from mixtea.council.opinions import independent_log_odds
+from mixtea.council.summary import voters_line
 from mixtea.relations.known import KnownPairs
 from mixtea.runs.reader import StoredRun
 from mixtea.voters.base import Belief, VotingState, judges_alone
@@ -147,7 +147,7 @@ def test_texts_tell_which_classes_are_the_same_and_the_belief_where_they_do_not(
 
 
 def bound(task):
-    (voter,) = voters_of(task, Config.preset("best"), ["domain_range"])
+    (voter,) = bind_voters(task, Config.preset("best"), ["domain_range"])
     return voter
 
 
@@ -164,7 +164,7 @@ def test_it_has_an_opinion_on_pairs_of_properties_alone():
     voter = bound(task_of(BOTH, BOTH))
     found = scores(voter)
     assert np.argwhere(~np.isnan(found)).min() == WROTE and found[WROTE, WROTE] > 0 > found[WROTE, TITLE]
-    assert not voter.proposes and voter.has_needed() and not know_all([voter]) and not judges_alone(voter)
+    assert not voter.proposes and voter.has_needed() and not cover_isolated([voter]) and not judges_alone(voter)
 
 
 def test_texts_count_before_the_belief():
@@ -175,18 +175,20 @@ def test_texts_count_before_the_belief():
 
 
 def test_what_voters_say_who_know_nothing_of_the_belief_is_added():
-    voters = voters_of(task_of(BOTH, BOTH), Config.preset("best"), ["names", "attributes", "domain_range", "agreement"])
+    voters = bind_voters(
+        task_of(BOTH, BOTH), Config.preset("best"), ["names", "attributes", "domain_range", "agreement"]
+    )
     nan = float("nan")
     held = dict(names=[1.0, nan, nan], attributes=[2.0, 1.0, nan], domain_range=[4.0, 4.0, 4.0], agreement=[8.0] * 3)
-    found = said_alone({name: torch.tensor(values) for name, values in held.items()}, voters)
+    found = independent_log_odds({name: torch.tensor(values) for name, values in held.items()}, voters)
     assert found is not None and found[:2].tolist() == [3.0, 1.0] and bool(found[2].isnan())
-    assert said_alone({"names": torch.full((3,), nan), "agreement": torch.ones(3)}, voters) is None
+    assert independent_log_odds({"names": torch.full((3,), nan), "agreement": torch.ones(3)}, voters) is None
 
 
 def test_without_properties_on_both_sides_it_is_silent(rings):
     one_sided = task_of(BOTH, [])
     assert not bound(one_sided).has_needed() and np.isnan(scores(bound(one_sided))).all()
-    assert who_speaks([bound(rings)]) == "voters: nobody; silent: domain_range"
+    assert voters_line([bound(rings)]) == "voters: none; without evidence: domain_range"
 
 
 def test_silence_changes_no_bit(rings):

@@ -21,7 +21,7 @@ from mixtea.experiments.reproduce.published import METRICS
 from mixtea.experiments.reproduce.tables import cost_frame
 from mixtea.runs.atomic import clear_errors
 from mixtea.runs.folder import SEAL, seal
-from mixtea.runs.lock import alone
+from mixtea.runs.lock import lock_folder
 from mixtea.runs.signals import SIGNALS
 
 ROWS = "rows.jsonl"
@@ -41,7 +41,7 @@ class Rows:
         with contextlib.ExitStack() as held:
             with clear_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-                held.enter_context(alone(folder))
+                held.enter_context(lock_folder(folder))
                 self.file = held.enter_context(self.path.open("ab+"))
             self.rows = dict(self._read())
             self._held = held.pop_all()

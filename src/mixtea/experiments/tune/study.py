@@ -29,7 +29,7 @@ from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file, check_free
-from mixtea.runs.lock import alone
+from mixtea.runs.lock import lock_folder
 
 logger = logging.getLogger(__name__)
 FORMAT = 1
@@ -98,7 +98,7 @@ class Study:
         if not self.out.is_dir():
             check_free(self.out, overwrite=False)
             self.out.mkdir(exist_ok=True)
-        with alone(self.out):
+        with lock_folder(self.out):
             self.trials = self._read()
             self.save()
             while len(self.trials) < n_trials:

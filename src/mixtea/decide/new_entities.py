@@ -1,4 +1,4 @@
-"""What becomes of entities that come to a run later: candidates, and one decision each. No torch."""
+"""Candidates and decisions of entities that are matched with a finished run. No torch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from mixtea.decide.answers import MIN_PROBABILITY, Answers
-from mixtea.decide.mapping import ALONE, GIVEN, MAPPED, TAKEN, UNKNOWN, UNSURE
+from mixtea.decide.answers import Answers
+from mixtea.decide.choose import MIN_PROBABILITY
+from mixtea.decide.mapping import GIVEN, MAPPED, NO_COUNTERPART, NO_EVIDENCE, TARGET_TAKEN, UNSURE
 from mixtea.graph.graph import Graph
 
 COLUMNS = ("source", "target", "rank", "probability", "if_free", "decision", "taken_by", "stored")
@@ -18,13 +19,13 @@ COLUMNS = ("source", "target", "rank", "probability", "if_free", "decision", "ta
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Candidates of entities that came to a run later, and the decisions about them.
+    """Candidates of entities that were matched with a finished run, and the decisions about them.
 
     `frame` has a row per candidate, with the columns of COLUMNS: `probability` is how likely the pair is a match,
     `if_free` how likely it would be if no other entity had the target, `taken_by` the source that has the target, ""
-    for none. `decision` stands at the first candidate, or at the one that is mapped: as in `Mapping.frame`. `stored`
-    says that the entity is in the run as it is, so that the run's answer was returned. An entity without a candidate
-    has a row without a target. `warnings` are about what was read.
+    for none. `decision` is given at the first candidate, or at the one that is mapped: as in `Mapping.frame`. `stored`
+    is true where the entity is in the run as it is, so that the run's answer was returned. An entity without a
+    candidate has a row without a target. `warnings` are about what was read.
     """
 
     target: Graph
@@ -38,11 +39,11 @@ class Matches:
         return f"Matches({self.summary()})"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row per candidate; what is mapped first, then by how likely each would be if its target were free."""
+        """Return a row per candidate; what is mapped first, then by how likely each is if its target were free."""
         return self.frame.copy()
 
     def decisions(self) -> pd.DataFrame:
-        """A row per entity: source, target (None where there is none), probability, decision, taken_by, stored.
+        """Return a row per entity: source, target (None where there is none), probability, decision, taken_by, stored.
 
         The probability and `taken_by` are those of the best candidate, whether it is mapped or not.
         """
@@ -52,14 +53,18 @@ class Matches:
         return found.assign(target=pd.Series(targets, dtype=object))
 
     def summary(self) -> str:
-        """How many are mapped, in words."""
+        """Count the mapped ones, in words."""
         counts = self.frame["decision"].value_counts()
         n_mapped = int(counts.get(MAPPED, 0) + counts.get(GIVEN, 0))
-        others = [f"{counts[name]:,} {name}" for name in (ALONE, TAKEN, UNSURE, UNKNOWN) if counts.get(name, 0)]
+        others = [
+            f"{counts[name]:,} {name}"
+            for name in (NO_COUNTERPART, TARGET_TAKEN, UNSURE, NO_EVIDENCE)
+            if counts.get(name, 0)
+        ]
         return f"mapped {n_mapped:,} of {len(self):,}" + (f": {', '.join(others)}" if others else "")
 
     def label(self, target: str | None) -> str | None:
-        """The label of a target that is a candidate, by its id; None if it has none."""
+        """Return the label of a target that is a candidate, by its id; None if it has none."""
         return self._labels.get(target)
 
     @cached_property
@@ -68,27 +73,27 @@ class Matches:
         return {id: self.target.label(place) for id, place in zip(ids, self.target.find(ids).tolist(), strict=True)}
 
     def to_objects(self) -> list[dict[str, Any]]:
-        """An object per entity, as JSON has it, with its candidates and their labels."""
+        """Return an object per entity, as JSON has it, with its candidates and their labels."""
         found = []
         for (_, row), (_, of) in zip(
             self.decisions().iterrows(), self.frame.groupby("source", sort=False), strict=True
         ):
             there = of[of["target"].notna()]
             columns = there[["target", "probability", "if_free", "taken_by"]].to_dict("records")
-            candidates = [{**said, "label": self.label(said["target"])} for said in columns]
+            candidates = [{**one, "label": self.label(one["target"])} for one in columns]
             probability = None if np.isnan(row["probability"]) else row["probability"]
             found.append({**row.to_dict(), "probability": probability, "candidates": candidates})
         return found
 
 
-class Taken(NamedTuple):
-    """Who has each target in a run, by given links or as it was decided: `by` [m] the id of the source, "" for none."""
+class TargetOwners(NamedTuple):
+    """The source of each target in a run, by given links or decisions: `by` [m] the id of the source, "" for none."""
 
     by: np.ndarray
     probability: np.ndarray
 
     @classmethod
-    def of(cls, answers: Answers) -> Taken:
+    def of(cls, answers: Answers) -> TargetOwners:
         frame = answers.mapping(with_given=True).frame
         mapped = frame[frame["target"].notna()]
         place = answers.task.target.find(mapped["target"].to_numpy(dtype=object))
@@ -97,20 +102,20 @@ class Taken(NamedTuple):
         by[place], probability[place] = mapped["source"].to_numpy(), mapped["probability"].to_numpy(float)
         return cls(by, probability)
 
-    def without(self, sources: np.ndarray) -> Taken:
-        """As if these sources, by id, had none."""
+    def without(self, sources: np.ndarray) -> TargetOwners:
+        """Free the targets of these sources, by id."""
         gone = np.isin(self.by, sources)
-        return Taken(np.where(gone, "", self.by), np.where(gone, 0.0, self.probability))
+        return TargetOwners(np.where(gone, "", self.by), np.where(gone, 0.0, self.probability))
 
 
-def decided_about(
-    ids: np.ndarray, known: np.ndarray, target: np.ndarray, probability: np.ndarray, if_free: np.ndarray, taken: Taken,
-    *, once: bool,
+def decide_new(
+    ids: np.ndarray, known: np.ndarray, target: np.ndarray, probability: np.ndarray, if_free: np.ndarray,
+    taken: TargetOwners, *, once: bool,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Decide about n entities by their candidates [n, k], the best first, -1 for none: (decisions [n], owners).
 
-    `known` [n] tells of which something is known. Where targets are given `once`, the likeliest of those that want one
-    gets it, unless who has it is at least as likely; owners [n, k] are who has each target then.
+    `known` [n] is true where there is evidence. Where targets are given `once`, the likeliest of those that want one
+    gets it, unless its owner is at least as likely; owners [n, k] are the sources that have each target then.
     """
     first = probability[:, 0]
     wants = first >= MIN_PROBABILITY
@@ -119,14 +124,14 @@ def decided_about(
     if once:
         gets &= first > taken.probability[np.maximum(target[:, 0], 0)]
         order = np.flatnonzero(gets)[np.argsort(-first[gets], kind="stable")]
-        wanted, winner = np.unique(target[order, 0], return_index=True)
+        wanted_targets, winner = np.unique(target[order, 0], return_index=True)
         gets[:] = False
         gets[order[winner]] = True
-        owner = dict(zip(wanted.tolist(), ids[order[winner]].tolist(), strict=True))
+        owner = dict(zip(wanted_targets.tolist(), ids[order[winner]].tolist(), strict=True))
         lost = np.flatnonzero(wants & ~gets)
         for row in lost.tolist():
             by[row, 0] = owner.get(int(target[row, 0]), by[row, 0])
     loses = (wants & ~gets) | ((if_free[:, 0] >= MIN_PROBABILITY) & (by[:, 0] != "") & once)
     alone = 1 - probability.sum(axis=1) > first
-    reasons = {MAPPED: gets, UNKNOWN: ~known, TAKEN: loses, ALONE: alone}
+    reasons = {MAPPED: gets, NO_EVIDENCE: ~known, TARGET_TAKEN: loses, NO_COUNTERPART: alone}
     return np.select(list(reasons.values()), list(reasons), UNSURE), by
