@@ -40,7 +40,7 @@ def test_equal_values_are_the_same_and_different_ones_are_not():
 
 
 def test_nobody_decides_without_a_key():
-    assert voter({"tel": {"key": True}}).has_needed() and not voter({"tel": {"weight": 2}}).has_needed()
+    assert voter({"tel": {"key": True}}).is_applicable() and not voter({"tel": {"weight": 2}}).is_applicable()
 
 
 FOUND = [Aligned((0, 0), 0.5), Aligned((0, 1), 0.3), Aligned((2, 2), 0.1)]

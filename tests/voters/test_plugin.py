@@ -39,10 +39,10 @@ CALLS = {
     "learn": lambda voter, state, pairs: voter.learn(state),
     "weight": lambda voter, state, pairs: voter.weight(),
     "cost": lambda voter, state, pairs: voter.cost(),
-    "let_go": lambda voter, state, pairs: voter.let_go(),
+    "release": lambda voter, state, pairs: voter.release(),
     "state_dict": lambda voter, state, pairs: voter.state_dict(),
     "load_state_dict": lambda voter, state, pairs: voter.load_state_dict({}),
-    "has_needed": lambda voter, state, pairs: voter.has_needed(),
+    "is_applicable": lambda voter, state, pairs: voter.is_applicable(),
     "compared": lambda voter, state, pairs: voter.compared(),
     "misleading": lambda voter, state, pairs: voter.misleading(),
 }
@@ -170,7 +170,7 @@ WRONG = [
     ("cost", Cost(mib=float("inf")), "must cost numbers from 0 on"),
     ("cost", 5, "failed in cost: TypeError"),
     ("state_dict", 5, "failed in state_dict: TypeError"),
-    ("has_needed", np.zeros(2), "failed in has_needed: ValueError"),
+    ("is_applicable", np.zeros(2), "failed in is_applicable: ValueError"),
     ("misleading", (float("nan"), 3), "must give a share of the links from misleading"),
 ]
 
@@ -221,8 +221,8 @@ def test_no_opinion_is_not_a_number(ask):
 @pytest.mark.parametrize(
     ("member", "value"),
     [
-        ("needs", "triples"), ("needs", ("lables",)), ("favours", "target"), ("favours", ("both",)), ("listens", "yes"),
-        ("log_odds", 1), ("shares", "two words"),
+        ("needs", "triples"), ("needs", ("lables",)), ("votes_for", "target"), ("votes_for", ("both",)),
+        ("uses_belief", "yes"), ("is_calibrated", 1), ("score_group", "two words"), ("evidence", "rumour"),
     ],
 )  # fmt: skip
 def test_members_that_cannot_be_meant_are_refused(ask, member, value):
@@ -234,7 +234,7 @@ def test_members_that_cannot_be_meant_are_refused(ask, member, value):
 def test_errors_are_named_wherever_voters_are_asked(rings):
     """In a training, a decoding, an explanation and an estimate."""
     places = {
-        "has_needed": lambda: MixTEA(**SETTINGS).fit(rings),
+        "is_applicable": lambda: MixTEA(**SETTINGS).fit(rings),
         "propose": lambda: MixTEA(**SETTINGS).fit(rings),
         "learn": lambda: MixTEA(**SETTINGS).fit(rings),
         "weight": lambda: MixTEA(**SETTINGS).fit(rings),

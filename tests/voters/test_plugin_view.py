@@ -111,7 +111,7 @@ def test_who_writes_is_named_and_nothing_has_changed(rings, what):
     @register
     class Writing(Voter):
         name = "writing"
-        listens = True
+        uses_belief = True
 
         def score(self, pairs, state):
             WRITES[what](self, pairs, state)

@@ -37,8 +37,8 @@ def asked(task):
 
 
 def test_it_has_a_name_and_needs_opinions():
-    assert voter_named("reviewer") is Reviewer and Reviewer.log_odds
-    assert Reviewer().bind(told(), CONFIG).has_needed() and not Reviewer().bind(told((), ()), CONFIG).has_needed()
+    assert voter_named("reviewer") is Reviewer and Reviewer.is_calibrated
+    assert Reviewer().bind(told(), CONFIG).is_applicable() and not Reviewer().bind(told((), ()), CONFIG).is_applicable()
 
 
 def test_it_scores_what_was_said_and_is_silent_about_the_rest():

@@ -123,7 +123,7 @@ def test_with_names_on_one_side_alone_no_bit_changes(told, side):
     """Ids such as s0 are no names."""
     bare = replace(told, **{side: without_names(getattr(told, side))})
     (names,) = voters_of(bare, Config.preset("best"), ["names"])
-    assert not names.has_needed() and voters_of(told, Config.preset("best"), ["names"])[0].has_needed()
+    assert not names.is_applicable() and voters_of(told, Config.preset("best"), ["names"])[0].is_applicable()
     assert_same(fitted(bare, *STRUCTURE), fitted(bare, *STRUCTURE, "names", "descriptions"))
 
 

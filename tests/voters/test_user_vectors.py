@@ -75,7 +75,9 @@ def test_scores_are_log_odds_and_silence_where_a_side_has_none(precision):
     torch.testing.assert_close(scores, torch.from_numpy(0.2 * odds).to(scores.dtype), equal_nan=True)
     by_pair = dict(zip(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True), odds, strict=True))
     assert (
-        by_pair[0, 1] == pytest.approx(by_pair[2, 4], abs=1e-3) and by_pair[2, 4] > 0 > by_pair[0, 0] and voter.log_odds
+        by_pair[0, 1] == pytest.approx(by_pair[2, 4], abs=1e-3)
+        and by_pair[2, 4] > 0 > by_pair[0, 0]
+        and voter.is_calibrated
     )
 
 
@@ -182,5 +184,5 @@ def test_alone_with_the_student_it_finds_what_vectors_tell(rings):
 
 
 def test_naming_it_needs_no_torch():
-    program = "import sys, mixtea.voters.user_vectors.voter; assert 'torch' not in sys.modules"
+    program = "import sys, mixtea.voters.user_vectors; assert 'torch' not in sys.modules"
     assert run([sys.executable, "-c", program]).returncode == 0

@@ -62,8 +62,9 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
 
 
 def _origin(aligner: MixTEA) -> dict[str, Any]:
-    """What is said only of runs that began with another one."""
-    return {"parent": aligner._parent, "matched_since_training": aligner._matched_since}
+    """Return the fields of runs that began with another one, or that have voters from outside."""
+    kinds = dict(aligner.answers_.evidence_kinds)
+    return {"parent": aligner._parent, "matched_since_training": aligner._matched_since, "voter_evidence": kinds}
 
 
 def restore(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:

@@ -48,7 +48,7 @@ def voters_of(
 
 def know_all(voters: Sequence[Voter]) -> bool:
     """Whether some voter knows entities without triples: it needs none, and has what it needs."""
-    return any(not {"triples", "vectors"} & set(voter.needs) and voter.has_needed() for voter in voters)
+    return any(not {"triples", "vectors"} & set(voter.needs) and voter.is_applicable() for voter in voters)
 
 
 class Council:
@@ -176,7 +176,7 @@ class Council:
             give_back()
         state = self._state(vectors, epoch)
         pairs = self._proposed(voters, state)
-        first = {voter.opinion: voter for voter in reversed(voters) if not voter.listens}
+        first = {voter.opinion: voter for voter in reversed(voters) if not voter.uses_belief}
         if pairs is None or not first:
             return False
         asked, before = EntityPairs(pairs, self.entities), self._belief()
@@ -195,7 +195,7 @@ class Council:
     def _weights_of_views(self, voters: Sequence[Voter]) -> dict[str, float]:
         """Weigh the voters that compare texts against each other; anew after they have learned."""
         if self.view_weights is None:
-            comparing = [voter for voter in voters if isinstance(voter, LikenessVoter) and voter.has_needed()]
+            comparing = [voter for voter in voters if isinstance(voter, LikenessVoter) and voter.is_applicable()]
             shape = (self.task.source.n_entities, self.task.target.n_entities)
             self.view_weights = view_weights(comparing, self.task.train, shape)
         return self.view_weights

@@ -46,11 +46,11 @@ def rehearsed(council: Council) -> Rehearsed | None:
     task, config = council.task, council.config
     settled = np.flatnonzero(np.isin(task.train[:, 0], task.settled(0)))
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
-    if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
+    if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.uses_belief for v in untrained):
         return None
     doing("calibration: judging links as if they were not known")
     for voter in untrained:
-        voter.let_go()  # it has judged for the last time, and others like it judge now
+        voter.release()  # it has judged for the last time, and others like it judge now
     order = settled[np.random.default_rng(config.seed).permutation(len(settled))]
     found = [_judged(council, untrained, part) for part in _parts(order)]
     names = sorted(set().union(*(scores for _, _, scores in found)))

@@ -66,7 +66,7 @@ def settle(
     scale, sure_of_worth = scales(voters, weights), giving_log_odds(voters)
     total = total_score(scores, scale, sure_of_worth)
     belief = believed(pairs, total, config)
-    listeners = [voter for voter in voters if voter.listens]
+    listeners = [voter for voter in voters if voter.uses_belief]
     said = said_alone(scores, voters, weights)
     held = before or Belief(asked, belief, said)
     for _ in range(rounds if listeners else 0):
@@ -84,7 +84,7 @@ def scales(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, f
 
 def giving_log_odds(voters: Sequence[Voter]) -> frozenset[str]:
     """The opinions that know themselves what they are worth."""
-    return frozenset(voter.opinion for voter in voters if voter.log_odds)
+    return frozenset(voter.opinion for voter in voters if voter.is_calibrated)
 
 
 def said_alone(
@@ -190,7 +190,7 @@ def favourites(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Vote
             continue
         values = scores[voter.opinion].nan_to_num(nan=LEAST)
         best = {"target": pairs.best_of_rows, "source": pairs.best_of_columns}
-        for end in voter.favours:
+        for end in voter.votes_for:
             named[:, column] |= best[end](values)
         named[:, column] &= values > 0
     return named

@@ -20,7 +20,7 @@ WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
 def who_speaks(voters: Sequence[Voter]) -> str:
     """A line: who has what it needs, those who compare entities with how many of each side, and who is silent."""
     doing(f"what {', '.join(voter.name for voter in voters)} can compare")
-    speaking = [voter for voter in voters if voter.has_needed()]
+    speaking = [voter for voter in voters if voter.is_applicable()]
     silent = [voter.name for voter in voters if voter not in speaking]
     said = ", ".join(voter.name + _coverage(voter) for voter in speaking)
     return f"voters: {said or 'nobody'}" + (f"; silent: {', '.join(silent)}" if silent else "")
@@ -79,7 +79,7 @@ def check_begins(task: Task, voters: Sequence[Voter]) -> None:
 
 
 def _check_comparable(task: Task, missing: str, voters: Sequence[Voter], wanted: str) -> None:
-    if not any(voter.has_needed() for voter in voters):
+    if not any(voter.is_applicable() for voter in voters):
         silent = ", ".join(voter.name for voter in voters)
         raise DataError(
             f"{task.name}: no {missing}, and nothing that both graphs say of their entities is comparable "
@@ -89,5 +89,5 @@ def _check_comparable(task: Task, missing: str, voters: Sequence[Voter], wanted:
 
 def who_decides(voters: Sequence[Voter]) -> str:
     """A line about a task without relation triples: who is left to decide."""
-    speaking = " and ".join(voter.name for voter in voters if voter.has_needed())
+    speaking = " and ".join(voter.name for voter in voters if voter.is_applicable())
     return f"no relation triples: structure has nothing to learn from; {speaking or 'nobody'} decide"

@@ -24,6 +24,7 @@ from mixtea.errors import ConfigError
 from mixtea.evaluation.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
 from mixtea.relations.known import KnownPairs
+from mixtea.voters.base import EvidenceKind
 from mixtea.voters.student import OPINION
 
 STORED = 20  # candidates of a source
@@ -133,7 +134,7 @@ class Answers:
     given once, and its likeliest other one; `is_free` [p] whether it is assigned any. `scores` are each
     opinion's of the ranked candidates, NaN where it has none; `parts` [p, 2] what it adds, in units of the temperature,
     to the score of the target that is decided on, and of the first candidate. `left` is what the others get where every
-    source is to be mapped; None of a run that did not keep it.
+    source is to be mapped; None of a run that did not keep it. `evidence_kinds` are as in Mapping.
     """
 
     task: Task
@@ -145,6 +146,7 @@ class Answers:
     is_free: np.ndarray
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     left: Left | None = None
+    evidence_kinds: Table[str, EvidenceKind] = field(default_factory=dict)
 
     @property
     def spoke(self) -> tuple[str, ...]:
@@ -164,6 +166,7 @@ class Answers:
             self.task, self.voter_names, self.free, self.decided, self.is_free, parts, choice, with_given=with_given,
             left=self.left,
         )  # fmt: skip
+        mapping = replace(mapping, evidence_kinds=self.evidence_kinds)
         return with_further(mapping, self.task, self.voter_names, self.free, self.ranked, choice)
 
     def evidence(self) -> np.ndarray:

@@ -13,7 +13,7 @@ from torch import Tensor
 from mixtea.calibration.unsupervised import PairEvidence, evidence_of, without_links
 from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places, without
 from mixtea.compute.similarity import fast_products, unit
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import Config
 from mixtea.council.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
 from mixtea.council.holdout import Rehearsed
 from mixtea.council.opinions import (
@@ -137,10 +137,10 @@ class Decoded:
 
 def check_deciding(voters: Sequence[Voter], config: Config) -> None:
     """Refuse voters whose scores a training with these settings does not leave, before it begins."""
-    if all(voter.listens for voter in voters):
+    if all(voter.uses_belief for voter in voters):
         names = ", ".join(voter.name for voter in voters)
         raise ConfigError(f"decode_voters: {names} only judges what others think. Name forward,backward too.")
-    others = [v.name for v in voters if not v.listens and v.opinion != OPINION and v.name not in config.voters]
+    others = [v.name for v in voters if not v.uses_belief and v.opinion != OPINION and v.name not in config.voters]
     if others:
         raise ConfigError(
             f"{', '.join(others)} did not vote in this training, so there is nothing to decode. "
@@ -149,16 +149,17 @@ def check_deciding(voters: Sequence[Voter], config: Config) -> None:
 
 
 def deciding_alone(config: Config, last: StoredOpinions | None) -> dict[str, tuple[str, ...]]:
-    """Who decides together and alone: all, structure, and each voter that finds entities alike by what is said of them.
+    """Group the deciding voters: all, those of structure, and each that compares entities without a belief.
 
-    Empty where none of the latter has spoken, as the stored opinions tell.
+    Empty where none of the latter has stored opinions.
     """
     voters, held = config.deciding_voters, {} if last is None else last.scores
-    alike = [name for name in voters if name in held and name not in STRUCTURE and not np.isnan(held[name]).all()]
-    alike = [name for name in alike if judges_alone(voter_named(name))]
-    seeing = tuple(name for name in voters if name in STRUCTURE)
-    alone = {"structure": seeing} if set(seeing) - {"agreement"} else {}  # which only judges what others think
-    return {"all": voters} | alone | {name: (name,) for name in alike} if alike else {}
+    with_opinion = [name for name in voters if name in held and not np.isnan(held[name]).all()]
+    kinds = {name: voter_named(name) for name in (voters if with_opinion else ())}
+    comparing = [name for name in with_opinion if kinds[name].evidence != "structure" and judges_alone(kinds[name])]
+    structure = tuple(name for name, kind in kinds.items() if kind.evidence == "structure")
+    alone = {} if all(kinds[name].uses_belief for name in structure) else {"structure": structure}
+    return {"all": voters} | alone | {name: (name,) for name in comparing} if comparing else {}
 
 
 @torch.no_grad()
@@ -179,7 +180,7 @@ def decode(
     units = (unit(vectors[entities.rows[0]]), unit(vectors[entities.rows[1]]))
     state = VotingState(task, config, entities, torch.Generator(vectors.device), vectors=vectors, epoch=AFTER)
     wanted = {voter.opinion for voter in voters}
-    others = {voter.opinion for voter in voters if not voter.listens} - {OPINION}
+    others = {voter.opinion for voter in voters if not voter.uses_belief} - {OPINION}
     if last is not None and (others or wanted == {OPINION, *last.scores}):
         opinions = _remembered(units, state, voters, last)
     else:
@@ -214,7 +215,7 @@ def _remembered(
     scores = {OPINION: _student(units, pairs, entities)} if OPINION in wanted else {}
     scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in wanted}
     pairs, scores = spoken_of(pairs, scores)
-    if any(voter.listens and voter.opinion not in scores for voter in voters):
+    if any(voter.uses_belief and voter.opinion not in scores for voter in voters):
         return settle(pairs, entities, scores, last.weights, voters, _asks(state), state.config, None, ROUNDS_ALONE)
     total = total_score(scores, scales(voters, last.weights), giving_log_odds(voters))
     return Opinions(pairs, scores, believed(pairs, total, state.config), total, last.weights)

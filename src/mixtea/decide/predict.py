@@ -25,6 +25,7 @@ from mixtea.decide.ranked_links import RankedLinks
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
 from mixtea.progress import doing
+from mixtea.voters.registry import outside_evidence
 
 ONCE = "one_to_one"  # the decoder that gives each target once
 
@@ -79,7 +80,10 @@ class Predictor:
         scores = {name: self._looked_up(target, s, np.nan).cpu().numpy() for name, s in held.items()}
         first = torch.from_numpy(decided.target[:, :1]).to(self.rows.device)
         parts = self._parts(torch.cat([first, target[:, :1]], dim=1))
-        return Answers(self.task, self.config.deciding_voters, self.free, found, scores, decided, is_free, parts, left)
+        kinds = outside_evidence(self.decoded.voters)
+        return Answers(
+            self.task, self.config.deciding_voters, self.free, found, scores, decided, is_free, parts, left, kinds
+        )
 
     def candidates(self, k: int) -> Candidates:
         """The k likeliest of all targets for every source without a training link."""

@@ -108,7 +108,16 @@ def _renumbered(
     scores = {name: _moved(np.take_along_axis(part[rows], order, axis=1), now, n) for name, part in old.scores.items()}
     parts = {name: _moved(part[rows], now, n) for name, part in old.parts.items()}
     return Answers(
-        task, old.voter_names, free, ranked, scores, decided, is_free, parts, _left(old, rows, now, n, target)
+        task,
+        old.voter_names,
+        free,
+        ranked,
+        scores,
+        decided,
+        is_free,
+        parts,
+        _left(old, rows, now, n, target),
+        old.evidence_kinds,
     )
 
 

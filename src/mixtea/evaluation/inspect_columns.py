@@ -122,5 +122,5 @@ def columns_by_voters(task: Task, voters: Sequence[Voter]) -> list[str]:
     """Return the lines of `column_lines` with what the voter of values compares, if it takes part."""
     if not has_tables(task):
         return []
-    of_values = [voter.opinions() for voter in voters if isinstance(voter, Attributes) and voter.has_needed()]
+    of_values = [voter.opinions() for voter in voters if isinstance(voter, Attributes) and voter.is_applicable()]
     return column_lines(column_summary(task, next(iter(of_values), None)))

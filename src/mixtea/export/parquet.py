@@ -27,7 +27,10 @@ def write_parquet(mapping: Mapping, path: Path, about: About) -> int:
         else pa.array(rows[name], _KINDS[name], from_pandas=True)
         for name in rows.columns
     }
-    more = {"predicate_id": about.predicate, "mapping_justification": shared_justification(rows, about)}
+    more = {
+        "predicate_id": about.predicate,
+        "mapping_justification": shared_justification(rows, about, mapping.evidence_kinds),
+    }
     write_columns(columns, path, about, more)
     return int(rows["target"].notna().sum())
 

@@ -95,7 +95,8 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, about: About, curies: Curies)
         "object_id": [curies.contract(iri) if iri else NONE_FOUND for iri in target],
         "object_label": target_labels,
         "mapping_justification": [
-            GIVEN if is_given else why for is_given, why in zip(given, justifications(rows, about), strict=True)
+            GIVEN if is_given else why
+            for is_given, why in zip(given, justifications(rows, about, mapping.evidence_kinds), strict=True)
         ],
     }
     curies.need({c for name in ("predicate_id", "mapping_justification") for c in columns[name]})

@@ -12,6 +12,7 @@ from mixtea.config import Config
 from mixtea.decide.answers import DECISIONS, STORED, Answers, Left, Ranked
 from mixtea.graph.task import Task
 from mixtea.runs.safe_read import Form
+from mixtea.voters.base import EvidenceKind
 
 Arrays = Mapping[str, np.ndarray]
 PREFIX = "score."  # of an opinion's scores
@@ -107,7 +108,13 @@ def check_numbers(arrays: Arrays, task: Task) -> None:
 
 
 def check_answers(
-    candidates: Arrays, mapping: Arrays, task: Task, config: Config, *, links_are_random: bool = True
+    candidates: Arrays,
+    mapping: Arrays,
+    task: Task,
+    config: Config,
+    *,
+    links_are_random: bool = True,
+    evidence_kinds: Mapping[str, EvidenceKind] | None = None,
 ) -> Answers:
     """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
     free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
@@ -136,7 +143,9 @@ def check_answers(
     left = Left(mapping["left"].astype(np.int64), mapping["likelihood_of_left"]) if mapping.keys() >= LEFT else None
     scores = {n.removeprefix(PREFIX): v.reshape(shape) for n, v in candidates.items() if n.startswith(PREFIX)}
     parts = {n.removeprefix(PART): values for n, values in mapping.items() if n.startswith(PART)}
-    return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts, left)
+    return Answers(
+        task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts, left, evidence_kinds or {}
+    )
 
 
 def _ranked(

@@ -33,7 +33,7 @@ from mixtea.io.formats.sssom_slots import SLOTS
 from mixtea.io.options import LINKS_FROM
 from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms
-from mixtea.voters.base import LARGEST
+from mixtea.voters.base import EVIDENCE_KINDS, LARGEST
 
 SIDES = ("source", "target")
 MOST_EPOCHS = 1_000_000
@@ -59,6 +59,7 @@ _ABOUT: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: whethe
     "seconds": (True, lambda value: is_number(value) and value >= 0),
     "voter_weights": (True, lambda value: are_weights(value)),
     "voter_packages": (True, is_words),
+    "voter_evidence": (False, lambda value: is_words(value) and {*value.values()} <= {*EVIDENCE_KINDS}),
     "epoch_seconds": (True, lambda value: isinstance(value, list) and all(map(is_number, value))),
     "files": (True, lambda value: isinstance(value, dict) and all(map(is_entry, value.items()))),
     "preset": (True, lambda value: type(value) is str and value in PRESETS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
     import torch
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mixtea.relations.known import KnownPairs
     from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
+EvidenceKind = Literal["structure", "lexical", "semantic", "human"]
+EVIDENCE_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
 LARGEST = 1e6  # of a score, and of a voter's weight; those of our own are below 100
 BEFORE, AFTER = 0, -1  # the epoch of a state before and after training
 HELD: dict[str, Callable[[Graph], int]] = {  # of what a voter may need, how much a graph has
@@ -46,24 +48,33 @@ class Voter:
 
     `needs` says what it cannot do without: "triples", "vectors" (the student's, so it is silent before training),
     "labels", "attributes" or "own_vectors" (that the user gave); an entity without triples is mapped only if some voter
-    does without both of the first two, and the graphs have what it needs. Voters with the same `shares` have one
-    opinion between them, which counts once. `favours` says whose favourites it is named for: its best "target" of a
-    source, its best "source" of a target. One that `listens` is asked again whenever the belief has changed. One
-    that gives `log_odds` knows what its word is worth: its scores are added as they are, 0 where it has no opinion, and
+    does without both of the first two, and the graphs have what it needs. Voters with the same `score_group` have one
+    opinion between them, which counts once. `votes_for` says whose favourites it is named for: its best "target" of a
+    source, its best "source" of a target. One that `uses_belief` is asked again whenever the belief has changed. One
+    that gives `is_calibrated` knows what its word is worth: its scores are added as they are, 0 where it has no opinion, and
     the validation links do not weigh it. One that `leaves_links_out` judges each link as if it did not know it.
     """
 
     name: str = ""
-    shares: str = ""
-    favours: tuple[str, ...] = ("target", "source")
+    score_group: str = ""
+    votes_for: tuple[str, ...] = ("target", "source")
     needs: tuple[str, ...] = ()
-    listens: bool = False
-    log_odds: bool = False
+    uses_belief: bool = False
+    is_calibrated: bool = False
     leaves_links_out: bool = False
+    evidence: EvidenceKind = "lexical"
+    _states_evidence = False
 
     task: Task
     config: Config
     known: KnownPairs | None = None
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Derive `evidence` from `needs` where neither the class nor a base states it."""
+        super().__init_subclass__(**arguments)
+        cls._states_evidence = cls._states_evidence or "evidence" in vars(cls)
+        if not cls._states_evidence:
+            cls.evidence = "structure" if _sees_structure(cls.needs) else "lexical"
 
     def bind(self, task: Task, config: Config) -> Voter:
         """Remember the task and the settings; called once, before anything is asked."""
@@ -101,7 +112,7 @@ class Voter:
         """What it takes on the task that it is bound to."""
         return Cost()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Give back memory that is needed for questions alone; after the last one, or until the next."""
 
     def state_dict(self) -> dict[str, Any]:
@@ -111,7 +122,7 @@ class Voter:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a `state_dict`, which may be anyone's: ValueError if it cannot be."""
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         """Whether both graphs have what it cannot do without; vectors of the student come with training."""
         needed = [HELD[name] for name in self.needs if name in HELD]
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
@@ -127,7 +138,7 @@ class Voter:
     @property
     def opinion(self) -> str:
         """The name of its opinion among all: its own unless it is shared."""
-        return self.shares or self.name
+        return self.score_group or self.name
 
     @property
     def proposes(self) -> bool:
@@ -175,6 +186,11 @@ class Belief(NamedTuple):
     said: Tensor | None = None
 
 
+def _sees_structure(needs: Any) -> bool:
+    """Return whether a voter needs triples or vectors; `needs` is not checked yet, and may be anything."""
+    return isinstance(needs, tuple) and ("triples" in needs or "vectors" in needs)
+
+
 def judges_alone(voter: Voter | type[Voter]) -> bool:
     """Whether it gives log-odds that do not depend on what others think, as those who compare texts do."""
-    return voter.log_odds and not voter.listens
+    return voter.is_calibrated and not voter.uses_belief

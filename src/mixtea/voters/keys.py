@@ -31,9 +31,10 @@ class Keys(Voter):
     """Log-odds of a match by equal and different values of keys; no opinion where one of both has none."""
 
     name = "keys"
-    log_odds = True
+    evidence = "lexical"
+    is_calibrated = True
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         return any(one.key for one in self.task.compared)
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixtea.compute.read_only import read_only
 from mixtea.messages import whole_text
-from mixtea.voters.base import HELD, LARGEST, Cost, Evidence, Voter, VotingState
+from mixtea.voters.base import EVIDENCE_KINDS, HELD, LARGEST, Cost, Evidence, Voter, VotingState
 from mixtea.voters.plugin_view import PluginState, pairs_view, task_view
 from mixtea.voters.registry import BUILT_IN, failure, failures_named, voter_named
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from mixtea.voters.open_entities import EntityPairs
 
 MEMBERS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
-    "shares": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
-    "favours": (lambda found: set(found) <= {"target", "source"}, "target, source, or both, in a tuple"),
+    "score_group": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
+    "votes_for": (lambda found: set(found) <= {"target", "source"}, "target, source, or both, in a tuple"),
     "needs": (lambda found: set(found) <= {"vectors", *HELD}, f"some of vectors, {', '.join(HELD)}, in a tuple"),
-    "listens": (lambda found: isinstance(found, bool), "true or false"),
-    "log_odds": (lambda found: isinstance(found, bool), "true or false"),
+    "uses_belief": (lambda found: isinstance(found, bool), "true or false"),
+    "is_calibrated": (lambda found: isinstance(found, bool), "true or false"),
+    "evidence": (lambda found: found in EVIDENCE_KINDS, f"one of {', '.join(EVIDENCE_KINDS)}"),
     "leaves_links_out": (lambda found: isinstance(found, bool), "true or false"),
 }
 T = TypeVar("T")
@@ -123,8 +124,8 @@ class PluginVoter(Voter):
         self._check(all(0 <= part < math.inf for part in found), f"must cost numbers from 0 on, not {tuple(found)}")
         return found
 
-    def let_go(self) -> None:
-        self._asked("let_go", _nothing)
+    def release(self) -> None:
+        self._asked("release", _nothing)
 
     def state_dict(self) -> dict[str, Any]:
         return self._asked("state_dict", dict)
@@ -132,8 +133,8 @@ class PluginVoter(Voter):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._asked("load_state_dict", _nothing, state)
 
-    def has_needed(self) -> bool:
-        return self._asked("has_needed", bool)
+    def is_applicable(self) -> bool:
+        return self._asked("is_applicable", bool)
 
     def compared(self) -> tuple[int, int] | None:
         return self._asked("compared", lambda found: None if found is None else (int(found[0]), int(found[1])))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
 from typing import TypeVar
 
 from mixtea.errors import ConfigError, MissingVoterError, VoterError
 from mixtea.messages import visible
-from mixtea.voters.base import Voter
+from mixtea.voters.base import EvidenceKind, Voter
 
 GROUP = "mixtea.voters"  # of entry points: `alphabet = "package.module:Alphabet"`
 BUILT_IN = {
@@ -20,7 +21,7 @@ BUILT_IN = {
     "agreement": "mixtea.voters.agreement.voter:Agreement",
     "names": "mixtea.voters.names.voter:Names",
     "attributes": "mixtea.voters.attributes.voter:Attributes",
-    "descriptions": "mixtea.voters.user_vectors.voter:Descriptions",
+    "descriptions": "mixtea.voters.user_vectors:Descriptions",
     "domain_range": "mixtea.voters.domain_range.voter:DomainRange",
     "keys": "mixtea.voters.keys:Keys",
     "reviewer": "mixtea.voters.reviewer:Reviewer",
@@ -98,6 +99,18 @@ def _unknown(name: str, package: str) -> str:
     return (
         f"There is no voter {name!r}. There are {', '.join(known_voters())}; a package can bring more (docs/voters.md)."
     )
+
+
+@cache
+def built_in_evidence() -> dict[str, EvidenceKind]:
+    """Return the kind of evidence of our own voters, by opinion."""
+    voters = map(voter_named, BUILT_IN)
+    return {voter.score_group or voter.name: voter.evidence for voter in voters}
+
+
+def outside_evidence(voters: Iterable[Voter]) -> dict[str, EvidenceKind]:
+    """Return the kind of evidence of the voters from outside, by opinion."""
+    return {voter.opinion: voter.evidence for voter in voters if voter.name not in BUILT_IN}
 
 
 def known_voters() -> list[str]:

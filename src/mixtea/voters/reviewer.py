@@ -16,9 +16,10 @@ class Reviewer(Voter):
     """Log-odds of the decisions of `task.reviewed`; silent about all other pairs."""
 
     name = "reviewer"
-    log_odds = True
+    evidence = "human"
+    is_calibrated = True
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         return bool(len(self.task.reviewed.pairs))
 
     def propose(self, state: VotingState) -> np.ndarray:

@@ -181,7 +181,7 @@ class LikenessOpinions:
 class LikenessVoter(Voter):
     """A voter whose scores are log-odds by likeness, times the temperature; silent where a side has nothing to say."""
 
-    log_odds = True
+    is_calibrated = True
     leaves_links_out = True
     kind: ClassVar[type[LikenessOpinions]]
     _opinions: LikenessOpinions | None = None
@@ -195,7 +195,7 @@ class LikenessVoter(Voter):
     def new_opinions(self) -> LikenessOpinions:
         raise NotImplementedError
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         """Asked of a task by many, also of voters that nobody will ask for a score: told once a task."""
         told = _SPEAKS.setdefault(self.task, {})
         if self._opinions is None and type(self) in told:
@@ -209,23 +209,23 @@ class LikenessVoter(Voter):
         return n_source, n_target
 
     def misleading(self) -> tuple[float, int] | None:
-        judged = self.opinions().judged if self.has_needed() else None
+        judged = self.opinions().judged if self.is_applicable() else None
         return None if judged is None else (float(judged.misleading), int(judged.n_links))
 
     def view(self) -> LearnedView | None:
         """What it has learned, to judge entities by that are not there yet; None where it has no opinion."""
-        return self.opinions().view() if self.has_needed() else None
+        return self.opinions().view() if self.is_applicable() else None
 
     def propose(self, state: VotingState) -> np.ndarray | None:
-        return self.opinions().proposed() if self.has_needed() else None
+        return self.opinions().proposed() if self.is_applicable() else None
 
     def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
-        if not self.has_needed():
+        if not self.is_applicable():
             return np.full(len(pairs), np.nan)
         return self.config.sinkhorn_temperature * self.opinions().log_odds(pairs.source, pairs.target)
 
     def learn(self, state: VotingState) -> None:
-        if self.has_needed():
+        if self.is_applicable():
             self.opinions().learn(as_numpy(state.sure))
 
     def state_dict(self) -> dict[str, Any]:

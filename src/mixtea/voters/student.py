@@ -21,8 +21,9 @@ OPINION = "vectors"
 class _Direction(Voter):
     """Cosines of the vectors; proposes the `vote_candidates` nearest of every entity that is in no sure pair."""
 
-    shares = OPINION
+    score_group = OPINION
     needs = ("triples", "vectors")
+    evidence = "structure"
     to: ClassVar[str]
 
     def propose(self, state: VotingState) -> Pairs:
@@ -53,7 +54,7 @@ class Forward(_Direction):
     """From source to target: it favours the best target of each source."""
 
     name = "forward"
-    favours = ("target",)
+    votes_for = ("target",)
     to = "target"
 
 
@@ -61,5 +62,5 @@ class Backward(_Direction):
     """From target to source: it favours the best source of each target."""
 
     name = "backward"
-    favours = ("source",)
+    votes_for = ("source",)
     to = "source"

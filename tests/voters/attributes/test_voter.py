@@ -215,7 +215,7 @@ def explained(task, source, target, score):
 
 def test_it_shows_values_side_by_side_and_what_differs_has_no_share():
     task = task_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": [*COLOURS[1:], "red"]})
-    assert voter_of(task).has_needed() and voter_of(task).cost().mib > 0
+    assert voter_of(task).is_applicable() and voter_of(task).cost().mib > 0
     same, other = "born: 1900-01-01 ~ geboren: 1.1.1900", "colour: red ≠ farbe: green"
     assert explained(task, 0, 0, 0.6) == {same: pytest.approx(0.6), other: 0.0}
     against = explained(task, 0, 0, -0.6)  # what differs speaks against the pair
@@ -260,7 +260,7 @@ def test_without_values_it_is_silent_and_changes_no_bit(told):
     names = ("forward", "backward", "propagation", "agreement")
     sides = [replace(graph, attributes=Table.none()) for graph in (told.source, told.target)]
     silent = replace(told, source=sides[0], target=sides[1])
-    assert voter_of(told).has_needed() and not voter_of(silent).has_needed()
+    assert voter_of(told).is_applicable() and not voter_of(silent).is_applicable()
     without, same = (MixTEA(voters=who, **SMALL_BEST).fit(silent) for who in (names, (*names, "attributes")))
     assert without.vectors_.equal(same.vectors_) and without.trace_.equals(same.trace_)
 
@@ -268,4 +268,7 @@ def test_without_values_it_is_silent_and_changes_no_bit(told):
 def test_values_that_are_not_read_are_not_compared(tmp_path):
     ages = ["".join(f"{e}\tage\t{40 + n}\n" for n, e in enumerate(side)) for side in ("abcde", "ABCDE")]
     folder = write(tmp_path / "said", benchmark_files() | {"attr_triples_1": ages[0], "attr_triples_2": ages[1]})
-    assert voter_of(load_task(folder)).has_needed() and not voter_of(load_task(folder, attributes=False)).has_needed()
+    assert (
+        voter_of(load_task(folder)).is_applicable()
+        and not voter_of(load_task(folder, attributes=False)).is_applicable()
+    )

@@ -164,7 +164,7 @@ def test_it_has_an_opinion_on_pairs_of_properties_alone():
     voter = bound(task_of(BOTH, BOTH))
     found = scores(voter)
     assert np.argwhere(~np.isnan(found)).min() == WROTE and found[WROTE, WROTE] > 0 > found[WROTE, TITLE]
-    assert not voter.proposes and voter.has_needed() and not know_all([voter]) and not judges_alone(voter)
+    assert not voter.proposes and voter.is_applicable() and not know_all([voter]) and not judges_alone(voter)
 
 
 def test_texts_count_before_the_belief():
@@ -185,7 +185,7 @@ def test_what_voters_say_who_know_nothing_of_the_belief_is_added():
 
 def test_without_properties_on_both_sides_it_is_silent(rings):
     one_sided = task_of(BOTH, [])
-    assert not bound(one_sided).has_needed() and np.isnan(scores(bound(one_sided))).all()
+    assert not bound(one_sided).is_applicable() and np.isnan(scores(bound(one_sided))).all()
     assert who_speaks([bound(rings)]) == "voters: nobody; silent: domain_range"
 
 

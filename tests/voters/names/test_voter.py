@@ -294,7 +294,7 @@ def test_silent_it_proposes_nothing_and_scores_nothing():
             return 2
 
     silent = voter_of(["Oslo"], ["", ""])
-    assert not silent.has_needed() and silent.propose(None) is None and np.isnan(silent.score(Pairs(), None)).all()
+    assert not silent.is_applicable() and silent.propose(None) is None and np.isnan(silent.score(Pairs(), None)).all()
     speaking = voter_of(["Oslo"], ["Oslo", ""])
     found = speaking.score(Pairs(), None)
     assert speaking.propose(None).tolist() == [[0, 0]] and np.isnan(found).tolist() == [False, True]

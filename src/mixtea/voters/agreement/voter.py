@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mixtea.config import STRUCTURE
 from mixtea.voters.base import Evidence, Voter, VotingState, judges_alone
 from mixtea.voters.matched_neighbours import matched_neighbours
 from mixtea.voters.plugin import voter_of
@@ -23,7 +22,8 @@ class Agreement(Voter):
 
     name = "agreement"
     needs = ("triples",)
-    listens = True
+    evidence = "structure"
+    uses_belief = True
     _steps: AgreementSteps | None = None
 
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
@@ -43,8 +43,9 @@ class Agreement(Voter):
     @cached_property
     def _texts_vote(self) -> bool:
         """Whether another voter compares texts that both graphs have."""
-        others = (voter_of(name, self.task, self.config) for name in self.config.voters if name not in STRUCTURE)
-        return any(judges_alone(voter) and voter.has_needed() for voter in others)
+        voters = (voter_of(name, self.task, self.config) for name in self.config.voters if name != self.name)
+        others = (voter for voter in voters if voter.evidence != "structure" and judges_alone(voter))
+        return any(voter.is_applicable() for voter in others)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The matched neighbours and the relations through which they speak for the pair; weights as in its score."""

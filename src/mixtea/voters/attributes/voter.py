@@ -22,10 +22,11 @@ class Attributes(LikenessVoter):
 
     name = "attributes"
     needs = ("attributes",)
+    evidence = "lexical"
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         graphs = (self.task.source, self.task.target)
-        return any(graph.n_attribute_triples for graph in graphs) and super().has_needed()
+        return any(graph.n_attribute_triples for graph in graphs) and super().is_applicable()
 
     def new_opinions(self) -> AttributeOpinions:
         from mixtea.voters.attributes.opinions import AttributeOpinions

@@ -29,18 +29,19 @@ class DomainRange(Voter):
 
     name = "domain_range"
     needs = ("triples",)
-    listens = True
-    log_odds = True
+    evidence = "structure"
+    uses_belief = True
+    is_calibrated = True
 
     @cached_property
     def opinions(self) -> DomainRangeOpinions:
         return DomainRangeOpinions(self.task)
 
-    def has_needed(self) -> bool:
-        return super().has_needed() and self.opinions.has_some
+    def is_applicable(self) -> bool:
+        return super().is_applicable() and self.opinions.has_some
 
     def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
-        if state.belief is None or not self.has_needed():
+        if state.belief is None or not self.is_applicable():
             return np.full(len(pairs), np.nan)
         held = state.belief
         said = None if held.said is None else as_numpy(held.said) / self.config.sinkhorn_temperature
@@ -54,7 +55,7 @@ class DomainRange(Voter):
         They are judged again by the stored candidates; what is missing to the stored score is shared among the rows.
         """
         score = self.known.weight_of(self.name, source, target) if self.known is not None else None
-        if self.known is None or score is None or not self.has_needed():
+        if self.known is None or score is None or not self.is_applicable():
             return ()
         believed, pair = self._stored_belief(self.known), (np.array([source]), np.array([target]))
         weights = self.config.sinkhorn_temperature * self.opinions.log_odds(believed, *pair)[:, 0]
@@ -77,7 +78,7 @@ class DomainRange(Voter):
         for name in self.config.voters:
             with suppress(MissingVoterError):  # a run is explained without the packages of its voters, too
                 kind = voter_named(name)
-                found |= {kind.shares or name} if judges_alone(kind) else set()
+                found |= {kind.score_group or name} if judges_alone(kind) else set()
         return found
 
     def _words(self, place: int, source: int, target: int, levels: np.ndarray) -> str:
@@ -97,7 +98,7 @@ class DomainRange(Voter):
 
     def cost(self) -> Cost:
         n = self.task.source.n_triples + self.task.target.n_triples
-        return Cost(mib=n * 100 / 2**20 if self.has_needed() else 0.0)
+        return Cost(mib=n * 100 / 2**20 if self.is_applicable() else 0.0)
 
 
 def _added(parts: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ class Names(LikenessVoter):
     """Log-odds that two entities are the same by what they are called; no opinion where one of them has no name."""
 
     name = "names"
+    evidence = "lexical"
 
     def new_opinions(self) -> NameOpinions:
         from mixtea.voters.names.opinions import NameOpinions

@@ -28,6 +28,7 @@ class Propagation(Voter):
 
     name = "propagation"
     needs = ("triples",)
+    evidence = "structure"
     _views: PropagationViews | None = None
     _begun: tuple[np.ndarray, np.ndarray, bool] | None = None  # the last one's sure pairs, random state, roughness
 
@@ -42,7 +43,7 @@ class Propagation(Voter):
         self._begun = (state.sure.cpu().numpy(), state.generator.get_state().numpy(), state.rough)
         self._new_views(state).refresh(state.sure, state.generator, state.rough)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._views = None
 
     def _new_views(self, state: VotingState) -> PropagationViews:
