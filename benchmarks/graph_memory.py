@@ -20,10 +20,10 @@ from common import header, row
 from mixtea import load_task
 from mixtea.graph.entity_table import Attributes, EntityTable
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import RANKS, Labels
+from mixtea.graph.labels import LABEL_RANKS, Labels
 from mixtea.graph.text_column import TextColumn
 
-LABEL = next(iter(RANKS))
+LABEL = next(iter(LABEL_RANKS))
 LANGUAGES = ("en", "de", "fr", "")
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from mixtea import Task
 from mixtea.config import Config
 from mixtea.explain.side_by_side import SideBySide
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.known import ScoredPairs
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
 from mixtea.voters.attributes.voter import Attributes
@@ -63,7 +63,7 @@ def model_of(
     ends = [(int(s), int(t)) for s, row in zip(model.sources, model.target, strict=True) for t in row]
     own = dict(zip(ends, model.probability.ravel().tolist(), strict=True)) | dict(belief or {})
     pairs = np.array(list(own), dtype=np.int64).reshape(-1, 2)
-    model.known = KnownPairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
+    model.known = ScoredPairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
     answers = SimpleNamespace(parts={}, scores={}, ranked=SimpleNamespace(target=model.target))
     frame = pd.DataFrame(list(said), columns=["voter", "what", "weight"])
     voter = Attributes().bind(task, Config.preset("best"))

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from mixtea.errors import ConfigError
-from mixtea.fields import Fields, Names, plain_names, setting, shown, written
+from mixtea.fields import Fields, Names, names_problem, setting, shown, written
 
 _field = partial(setting, text=None)  # and what the paper's text says, where it says otherwise
 
@@ -26,7 +26,7 @@ def _some_voters(names: Names) -> str:
 def _voter_names(names: Names) -> str:
     """What keeps names from being those of voters; "" if nothing does."""
     strange = [name for name in names if not name.isidentifier()]
-    return plain_names(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
+    return names_problem(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,18 +216,18 @@ class Config:
     @property
     def only_vectors_vote(self) -> bool:
         """Whether nobody but the teacher's two directions votes, for their nearest as the paper has it."""
-        return set(self.voters) <= VECTORS and self.vote_normaliser == "none"
+        return set(self.voters) <= VECTOR_VOTERS and self.vote_normaliser == "none"
 
     @property
     def only_student_decodes(self) -> bool:
         """Whether mappings are the student's nearest, and nothing else."""
-        return self.decoder == "nearest" and set(self.deciding_voters) <= VECTORS
+        return self.decoder == "nearest" and set(self.deciding_voters) <= VECTOR_VOTERS
 
     @property
     def deciding_voters(self) -> tuple[str, ...]:
         """Whose scores are decoded: all who vote, unless some are named; without training not those of vectors."""
         names = self.decode_voters or self.voters
-        return names if self.max_epochs else tuple(name for name in names if name not in VECTORS)
+        return names if self.max_epochs else tuple(name for name in names if name not in VECTOR_VOTERS)
 
     def approximations(self) -> dict[str, Any]:
         """The settings that make a run approximate; empty for an exact one.
@@ -237,7 +237,9 @@ class Config:
         fields = _APPROXIMATE if self.only_vectors_vote else ("normaliser", "search")
         found = {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
         if "propagation" in self.voters:
-            found |= {name: getattr(self, name) for name in SIZES if getattr(self, name) < FIELDS[name].default}
+            found |= {
+                name: getattr(self, name) for name in PROPAGATION_SIZES if getattr(self, name) < FIELDS[name].default
+            }
         return found
 
     def enough_valid(self, n_links: int) -> bool:
@@ -276,12 +278,12 @@ def describe() -> str:
 
 
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
-SIZES = ("propagation_label_dim", "propagation_relation_dim", "propagation_part_dim")
+PROPAGATION_SIZES = ("propagation_label_dim", "propagation_relation_dim", "propagation_part_dim")
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 SETTINGS = Fields(Config, "setting", "field=value")
 FIELDS, TYPES = SETTINGS.by_name, SETTINGS.types
-VECTORS = frozenset({"forward", "backward"})
-STRUCTURE = ("forward", "backward", "propagation", "agreement")  # voters that see nothing but triples and links
+VECTOR_VOTERS = frozenset({"forward", "backward"})
+STRUCTURE_VOTERS = ("forward", "backward", "propagation", "agreement")  # voters that see nothing but triples and links
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {
         "entity_dim": 128,
@@ -291,7 +293,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "voters": (*STRUCTURE, "names", "attributes", "descriptions", "domain_range"),
+        "voters": (*STRUCTURE_VOTERS, "names", "attributes", "descriptions", "domain_range"),
         "encode_twice": False,
         "votes_every": 4,
         "propagation_every": 10,

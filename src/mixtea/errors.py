@@ -11,13 +11,19 @@ from typing import Self
 
 from mixtea.messages import shortened, visible
 
-SHOWN_PER_FILE = 20  # kinds of problem
-OTHERS = 5  # places of a kind that are named beside the first
-FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
+MAX_KINDS_SHOWN = 20  # kinds of problem
+MAX_PLACES_SHOWN = 5  # places of a kind that are named beside the first
+FULL_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
         "can't start new thread", "failed to map segment")  # fmt: skip
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what JSON that is not as it was leads to
-KEPT = 400  # characters of a value: more than is ever shown
-LONGEST, LONGEST_LINE = 600, 1500  # characters of what is said about a value, and of a problem's line
+DAMAGED_FILE_ERRORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)  # what JSON that is not as it was leads to
+MAX_VALUE_KEPT = 400  # characters of a value: more than is ever shown
+MAX_TEXT_LENGTH, MAX_LINE_LENGTH = 600, 1500  # characters of what is said about a value, and of a problem's line
 
 
 class MixTEAError(Exception):
@@ -122,14 +128,14 @@ class Problem:
     counted: str = "line"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", self.value[:KEPT])
+        object.__setattr__(self, "value", self.value[:MAX_VALUE_KEPT])
         for name in ("what", "todo"):
-            object.__setattr__(self, name, shortened(getattr(self, name), LONGEST))
+            object.__setattr__(self, name, shortened(getattr(self, name), MAX_TEXT_LENGTH))
 
     def __str__(self) -> str:
         where = f"{self.counted} {self.line}: " if self.line is not None else ""
         shown = f" {shorten(self.value)}" if self.value else ""
-        return "  " + shortened(visible(f"{where}{self.what}{shown}. {self.todo}"), LONGEST_LINE)
+        return "  " + shortened(visible(f"{where}{self.what}{shown}. {self.todo}"), MAX_LINE_LENGTH)
 
 
 class Problems:
@@ -168,10 +174,10 @@ class Problems:
                 kinds.setdefault((problem.what, problem.todo), []).append(problem)
             yield f"{visible(file)}: {n} problem{'s' if n > 1 else ''}"
             uncounted = self.skipped[file] if len(kinds) == 1 else 0  # they are of the only kind there is
-            for alike in islice(kinds.values(), SHOWN_PER_FILE):
+            for alike in islice(kinds.values(), MAX_KINDS_SHOWN):
                 yield str(alike[0])
                 yield from _others(alike[1:], uncounted)
-            shown = sum(map(len, islice(kinds.values(), SHOWN_PER_FILE))) + uncounted
+            shown = sum(map(len, islice(kinds.values(), MAX_KINDS_SHOWN))) + uncounted
             if n > shown:
                 yield f"  ... and {n - shown} more"
 
@@ -179,7 +185,7 @@ class Problems:
 def _others(alike: list[Problem], uncounted: int) -> Iterator[str]:
     """One line for the problems that differ from the one before by their place and value alone."""
     if alike:
-        places = [_place(problem) for problem in alike[:OTHERS]]
+        places = [_place(problem) for problem in alike[:MAX_PLACES_SHOWN]]
         n = len(alike) + uncounted
         yield visible(f"  ... and {n} more like it: {', '.join(places)}{', ...' if n > len(places) else ''}")
 
@@ -193,7 +199,7 @@ def is_full_memory(error: BaseException) -> bool:
     """Whether an error of Python, NumPy, SciPy or torch says that memory is full, on a GPU or beside it."""
     if isinstance(error, MixTEAError):
         return False
-    by_text = isinstance(error, RuntimeError | ImportError) and any(text in str(error) for text in FULL)
+    by_text = isinstance(error, RuntimeError | ImportError) and any(text in str(error) for text in FULL_MEMORY_TEXTS)
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or by_text
 
 

@@ -28,10 +28,10 @@ from mixtea.errors import ConfigError, shorten
 from mixtea.messages import shortened
 
 Names = tuple[str, ...]
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Names: "a list of names"}
+_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Names: "a list of names"}
 _PLAIN, _DIGITS = re.compile(r"\w[\w.:-]*"), re.compile("[+-]?[0-9]+")
-LONGEST_VALUE, LONGEST_NUMBER = 100, 40  # characters of a wrong value that are shown; of a number that is read
-FEW = 12  # fields that a message can list
+MAX_VALUE_LENGTH, MAX_NUMBER_LENGTH = 100, 40  # characters of a wrong value that are shown; of a number that is read
+MAX_FIELDS_LISTED = 12  # fields that a message can list
 
 
 def setting(default: Any, why: str, *, low: float | None = None, high: float | None = None,
@@ -46,10 +46,10 @@ def setting(default: Any, why: str, *, low: float | None = None, high: float | N
     return dataclasses.field(default=default, metadata=metadata | dict(allowed=allowed, problem=problem) | more)
 
 
-def plain_names(names: Names) -> str:
+def names_problem(names: Names) -> str:
     """What keeps names from being plain ones, each once; "" if nothing does.
 
-    >>> plain_names(("forward", "my-voter.2")), plain_names(("a", "b", "a")), plain_names(("two words",))
+    >>> names_problem(("forward", "my-voter.2")), names_problem(("a", "b", "a")), names_problem(("two words",))
     ('', "names 'a' twice", "holds 'two words', which is no plain name")
     """
     for place, name in enumerate(names):
@@ -88,12 +88,12 @@ class Fields:
         kind, meta = self.types[name], self.by_name[name].metadata
         value = _as(kind, value)
         if not _is(kind, value):
-            raise self._refused(name, _KINDS[kind], value)
+            raise self._refused(name, _TYPE_NAMES[kind], value)
         if meta["choices"] and value not in meta["choices"]:
             raise self._refused(name, f"one of {', '.join(meta['choices'])}", value)
         if kind in (int, float) and not _inside(value, meta):
             raise self._refused(name, self.allowed(name), value)
-        judge = meta["problem"] or (plain_names if kind == Names else None)
+        judge = meta["problem"] or (names_problem if kind == Names else None)
         if judge is not None and (problem := judge(value)):
             raise ConfigError(f"{name} {problem}: {meta['why']}.")
         return value
@@ -103,7 +103,7 @@ class Fields:
         meta = self.by_name[name].metadata
         bounds = (("at least", "low"), ("at most", "high"), ("below", "below"))
         parts = [f"{words} {meta[bound]}" for words, bound in bounds if meta[bound] is not None]
-        return meta["allowed"] or " | ".join(meta["choices"]) or " and ".join(parts) or _KINDS[self.types[name]]
+        return meta["allowed"] or " | ".join(meta["choices"]) or " and ".join(parts) or _TYPE_NAMES[self.types[name]]
 
     def parse(self, assignment: str) -> tuple[str, Any]:
         """The name and the value of one assignment on the command line; names of a list stand between commas."""
@@ -118,7 +118,7 @@ class Fields:
             return name, tuple(part.strip() for part in text.split(",")) if text else ()
         value = _number(text)
         if value is None:
-            raise ConfigError(f"{name} must be {_KINDS[kind]}, not {shorten(text)}.")
+            raise ConfigError(f"{name} must be {_TYPE_NAMES[kind]}, not {shorten(text)}.")
         return name, value
 
     def _refused(self, name: str, allowed: str, value: Any) -> ConfigError:
@@ -127,14 +127,14 @@ class Fields:
     def _unknown(self, name: str) -> str:
         near = difflib.get_close_matches(name, self.by_name, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        if not near and len(self.by_name) <= FEW:
+        if not near and len(self.by_name) <= MAX_FIELDS_LISTED:
             hint = f" There are {', '.join(self.by_name)}."
         return f"There is no {self.noun} {shorten(name)}.{hint}"
 
 
 def shown(value: Any) -> str:
     """A wrong value for a message, not too long."""
-    return shortened(repr(value), LONGEST_VALUE)
+    return shortened(repr(value), MAX_VALUE_LENGTH)
 
 
 def written(value: Any) -> str:
@@ -176,6 +176,6 @@ def _number(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return None if len(text) > LONGEST_NUMBER else int(text) if _DIGITS.fullmatch(text) else float(text)
+        return None if len(text) > MAX_NUMBER_LENGTH else int(text) if _DIGITS.fullmatch(text) else float(text)
     except ValueError:
         return None

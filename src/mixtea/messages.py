@@ -11,7 +11,7 @@ from typing import Any
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 FROM_NAMES = "No links were given: learning began from names"
 FROM_IDS = "Links were taken from ids that both graphs have"
-LONGEST_LABEL = 160  # characters of a label that people are shown
+MAX_LABEL_LENGTH = 160  # characters of a label that people are shown
 
 # What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape
 # sequences begin with one, in C1 as well); the soft hyphen and the grapheme joiner; marks, embeddings and isolates that
@@ -19,12 +19,12 @@ LONGEST_LABEL = 160  # characters of a label that people are shown
 # separators of lines and paragraphs; invisible operators; an empty pattern of Braille; the byte order mark; annotations
 # and what is no character; controls of hieroglyphs, shorthand and music; tags, which spell unseen words, and all that
 # stands with them; half a character.
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its other half
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its other half
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -60,7 +60,7 @@ def visible(text: object, longest: int | None = None) -> str:
     ('a\\x1b]0;title\\x07\\nb\\u202e', True, 'abc…')
     """
     whole = str(text)
-    shown = _UNSEEN.sub(_escaped, whole if longest is None else whole[:longest])
+    shown = _INVISIBLE.sub(_escaped, whole if longest is None else whole[:longest])
     return shown if longest is None or len(whole) <= longest else shown + "…"
 
 
@@ -89,7 +89,7 @@ def is_whole(text: str) -> bool:
     >>> is_whole("café"), is_whole("caf\\udce9")
     (True, False)
     """
-    return text.isascii() or HALF.search(text) is None
+    return text.isascii() or HALF_CHARACTER.search(text) is None
 
 
 def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
@@ -100,7 +100,7 @@ def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[obj
     """
 
     def line(cells: Iterable[object], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{html.escape(visible(cell, LONGEST_LABEL))}</{tag}>' for cell in cells)}</tr>"
+        return f"<tr>{''.join(f'<{tag}>{html.escape(visible(cell, MAX_LABEL_LENGTH))}</{tag}>' for cell in cells)}</tr>"
 
     head = f"<thead>{line(header, 'th')}</thead>" if header else ""
     body = "".join(line(row, "td") for row in rows)
@@ -115,7 +115,7 @@ def json_text(value: Any) -> str:
     '[\n "\\u009b\\udb40\\udc41é"\n]'
     """
     text = json.dumps(value, indent=1, ensure_ascii=False)
-    return "\n".join(_UNSEEN.sub(_json_escaped, line) for line in text.split("\n"))
+    return "\n".join(_INVISIBLE.sub(_json_escaped, line) for line in text.split("\n"))
 
 
 def _json_escaped(found: re.Match[str]) -> str:

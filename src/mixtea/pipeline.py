@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
+from mixtea.compute.torchrun import is_first, n_processes, process_rank, with_other_processes
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import (
     ConfigError,
@@ -34,7 +34,7 @@ from mixtea.io.naming import names_doubt, names_line
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.io.summary import doubts, synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
-from mixtea.progress import Asked, Quiet, doing, heard_by
+from mixtea.progress import ProgressOption, SilentProgress, doing, listening
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.in_progress import Start, Unfinished, run_checksum
 from mixtea.runs.resume import begun, resumed
@@ -78,11 +78,11 @@ class Watch:
 
     def round(self, number: int, n_sure: int) -> None:
         """A round before the first epoch has ended, with so many sure pairs."""
-        self.says(Quiet(0).sure(number, n_sure))
+        self.says(SilentProgress(0).sure(number, n_sure))
 
     def answer(self, found: dict[str, Any]) -> None:
         """Voters that need no training have answered, before the first epoch; see `on_answer` of `MixTEA.fit`."""
-        self.says(Quiet(0).answered(found))
+        self.says(SilentProgress(0).answered(found))
 
     def epoch(self, record: dict[str, Any]) -> None:
         """An epoch has ended; `record` is its row of `history_`."""
@@ -97,7 +97,7 @@ class Watch:
         self.says("test links: " + ", ".join(f"{name} {aligner.metrics_[key]:.3f}" for key, name in METRICS.items()))
 
 
-@in_company()
+@with_other_processes()
 def train(
     task: Task | Callable[[], Task] | None,
     out: PathOrStr,
@@ -109,7 +109,7 @@ def train(
     checkpoint_every: float = 60.0,
     tensorboard: PathOrStr | None = None,
     watch: Watch | None = None,
-    progress: Asked = None,
+    progress: ProgressOption = None,
     keep_earlier: int | None = None,
     **settings: Any,
 ) -> MixTEA:
@@ -187,7 +187,7 @@ def train(
         raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
     read = _reader(task, preset, warm_start, settings, resume)
     work = Unfinished(folder)
-    with watch.working(), heard_by(watch.doing), work.held() if is_first() else nullcontext():
+    with watch.working(), listening(watch.doing), work.held() if is_first() else nullcontext():
         goes_on = resume and work.path.exists()
         start = resumed(work, read, settings, overwrite) if read is None or resume else begun(work, read, overwrite)
         if start is not None:
@@ -252,7 +252,7 @@ class Training:
     work: Unfinished
     watch: Watch
     overwrite: bool
-    progress: Asked = None
+    progress: ProgressOption = None
     keep_earlier: int | None = None
     last_epoch: int = 0
 
@@ -345,7 +345,7 @@ class Training:
 
         checkpoints = Checkpoints(self.work.folder, every, lambda: stopping.asked, on_load)
         try:
-            with stopping if launched() == 1 else nullcontext(), watch.training(config), board:
+            with stopping if n_processes() == 1 else nullcontext(), watch.training(config), board:
                 aligner.fit(
                     self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints,
                     on_answer=watch.answer, progress=self.progress,
@@ -442,7 +442,7 @@ class Training:
         run.json from before.
         """
         if getattr(aligner, "n_epochs_", 0):
-            time.sleep(2 * launched_as())
+            time.sleep(2 * process_rank())
         if self.work.epoch() is not None:
             return f" {self.work.how_to_go_on()}"
         if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:

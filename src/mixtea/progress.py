@@ -17,26 +17,28 @@ from mixtea.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDE = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
-PAUSE = 0.2  # seconds between two changes of a line in a notebook
-MAX_SILENCE = 7.0  # seconds until a terminal or a log is told what is waited for; long products delay that by seconds
-Tell = Callable[[int, int, str], object]  # how much is done, of how much, and how it goes in words
-Asked = bool | Tell | None
+MIN_WIDE_COLUMNS = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
+REFRESH_SECONDS = 0.2  # seconds between two changes of a line in a notebook
+MAX_SILENT_SECONDS = (
+    7.0  # seconds until a terminal or a log is told what is waited for; long products delay that by seconds
+)
+ProgressCallback = Callable[[int, int, str], object]  # how much is done, of how much, and how it goes in words
+ProgressOption = bool | ProgressCallback | None
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("mixtea_doing", default=None)
 
 
 def doing(what: str) -> None:
-    """Tell whoever listens what is being waited for from now on, such as `reading a.csv`; it is shown if it lasts."""
+    """ProgressCallback whoever listens what is being waited for from now on, such as `reading a.csv`; it is shown if it lasts."""
     if (tell := _listener.get()) is not None:
         tell(what)
 
 
 @contextmanager
-def heard_by(tell: Callable[[str], None]) -> Iterator[None]:
+def listening(tell: Callable[[str], None]) -> Iterator[None]:
     """Let a function hear what is being waited for, in this thread and as long as this lasts.
 
     >>> heard = []
-    >>> with heard_by(heard.append):
+    >>> with listening(heard.append):
     ...     doing("reading a.csv")
     >>> doing("nobody hears that")
     >>> heard
@@ -50,7 +52,7 @@ def heard_by(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 class Heartbeat:
-    """Says what is being waited for whenever nothing was said for MAX_SILENCE seconds. Use as a context."""
+    """Says what is being waited for whenever nothing was said for MAX_SILENT_SECONDS seconds. Use as a context."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say, self.what = say, "starting"
@@ -74,13 +76,13 @@ class Heartbeat:
         self.last = time.monotonic()
 
     def _run(self) -> None:
-        while not self._ended.wait(max(self.last + MAX_SILENCE - time.monotonic(), 0)):
-            if time.monotonic() - self.last >= MAX_SILENCE:
+        while not self._ended.wait(max(self.last + MAX_SILENT_SECONDS - time.monotonic(), 0)):
+            if time.monotonic() - self.last >= MAX_SILENT_SECONDS:
                 self.say(f"{self.what} ({time.monotonic() - self.since:.0f} s)")
                 self.said()
 
 
-def tell_of(progress: Asked) -> Tell | bool:
+def progress_callback(progress: ProgressOption) -> ProgressCallback | bool:
     """Who is told: a function, a terminal (True) or nobody (False). None is a notebook, and nobody elsewhere."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise ConfigError(
@@ -91,17 +93,17 @@ def tell_of(progress: Asked) -> Tell | bool:
     return NotebookLine() if in_notebook() else bool(progress)
 
 
-def training_progress(progress: Asked, max_epochs: int) -> Quiet:
+def training_progress(progress: ProgressOption, max_epochs: int) -> SilentProgress:
     """What shows a training, as it is asked for."""
-    tell = tell_of(progress)
+    tell = progress_callback(progress)
     if tell is True:
         from rich.console import Console
 
-        return TrainingProgress(max_epochs, Console(stderr=True))
-    return ToldTraining(max_epochs, tell) if callable(tell) else Quiet(max_epochs)
+        return TerminalProgress(max_epochs, Console(stderr=True))
+    return CallbackProgress(max_epochs, tell) if callable(tell) else SilentProgress(max_epochs)
 
 
-def shown_texts() -> Callable[[int, int], None] | None:
+def text_progress() -> Callable[[int, int], None] | None:
     """What shows how many texts a model has read: a line in a notebook, and nothing elsewhere."""
     if not in_notebook():
         return None
@@ -109,7 +111,7 @@ def shown_texts() -> Callable[[int, int], None] | None:
     return lambda done, of: line(done, of, "texts")
 
 
-def both(first: Callable[..., None], second: Callable[..., None] | None) -> Callable[..., None]:
+def chain(first: Callable[..., None], second: Callable[..., None] | None) -> Callable[..., None]:
     """A function that calls the two, one after the other."""
 
     def call(*args: Any) -> None:
@@ -134,7 +136,7 @@ class NotebookLine:
         self.shown = 0.0
 
     def __call__(self, done: int, of: int, words: str) -> None:
-        if self.handle is not None and done < of and time.monotonic() - self.shown < PAUSE:
+        if self.handle is not None and done < of and time.monotonic() - self.shown < REFRESH_SECONDS:
             return
         self.shown = time.monotonic()
         bar = f'<progress value="{done}" max="{of}" style="width: 16em; vertical-align: middle"></progress>'
@@ -148,7 +150,7 @@ class NotebookLine:
             self.handle.update(page, raw=True)
 
 
-class Quiet:
+class SilentProgress:
     """Shows nothing of a training, but knows what could be said of it, round by round and epoch by epoch."""
 
     def __init__(self, max_epochs: int) -> None:
@@ -194,10 +196,10 @@ class Quiet:
         """An epoch has ended."""
 
 
-class ToldTraining(Quiet):
+class CallbackProgress(SilentProgress):
     """Tells a function how a training goes. Use as a context and call with each record."""
 
-    def __init__(self, max_epochs: int, tell: Tell) -> None:
+    def __init__(self, max_epochs: int, tell: ProgressCallback) -> None:
         super().__init__(max_epochs)
         self.tell = tell
 
@@ -212,7 +214,7 @@ class ToldTraining(Quiet):
         self.tell(record["epoch"], self.max_epochs, f"epochs  {losses}{self.last_score}  {self.time(record['epoch'])}")
 
 
-class TrainingProgress(Quiet):
+class TerminalProgress(SilentProgress):
     """A live bar in a terminal, elsewhere a line now and then. Use as a context and call with each record."""
 
     def __init__(self, max_epochs: int, console: Console) -> None:
@@ -221,7 +223,7 @@ class TrainingProgress(Quiet):
         super().__init__(max_epochs)
         self.live = console.is_terminal and not console.quiet
         self.printed = float("-inf")  # when the last line about an epoch was
-        self.console, self.wide, text = console, console.width >= WIDE, progress.TextColumn
+        self.console, self.wide, text = console, console.width >= MIN_WIDE_COLUMNS, progress.TextColumn
         self.progress = progress.Progress(
             text("epoch"), progress.MofNCompleteColumn(), progress.BarColumn(bar_width=20 if self.wide else 10),
             text("{task.description}"), progress.TimeElapsedColumn(), text("at most"), progress.TimeRemainingColumn(),
@@ -251,7 +253,7 @@ class TrainingProgress(Quiet):
         losses, epoch = self.losses(record), record["epoch"]
         said = (losses if self.wide else "") + self.last_score
         self.progress.update(self.bar, completed=epoch, description=said.strip())
-        if not self.live and time.monotonic() - self.printed >= MAX_SILENCE:
+        if not self.live and time.monotonic() - self.printed >= MAX_SILENT_SECONDS:
             self.printed = time.monotonic()
             line = f"epoch {epoch}/{self.max_epochs}  {losses}{self.last_score}  {self.time(epoch)}"
             self.console.print(line, highlight=False)

@@ -11,7 +11,7 @@ from conftest import make_graph, said_graph, said_task
 
 from mixtea.evaluation.inspect_text import text_lines, text_summary
 from mixtea.graph.entity_table import Attributes
-from mixtea.graph.labels import TRANSLATED, Labels
+from mixtea.graph.labels import TRANSLATION_RANK, Labels
 from mixtea.io.summary import summary
 
 SAID = [(0, "said", "1000"), (1, "said", "Oslo"), (2, "said", "1900-05-01")]
@@ -21,7 +21,7 @@ OTHERS = [(0, "rdfs:label", "Uno"), (0, "gesagt", "1000.0"), (1, "gesagt", "OSLO
 @pytest.fixture
 def task():
     source = said_graph(["One", "Two", "Drei", ""], SAID)
-    three = Labels.of_entities([2], ["Three"], TRANSLATED)
+    three = Labels.of_entities([2], ["Three"], TRANSLATION_RANK)
     source = replace(source, labels=Labels.joined([source.labels, three]).as_set())
     return said_task(source, said_graph(["One", "Two", "Three", "Four"], OTHERS, "f"), [(0, 0), (1, 2)])
 

@@ -77,7 +77,7 @@ def test_any_texts(first, second):
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 9])
 def test_blocks_of_any_number(n, monkeypatch):
-    monkeypatch.setattr(text_column, "AT_ONCE", 4)
+    monkeypatch.setattr(text_column, "TEXTS_PER_BLOCK", 4)
     assert TextColumn.from_texts(map(str, range(n))).tolist() == [str(i) for i in range(n)]
 
 

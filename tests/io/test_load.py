@@ -10,7 +10,7 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
 from mixtea import DataError, Task, load_graph, load_task
-from mixtea.graph.task import MANY_SEVERAL
+from mixtea.graph.task import MULTI_TARGET_SHARE
 from mixtea.io.filter import Reading
 from mixtea.io.safe.limits import Limits
 from mixtea.io.summary import summary
@@ -141,7 +141,7 @@ def twelve():
 
 def test_a_source_that_has_several_targets_may_have_more_and_others_may_not(twelve):
     task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4]]]))
-    assert task.sources_with_several.tolist() == [3] and 0 < task.several_share < MANY_SEVERAL
+    assert task.sources_with_several.tolist() == [3] and 0 < task.several_share < MULTI_TARGET_SHARE
     assert task.may_have_several(np.array([2, 3, 11, -1])).tolist() == [False, True, False, False]
     assert task.ids_with_several == {"s3"}
     assert task.settled(0).tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9] and len(task.settled(1)) == 11
@@ -154,7 +154,7 @@ def test_the_second_target_may_be_of_a_validation_link(twelve):
 
 def test_where_many_sources_have_several_targets_any_may(twelve):
     task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4], [5, 6]]]))
-    assert task.several_share >= MANY_SEVERAL and not len(task.settled(0))
+    assert task.several_share >= MULTI_TARGET_SHARE and not len(task.settled(0))
     assert task.may_have_several(np.array([2, 3, 11, -1])).tolist() == [True, True, True, False]
     assert task.ids_with_several == {f"s{i}" for i in range(12)}
 

@@ -14,7 +14,7 @@ from conftest import SMALL_BEST, said_graph
 from served import PORT, asked, form_of
 
 from mixtea import MixTEA, Task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.review.app import Page
 from mixtea.review.decisions import Decisions, beside
 from mixtea.review.security import Guard
@@ -46,7 +46,7 @@ def doubtful_task() -> Task:
 @pytest.fixture(scope="session")
 def doubtful(doubtful_task: Task) -> MixTEA:
     """Trained on it; nothing but triples tells."""
-    return MixTEA(**SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}).fit(doubtful_task)
+    return MixTEA(**SMALL_BEST | {"voters": STRUCTURE_VOTERS, "max_epochs": 1}).fit(doubtful_task)
 
 
 @pytest.fixture(scope="session")

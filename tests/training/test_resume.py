@@ -305,7 +305,7 @@ def test_parameters_that_are_no_numbers_are_noticed_at_once(task):
 
 def test_of_several_processes_none_goes_back_alone(task, monkeypatch):
     Breaks(monkeypatch, {2})
-    monkeypatch.setattr("mixtea.compute.distributed.launched", lambda: 2)
-    monkeypatch.setattr("mixtea.compute.distributed.together", lambda *_: nullcontext())  # nobody to meet here
+    monkeypatch.setattr("mixtea.compute.distributed.n_processes", lambda: 2)
+    monkeypatch.setattr("mixtea.compute.distributed.process_group", lambda *_: nullcontext())  # nobody to meet here
     with pytest.raises(DivergedError, match="epoch 2"):
         fitted(task, "paper")

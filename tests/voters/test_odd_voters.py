@@ -99,7 +99,7 @@ def test_names_that_fill_memory_are_said_to(told, monkeypatch):
     def full(*args):
         raise MemoryError
 
-    monkeypatch.setattr(name_index, "products_of_rows", full)
+    monkeypatch.setattr(name_index, "row_products", full)
     with pytest.raises(FullMemoryError, match="The voter names fills it"):
         MixTEA(**SMALL).fit(told)
 

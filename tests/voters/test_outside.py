@@ -18,7 +18,7 @@ from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.reader import StoredRun
 from mixtea.vote import Voter, register
 from mixtea.voters import registry
-from mixtea.voters.registry import known_voters, package_of, voter_named
+from mixtea.voters.registry import known_voters, package_of, voter_class
 
 ALL = ("forward", "backward", "propagation", "agreement", "numbers")
 SETTINGS = SMALL_BEST | dict(
@@ -89,7 +89,7 @@ def run(aligner, tmp_path_factory):
 
 
 def test_it_is_known_by_its_entry_point(installed):
-    assert "numbers" in known_voters() and issubclass(voter_named("numbers"), Voter)
+    assert "numbers" in known_voters() and issubclass(voter_class("numbers"), Voter)
     assert package_of("numbers") == "number-voter 1.2" and package_of("forward") == ""
 
 
@@ -174,7 +174,7 @@ assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls", "--vot
 def test_a_package_that_brings_no_voter_is_named(value, message, monkeypatch):
     monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("broken", value, group)])
     with pytest.raises(VoterError, match=f"The voter 'broken' of the {message}"):
-        voter_named("broken")
+        voter_class("broken")
 
 
 def test_what_cannot_be_a_voter_is_refused():
@@ -184,6 +184,6 @@ def test_what_cannot_be_a_voter_is_refused():
         with pytest.raises(ConfigError, match="is no name for a voter"):
             register(type("Mine", (Voter,), {"name": name}))
     with pytest.raises(MissingVoterError, match=r"There is no voter 'nobody_here'\. There are forward, backward"):
-        voter_named("nobody_here")
+        voter_class("nobody_here")
     with pytest.raises(TypeError, match="has no score method"):
         Voter().score(None, None)

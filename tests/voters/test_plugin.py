@@ -23,9 +23,9 @@ from mixtea.voters import registry
 from mixtea.voters.base import Cost, VotingState
 from mixtea.voters.names.voter import Names
 from mixtea.voters.open_entities import EntityPairs
-from mixtea.voters.plugin import PluginVoter, voter_of
-from mixtea.voters.registry import known_voters, package_of, voter_named
-from mixtea.voters.validate import scores_of
+from mixtea.voters.plugin import PluginVoter, make_voter
+from mixtea.voters.registry import known_voters, package_of, voter_class
+from mixtea.voters.validate import voter_scores
 
 CONFIG = Config.preset("best")
 SETTINGS = SMALL_BEST | dict(
@@ -34,7 +34,7 @@ SETTINGS = SMALL_BEST | dict(
 CALLS = {
     "bind": lambda voter, state, pairs: voter.bind(state.task, CONFIG),
     "propose": lambda voter, state, pairs: voter.propose(state),
-    "score": lambda voter, state, pairs: scores_of(voter, pairs, state),
+    "score": lambda voter, state, pairs: voter_scores(voter, pairs, state),
     "explain": lambda voter, state, pairs: voter.explain(0, 0),
     "learn": lambda voter, state, pairs: voter.learn(state),
     "weight": lambda voter, state, pairs: voter.weight(),
@@ -87,7 +87,7 @@ def ask(tiny):
     entities = make_entities(5, 5)
     state = VotingState(tiny, CONFIG, entities, torch.Generator())
     pairs = EntityPairs(pairs_of_keys(torch.arange(3), (5, 5)), entities)
-    return lambda method: CALLS[method](voter_of("faulty", tiny, CONFIG), state, pairs)
+    return lambda method: CALLS[method](make_voter("faulty", tiny, CONFIG), state, pairs)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,9 @@ def test_infinite_log_odds_of_reviewers_are_refused(tiny):
     entities = make_entities(5, 5)
     pairs = EntityPairs(pairs_of_keys(torch.arange(3), (5, 5)), entities)
     with pytest.raises(VoterError, match=f"The voter 'reviewer' {BEYOND}"):
-        scores_of(voter_of("reviewer", said, CONFIG), pairs, VotingState(said, CONFIG, entities, torch.Generator()))
+        voter_scores(
+            make_voter("reviewer", said, CONFIG), pairs, VotingState(said, CONFIG, entities, torch.Generator())
+        )
 
 
 def test_no_opinion_is_not_a_number(ask):
@@ -330,7 +332,7 @@ class OwnNames(Names):
 
 
 def test_a_voter_made_of_one_of_ours_comes_to_the_same(told):
-    ours, theirs = voter_of("names", told, CONFIG), voter_of("own_names", told, CONFIG)
+    ours, theirs = make_voter("names", told, CONFIG), make_voter("own_names", told, CONFIG)
     assert isinstance(theirs, PluginVoter) and theirs.leaves_links_out and theirs.log_odds
     assert who_speaks([theirs]).replace("own_names", "names") == who_speaks([ours])
     assert list(misleading([theirs]).values()) == list(misleading([ours]).values())
@@ -351,7 +353,7 @@ def test_packages_that_say_little_of_themselves_are_named_by_their_module(monkey
     faulty()
     assert package_of("faulty") == "faulty_package"
     monkeypatch.setattr(registry, "entry_points", damaged)
-    for call in (known_voters, lambda: voter_named("somebody")):
+    for call in (known_voters, lambda: voter_class("somebody")):
         with pytest.raises(VoterError, match=r"Which voters packages bring cannot be read \(TypeError: damaged\)"):
             call()
 

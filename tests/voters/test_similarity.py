@@ -12,7 +12,7 @@ from mixtea import MixTEA
 from mixtea.config import Config
 from mixtea.council.council import voters_of
 from mixtea.graph.labels import Labels
-from mixtea.voters.similarity import NEAR, LikenessOpinions, best_of, rank_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_of, rank_of
 
 STRUCTURE = ("forward", "backward", "propagation", "agreement")
 COMPARING = ("names", "attributes", "descriptions")
@@ -38,7 +38,7 @@ def test_the_details_of_a_pair_are_those_of_its_greatest_value():
 
 
 def test_few_of_each_entity_are_kept_and_all_that_are_equal():
-    n = NEAR + 10
+    n = CANDIDATES_PER_ENTITY + 10
     star = np.zeros(n, dtype=np.int64), np.arange(n)
     assert len(best_of(*star, np.linspace(0.1, 0.9, n), (1, n)).value) == n  # each is the only one of its target
     pairs = np.indices((n, n)).reshape(2, -1)
@@ -102,7 +102,7 @@ def test_pairs_of_other_graphs_are_refused(told, name, wrong):
 
 def test_a_likeness_says_what_is_alike():
     with pytest.raises(NotImplementedError):
-        LikenessOpinions(said_task(said_graph(["a"]), said_graph(["b"]))).first_found()
+        SimilarityOpinions(said_task(said_graph(["a"]), said_graph(["b"]))).first_found()
 
 
 def fitted(task, *voters, **settings):

@@ -21,7 +21,7 @@ from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device
 from mixtea.compute.memory import enough_memory, remembered_sizes
 from mixtea.compute.reproducible import reproducible
-from mixtea.compute.torchrun import in_company, is_first
+from mixtea.compute.torchrun import is_first, with_other_processes
 from mixtea.config import Config
 from mixtea.council.adapt import adapted, without_structure
 from mixtea.council.council import OnRound, voters_of
@@ -42,7 +42,7 @@ from mixtea.graph.task import Task
 from mixtea.io.links.resolve import entities, links_of
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import METRICS, html_table
-from mixtea.progress import Asked, both, training_progress
+from mixtea.progress import ProgressOption, chain, training_progress
 from mixtea.relations.alignment import MIN_SCORE, Relations, relations_of
 from mixtea.runs.checkpoints import Checkpoints, kept_in
 from mixtea.runs.folder import read_run, write_run
@@ -108,7 +108,7 @@ class MixTEA(Scoring):
         self.metrics_, self.by_evidence_ = {}, no_table()  # of other settings
         return self
 
-    @in_company()
+    @with_other_processes()
     def fit(
         self,
         task: Task,
@@ -119,7 +119,7 @@ class MixTEA(Scoring):
         checkpoints: Checkpoints | PathOrStr | None = None,
         *,
         on_answer: OnAnswer | None = None,
-        progress: Asked = None,
+        progress: ProgressOption = None,
     ) -> MixTEA:
         """Learn from the training links of `task`; its validation links weigh the voters and stop, its test links rest.
 
@@ -186,8 +186,8 @@ class MixTEA(Scoring):
         with reproducible(config.deterministic), enough_memory(), remembered_sizes():
             start = None if warm_start is None else warm_start._learned()
             began_with = None if start is None else (start.task, as_arrays(start.student))
-            told = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
-            met = distributed.together(device, lambda: common(task, config, device, began_with, checkpoints))
+            told = (chain(shown, on_epoch), chain(shown.round, on_round), observer, chain(shown.answer, on_answer))
+            met = distributed.process_group(device, lambda: common(task, config, device, began_with, checkpoints))
             with met, shown, kept_in(checkpoints, task, config, began_with) as kept:
                 trained = trained_with(task, config, device, start, kept, *told)
         self.task_, self._student, self._vectors = task, trained.student, None

@@ -14,9 +14,9 @@ from mixtea.calibration.features import Examples, Judged, features, joined, rehe
 from mixtea.calibration.match_prior import counterparts
 from mixtea.calibration.neighbour_features import MatchedNeighbours
 from mixtea.graph.task import Task
-from mixtea.voters.candidate_pairs import among
+from mixtea.voters.candidate_pairs import are_links
 from mixtea.voters.names.disambiguation import own_types
-from mixtea.voters.student import OPINION
+from mixtea.voters.student import VECTORS_GROUP
 
 if TYPE_CHECKING:
     from mixtea.decide.decode import Decoded, StoredOpinions
@@ -124,7 +124,7 @@ class PairProbabilities:
         order = np.lexsort((-seen @ RECALIBRATION[0], self.source))
         best = order[np.diff(self.source[order], prepend=-1) > 0]
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
-        right = among(self.source[best], self.target[best], self.task.valid, self.shape[1])
+        right = are_links(self.source[best], self.target[best], self.task.valid, self.shape[1])
         found = sigmoid(seen @ logistic(seen[best], right, *RECALIBRATION)) * of_source[self.source]
         return found if multiple_targets else kept_below(self.source, found, of_source)
 
@@ -143,7 +143,7 @@ class PairProbabilities:
         """
         n = len(self.task.train) + len(self.task.valid)
         before = n / (n + LINKS_HALF_BELIEVED)
-        at = among(self.source, self.target, self.task.valid, self.shape[1])
+        at = are_links(self.source, self.target, self.task.valid, self.shape[1])
         weight = np.linspace(0.01, 0.99, 99)[:, None]
         found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + LOST).sum(axis=1)
         prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
@@ -215,7 +215,7 @@ class PairProbabilities:
         task, judged, best = self.task, self._judged, self._best_of_decoder()
         valid = np.isin(self.free, task.valid[:, 0]) & self.known & (best >= 0)
         sources, places = self.free[valid], best[valid]
-        right = among(sources, self.target[places], task.valid, self.shape[1])
+        right = are_links(sources, self.target[places], task.valid, self.shape[1])
         looks, hidden = (of.looks(self._neighbours)[sources] for of in (judged, judged.without(task.valid)))
         none = np.zeros(len(sources), dtype=bool)
         triples = np.log1p(task.source.triple_counts()[sources])
@@ -226,7 +226,7 @@ class PairProbabilities:
     def _rehearsed(self) -> Examples | None:
         """Training links, judged by voters who did not know them; None where there are no such judgements."""
         task, last = self.task, self.last
-        names = set(self.decoded.opinions.scores) - {OPINION}
+        names = set(self.decoded.opinions.scores) - {VECTORS_GROUP}
         if last is None or not names or not names <= last.scores.keys():
             return None
         kept = np.isin(last.source, task.train[:, 0]) | np.isin(last.target, task.train[:, 1])
@@ -240,7 +240,7 @@ class PairProbabilities:
         source, target = pairs.source[best], pairs.target[best]
         counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])
         seen = features(pairs.row[best], pairs.column[best], pairs.joined[best], pairs.said[best], counts)
-        right = among(source, target, task.train, self.shape[1])
+        right = are_links(source, target, task.train, self.shape[1])
         looks, hidden = (of.looks(self._neighbours)[source] for of in (pairs, pairs.without(task.train)))
         return Examples(seen, right, looks, hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 Z = 1.96  # standard errors either side: nineteen times of twenty, the true share lies between
-ENOUGH = 1000  # cases from which on a share is shown alone
+MIN_CASES_ALONE = 1000  # cases from which on a share is shown alone
 
 
 def wilson(met: np.ndarray, of: np.ndarray, z: float) -> tuple[np.ndarray, np.ndarray]:
@@ -31,12 +31,12 @@ def interval(share: float, of: int) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-def beside(share: float, of: int | None, form: str = "{:.3f}") -> str:
+def interval_text(share: float, of: int | None, form: str = "{:.3f}") -> str:
     """What follows a share where few cases stand behind it, else nothing.
 
-    >>> beside(0.8, 50), beside(0.8, 5000), beside(0.8, 50, "{:.0%}")
+    >>> interval_text(0.8, 50), interval_text(0.8, 5000), interval_text(0.8, 50, "{:.0%}")
     (' (0.670–0.888)', '', ' (67%–89%)')
     """
-    if not of or of >= ENOUGH:
+    if not of or of >= MIN_CASES_ALONE:
         return ""
     return " ({})".format("–".join(form.format(end) for end in interval(share, of)))

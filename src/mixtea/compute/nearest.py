@@ -13,9 +13,9 @@ from mixtea.compute.memory import enough_memory, row_blocks, sweep
 from mixtea.compute.similarity import Groups, groups_of_equal_rows, tie_tolerance, top_k, unit
 from mixtea.errors import MissingExtraError
 
-SMALL = 10_000  # targets; below it an index is not worth building
+MIN_INDEXED_TARGETS = 10_000  # targets; below it an index is not worth building
 FAISS_BYTES = 256 << 20  # that it may take beside the vectors; where there is less, it crashes
-SPARE = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
+SPARE_CANDIDATES = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
 
 
 @enough_memory()
@@ -42,7 +42,7 @@ def nearest(
     k = min(k, len(target))
     groups = groups_of_equal_rows(target)
     different = groups.members[groups.start].sort().values  # the first row of each group
-    wider = min(k + SPARE, len(different))
+    wider = min(k + SPARE_CANDIDATES, len(different))
     if engine == "auto":
         fast = source.device.type == "cpu" and has_faiss() and _room_for_faiss(source, target)
         engine = "faiss" if fast else "streamed"
@@ -106,7 +106,7 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
     measure = {"cosine": faiss.METRIC_INNER_PRODUCT, "euclidean": faiss.METRIC_L2, "manhattan": faiss.METRIC_L1}[metric]
     lists = max(1, int(2 * n**0.5))
     index: Any
-    if kind == "faiss" or n < SMALL:
+    if kind == "faiss" or n < MIN_INDEXED_TARGETS:
         index = faiss.IndexFlat(d, measure)
     elif kind == "hnsw":
         index = faiss.IndexHNSWFlat(d, 32, faiss.METRIC_L2)  # the order of cosines too, as the vectors are unit

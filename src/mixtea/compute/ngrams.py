@@ -15,15 +15,15 @@ from scipy.sparse import csr_matrix, diags
 
 from mixtea.compute.distinct import distinct
 
-LENGTHS = (2, 3, 4)  # of n-grams
-BUDGET = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
-LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e9  # a million rows are looked up through fewer
-AT_ONCE = 1 << 18  # pairs whose rows are multiplied at a time
-HELD_AT_ONCE = 1 << 23  # numbers in the rows that are multiplied at a time: some may be long
+NGRAM_LENGTHS = (2, 3, 4)  # of n-grams
+MAX_ROWS_LOOKED_UP = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
+MIN_ROWS_LOOKED_UP, MAX_LOOKUPS = 3_000, 2e9  # a million rows are looked up through fewer
+PAIRS_PER_BLOCK = 1 << 18  # pairs whose rows are multiplied at a time
+NUMBERS_PER_BLOCK = 1 << 23  # numbers in the rows that are multiplied at a time: some may be long
 _MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 
 
-def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[csr_matrix]:
+def ngram_counts(*sides: Sequence[str], lengths: Sequence[int] = NGRAM_LENGTHS) -> list[csr_matrix]:
     """How often each n-gram, and each word, stands in each text: a matrix a side, with the same columns.
 
     A text is padded with a space at both ends, so that beginnings and ends count. Columns are hashes of 64 bits.
@@ -77,7 +77,7 @@ def _mixed(key: np.ndarray) -> np.ndarray:
     return (key ^ (key >> np.uint64(27))) * _MIX[0]
 
 
-def weighted(*sides: csr_matrix) -> list[csr_matrix]:
+def tfidf(*sides: csr_matrix) -> list[csr_matrix]:
     """TF-IDF, rows of length 1: (1 + log count) log(rows / rows with it), frequencies over both sides together."""
     rarity = _rarity(sides)
     return [_by_rarity(side, rarity) for side in sides]
@@ -92,17 +92,17 @@ def _rarity(sides: Sequence[csr_matrix]) -> np.ndarray:
 
 def _by_rarity(rows: csr_matrix, rarity: np.ndarray) -> csr_matrix:
     data = (1 + np.log(rows.data)) * rarity[rows.indices]
-    return unit_rows(csr_matrix((data, rows.indices, rows.indptr), rows.shape))
+    return sparse_unit_rows(csr_matrix((data, rows.indices, rows.indptr), rows.shape))
 
 
-class GramSpace:
+class NgramSpace:
     """The n-grams of known texts and how rare each is, to turn further texts into rows of the same columns.
 
     `rows` are the weighted rows of each side. The last column is that of all n-grams that no known text has: it is part
     of a row's length, and nothing is alike by it.
     """
 
-    def __init__(self, *sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> None:
+    def __init__(self, *sides: Sequence[str], lengths: Sequence[int] = NGRAM_LENGTHS) -> None:
         counted, self.keys = _counted(sides, lengths)
         self.lengths, self.rarity = lengths, _rarity(counted)
         self.unknown = np.float32(np.log(max(sum(map(len, sides)), 1)))  # the rarity of what one text has
@@ -128,7 +128,7 @@ class GramSpace:
         return csr_matrix((data, (rows, ends)), shape=(len(texts), len(self.keys) + 1))
 
 
-def unit_rows(rows: csr_matrix) -> csr_matrix:
+def sparse_unit_rows(rows: csr_matrix) -> csr_matrix:
     """Each row divided by its length."""
     return csr_matrix(diags(1 / np.maximum(row_lengths(rows), 1e-12)) @ rows).astype(np.float32)
 
@@ -137,16 +137,16 @@ def row_lengths(rows: csr_matrix) -> np.ndarray:
     return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
 
 
-def alike_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+def similar_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
     """(rows of the first, rows of the second): the k most alike of each row, both ways, each pair once."""
-    ahead = _most_alike(first, second, k)
-    back = _most_alike(second, first, k)
+    ahead = _most_similar(first, second, k)
+    back = _most_similar(second, first, k)
     m = second.shape[0]
     key = distinct(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
     return key // max(m, 1), key % max(m, 1)
 
 
-def _most_alike(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _most_similar(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
     return RowIndex(second).most_alike(first, k)
 
 
@@ -173,8 +173,8 @@ def top_products(first: csr_matrix, second: csr_matrix, k: int) -> csr_matrix:
 
 
 def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
-    """Of each row the columns that the fewest others hold, as many as lead to BUDGET of them; the rarest always."""
-    budget = min(BUDGET, max(LEAST_BUDGET, BUDGET_IN_ALL / max(rows.shape[0], 1)))
+    """Of each row the columns that the fewest others hold, as many as lead to MAX_ROWS_LOOKED_UP of them; the rarest always."""
+    budget = min(MAX_ROWS_LOOKED_UP, max(MIN_ROWS_LOOKED_UP, MAX_LOOKUPS / max(rows.shape[0], 1)))
     row, others = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), held[rows.indices]
     order = np.argsort(row * (int(held.max(initial=0)) + 1) + others, kind="stable")  # rows stand in order already
     led = np.cumsum(others[order])
@@ -185,7 +185,7 @@ def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
     return csr_matrix((rows.data[kept], rows.indices[kept], ends), shape=rows.shape)
 
 
-def products_of_rows(first: csr_matrix, second: csr_matrix, row: np.ndarray, other: np.ndarray) -> np.ndarray:
+def row_products(first: csr_matrix, second: csr_matrix, row: np.ndarray, other: np.ndarray) -> np.ndarray:
     """float32: first[i] . second[j] of each pair."""
     found = np.empty(len(row), dtype=np.float32)
     for part in _blocks(np.diff(first.indptr), np.diff(second.indptr), row, other):
@@ -194,9 +194,9 @@ def products_of_rows(first: csr_matrix, second: csr_matrix, row: np.ndarray, oth
 
 
 def _blocks(sizes: np.ndarray, others: np.ndarray, row: np.ndarray, other: np.ndarray) -> Iterator[slice]:
-    """Cut pairs of rows of these sizes into slices of at most AT_ONCE pairs and about HELD_AT_ONCE numbers."""
-    for begin in range(0, len(row), AT_ONCE):
-        held = np.cumsum(sizes[row[begin : begin + AT_ONCE]] + others[other[begin : begin + AT_ONCE]])
-        cuts = np.flatnonzero(np.diff(held // HELD_AT_ONCE)) + 1
+    """Cut pairs of rows of these sizes into slices of at most PAIRS_PER_BLOCK pairs and about NUMBERS_PER_BLOCK numbers."""
+    for begin in range(0, len(row), PAIRS_PER_BLOCK):
+        held = np.cumsum(sizes[row[begin : begin + PAIRS_PER_BLOCK]] + others[other[begin : begin + PAIRS_PER_BLOCK]])
+        cuts = np.flatnonzero(np.diff(held // NUMBERS_PER_BLOCK)) + 1
         for start, end in pairwise([0, *cuts.tolist(), len(held)]):
             yield slice(begin + start, begin + end)

@@ -14,7 +14,7 @@ from torch import Tensor
 from mixtea.compute.memory import enough_memory, row_blocks, sweep
 from mixtea.compute.similarity import aligned_rows, products_by_row, similarities, width
 
-LEAST = -torch.inf
+NO_SCORE = -torch.inf
 FEWER_PAIRS = "Use fewer vote_candidates, or a machine with more memory."
 
 
@@ -55,10 +55,10 @@ class Pairs:
 
     def row_max(self, values: Tensor) -> Tensor:
         """[n]: the greatest value of each source row, -inf where it has no pair."""
-        return values.new_full((self.shape[0],), LEAST).scatter_reduce_(0, self.source, values, "amax")
+        return values.new_full((self.shape[0],), NO_SCORE).scatter_reduce_(0, self.source, values, "amax")
 
     def column_max(self, values: Tensor) -> Tensor:
-        return values.new_full((self.shape[1],), LEAST).scatter_reduce_(0, self.target, values, "amax")
+        return values.new_full((self.shape[1],), NO_SCORE).scatter_reduce_(0, self.target, values, "amax")
 
     def best_of_rows(self, values: Tensor) -> Tensor:
         """bool a pair: the first of the greatest in its source row."""
@@ -75,7 +75,7 @@ class Pairs:
         return among & (first[line] == place)
 
 
-def places(rows: Tensor, n: int) -> Tensor:
+def positions(rows: Tensor, n: int) -> Tensor:
     """[n]: where each of n entities stands in `rows`, -1 for those that do not."""
     place = torch.full((n,), -1, device=rows.device)
     place[rows] = torch.arange(len(rows), device=rows.device)
@@ -95,7 +95,7 @@ def rank_within(line: Tensor, values: Tensor, n: int) -> Tensor:
     return rank
 
 
-def among_best(line: Tensor, values: Tensor, n: int, k: int) -> Tensor:
+def top_k_mask(line: Tensor, values: Tensor, n: int, k: int) -> Tensor:
     """bool: the k greatest values of each line (a row or column, one of n), to about nine digits of their range."""
     if not len(line):
         return torch.zeros_like(line, dtype=torch.bool)

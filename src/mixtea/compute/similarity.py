@@ -61,7 +61,7 @@ class Best(NamedTuple):
 @torch.no_grad()
 def best_both_ways(source: Tensor, target: Tensor, *, block_size: int | None = None, mib: int | None = None) -> Best:
     """Argmax of source @ target.T along both sides in one sweep; the lowest index wins an exact tie."""
-    mine, aligned = distributed.share(len(source)), aligned_rows(target)
+    mine, aligned = distributed.own_rows(len(source)), aligned_rows(target)
 
     def run(mib: int) -> Best:
         return _best_of_rows(source, aligned, len(target), mine, block_size, mib)

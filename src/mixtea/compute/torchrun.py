@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def launched_as() -> int:
+def process_rank() -> int:
     """The number that the launcher gave this process; 0 without a launcher."""
-    return int(os.environ.get("RANK", "0")) if launched() > 1 else 0
+    return int(os.environ.get("RANK", "0")) if n_processes() > 1 else 0
 
 
-def launched() -> int:
+def n_processes() -> int:
     """How many processes the launcher has started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 @contextmanager
-def in_company() -> Iterator[None]:
+def with_other_processes() -> Iterator[None]:
     """Be known to the other processes while the block runs, so that none waits for one that has ended.
 
-    In a single process nothing happens. Around a function: `@in_company()`.
+    In a single process nothing happens. Around a function: `@with_other_processes()`.
     """
-    if launched() < 2:
+    if n_processes() < 2:
         yield
         return
     from mixtea.compute.distributed import connected
@@ -34,7 +34,7 @@ def in_company() -> Iterator[None]:
 
 def is_first() -> bool:
     """Whether this process speaks and writes for all of them."""
-    return launched_as() == 0
+    return process_rank() == 0
 
 
 def local_device() -> str:

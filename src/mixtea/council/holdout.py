@@ -18,8 +18,8 @@ from mixtea.council.council import Council, know_all
 from mixtea.graph.task import Task
 from mixtea.progress import doing
 from mixtea.voters.base import Voter
-from mixtea.voters.open_entities import open_entities
-from mixtea.voters.plugin import voter_of
+from mixtea.voters.open_entities import find_open_entities
+from mixtea.voters.plugin import make_voter
 
 REHEARSALS = 2
 ENOUGH = 500  # links in one rehearsal, which then is the only one
@@ -81,7 +81,7 @@ def _judged(
     fewer = replace(task, train=np.delete(task.train, held, axis=0))
     asked = [_without_links(voter, fewer, config) for voter in voters]
     generator = torch.Generator(sure.device).manual_seed(config.seed)
-    entities = open_entities(fewer, generator, sure.device, without_triples=know_all(asked))
+    entities = find_open_entities(fewer, generator, sure.device, without_triples=know_all(asked))
     council = Council(fewer, config, asked, entities, generator)
     council.weights = known.weights
     ends = [torch.from_numpy(links[:, side]).to(sure.device) for side in (0, 1)]
@@ -99,4 +99,4 @@ def _judged(
 
 def _without_links(voter: Voter, task: Task, config: Config) -> Voter:
     """The voter as it would be with fewer links; those that compare names and the like judge each link as unknown."""
-    return voter if voter.leaves_links_out else voter_of(voter.name, task, config)
+    return voter if voter.leaves_links_out else make_voter(voter.name, task, config)

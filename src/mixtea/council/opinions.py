@@ -10,10 +10,10 @@ from torch import Tensor
 
 from mixtea.compute.array_checks import check_numbers, check_scores
 from mixtea.compute.arrays import State, as_arrays, as_tensors, checked_rows
-from mixtea.compute.pairs import LEAST, Pairs, pairs_of_keys
+from mixtea.compute.pairs import NO_SCORE, Pairs, pairs_of_keys
 from mixtea.config import Config
 from mixtea.council.normalise import csls, sinkhorn
-from mixtea.voters.base import Belief, Voter, judges_alone
+from mixtea.voters.base import Belief, Voter, is_independent
 from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
 MIN_WEIGHT = 0.05  # of a view that may take the place of the best one: below, it is of no use
@@ -91,7 +91,7 @@ def said_alone(
     scores: Mapping[str, Tensor], voters: Sequence[Voter], weights: Mapping[str, float] | None = None
 ) -> Tensor | None:
     """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
-    names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
+    names = sorted({voter.opinion for voter in voters if is_independent(voter)} & scores.keys())
     heard = [name for name in names if not bool(scores[name].isnan().all())]
     return added_views({name: scores[name] for name in heard}, weights or {}) if heard else None
 
@@ -188,7 +188,7 @@ def favourites(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Vote
     for column, voter in enumerate(voters):
         if voter.opinion not in scores:
             continue
-        values = scores[voter.opinion].nan_to_num(nan=LEAST)
+        values = scores[voter.opinion].nan_to_num(nan=NO_SCORE)
         best = {"target": pairs.best_of_rows, "source": pairs.best_of_columns}
         for end in voter.votes_for:
             named[:, column] |= best[end](values)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from mixtea.compute.intervals import beside
+from mixtea.compute.intervals import interval_text
 from mixtea.council.adapt import has_structure
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.progress import doing
-from mixtea.voters.base import Voter, judges_alone
+from mixtea.voters.base import Voter, is_independent
 from mixtea.voters.learned_text import LearnedView
-from mixtea.voters.similarity import LikenessVoter
+from mixtea.voters.similarity import SimilarityVoter
 
 WORTH_SAYING = 0.05  # of the links: a smaller share that misleads is usual
 
@@ -43,7 +43,7 @@ def misleading_links(voters: Sequence[Voter]) -> dict[str, int]:
 
 def learned_views(voters: Sequence[Voter]) -> dict[str, LearnedView]:
     """By voter that compares texts: what it has learned; after learning."""
-    found = {voter.name: voter.view() for voter in voters if isinstance(voter, LikenessVoter)}
+    found = {voter.name: voter.view() for voter in voters if isinstance(voter, SimilarityVoter)}
     return {name: view for name, view in found.items() if view is not None}
 
 
@@ -54,7 +54,7 @@ def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = M
     ['names tell nothing for about 50 % (43 %–57 %) of the links']
     """
     return [
-        f"{name} tell nothing for about {share:.0%}{beside(share, n_links.get(name), '{:.0%}')} of the links".replace(
+        f"{name} tell nothing for about {share:.0%}{interval_text(share, n_links.get(name), '{:.0%}')} of the links".replace(
             "%", " %"
         )
         for name, share in shares.items()
@@ -67,7 +67,7 @@ def check_begins(task: Task, voters: Sequence[Voter]) -> None:
 
     Training links are enough where both graphs have relation triples.
     """
-    able = [voter for voter in voters if judges_alone(voter)]
+    able = [voter for voter in voters if is_independent(voter)]
     if not len(task.train):
         if task.links_from != "names":
             raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")

@@ -17,7 +17,7 @@ from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 from mixtea.voters.link_weights import fitted_weights
 
 if TYPE_CHECKING:
-    from mixtea.voters.similarity import LikenessVoter
+    from mixtea.voters.similarity import SimilarityVoter
 
 SURE = 0.9  # probability by the best view alone from which on a pair shows what the others are worth
 CONSTANT = Feature("constant", -2.0, 3.0)
@@ -25,7 +25,7 @@ FURTHER = (0.4, 0.3)  # expected weight of a view beside the best one, and its s
 SPREAD = 0.2  # how far links move weights from what sure pairs show
 
 
-def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
+def view_weights(voters: Sequence[SimilarityVoter], links: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
     """Learn the weight of each view by the pairs that the best view is sure of, and then by links [p, 2].
 
     The best view is the one that is sure of the most pairs; it has weight 1, unless links show something else.

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.calibration.calibrator import acceptable
-from mixtea.config import VECTORS
+from mixtea.config import VECTOR_VOTERS
 from mixtea.council.trace import voter_texts
 from mixtea.decide.candidates import Candidates
 from mixtea.decide.contributions import evidence_texts
@@ -23,9 +23,9 @@ from mixtea.decide.multi_target import LEAST, further_targets
 from mixtea.errors import ConfigError
 from mixtea.evaluation.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.known import ScoredPairs
 from mixtea.voters.base import EvidenceKind
-from mixtea.voters.student import OPINION
+from mixtea.voters.student import VECTORS_GROUP
 
 STORED = 20  # candidates of a source
 MIN_PROBABILITY = 0.5  # of a pair that is mapped, unless less or more is asked for
@@ -151,7 +151,9 @@ class Answers:
     @property
     def spoke(self) -> tuple[str, ...]:
         """Of the voters that decided those who had an opinion on any pair."""
-        return tuple(name for name in self.voter_names if (OPINION if name in VECTORS else name) in self.parts)
+        return tuple(
+            name for name in self.voter_names if (VECTORS_GROUP if name in VECTOR_VOTERS else name) in self.parts
+        )
 
     def candidates(self, k: int) -> Candidates:
         """The k best of each source; all that are stored if there are fewer."""
@@ -205,15 +207,15 @@ class Answers:
         pairs, truth = self.mapping(Choice(every=True)).pairs(), linked_ids(self.task, links)
         return threshold_curve(pairs, truth, complete=complete)
 
-    def known(self) -> KnownPairs:
+    def known(self) -> ScoredPairs:
         """What explanations are made of, one for all who ask."""
         return self._known
 
     @cached_property
-    def _known(self) -> KnownPairs:
+    def _known(self) -> ScoredPairs:
         k = self.ranked.target.shape[1]
         scores = {name: values.ravel() for name, values in self.scores.items()}
-        return KnownPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
+        return ScoredPairs(self.free.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
 
 
 def verdicts(task: Task, free: np.ndarray, found: Ranked, is_free: np.ndarray, choice: Choice = DEFAULT) -> np.ndarray:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mixtea.calibration.unsupervised import PairEvidence, evidence_of, without_links
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places, without
+from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, positions, without
 from mixtea.compute.similarity import fast_products, unit
 from mixtea.config import Config
 from mixtea.council.council import ROUNDS_ALONE, know_all, rejected_pairs, spoken_of, voters_of
@@ -31,11 +31,11 @@ from mixtea.council.opinions import (
 from mixtea.decide.decoders import decide
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
-from mixtea.voters.base import AFTER, Belief, Voter, VotingState, judges_alone
-from mixtea.voters.open_entities import EntityPairs, OpenEntities, open_entities
-from mixtea.voters.registry import voter_named
-from mixtea.voters.student import OPINION
-from mixtea.voters.validate import scores_of
+from mixtea.voters.base import AFTER_TRAINING, Belief, Voter, VotingState, is_independent
+from mixtea.voters.open_entities import EntityPairs, OpenEntities, find_open_entities
+from mixtea.voters.registry import voter_class
+from mixtea.voters.student import VECTORS_GROUP
+from mixtea.voters.validate import voter_scores
 
 MIXTURE = {"teaching": "mixture", "search": "exact", "metric": "cosine"}
 
@@ -61,7 +61,7 @@ def stored_opinions(opinions: Opinions, entities: OpenEntities, rehearsed: Rehea
     """
     pairs, own = opinions.pairs, entities.own
     source, target = (own[side][rows].cpu().numpy() for side, rows in enumerate((pairs.source, pairs.target)))
-    scores = {name: s.cpu().numpy() for name, s in opinions.scores.items() if name != OPINION}
+    scores = {name: s.cpu().numpy() for name, s in opinions.scores.items() if name != VECTORS_GROUP}
     if rehearsed is not None:
         source, target = np.r_[source, rehearsed.source], np.r_[target, rehearsed.target]
         silent = np.full(len(rehearsed.source), np.nan)
@@ -113,7 +113,7 @@ class Decoded:
 
         temperature; without the student, unless nobody else decides.
         """
-        heard = {name: values for name, values in scores.items() if name != OPINION} or dict(scores)
+        heard = {name: values for name, values in scores.items() if name != VECTORS_GROUP} or dict(scores)
         log_odds = giving_log_odds(self.voters)
         parts = parts_of(heard, scales(self.voters, self.opinions.weights), log_odds)
         found = [np.zeros(len(next(iter(scores.values())))) for _ in range(2)]
@@ -125,8 +125,8 @@ class Decoded:
     def among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
         """Candidates and their ranking among some rows alone, which become rows 0, 1, 2, ... in their given order."""
         pairs, config = self.opinions.pairs, self.config
-        source = places(sources, pairs.shape[0])[pairs.source]
-        target = places(targets, pairs.shape[1])[pairs.target]
+        source = positions(sources, pairs.shape[0])[pairs.source]
+        target = positions(targets, pairs.shape[1])[pairs.target]
         inside = (source >= 0) & (target >= 0)
         order = torch.argsort(source[inside] * len(targets) + target[inside])
         few = Pairs(source[inside][order], target[inside][order], (len(sources), len(targets)))
@@ -140,7 +140,9 @@ def check_deciding(voters: Sequence[Voter], config: Config) -> None:
     if all(voter.uses_belief for voter in voters):
         names = ", ".join(voter.name for voter in voters)
         raise ConfigError(f"decode_voters: {names} only judges what others think. Name forward,backward too.")
-    others = [v.name for v in voters if not v.uses_belief and v.opinion != OPINION and v.name not in config.voters]
+    others = [
+        v.name for v in voters if not v.uses_belief and v.opinion != VECTORS_GROUP and v.name not in config.voters
+    ]
     if others:
         raise ConfigError(
             f"{', '.join(others)} did not vote in this training, so there is nothing to decode. "
@@ -155,8 +157,8 @@ def deciding_alone(config: Config, last: StoredOpinions | None) -> dict[str, tup
     """
     voters, held = config.deciding_voters, {} if last is None else last.scores
     with_opinion = [name for name in voters if name in held and not np.isnan(held[name]).all()]
-    kinds = {name: voter_named(name) for name in (voters if with_opinion else ())}
-    comparing = [name for name in with_opinion if kinds[name].evidence != "structure" and judges_alone(kinds[name])]
+    kinds = {name: voter_class(name) for name in (voters if with_opinion else ())}
+    comparing = [name for name in with_opinion if kinds[name].evidence != "structure" and is_independent(kinds[name])]
     structure = tuple(name for name, kind in kinds.items() if kind.evidence == "structure")
     alone = {} if all(kinds[name].uses_belief for name in structure) else {"structure": structure}
     return {"all": voters} | alone | {name: (name,) for name in comparing} if comparing else {}
@@ -176,16 +178,16 @@ def decode(
     voters = voters_of(task, config, config.deciding_voters, packages)
     check_deciding(voters, config)
     generator = torch.Generator().manual_seed(config.seed)
-    entities = open_entities(task, generator, vectors.device, without_triples=know_all(voters))
+    entities = find_open_entities(task, generator, vectors.device, without_triples=know_all(voters))
     units = (unit(vectors[entities.rows[0]]), unit(vectors[entities.rows[1]]))
-    state = VotingState(task, config, entities, torch.Generator(vectors.device), vectors=vectors, epoch=AFTER)
+    state = VotingState(task, config, entities, torch.Generator(vectors.device), vectors=vectors, epoch=AFTER_TRAINING)
     wanted = {voter.opinion for voter in voters}
-    others = {voter.opinion for voter in voters if not voter.uses_belief} - {OPINION}
-    if last is not None and (others or wanted == {OPINION, *last.scores}):
+    others = {voter.opinion for voter in voters if not voter.uses_belief} - {VECTORS_GROUP}
+    if last is not None and (others or wanted == {VECTORS_GROUP, *last.scores}):
         opinions = _remembered(units, state, voters, last)
     else:
         opinions = _anew(units, state, voters)
-    compared = without_links(task) and any(judges_alone(voter) for voter in voters)
+    compared = without_links(task) and any(is_independent(voter) for voter in voters)
     if not compared and said_alone(opinions.scores, voters) is None:
         return Decoded(entities, opinions, voters, config)  # nobody compares texts
     evidence, alone = evidence_of(opinions, entities, voters, task, config), without_links(task)
@@ -212,7 +214,7 @@ def _remembered(
     pairs = pairs_of_keys(key, entities.shape)
     order = torch.argsort(key)
     wanted = {voter.opinion for voter in voters}
-    scores = {OPINION: _student(units, pairs, entities)} if OPINION in wanted else {}
+    scores = {VECTORS_GROUP: _student(units, pairs, entities)} if VECTORS_GROUP in wanted else {}
     scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in wanted}
     pairs, scores = spoken_of(pairs, scores)
     if any(voter.uses_belief and voter.opinion not in scores for voter in voters):
@@ -231,7 +233,7 @@ def _anew(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter])
     with fast_products(config.fast_products):
         pairs = nearest_pairs(*units, config.vote_candidates, mib=config.block_mib)
     pairs = without(pairs, rejected_pairs(state.task, entities))
-    pairs, scores = spoken_of(pairs, {OPINION: _student(units, pairs, entities)})
+    pairs, scores = spoken_of(pairs, {VECTORS_GROUP: _student(units, pairs, entities)})
     return settle(pairs, entities, scores, {}, voters, _asks(state), config, None, ROUNDS_ALONE)
 
 
@@ -240,6 +242,6 @@ def _asks(state: VotingState) -> Ask:
 
     def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
         state.belief = belief
-        return scores_of(voter, asked, state)
+        return voter_scores(voter, asked, state)
 
     return ask

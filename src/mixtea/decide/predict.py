@@ -13,7 +13,7 @@ from torch import Tensor
 from mixtea.calibration.calibrator import trust
 from mixtea.calibration.probabilities import PairProbabilities, matched_greedily
 from mixtea.compute.nearest import nearest
-from mixtea.compute.pairs import pairs_of_keys, places
+from mixtea.compute.pairs import pairs_of_keys, positions
 from mixtea.config import Config
 from mixtea.decide.answers import STORED, Answers, Choice, Left, Ranked
 from mixtea.decide.candidates import Candidates
@@ -265,7 +265,7 @@ class Predictor:
         decoded, rows = self.decoded, self.rows
         pairs, m = decoded.opinions.pairs, self.task.target.n_entities
         ends = decoded.entities.own
-        own = places(rows, self.task.source.n_entities)[ends[0][pairs.source]] * m + ends[1][pairs.target]
+        own = positions(rows, self.task.source.n_entities)[ends[0][pairs.source]] * m + ends[1][pairs.target]
         short = (torch.bincount(own // m, minlength=len(rows)) < min(k, m)).nonzero().flatten()
         found = self._nearest(rows[short], k)[1]
         filler = (short[:, None] * m + found).flatten()

@@ -18,7 +18,7 @@ from mixtea.export.metadata import About
 from mixtea.export.unsupported import half_character, holds, refuse
 from mixtea.graph.graph import Graph
 from mixtea.graph.iris import SIDES, decode_id, encode_in
-from mixtea.messages import HALF, visible
+from mixtea.messages import HALF_CHARACTER, visible
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class Naming:
         return encode_in(name, self.namespace)
 
     def _problem(self, name: str) -> str:
-        half = HALF.search(name)
+        half = HALF_CHARACTER.search(name)
         if half:
             return half_character(half[0])
         if not name:

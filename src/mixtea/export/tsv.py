@@ -13,7 +13,7 @@ from mixtea.export.identifiers import only_pairs
 from mixtea.export.metadata import About
 from mixtea.export.table import SIX_PLACES
 from mixtea.export.unsupported import INSTEAD, half_character, holds, refuse
-from mixtea.messages import HALF
+from mixtea.messages import HALF_CHARACTER
 from mixtea.runs.atomic import atomic_file
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
@@ -49,7 +49,7 @@ def _problem(label: str, instead: str) -> str:
     """What a file without quotes cannot hold: separators, and what its readers drop from its start."""
     if not label:
         return f"has no label, where a line needs one. {instead}"
-    half, found = HALF.search(label), _SEPARATORS.search(label)
+    half, found = HALF_CHARACTER.search(label), _SEPARATORS.search(label)
     if half:
         return half_character(half[0])
     if found:

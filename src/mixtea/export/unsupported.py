@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mixtea.errors import RunError, shorten
-from mixtea.messages import HALF
+from mixtea.messages import HALF_CHARACTER
 
 INSTEAD = ".parquet can take it, or mend the id."
 
@@ -26,7 +26,7 @@ def holds(character: str, why: str, instead: str = INSTEAD) -> str:
 
 def half_characters(texts: Iterable[str | None]) -> dict[str, str]:
     """The texts with half a surrogate pair, which no encoding can hold."""
-    found = ((text, HALF.search(text)) for text in texts if text)
+    found = ((text, HALF_CHARACTER.search(text)) for text in texts if text)
     return {text: half_character(half[0]) for text, half in found if half}
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import KEPT
+from mixtea.errors import MAX_VALUE_KEPT
 
 if TYPE_CHECKING:
     from mixtea.io.formats.tsv import Table
@@ -19,7 +19,7 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import Labels
 from mixtea.graph.text_column import TextColumn
 
-HEADER = (
+HEADER_ADVICE = (
     "If it is one, remove it, or name the columns head, relation and tail; if each row is an entity, name the column "
     "of its ids id."
 )
@@ -59,7 +59,7 @@ class FileRead:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class GraphData:
     """`ids` and `predicates` are arrays of str; the other numbers are places in them.
 
     `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
@@ -81,7 +81,7 @@ class Part:
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
     kept_apart: tuple[str, ...] = ()
 
-    def kept(self, stays: np.ndarray) -> Part:
+    def kept(self, stays: np.ndarray) -> GraphData:
         """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
         place = np.cumsum(stays) - 1
         triples = self.triples[stays[self.triples[:, [0, 2]]].all(axis=1)]
@@ -97,19 +97,19 @@ class Part:
         return found
 
 
-def only_stated(part: Part) -> Part:
+def without_unreferenced(part: GraphData) -> GraphData:
     """The part without entities that nothing is stated of any more."""
     stays = part.stated()
     return part if stays.all() else part.kept(stays)
 
 
-def triple_part(table: Table) -> Part:
+def triple_data(table: Table) -> GraphData:
     """Head, relation, tail: entities in the order of the heads, then of the tails."""
     head, relation, tail = table.columns
     codes, ids = pd.factorize(np.concatenate([head, tail]))
     relations, predicates = pd.factorize(relation)
     triples = np.stack([codes[: len(head)], relations, codes[len(head) :]], axis=1).astype(np.int64)
-    return Part(ids, predicates, triples)
+    return GraphData(ids, predicates, triples)
 
 
 def header_note(table: Table) -> tuple[str, ...]:
@@ -122,47 +122,49 @@ def header_note(table: Table) -> tuple[str, ...]:
         return ()
     if any((column[1:] == word).any() for word in first[::2] for column in table.columns[::2]):
         return ()
-    return (f"line 1, {' '.join(first)[:KEPT]!r}, may be a header, and is read as a triple. {HEADER}",)
+    return (f"line 1, {' '.join(first)[:MAX_VALUE_KEPT]!r}, may be a header, and is read as a triple. {HEADER_ADVICE}",)
 
 
-def attribute_part(table: Table) -> Part:
+def attribute_data(table: Table) -> GraphData:
     """Entity, predicate, value."""
     entity, ids = pd.factorize(table.columns[0])
     predicate, predicates = pd.factorize(table.columns[1])
     columns = (TextColumn.coded(predicates, predicate), TextColumn.from_texts(table.columns[2]))
-    return Part(ids, predicates, _none(), Attributes(entity.astype(np.int32), *columns, *[_empty(len(table))] * 2))
+    return GraphData(
+        ids, predicates, _no_triples(), Attributes(entity.astype(np.int32), *columns, *[_blank_column(len(table))] * 2)
+    )
 
 
-def values_part(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn]]) -> Part:
+def value_data(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn]]) -> GraphData:
     """Entities, each once, and what is said of them: predicates with the numbers of entities and a value for each.
 
     The columns of values are compact.
     """
     if not said:
-        return Part(ids, np.empty(0, dtype=object), _none())
+        return GraphData(ids, np.empty(0, dtype=object), _no_triples())
     codes, words = pd.factorize(np.array([word for word, _, _ in said], dtype=object))
     entity = np.concatenate([numbers for _, numbers, _ in said]).astype(np.int32)
     predicate = TextColumn.coded(words, np.repeat(codes, [len(numbers) for _, numbers, _ in said]))
     columns = (
         predicate,
         TextColumn.joined([values for _, _, values in said], are_compact=True),
-        *[_empty(len(entity))] * 2,
+        *[_blank_column(len(entity))] * 2,
     )
-    return Part(ids, words, _none(), Attributes(entity, *columns))
+    return GraphData(ids, words, _no_triples(), Attributes(entity, *columns))
 
 
-def entity_part(ids: np.ndarray) -> Part:
+def entity_data(ids: np.ndarray) -> GraphData:
     """Entities alone, in this order."""
-    return Part(pd.unique(ids), np.empty(0, dtype=object), _none())
+    return GraphData(pd.unique(ids), np.empty(0, dtype=object), _no_triples())
 
 
-def joined(parts: Sequence[Part]) -> Part:
+def concat(parts: Sequence[GraphData]) -> GraphData:
     """One part of all: entities and predicates keep the order in which they come first."""
     if len(parts) == 1:
         return parts[0]
-    entity_places, ids = _places([part.ids for part in parts])
-    predicate_places, predicates = _places([part.predicates for part in parts])
-    triples = [_none()]
+    entity_places, ids = _joint_codes([part.ids for part in parts])
+    predicate_places, predicates = _joint_codes([part.predicates for part in parts])
+    triples = [_no_triples()]
     prefixes: dict[str, str] = {}
     for part, entity, predicate in zip(parts, entity_places, predicate_places, strict=True):
         head, relation, tail = part.triples.T
@@ -171,29 +173,29 @@ def joined(parts: Sequence[Part]) -> Part:
     both = zip(parts, entity_places, strict=True)
     attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
     apart = tuple(dict.fromkeys(name for part in parts for name in part.kept_apart))
-    return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes, kept_apart=apart)
+    return GraphData(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes, kept_apart=apart)
 
 
-def each_once(triples: np.ndarray) -> np.ndarray:
+def distinct_triples(triples: np.ndarray) -> np.ndarray:
     """The triples without repetitions, each where it stands first.
 
-    >>> each_once(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
+    >>> distinct_triples(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
     [[0, 0, 1], [1, 0, 0]]
     """
     sizes = [int(column.max(initial=0)) + 1 for column in triples.T]
     if math.prod(sizes) >= 1 << 63:
         return triples[~pd.DataFrame(triples).duplicated().to_numpy()]
-    keys = _keys(triples, sizes)
+    keys = _triple_keys(triples, sizes)
     keys.sort()  # most graphs have few repetitions, if any: those are looked at
     several = np.unique(keys[1:][keys[1:] == keys[:-1]])
     if not len(several):
         return triples
-    keys = _keys(triples, sizes)
+    keys = _triple_keys(triples, sizes)
     rows = np.flatnonzero(several[np.searchsorted(several[:-1], keys)] == keys)
     return np.delete(triples, rows[pd.Index(keys[rows]).duplicated()], axis=0)
 
 
-def _keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
+def _triple_keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
     """A number for each triple, the same for the same one; as little memory as can be."""
     keys: np.ndarray = triples[:, 0] * sizes[1]
     keys += triples[:, 1]
@@ -202,17 +204,17 @@ def _keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
     return keys
 
 
-def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+def _joint_codes(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     """For each array the places of its words among the unique ones of all; and those."""
     codes, unique = pd.factorize(np.concatenate([np.empty(0, dtype=object), *words]))
     ends = np.cumsum([len(one) for one in words])
     return np.split(codes.astype(np.int64), ends[:-1]), unique
 
 
-def _empty(n: int) -> TextColumn:
+def _blank_column(n: int) -> TextColumn:
     """A column that says nothing in n rows."""
     return TextColumn.coded([""], np.zeros(n, dtype=np.int64)).compact()
 
 
-def _none() -> np.ndarray:
+def _no_triples() -> np.ndarray:
     return np.empty((0, 3), dtype=np.int64)

@@ -39,7 +39,7 @@ class Difference(NamedTuple):
 
 def difference(old: Graph, new: Graph) -> Difference:
     """Compare two states of a graph by the ids of its entities."""
-    place, before, now = new.find(old.ids), _said(old), _said(new)
+    place, before, now = new.find(old.ids), _statements(old), _statements(new)
     touched = np.ones(new.n_entities, dtype=bool)
     for number, at in enumerate(place.tolist()):
         if at >= 0:
@@ -47,7 +47,7 @@ def difference(old: Graph, new: Graph) -> Difference:
     return Difference(place, touched)
 
 
-def _said(graph: Graph) -> list[set[tuple[str, ...]]]:
+def _statements(graph: Graph) -> list[set[tuple[str, ...]]]:
     """What is said of each entity, as sets of values, labels and triples."""
     said: list[set[tuple[str, ...]]] = [set() for _ in range(graph.n_entities)]
     of, labels = graph.attributes, graph.labels

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mixtea.graph.text_column import TextColumn
 
-PARTS = ("data", "offsets", "codes")  # of a column of texts
+TEXT_ARRAYS = ("data", "offsets", "codes")  # of a column of texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,9 @@ class EntityTable:
         """The table that `arrays` comes from."""
 
         def column(name: str, kind: Any) -> Any:
-            return TextColumn(*(arrays[f"{name}.{part}"] for part in PARTS)) if kind is TextColumn else arrays[name]
+            return (
+                TextColumn(*(arrays[f"{name}.{part}"] for part in TEXT_ARRAYS)) if kind is TextColumn else arrays[name]
+            )
 
         return cls(*(column(name, kind) for name, kind in cls.KINDS.items()))
 
@@ -67,7 +69,7 @@ class EntityTable:
         found: dict[str, np.ndarray] = {}
         for name, column in self._columns().items():
             is_text = isinstance(column, TextColumn)
-            found |= {f"{name}.{part}": getattr(column, part) for part in PARTS} if is_text else {name: column}
+            found |= {f"{name}.{part}": getattr(column, part) for part in TEXT_ARRAYS} if is_text else {name: column}
         return found
 
     def __len__(self) -> int:

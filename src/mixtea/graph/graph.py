@@ -12,7 +12,7 @@ from mixtea.graph import prefixes as prefixing
 from mixtea.graph.builder import FileRead
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import NO_LABEL, Labels, label_rank
-from mixtea.graph.terms import INDIVIDUAL, KINDS
+from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,9 @@ class Graph:
 
     def kind_counts(self) -> dict[str, int]:
         """How many classes, properties and individuals there are; empty where nothing says what is which."""
-        counts = np.bincount(self.kinds, minlength=len(KINDS)).tolist()
-        found = {kind: n for kind, n in zip(KINDS, counts, strict=True) if n}
-        return found if found.keys() - {KINDS[INDIVIDUAL]} else {}
+        counts = np.bincount(self.kinds, minlength=len(ENTITY_KINDS)).tolist()
+        found = {kind: n for kind, n in zip(ENTITY_KINDS, counts, strict=True) if n}
+        return found if found.keys() - {ENTITY_KINDS[INDIVIDUAL]} else {}
 
     def triple_counts(self) -> np.ndarray:
         """[n_entities]: the relation triples that each entity is an end of."""

@@ -18,20 +18,23 @@ ALTERNATIVE = (  # broader and narrower synonyms are not among them: what they n
     "dcterms:alternative", "obo:IAO_0000118", "oboInOwl:hasExactSynonym", "oboInOwl:hasSynonym",
     "oboInOwl:hasRelatedSynonym", "foaf:nick", "skos:hiddenLabel",
 )  # fmt: skip
-RANKS = {expand(name, BUILT_IN): rank for rank, name in enumerate(NAMING + ALTERNATIVE)}  # the best first
-RANKS |= {name.replace(BUILT_IN["skos"], BUILT_IN["skosxl"]): rank for name, rank in RANKS.items()}
-PLAIN = {"name": "rdfs:label", "label": "rdfs:label"}  # what names are said by where no vocabulary is used
+LABEL_RANKS = {expand(name, BUILT_IN): rank for rank, name in enumerate(NAMING + ALTERNATIVE)}  # the best first
+LABEL_RANKS |= {name.replace(BUILT_IN["skos"], BUILT_IN["skosxl"]): rank for name, rank in LABEL_RANKS.items()}
+PLAIN_LABEL_PREDICATES = {
+    "name": "rdfs:label",
+    "label": "rdfs:label",
+}  # what names are said by where no vocabulary is used
 NO_LABEL = -1  # in place of a rank, of every other predicate
-TAKEN, TAKEN_FURTHER = len(NAMING) - 1, 199  # ranks of names, and of further ones, of no vocabulary
-TRANSLATED = 200  # the rank of a label that is a translation: shown only where there is no other
-LANGUAGES = ("en", "")
+NAME_RANK, FURTHER_NAME_RANK = len(NAMING) - 1, 199  # ranks of names, and of further ones, of no vocabulary
+TRANSLATION_RANK = 200  # the rank of a label that is a translation: shown only where there is no other
+DEFAULT_LANGUAGES = ("en", "")
 
 
 @dataclass(frozen=True, eq=False)
 class Labels(EntityTable):
     """`language` is a tag in small letters, "" for none; `rank` says how good the predicate is, 0 the best.
 
-    A label with the rank `TRANSLATED` is a name of the entity in the language of the other graph, and none of its own.
+    A label with the rank `TRANSLATION_RANK` is a name of the entity in the language of the other graph, and none of its own.
 
     >>> found = Labels.from_columns([0, 0], ["Hund", "dog"], ["de", "en"]).as_set()
     >>> found.text.tolist(), found.language.tolist()
@@ -65,7 +68,7 @@ class Labels(EntityTable):
         blank = self.text.are_blank()
         return self.take(~blank[self.text.codes]) if blank.any() else self
 
-    def as_set(self, languages: Sequence[str] = LANGUAGES) -> Self:
+    def as_set(self, languages: Sequence[str] = DEFAULT_LANGUAGES) -> Self:
         """Each label once, by entity, the one to show first: names, alternatives, translations, then by language.
 
         Then by its tag, by predicate and by the alphabet, so that it does not matter in which order they come.
@@ -73,10 +76,10 @@ class Labels(EntityTable):
         if (self.entity[1:] > self.entity[:-1]).all():  # one label each: there is nothing to choose
             return self.once("entity", "text", "language")
         tags = self.language.texts()
-        wanted = np.array([_place(tag, languages) for tag in tags], dtype=np.int64)
+        wanted = np.array([_language_rank(tag, languages) for tag in tags], dtype=np.int64)
         keys = (
             self.text.ranks()[self.text.codes], self.rank, self.language.ranks()[self.language.codes],
-            wanted[self.language.codes], self.rank >= len(NAMING), self.rank == TRANSLATED, self.entity,
+            wanted[self.language.codes], self.rank >= len(NAMING), self.rank == TRANSLATION_RANK, self.entity,
         )  # fmt: skip
         return self.take(np.lexsort(keys)).once("entity", "text", "language")
 
@@ -87,10 +90,10 @@ def label_rank(predicate: str) -> int:
     >>> label_rank("rdfs:label"), label_rank("http://www.w3.org/2004/02/skos/core#prefLabel"), label_rank("label")
     (0, 1, -1)
     """
-    return RANKS.get(expand(predicate, BUILT_IN), NO_LABEL)
+    return LABEL_RANKS.get(expand(predicate, BUILT_IN), NO_LABEL)
 
 
-def _place(tag: str, languages: Sequence[str]) -> int:
+def _language_rank(tag: str, languages: Sequence[str]) -> int:
     """The place of a language among the wanted ones; `en` also wants `en-gb`, the empty one text without any."""
     for place, wanted in enumerate(language.lower() for language in languages):
         if tag == wanted or (wanted and tag.startswith(wanted + "-")):

@@ -40,10 +40,10 @@ OWL = BUILT_IN["owl"]
 OBO_ID = re.compile(r"[A-Za-z_]+:\w+")
 
 
-def joined(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def merge_prefixes(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """All prefixes of several files, then the built-in ones; of two with one name or one namespace the first stays.
 
-    >>> joined([{"": "http://dbpedia.org/resource/"}])["owl"]
+    >>> merge_prefixes([{"": "http://dbpedia.org/resource/"}])["owl"]
     'http://www.w3.org/2002/07/owl#'
     """
     found: dict[str, str] = {}

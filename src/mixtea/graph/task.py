@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mixtea.graph.graph import Graph
-from mixtea.graph.synonym_groups import Groups, joined
+from mixtea.graph.synonym_groups import Groups, merge_groups
 from mixtea.messages import html_table, visible, whole_text
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mixtea.io.formats.sssom_slots import Slots
 
 SPLITS = ("train", "valid", "test")
-MANY_SEVERAL = 0.1  # of the linked sources have several targets: then any of them may have more than are given
-MAX_NAME = 200  # characters that are shown
+MULTI_TARGET_SHARE = 0.1  # of the linked sources have several targets: then any of them may have more than are given
+MAX_TASK_NAME_LENGTH = 200  # characters that are shown
 
 
 class Reviewed(NamedTuple):
@@ -59,7 +59,9 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", whole_text(self.name))
-        object.__setattr__(self, "synonyms", joined(self.synonyms))  # in one order, so that equal tasks are equal files
+        object.__setattr__(
+            self, "synonyms", merge_groups(self.synonyms)
+        )  # in one order, so that equal tasks are equal files
 
     @cached_property
     def sources_with_several(self) -> np.ndarray:
@@ -90,7 +92,7 @@ class Task:
         [True, True, True, False]
         """
         source = np.asarray(source, dtype=np.int64)
-        if self.several_share >= MANY_SEVERAL:
+        if self.several_share >= MULTI_TARGET_SHARE:
             return source >= 0
         return np.isin(source, self.sources_with_several)
 
@@ -128,14 +130,14 @@ class Task:
 
     def __repr__(self) -> str:
         sides = " <-> ".join(
-            f"{g.n_entities:,} entities{_kinds(g)}, {g.n_relations:,} relations, {g.n_triples:,} triples"
+            f"{g.n_entities:,} entities{_kind_text(g)}, {g.n_relations:,} relations, {g.n_triples:,} triples"
             for g in (self.source, self.target)
         )
         links = ", ".join(f"{len(getattr(self, s)):,} {s}" for s in SPLITS)
         fold = f", fold {self.fold}" if self.fold is not None else ""
         rejected = f"; {len(self.rejected):,} rejected" if len(self.rejected) else ""
         said = "links" if self.links_from == "given" else f"links from {self.links_from}"
-        return f"Task({visible(self.name, MAX_NAME)}{fold}: {sides}; {said}: {links}{rejected})"
+        return f"Task({visible(self.name, MAX_TASK_NAME_LENGTH)}{fold}: {sides}; {said}: {links}{rejected})"
 
     def _repr_html_(self) -> str:
         """For notebooks: what both graphs hold, and the links."""
@@ -152,6 +154,6 @@ def no_links() -> np.ndarray:
     return np.empty((0, 2), dtype=np.int64)
 
 
-def _kinds(graph: Graph) -> str:
+def _kind_text(graph: Graph) -> str:
     found = graph.kind_counts()
     return f" ({', '.join(f'{n:,} {kind}' for kind, n in found.items())})" if found else ""

@@ -7,51 +7,51 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixtea.graph.builder import Part, only_stated
+from mixtea.graph.builder import GraphData, without_unreferenced
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import BUILT_IN, OWL, expand, iris
 from mixtea.graph.text_column import TextColumn
 
-WORDS = tuple(BUILT_IN[name] for name in ("rdf", "rdfs", "owl", "xsd", "skos"))
+VOCABULARIES = tuple(BUILT_IN[name] for name in ("rdf", "rdfs", "owl", "xsd", "skos"))
 TYPE = iris("rdf:type") | {"rdf:type"}
-NO_LIST = BUILT_IN["rdf"] + "nil"  # also the end of every list
+NIL = BUILT_IN["rdf"] + "nil"  # also the end of every list
 ONTOLOGY, IMPORTS = OWL + "Ontology", OWL + "imports"
 IRI = BUILT_IN["xsd"] + "anyURI"  # the datatype of a value that is one
-KINDS = ("classes", "properties", "individuals")
+ENTITY_KINDS = ("classes", "properties", "individuals")
 CLASS, PROPERTY, INDIVIDUAL = range(3)
 CLASSES = iris("owl:Class", "rdfs:Class", "owl:DeprecatedClass", "rdfs:Datatype")
 PROPERTIES = iris("rdf:Property") | {
     f"{OWL}{word}Property" for word in ("Object", "Datatype", "Annotation", "Ontology", "Functional", "Deprecated",
         "InverseFunctional", "Symmetric", "Transitive", "Asymmetric", "Reflexive", "Irreflexive")
 }  # fmt: skip
-OF_CLASSES = iris("rdfs:subClassOf", "owl:equivalentClass", "owl:disjointWith")
-OF_PROPERTIES = iris("rdfs:subPropertyOf", "owl:equivalentProperty", "owl:inverseOf")
-ENDS = iris("rdfs:domain", "rdfs:range")  # from a property to a class
+CLASS_AXIOMS = iris("rdfs:subClassOf", "owl:equivalentClass", "owl:disjointWith")
+PROPERTY_AXIOMS = iris("rdfs:subPropertyOf", "owl:equivalentProperty", "owl:inverseOf")
+DOMAIN_AND_RANGE = iris("rdfs:domain", "rdfs:range")  # from a property to a class
 DEPRECATED, DEPRECATED_TYPES = iris("owl:deprecated"), iris("owl:DeprecatedClass", "owl:DeprecatedProperty")
 
 
 NOT_FETCHED = "it imports {}: nothing is fetched. If it matters, name its file as one more of this side."
 
 
-def without_words(part: Part) -> Part:
+def without_vocabulary(part: GraphData) -> GraphData:
     """The part without these words as entities: `A rdf:type owl:Class` and `p rdfs:range xsd:date` become values.
 
     What a file says of itself as an ontology is left out; its IRI is kept, and there is a note if it imports others.
     """
-    is_word = np.fromiter((name.startswith(WORDS) for name in part.ids), dtype=bool, count=len(part.ids))
+    is_word = np.fromiter((name.startswith(VOCABULARIES) for name in part.ids), dtype=bool, count=len(part.ids))
     if not is_word.any():
         return part
     head, _, tail = part.triples.T
-    typed = _with(part, TYPE)
+    typed = _triples_with(part, TYPE)
     headers = typed[(part.ids == ONTOLOGY)[typed[:, 2]], 0]
     gone = is_word.copy()
     gone[headers] = True
-    values = values_of(part, is_word[tail] & ~gone[head] & (part.ids != NO_LIST)[tail])
+    values = iri_literals(part, is_word[tail] & ~gone[head] & (part.ids != NIL)[tail])
     attributes = Attributes.joined([part.attributes.take(~gone[part.attributes.entity]), values])
-    found = only_stated(replace(part, triples=part.triples[~gone[head] & ~gone[tail]], attributes=attributes))
+    found = without_unreferenced(replace(part, triples=part.triples[~gone[head] & ~gone[tail]], attributes=attributes))
     if not len(found.ids):  # then it is a file about these words
         return part
-    notes = (*found.notes, *imports_note(part.ids[_with(part, {IMPORTS})[:, 2]].tolist()))
+    notes = (*found.notes, *imports_note(part.ids[_triples_with(part, {IMPORTS})[:, 2]].tolist()))
     return replace(found, ontology=str(part.ids[headers[0]]) if len(headers) else part.ontology, notes=notes)
 
 
@@ -61,7 +61,7 @@ def imports_note(imported: list[str]) -> tuple[str, ...]:
     return (NOT_FETCHED.format(imported[0] + others),) if imported else ()
 
 
-def values_of(part: Part, rows: np.ndarray, datatype: str = IRI) -> Attributes:
+def iri_literals(part: GraphData, rows: np.ndarray, datatype: str = IRI) -> Attributes:
     """Of these triples (a mask) attribute triples, whose value is the tail's IRI."""
     head, relation, tail = part.triples[rows].T
     texts, codes = np.unique(tail, return_inverse=True)
@@ -74,33 +74,37 @@ def types_of(
     ids: np.ndarray, predicates: np.ndarray, triples: np.ndarray, attributes: Attributes
 ) -> tuple[np.ndarray, list[str]]:
     """(int64 [t] entities, [t] the IRIs of their types): what triples and values say with rdf:type."""
-    typed, values = triples[_among(predicates, TYPE)[triples[:, 1]]], only_types(attributes)
+    typed, values = triples[_among(predicates, TYPE)[triples[:, 1]]], type_rows(attributes)
     return np.concatenate([typed[:, 0], values.entity]), [*ids[typed[:, 2]], *values.value.tolist()]
 
 
-def only_types(attributes: Attributes) -> Attributes:
+def type_rows(attributes: Attributes) -> Attributes:
     """The rows that say of which type an entity is."""
     rows = attributes.take(attributes.predicate.rows_with(TYPE))
     return rows.once(*rows.KINDS)
 
 
-def kinds_of(part: Part) -> np.ndarray:
+def entity_kinds(part: GraphData) -> np.ndarray:
     """uint8 [n]: CLASS, PROPERTY or INDIVIDUAL, by what is declared, else by how an entity is used."""
     found = np.full(len(part.ids), INDIVIDUAL, dtype=np.uint8)
 
     def heads(words: Collection[str]) -> np.ndarray:
         rows = part.attributes.predicate.rows_with(words)
-        return np.concatenate([_with(part, words)[:, 0], part.attributes.entity[rows]])
+        return np.concatenate([_triples_with(part, words)[:, 0], part.attributes.entity[rows]])
 
-    found[np.concatenate([_with(part, words)[:, 2] for words in (TYPE, ENDS, OF_CLASSES)])] = CLASS
-    found[heads(OF_CLASSES)] = CLASS
-    found[np.concatenate([heads(ENDS), heads(OF_PROPERTIES), _with(part, OF_PROPERTIES)[:, 2]])] = PROPERTY
+    found[np.concatenate([_triples_with(part, words)[:, 2] for words in (TYPE, DOMAIN_AND_RANGE, CLASS_AXIOMS)])] = (
+        CLASS
+    )
+    found[heads(CLASS_AXIOMS)] = CLASS
+    found[
+        np.concatenate([heads(DOMAIN_AND_RANGE), heads(PROPERTY_AXIOMS), _triples_with(part, PROPERTY_AXIOMS)[:, 2]])
+    ] = PROPERTY
     for kind, types in ((PROPERTY, PROPERTIES), (CLASS, CLASSES)):
         found[_declared(part, types)] = kind
     return found
 
 
-def is_obsolete(part: Part) -> np.ndarray:
+def is_obsolete(part: GraphData) -> np.ndarray:
     """bool [n]: the entities that the files call deprecated, as OBO's `is_obsolete` does."""
     found = np.zeros(len(part.ids), dtype=bool)
     said = part.attributes.take(part.attributes.predicate.rows_with(DEPRECATED))
@@ -109,16 +113,16 @@ def is_obsolete(part: Part) -> np.ndarray:
     return found
 
 
-def _declared(part: Part, types: Collection[str]) -> np.ndarray:
+def _declared(part: GraphData, types: Collection[str]) -> np.ndarray:
     """The entities of one of these types."""
-    typed, values = _with(part, TYPE), only_types(part.attributes)
+    typed, values = _triples_with(part, TYPE), type_rows(part.attributes)
     tails, codes = np.unique(typed[:, 2], return_inverse=True)
     by_triple = _among((expand(str(name), BUILT_IN) for name in part.ids[tails]), types)[codes]
     by_value = _among(values.value.texts(), types)[values.value.codes]
     return np.concatenate([typed[by_triple, 0], values.entity[by_value]])
 
 
-def _with(part: Part, words: Collection[str]) -> np.ndarray:
+def _triples_with(part: GraphData, words: Collection[str]) -> np.ndarray:
     """The triples with one of these predicates."""
     rows: np.ndarray = part.triples[_among(part.predicates, words)[part.triples[:, 1]]]
     return rows

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_BYTES = np.empty(0, dtype=np.uint8)
-MAX_LENGTH = 63  # bytes: longer texts count as so long where texts are compared by their looks
+MAX_SKETCH_LENGTH = 63  # bytes: longer texts count as so long where texts are compared by their looks
 
 
-def in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def renumber_in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The codes (below n) numbered as they come first, and which each of these was."""
     rows = np.arange(len(codes), dtype=np.int32)
     first = np.full(n, -1, dtype=np.int32)
@@ -24,7 +24,7 @@ def in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     return number[first][codes] if len(codes) else codes, codes[is_first]
 
 
-def ends_of(lengths: np.ndarray) -> np.ndarray:
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
     """Offsets of texts of these lengths."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
@@ -44,9 +44,9 @@ def is_ascending(texts: pa.LargeBinaryArray) -> bool:
     return bool((greater | (lengths[1:] > lengths[:-1])).all())
 
 
-def looks_of(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def sketches_of(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """int32 [n]: a number for each text, by its length and its first and last byte: equal texts have the same."""
-    lengths = np.minimum(np.diff(offsets), MAX_LENGTH).astype(np.int32)
+    lengths = np.minimum(np.diff(offsets), MAX_SKETCH_LENGTH).astype(np.int32)
     if not len(data):
         return lengths
     first, last = (data[np.minimum(places, len(data) - 1)] for places in (offsets[:-1], offsets[1:] - 1))
@@ -54,8 +54,8 @@ def looks_of(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return looks
 
 
-def flags(looks: np.ndarray) -> np.ndarray:
-    found = np.zeros((MAX_LENGTH + 1) << 16, dtype=bool)
+def sketch_set(looks: np.ndarray) -> np.ndarray:
+    found = np.zeros((MAX_SKETCH_LENGTH + 1) << 16, dtype=bool)
     found[looks] = True
     return found
 
@@ -82,7 +82,7 @@ def from_arrow(texts: pa.LargeBinaryArray) -> tuple[np.ndarray, np.ndarray]:
     return content[: places[-1]].copy(), places.copy()
 
 
-def numbers(values: np.ndarray) -> pa.Array:
+def as_arrow(values: np.ndarray) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(values)

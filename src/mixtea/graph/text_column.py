@@ -13,21 +13,21 @@ import numpy as np
 from mixtea.graph.text_arrays import (
     NO_BYTES,
     are_in,
-    ends_of,
-    flags,
+    as_arrow,
     from_arrow,
-    in_order,
     is_ascending,
-    looks_of,
-    numbers,
+    offsets_of,
+    renumber_in_order,
+    sketch_set,
+    sketches_of,
     to_arrow,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-AT_ONCE = 4096  # texts that are Python objects while a column is built
-MANY_ALIKE = 0.5  # of the texts look like another one: then all are compared
+TEXTS_PER_BLOCK = 4096  # texts that are Python objects while a column is built
+COMPARE_ALL_SHARE = 0.5  # of the texts look like another one: then all are compared
 MAY_BE_SPACE = np.isin(np.arange(256), [*b" \t\n\r\f\v\x1c\x1d\x1e\x1f", 0xC2, 0xE1, 0xE2, 0xE3])  # first bytes
 
 
@@ -49,7 +49,7 @@ class TextColumn:
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> TextColumn:
         builder, left = TextBuilder(), iter(texts)
-        while block := list(islice(left, AT_ONCE)):
+        while block := list(islice(left, TEXTS_PER_BLOCK)):
             builder.extend(block)
         return builder.column()
 
@@ -73,7 +73,7 @@ class TextColumn:
         data = np.concatenate([NO_BYTES, *(column.data for column in columns)])
         lengths = np.concatenate([NO_BYTES, *(np.diff(column.offsets) for column in columns)])
         places = np.cumsum([0, *(column.n_texts for column in columns)])
-        texts = _distinct_among(data, ends_of(lengths), np.diff(places))
+        texts = _distinct_among(data, offsets_of(lengths), np.diff(places))
         rows = [column.codes + np.int32(start) for column, start in zip(columns, places[:-1], strict=True)]
         codes = np.concatenate([np.empty(0, dtype=np.int32), *rows])
         if texts.n_texts == places[-1]:  # no text of two columns
@@ -139,18 +139,18 @@ class TextColumn:
         """The same rows with no text but theirs, in their order."""
         if self.n_texts == 1 and len(self):
             return self
-        codes, used = in_order(self.codes, self.n_texts)
+        codes, used = renumber_in_order(self.codes, self.n_texts)
         if len(used) == self.n_texts and (used[:-1] < used[1:]).all():
             return self
-        data, offsets = from_arrow(to_arrow(self.data, self.offsets).take(numbers(used)))
+        data, offsets = from_arrow(to_arrow(self.data, self.offsets).take(as_arrow(used)))
         return TextColumn(data, offsets, codes)
 
     def is_among(self, others: TextColumn) -> np.ndarray:
         """bool [n_texts]: which texts are one of the others'."""
-        theirs = looks_of(others.data, others.offsets)
-        found: np.ndarray = flags(theirs)[looks_of(self.data, self.offsets)]
+        theirs = sketches_of(others.data, others.offsets)
+        found: np.ndarray = sketch_set(theirs)[sketches_of(self.data, self.offsets)]
         if found.any():
-            texts = to_arrow(self.data, self.offsets).filter(numbers(found))
+            texts = to_arrow(self.data, self.offsets).filter(as_arrow(found))
             known = to_arrow(others.data, others.offsets)
             if len(texts) < len(known):  # the smaller of the two becomes a table
                 known = known.filter(are_in(known, texts))
@@ -194,7 +194,7 @@ class TextBuilder:
 
     def append(self, text: str) -> None:
         self.waiting.append(text)
-        if len(self.waiting) >= AT_ONCE:
+        if len(self.waiting) >= TEXTS_PER_BLOCK:
             self._encode_waiting()
 
     def extend(self, texts: Iterable[str]) -> None:
@@ -209,7 +209,7 @@ class TextBuilder:
     def column(self) -> TextColumn:
         """What has been appended; the builder is of no use after that."""
         self._encode_waiting()
-        return _distinct(np.frombuffer(self.data, np.uint8), ends_of(np.frombuffer(self.lengths, np.int64)))
+        return _distinct(np.frombuffer(self.data, np.uint8), offsets_of(np.frombuffer(self.lengths, np.int64)))
 
 
 def is_distinct(data: np.ndarray, offsets: np.ndarray) -> bool:
@@ -233,24 +233,24 @@ def _coded(texts: pa.LargeBinaryArray) -> TextColumn:
 
 def _distinct_among(data: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> TextColumn:
     """The same of groups of so many texts, distinct in each; only those that look like some of another are compared."""
-    groups = np.split(looks_of(data, offsets), np.cumsum(sizes)[:-1])
-    once, again = flags(NO_BYTES), flags(NO_BYTES)
+    groups = np.split(sketches_of(data, offsets), np.cumsum(sizes)[:-1])
+    once, again = sketch_set(NO_BYTES), sketch_set(NO_BYTES)
     for looks in groups:
-        here = flags(looks)
+        here = sketch_set(looks)
         again |= once & here
         once |= here
     alike = np.concatenate([again[looks] for looks in groups])
     if not alike.any():
         return TextColumn(data, offsets, np.arange(len(alike), dtype=np.int32))
-    return _distinct(data, offsets) if alike.mean() > MANY_ALIKE else _without_repeated(data, offsets, alike)
+    return _distinct(data, offsets) if alike.mean() > COMPARE_ALL_SHARE else _without_repeated(data, offsets, alike)
 
 
 def _without_repeated(data: np.ndarray, offsets: np.ndarray, alike: np.ndarray) -> TextColumn:
     texts, rows = to_arrow(data, offsets), np.flatnonzero(alike)
-    among = texts.take(numbers(rows)).dictionary_encode().indices.to_numpy()
+    among = texts.take(as_arrow(rows)).dictionary_encode().indices.to_numpy()
     _, first = np.unique(among, return_index=True)
     same = np.arange(len(alike))
     same[rows] = rows[first][among]
     is_first = same == np.arange(len(alike))
     codes = (np.cumsum(is_first) - 1)[same]
-    return TextColumn(*from_arrow(texts.filter(numbers(is_first))), codes.astype(np.int32))
+    return TextColumn(*from_arrow(texts.filter(as_arrow(is_first))), codes.astype(np.int32))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mixtea.errors import Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import LANGUAGES, TRANSLATED, Labels
+from mixtea.graph.labels import DEFAULT_LANGUAGES, TRANSLATION_RANK, Labels
 from mixtea.io.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
 from mixtea.io.formats.tables import read_columns
 from mixtea.io.formats.tsv import Table
@@ -36,7 +36,7 @@ class NameFiles:
     synonyms: Sequence[Path] = ()
 
     def added(
-        self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = LANGUAGES
+        self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = DEFAULT_LANGUAGES
     ) -> tuple[Graph, Graph, list[str]]:
         """Both graphs with the labels that the files say, and warnings; what is wrong with a file is a problem."""
         warnings: list[str] = []
@@ -46,7 +46,7 @@ class NameFiles:
 
         target = _labelled(target, labels(target, self.target, "target", 0), languages)
         source = _labelled(source, labels(source, self.source, "source", 0), languages)
-        found = labels(source, self.translations, "source", TRANSLATED)
+        found = labels(source, self.translations, "source", TRANSLATION_RANK)
         if self.dictionary:
             found.append(_by_dictionary(self.dictionary, source, problems, warnings))
         return _labelled(source, found, languages), target, warnings
@@ -104,7 +104,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
     if len(entries) and not has_word.any():
         warnings.append(f"{paths[0]}: no name of the source has a word that is in the dictionary")
     found = [texts[code] or "" for code in names.codes[has_word].tolist()]
-    return Labels.of_entities(entity[has_word], found, TRANSLATED)
+    return Labels.of_entities(entity[has_word], found, TRANSLATION_RANK)
 
 
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:

@@ -11,7 +11,7 @@ import numpy as np
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import NO_LABEL, TAKEN, Labels
+from mixtea.graph.labels import NAME_RANK, NO_LABEL, Labels
 from mixtea.io.load_graph import read_graph
 from mixtea.io.memory.dispatch import given
 from mixtea.io.safe.limits import in_force
@@ -72,7 +72,7 @@ def _named_alike(graph: Graph, known: Graph) -> Graph:
     """The graph with the labels by the predicates that name the known one, where these are not the vocabulary's."""
     if not known.name_predicates:
         return graph
-    ranks = {predicate: min(rank, TAKEN) for rank, predicate in enumerate(known.name_predicates)}
+    ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(known.name_predicates)}
     labels = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
     return replace(graph, labels=labels.as_set(), name_predicates=known.name_predicates)
 

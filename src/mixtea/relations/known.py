@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class KnownPairs:
+class ScoredPairs:
     """Candidates by numbers in their own graphs, how likely each is thought to be, and each opinion's score of it."""
 
     source: np.ndarray

@@ -11,16 +11,16 @@ import numpy as np
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
-from mixtea.relations.join import Pairs, meetings
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.join import WeightedPairs, join_triples
+from mixtea.relations.known import ScoredPairs
 from mixtea.relations.parallel import merge_parallel
 
-MANY = 200  # neighbours through one relation, from which on a single one says nothing
-FLOOR = 0.1  # a weaker belief is not listened to
-ALIKE = 0.02  # relations less alike than this do not speak
+MAX_NEIGHBOURS_PER_RELATION = 200  # neighbours through one relation, from which on a single one says nothing
+MIN_BELIEF = 0.1  # a weaker belief is not listened to
+MIN_RELATION_SIMILARITY = 0.02  # relations less alike than this do not speak
 
 
-class Speaking(NamedTuple):
+class NeighbourSupport(NamedTuple):
     """Triples (a, r, x) and (b, r', y) that speak for (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
 
     source: np.ndarray
@@ -33,7 +33,7 @@ class Speaking(NamedTuple):
 class Neighbourhood:
     """The triples of both graphs walked both ways, the links, and what is believed of further pairs."""
 
-    def __init__(self, task: Task, known: KnownPairs, *, shared_relations: bool = True) -> None:
+    def __init__(self, task: Task, known: ScoredPairs, *, shared_relations: bool = True) -> None:
         self.task, self.shared, self.n_source = task, shared_relations, task.source.n_entities
         merged = merge_parallel(task, shared_relations=shared_relations)
         (head, relation, tail), self.relations, self.n_merged = merged
@@ -43,11 +43,11 @@ class Neighbourhood:
         key = key[np.r_[True, key[1:] != key[:-1]][: len(key)]]
         first, far = key // self.n, key % self.n
         _, place, count = np.unique(first, return_inverse=True, return_counts=True)
-        kept = count[place] <= MANY
+        kept = count[place] <= MAX_NEIGHBOURS_PER_RELATION
         self.near, self.kind, self.far = first[kept] // self.n_kinds, first[kept] % self.n_kinds, far[kept]
         self.count = count[place][kept]
         self.multiplicity = self.n_merged[(self.near >= self.n_source).astype(np.int64), self.kind // 2]
-        strong = known.belief > FLOOR
+        strong = known.belief > MIN_BELIEF
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
         self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
         self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
@@ -56,7 +56,7 @@ class Neighbourhood:
         """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
         return float(np.log1p(self.speaking(source, target).weight.sum()))
 
-    def speaking(self, source: int, target: int, above: float = FLOOR) -> Speaking:
+    def speaking(self, source: int, target: int, above: float = MIN_BELIEF) -> NeighbourSupport:
         """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
         theirs: dict[int, list[int]] = {}
         for j in self._steps_to(target + self.n_source).tolist():
@@ -73,9 +73,9 @@ class Neighbourhood:
         few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
         n_pairs = self.multiplicity[first] * self.multiplicity[second]
         weight = np.array([row[2] for row in rows]) * meaning * few * n_pairs
-        kept = meaning > ALIKE
+        kept = meaning > MIN_RELATION_SIMILARITY
         ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
-        return Speaking(*(part[kept] for part in ends))
+        return NeighbourSupport(*(part[kept] for part in ends))
 
     def spoken_for(
         self, source: int, target: int, asked: Callable[[int], Iterable[int]]
@@ -100,7 +100,12 @@ class Neighbourhood:
         weight = meaning / np.sqrt(np.maximum(self.count[first], self.count[second]))
         weight *= self.multiplicity[first] * self.multiplicity[second]
         found: dict[tuple[int, int], float] = {}
-        for i, j, value in zip(first[meaning > ALIKE], second[meaning > ALIKE], weight[meaning > ALIKE], strict=True):
+        for i, j, value in zip(
+            first[meaning > MIN_RELATION_SIMILARITY],
+            second[meaning > MIN_RELATION_SIMILARITY],
+            weight[meaning > MIN_RELATION_SIMILARITY],
+            strict=True,
+        ):
             pair = (int(self.far[i]), int(self.far[j]) - self.n_source)
             found[pair] = found.get(pair, 0.0) + float(value)
         return found
@@ -168,10 +173,10 @@ class Neighbourhood:
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
         """The belief in triples of r that meet triples of r', over the geometric mean of what both could have met."""
-        pairs = Pairs.of(self.source, self.target, self.belief)
+        pairs = WeightedPairs.of(self.source, self.target, self.belief)
         sides = [np.flatnonzero(part) for part in (self.near < self.n_source, self.near >= self.n_source)]
         ours, theirs = ((self.near[side], self.far[side]) for side in sides)
-        first, second, weight = meetings(ours, theirs, pairs, pairs)
+        first, second, weight = join_triples(ours, theirs, pairs, pairs)
         kinds = self.kind[sides[0][first]] * self.n_kinds + self.kind[sides[1][second]]
         key, where = np.unique(kinds, return_inverse=True)
         total = np.bincount(where, weight, minlength=len(key))
@@ -190,7 +195,7 @@ def _index(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n))])
 
 
-def neighbourhood(task: Task, known: KnownPairs, shared_relations: bool) -> Neighbourhood:
+def neighbourhood(task: Task, known: ScoredPairs, shared_relations: bool) -> Neighbourhood:
     """That of a task by what is known of it, made once for all who ask."""
     held: dict[bool, Neighbourhood] = known.__dict__.setdefault("neighbourhoods", {})
     if shared_relations not in held or held[shared_relations].task is not task:

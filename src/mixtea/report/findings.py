@@ -15,9 +15,9 @@ from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
 from mixtea.evaluation.by_voter import HITS, LINKS, PARTS, STRUCTURE, deciders
 from mixtea.fields import written
-from mixtea.graph.display import name_of
+from mixtea.graph.display import display_name
 from mixtea.graph.task import SPLITS, Task
-from mixtea.messages import LONGEST_LABEL, METRICS, visible
+from mixtea.messages import MAX_LABEL_LENGTH, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
@@ -27,7 +27,7 @@ MOST_POINTS = 400  # of a curve that is a few centimetres wide
 
 def shown(label: object) -> str:
     """A label of unknown origin as one line of text, however long it is."""
-    return visible(label, LONGEST_LABEL)
+    return visible(label, MAX_LABEL_LENGTH)
 
 
 def graph_counts(task: Task) -> dict[str, Any]:
@@ -158,9 +158,9 @@ def example(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, An
     """A row of candidates in words: labels, probability, who voted, the runner-up, and the targets that are right."""
     source, found = int(candidates.source_index[row]), candidates.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), candidates.probability[row].tolist()
-    label = partial(name_of, candidates.target)
+    label = partial(display_name, candidates.target)
     return {
-        "source": name_of(candidates.source, source),
+        "source": display_name(candidates.source, source),
         "target": label(found[0]),
         "probability": probability[0],
         "voters": candidates.names_of(row),

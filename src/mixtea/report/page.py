@@ -14,7 +14,7 @@ from mixtea.aligner import MixTEA
 from mixtea.aligner.saving import versions
 from mixtea.calibration.calibrator import trust
 from mixtea.compute.device import describe_device
-from mixtea.compute.intervals import beside
+from mixtea.compute.intervals import interval_text
 from mixtea.config import Config
 from mixtea.council.summary import misleading_lines
 from mixtea.decide.answers import Answers
@@ -72,7 +72,7 @@ def make_report(aligner: MixTEA) -> str:
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = findings.shown
-    environment.globals["beside"] = beside
+    environment.globals["beside"] = interval_text
     return environment.from_string(_text("report.html.j2")).render(page, style=Markup(_text("report.css")))
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from mixtea.aligner import MixTEA
-from mixtea.config import VECTORS
+from mixtea.config import VECTOR_VOTERS
 
 MOST = 4  # reasons of a voter that are shown
 
@@ -22,7 +22,9 @@ class Why:
         """`evidence`: what each opinion adds; `reasons`: by what speaks for the pair, the voters that say so."""
         said = self.explain(int(self.answers.free[row]), int(self.answers.ranked.target[row, 0]))
         reasons: dict[str, list[str]] = {}
-        for _, rows in said[~said["voter"].isin(VECTORS)].groupby("voter", sort=False):  # the cosine is in the score
+        for _, rows in said[~said["voter"].isin(VECTOR_VOTERS)].groupby(
+            "voter", sort=False
+        ):  # the cosine is in the score
             for voter, what, weight in rows.head(MOST).itertuples(index=False):
                 if not math.isnan(weight):
                     reasons.setdefault(what, []).append(voter)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixtea.relations.neighbours import FLOOR
+from mixtea.relations.neighbours import MIN_BELIEF
 from mixtea.review.model import Model
 
 FACTOR = 4.0  # log-odds for each unit of agreement, where the run does not say
@@ -93,7 +93,10 @@ class Belief:
         """The source, and those who are believed to have the target."""
         near, model = self.model.near, self.model
         rivals = (int(model.sources[row]) for row, _ in model.rivals(pair[1]))
-        return [pair[0], *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > FLOOR)]
+        return [
+            pair[0],
+            *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > MIN_BELIEF),
+        ]
 
     def believed(self, source: int) -> dict[int, float]:
         """The beliefs in the targets of a source that speak for neighbours, given what was decided."""
@@ -107,7 +110,7 @@ class Belief:
             if log_odds == -math.inf or self.is_taken(target, source):
                 continue
             p = p if not log_odds else p / (p + (1 - p) * math.exp(-log_odds))
-            if p > FLOOR:
+            if p > MIN_BELIEF:
                 found[target] = p
         return found
 

@@ -25,7 +25,7 @@ from mixtea.compute.array_checks import (
 from mixtea.config import PRESETS, Config
 from mixtea.council.trace import COLUMNS
 from mixtea.graph.graph import Graph
-from mixtea.graph.synonym_groups import joined
+from mixtea.graph.synonym_groups import merge_groups
 from mixtea.graph.task import SPLITS, Reviewed, Task
 from mixtea.io.columns.compared import ComparedColumns
 from mixtea.io.columns.hints import MAX_WEIGHT
@@ -33,7 +33,7 @@ from mixtea.io.formats.sssom_slots import SLOTS
 from mixtea.io.options import LINKS_FROM
 from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms
-from mixtea.voters.base import EVIDENCE_KINDS, LARGEST
+from mixtea.voters.base import EVIDENCE_KINDS, MAX_SCORE
 
 SIDES = ("source", "target")
 MOST_EPOCHS = 1_000_000
@@ -108,7 +108,7 @@ def is_entry(item: tuple[str, Any]) -> bool:
 
 def are_weights(value: Any) -> bool:
     known = isinstance(value, dict) and all(type(name) is str and name.isidentifier() for name in value)
-    return known and all(is_number(weight, LARGEST) and weight >= 0 for weight in value.values())
+    return known and all(is_number(weight, MAX_SCORE) and weight >= 0 for weight in value.values())
 
 
 def check_config(settings: Any) -> Config:
@@ -119,7 +119,7 @@ def check_config(settings: Any) -> Config:
     if not _DEVICE.fullmatch(config.device):
         raise ValueError(f"there is no device {config.device!r}")
     for name in ("agreement_weight", "agreement_weight_few"):
-        if getattr(config, name) > LARGEST:
+        if getattr(config, name) > MAX_SCORE:
             raise ValueError(f"{name} is too large")
     return config
 
@@ -177,7 +177,7 @@ def check_synonyms(groups: Any) -> None:
         raise TypeError("the synonyms are no groups")
     if not all(type(word) is str for group in groups for word in group):
         raise TypeError("a synonym is no word")
-    if joined(groups) != tuple(map(tuple, groups)):
+    if merge_groups(groups) != tuple(map(tuple, groups)):
         raise ValueError("the synonyms are not in order, or a word is in two groups")
 
 
@@ -228,7 +228,7 @@ def _reviewed(arrays: Arrays) -> Reviewed:
     pairs, log_odds = (arrays[name] for name in REVIEWED)
     if len(pairs) != len(log_odds):
         raise ValueError("the opinions of people are not one a pair")
-    check_finite("reviewed_log_odds", log_odds, LARGEST)
+    check_finite("reviewed_log_odds", log_odds, MAX_SCORE)
     return Reviewed(pairs, log_odds)
 
 
@@ -294,7 +294,7 @@ def check_opinions(opinions: Arrays, task: Task) -> None:
     if not opinions:
         return
     for name in opinions.keys() - {*SIDES}:
-        check_finite(name, opinions[name], LARGEST, or_nan=True)
+        check_finite(name, opinions[name], MAX_SCORE, or_nan=True)
     ends = [opinions[side] for side in SIDES]
     for end, graph in zip(ends, (task.source, task.target), strict=True):
         check_within(end, graph.n_entities, "an entity of an opinion")

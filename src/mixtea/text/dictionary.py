@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-from mixtea.text.names import LONGEST_NAME, in_words
-from mixtea.text.phrases import LONGEST_WORD, Phrases
+from mixtea.text.names import MAX_NAME_LENGTH, alphanumeric_words
+from mixtea.text.phrases import MAX_PHRASE_LENGTH, Phrases
 
 
 class Dictionary:
@@ -20,16 +20,16 @@ class Dictionary:
         self.phrases = Phrases()
         self.left_out = 0
         for word, translation in entries:
-            can_be = len(word) <= LONGEST_WORD >= len(translation) and bool(translation.strip())
+            can_be = len(word) <= MAX_PHRASE_LENGTH >= len(translation) and bool(translation.strip())
             if not (can_be and self.phrases.add(_normal(word), translation)):
                 self.left_out += 1
 
     def translated(self, name: str) -> str | None:
         """The name with all that stands in the dictionary replaced, longer entries first; None where nothing does."""
         found = self.phrases.replaced(_normal(name))
-        return None if found is None else found[:LONGEST_NAME]
+        return None if found is None else found[:MAX_NAME_LENGTH]
 
 
 def _normal(text: str) -> str:
     """Letters and digits of one form."""
-    return in_words(unicodedata.normalize("NFKC", text[:LONGEST_NAME]))
+    return alphanumeric_words(unicodedata.normalize("NFKC", text[:MAX_NAME_LENGTH]))

@@ -12,13 +12,13 @@ import numpy as np
 from anyascii import anyascii
 
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import TRANSLATED
+from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.text_column import TextColumn
 
-LONGEST_NAME = 1000  # characters of a text that count as a name
-NUMBERED_SHARE, NUMBERED_LEAST = 0.05, 10  # of the entities of a side that one numbering must have to be one
-CODED_SHARE = 0.5  # of the ids of a side that are codes or like such: then none of these is a name
+MAX_NAME_LENGTH = 1000  # characters of a text that count as a name
+MIN_NUMBERED_SHARE, MIN_NUMBERED = 0.05, 10  # of the entities of a side that one numbering must have to be one
+MIN_CODED_SHARE = 0.5  # of the ids of a side that are codes or like such: then none of these is a name
 _IS_IRI = re.compile(r"https?://|urn:", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9.-]*:(?=[^\W_])")
@@ -43,74 +43,74 @@ def local_name(id: str) -> str:
     """
     part, is_title = _last_part(expand(id, BUILT_IN))
     try:
-        part = unquote(part[:LONGEST_NAME], errors="strict")
+        part = unquote(part[:MAX_NAME_LENGTH], errors="strict")
     except UnicodeError:  # not of UTF-8: then it stays as it is written
-        part = part[:LONGEST_NAME]
+        part = part[:MAX_NAME_LENGTH]
     name = " ".join(part.replace("_", " ").split())
     if is_code(name):
         return ""
     return name if is_title or " " in name else _camel_words(name)
 
 
-def is_no_thing(id: str) -> bool:
+def is_vocabulary_term(id: str) -> bool:
     """Whether an id is of a blank node, or a word that RDF or OWL itself is made of: nobody maps such.
 
-    >>> [is_no_thing(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "rdf:List", "http://ex.org/Class")]
+    >>> [is_vocabulary_term(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "rdf:List", "http://ex.org/Class")]
     [True, True, True, False]
     """
     return expand(id, BUILT_IN).startswith(("_:", *_VOCABULARIES))
 
 
-def readable(text: str) -> str:
+def label_text(text: str) -> str:
     """A label in words: of an IRI the name that it holds, "" if that is a code; of other texts the text.
 
-    >>> readable("http://dbpedia.org/resource/Deepest_Shame"), readable("Wide-Eye_2"), readable("1984")
+    >>> label_text("http://dbpedia.org/resource/Deepest_Shame"), label_text("Wide-Eye_2"), label_text("1984")
     ('Deepest Shame', 'Wide-Eye 2', '1984')
-    >>> readable("http://www.wikidata.org/entity/Q1000001")
+    >>> label_text("http://www.wikidata.org/entity/Q1000001")
     ''
     """
     if _IS_IRI.match(text):
         return local_name(text)
-    return " ".join(text[:LONGEST_NAME].replace("_", " ").split())
+    return " ".join(text[:MAX_NAME_LENGTH].replace("_", " ").split())
 
 
-def plain(text: str) -> str:
+def normalized_name(text: str) -> str:
     """A name as it is compared: small letters and digits, without what stands in brackets unless that is all.
 
-    >>> plain("National_Front_(France)"), plain("ＡＢＣ – Straße!"), plain("(1965)")
+    >>> normalized_name("National_Front_(France)"), normalized_name("ＡＢＣ – Straße!"), normalized_name("(1965)")
     ('national front', 'abc strasse', '1965')
     """
-    folded = unicodedata.normalize("NFKC", text[:LONGEST_NAME]).casefold()
-    return in_words(_BRACKETS.sub(" ", folded)) or in_words(folded)
+    folded = unicodedata.normalize("NFKC", text[:MAX_NAME_LENGTH]).casefold()
+    return alphanumeric_words(_BRACKETS.sub(" ", folded)) or alphanumeric_words(folded)
 
 
-def in_words(text: str) -> str:
+def alphanumeric_words(text: str) -> str:
     """Letters with their marks, and digits; a space for whatever else stands between them."""
     if text.isascii():
         return " ".join(_ASCII_WORD.findall(text))
     return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text).split())
 
 
-def in_latin(text: str) -> str:
+def transliterated(text: str) -> str:
     """Small Latin letters and digits: without accents, other scripts as they sound.
 
-    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京"), in_latin("ガンダム")
+    >>> transliterated("crème brûlée"), transliterated("москва"), transliterated("北京"), transliterated("ガンダム")
     ('creme brulee', 'moskva', 'beijing', 'gandamu')
     """
     if text.isascii():
         return text
     bare = "".join(c for c in unicodedata.normalize("NFC", text) if not unicodedata.combining(c))
-    return in_words(anyascii(bare).lower())
+    return alphanumeric_words(anyascii(bare).lower())
 
 
-def compared(text: str) -> str:
+def comparison_form(text: str) -> str:
     """Return a name in the form in which names of both sides are compared: plain, and in Latin letters if it can be.
 
-    >>> compared("Łódź (city)"), compared("Москва")
+    >>> comparison_form("Łódź (city)"), comparison_form("Москва")
     ('lodz', 'moskva')
     """
-    words = plain(text)
-    return in_latin(words) or words
+    words = normalized_name(text)
+    return transliterated(words) or words
 
 
 def is_code(name: str) -> bool:
@@ -135,12 +135,12 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
     not one of its own, and is left out unless `translated`. Ids that differ from many others by numbers alone
     (`item 17`) are no names.
     """
-    labels = graph.labels if translated else graph.labels.take(graph.labels.rank != TRANSLATED)
-    words = [readable(text) for text in labels.text.texts()]
+    labels = graph.labels if translated else graph.labels.take(graph.labels.rank != TRANSLATION_RANK)
+    words = [label_text(text) for text in labels.text.texts()]
     said = np.array([bool(word) for word in words], dtype=bool)[labels.text.codes]
     has_own = np.zeros(graph.n_entities, dtype=bool)
-    has_own[labels.entity[said & (labels.rank != TRANSLATED)]] = True
-    ids = [] if has_own.all() else names_by_id(graph.ids)
+    has_own[labels.entity[said & (labels.rank != TRANSLATION_RANK)]] = True
+    ids = [] if has_own.all() else names_from_ids(graph.ids)
     by_id = [(i, name) for i, name in enumerate(ids) if name and not has_own[i]]
     by_label = zip(labels.entity[said].tolist(), labels.text.codes[said].tolist(), strict=True)
     rows = dict.fromkeys([*((entity, words[code]) for entity, code in by_label), *by_id])
@@ -149,17 +149,17 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
     return entity[order], TextColumn.from_texts(name for _, name in rows).take(order)
 
 
-def names_by_id(ids: np.ndarray) -> list[str]:
+def names_from_ids(ids: np.ndarray) -> list[str]:
     """Return the local name of each id, "" where it is none.
 
     Ids of tables are codes too where they have digits and no word in letters (`B00004TKVY`), as most ids of the side.
     """
     names = [local_name(id) for id in ids]
     coded = [not name or (_is_like_code(name) and not _IS_IRI.match(id)) for id, name in zip(ids, names, strict=True)]
-    if sum(coded) >= CODED_SHARE * len(ids):
+    if sum(coded) >= MIN_CODED_SHARE * len(ids):
         names = ["" if is_one else name for name, is_one in zip(names, coded, strict=True)]
     shapes = [_DIGITS.sub("0", name) for name in names]
-    least = max(NUMBERED_LEAST, NUMBERED_SHARE * len(ids))
+    least = max(MIN_NUMBERED, MIN_NUMBERED_SHARE * len(ids))
     numbering = {shape for shape, n in Counter(shapes).items() if n >= least and "0" in shape}
     return ["" if shape in numbering else name for name, shape in zip(names, shapes, strict=True)]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mixtea.graph.graph import Graph
-from mixtea.graph.synonym_groups import Groups, first_names
-from mixtea.text.names import LONGEST_NAME, compared, entity_names
+from mixtea.graph.synonym_groups import Groups, canonical_names
+from mixtea.text.names import MAX_NAME_LENGTH, comparison_form, entity_names
 from mixtea.text.phrases import Phrases
 
 ACRONYM_LETTERS = range(2, 6)  # how many an acronym has
@@ -29,7 +29,7 @@ class Synonyms:
 
     def __init__(self, groups: Iterable[Sequence[str]]) -> None:
         self.phrases = Phrases()
-        for name, first in first_names([compared(name) for name in group] for group in groups).items():
+        for name, first in canonical_names([comparison_form(name) for name in group] for group in groups).items():
             self.phrases.add(name, first)
 
     def canonical(self, text: str) -> str:
@@ -47,7 +47,7 @@ class Synonyms:
             The name in the same form; unchanged where it has no member of a group.
         """
         found = self.phrases.replaced(text)
-        return text if found is None else found[: max(LONGEST_NAME, len(text))]
+        return text if found is None else found[: max(MAX_NAME_LENGTH, len(text))]
 
     def is_in(self, text: str) -> bool:
         """Return whether a name, as it is compared, has a member of a group."""
@@ -56,7 +56,7 @@ class Synonyms:
     def count(self, graph: Graph) -> tuple[int, int]:
         """Count the names of a graph that have a member of a group, and all its names."""
         _, names = entity_names(graph)
-        has_member = [self.is_in(compared(text)) for text in names.texts()]
+        has_member = [self.is_in(comparison_form(text)) for text in names.texts()]
         return sum(has_member[code] for code in names.codes.tolist()), len(names)
 
 

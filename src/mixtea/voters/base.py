@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.graph.graph import Graph
     from mixtea.graph.task import Task
-    from mixtea.relations.known import KnownPairs
+    from mixtea.relations.known import ScoredPairs
     from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
 EvidenceKind = Literal["structure", "lexical", "semantic", "human"]
 EVIDENCE_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
-LARGEST = 1e6  # of a score, and of a voter's weight; those of our own are below 100
-BEFORE, AFTER = 0, -1  # the epoch of a state before and after training
-HELD: dict[str, Callable[[Graph], int]] = {  # of what a voter may need, how much a graph has
+MAX_SCORE = 1e6  # of a score, and of a voter's weight; those of our own are below 100
+BEFORE_TRAINING, AFTER_TRAINING = 0, -1  # the epoch of a state before and after training
+INPUT_SIZES: dict[str, Callable[[Graph], int]] = {  # of what a voter may need, how much a graph has
     "triples": lambda graph: graph.n_triples,
     "labels": lambda graph: len(graph.labels),
     "attributes": lambda graph: graph.n_attribute_triples,
@@ -67,7 +67,7 @@ class Voter:
 
     task: Task
     config: Config
-    known: KnownPairs | None = None
+    known: ScoredPairs | None = None
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Derive `evidence` from `needs` where neither the class nor a base states it."""
@@ -124,7 +124,7 @@ class Voter:
 
     def is_applicable(self) -> bool:
         """Whether both graphs have what it cannot do without; vectors of the student come with training."""
-        needed = [HELD[name] for name in self.needs if name in HELD]
+        needed = [INPUT_SIZES[name] for name in self.needs if name in INPUT_SIZES]
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
 
     def compared(self) -> tuple[int, int] | None:
@@ -157,7 +157,7 @@ class VotingState:
 
     def __init__(
         self, task: Task, config: Config, entities: OpenEntities, generator: torch.Generator, *,
-        vectors: Tensor | None = None, belief: Belief | None = None, sure: Tensor | None = None, epoch: int = BEFORE,
+        vectors: Tensor | None = None, belief: Belief | None = None, sure: Tensor | None = None, epoch: int = BEFORE_TRAINING,
         rough: bool = False,
     ) -> None:  # fmt: skip
         self.task, self.config, self.entities, self.generator = task, config, entities, generator
@@ -177,7 +177,7 @@ class VotingState:
 class Belief(NamedTuple):
     """How likely each of some pairs is thought to be: p in [0, 1].
 
-    `said` are the scores of voters that `judges_alone` holds for, added up: log-odds by texts, times the temperature;
+    `said` are the scores of voters that `is_independent` holds for, added up: log-odds by texts, times the temperature;
     NaN where none of them has an opinion, None where none has any.
     """
 
@@ -191,6 +191,6 @@ def _sees_structure(needs: Any) -> bool:
     return isinstance(needs, tuple) and ("triples" in needs or "vectors" in needs)
 
 
-def judges_alone(voter: Voter | type[Voter]) -> bool:
+def is_independent(voter: Voter | type[Voter]) -> bool:
     """Whether it gives log-odds that do not depend on what others think, as those who compare texts do."""
     return voter.is_calibrated and not voter.uses_belief

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mixtea.graph.graph import Graph
-from mixtea.text.names import plain
+from mixtea.text.names import normalized_name
 from mixtea.voters.base import Evidence, Voter, VotingState
 
 if TYPE_CHECKING:
     from mixtea.voters.open_entities import EntityPairs
 
 EQUAL, DIFFERENT = 8.0, -20.0  # log-odds of a match of entities that alone have a value, and of different values
-MOST_PAIRS = 100  # of a value that several entities of a side have
+MAX_PAIRS = 100  # of a value that several entities of a side have
 
 
 class Key(NamedTuple):
@@ -48,7 +48,7 @@ class Keys(Voter):
             (source, target)
             for key in self.keys
             for value in key.entities[0].keys() & key.entities[1].keys()
-            if len(key.entities[0][value]) * len(key.entities[1][value]) <= MOST_PAIRS
+            if len(key.entities[0][value]) * len(key.entities[1][value]) <= MAX_PAIRS
             for source in key.entities[0][value]
             for target in key.entities[1][value]
         }
@@ -91,7 +91,7 @@ def _key(graphs: tuple[Graph, Graph], columns: tuple[str, str]) -> Key:
         texts, predicates = of.value.texts(), of.predicate.texts()
         rows = np.flatnonzero(of.predicate.codes == predicates.index(column)) if column in predicates else ()
         for entity, code in zip(of.entity[rows].tolist(), of.value.codes[rows].tolist(), strict=True):
-            if value := plain(texts[code]).replace(" ", ""):
+            if value := normalized_name(texts[code]).replace(" ", ""):
                 entities[side][value].add(entity)
                 values[side][entity].add(value)
     return Key(columns, tuple(map(dict, entities)), tuple(map(dict, values)))  # type: ignore[arg-type]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixtea.relations.neighbours import FLOOR, Neighbourhood, Speaking, neighbourhood
+from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood, NeighbourSupport, neighbourhood
 from mixtea.voters.base import Evidence, Voter
 
 MAX_NEIGHBOURS = 10  # that an explanation names
 
 
-def matched_neighbours(voter: Voter, source: int, target: int, above: float = FLOOR) -> list[Evidence]:
+def matched_neighbours(voter: Voter, source: int, target: int, above: float = MIN_BELIEF) -> list[Evidence]:
     """What speaks for a pair in words, the strongest first: the neighbours, and the relations that lead to them."""
     if voter.known is None:
         return []
@@ -22,7 +22,7 @@ def matched_neighbours(voter: Voter, source: int, target: int, above: float = FL
     ]
 
 
-def _words(near: Neighbourhood, speaking: Speaking, i: int) -> str:
+def _words(near: Neighbourhood, speaking: NeighbourSupport, i: int) -> str:
     """`capital: Rome ~ capitale: Rome`, each seen from its end of the pair."""
     graphs, ends = (near.task.source, near.task.target), (int(speaking.source[i]), int(speaking.target[i]))
     kinds = (int(speaking.kind[i]), int(speaking.other_kind[i]))

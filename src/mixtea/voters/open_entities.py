@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.pairs import Pairs, pairs_of_keys, places
+from mixtea.compute.pairs import Pairs, pairs_of_keys, positions
 from mixtea.graph.task import Task
 
 
@@ -23,7 +23,7 @@ class OpenEntities:
     def __init__(self, rows: tuple[Tensor, Tensor], sizes: tuple[int, int], taught: tuple[int, int]) -> None:
         self.rows, self.sizes, self.taught = rows, sizes, taught
         n = sum(sizes)
-        self.place_of = torch.maximum(places(rows[0], n), places(rows[1], n))
+        self.place_of = torch.maximum(positions(rows[0], n), positions(rows[1], n))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +61,7 @@ class OpenEntities:
         return scores.masked_fill(unknown, float("nan"))
 
 
-def open_entities(
+def find_open_entities(
     task: Task, generator: torch.Generator, device: torch.device, *, without_triples: bool = False
 ) -> OpenEntities:
     """The unlabelled entities of a task, shuffled; also those without triples where some voter knows them."""

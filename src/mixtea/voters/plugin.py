@@ -10,31 +10,34 @@ import numpy as np
 
 from mixtea.compute.read_only import read_only
 from mixtea.messages import whole_text
-from mixtea.voters.base import EVIDENCE_KINDS, HELD, LARGEST, Cost, Evidence, Voter, VotingState
+from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, MAX_SCORE, Cost, Evidence, Voter, VotingState
 from mixtea.voters.plugin_view import PluginState, pairs_view, task_view
-from mixtea.voters.registry import BUILT_IN, failure, failures_named, voter_named
+from mixtea.voters.registry import BUILT_IN, voter_class, voter_error, voter_errors
 
 if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.graph.task import Task
-    from mixtea.relations.known import KnownPairs
+    from mixtea.relations.known import ScoredPairs
     from mixtea.voters.open_entities import EntityPairs
 
-MEMBERS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
+MEMBER_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
     "score_group": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
     "votes_for": (lambda found: set(found) <= {"target", "source"}, "target, source, or both, in a tuple"),
-    "needs": (lambda found: set(found) <= {"vectors", *HELD}, f"some of vectors, {', '.join(HELD)}, in a tuple"),
+    "needs": (
+        lambda found: set(found) <= {"vectors", *INPUT_SIZES},
+        f"some of vectors, {', '.join(INPUT_SIZES)}, in a tuple",
+    ),
     "uses_belief": (lambda found: isinstance(found, bool), "true or false"),
     "is_calibrated": (lambda found: isinstance(found, bool), "true or false"),
     "evidence": (lambda found: found in EVIDENCE_KINDS, f"one of {', '.join(EVIDENCE_KINDS)}"),
     "leaves_links_out": (lambda found: isinstance(found, bool), "true or false"),
 }
-T = TypeVar("T")
+ResultT = TypeVar("ResultT")
 
 
-def voter_of(name: str, task: Task, config: Config, package: str = "") -> Voter:
+def make_voter(name: str, task: Task, config: Config, package: str = "") -> Voter:
     """Make the voter of this name and bind it to a task; `package` is named where it is not here."""
-    kind = voter_named(name, package)
+    kind = voter_class(name, package)
     return (kind() if name in BUILT_IN else PluginVoter(name, kind)).bind(task, config)
 
 
@@ -47,23 +50,23 @@ class PluginVoter(Voter):
 
     def __init__(self, name: str, make: Callable[[], Voter]) -> None:
         self.name = name
-        with failures_named(name, "when it was made"):
+        with voter_errors(name, "when it was made"):
             self._voter = make()
             self._proposes = bool(self._voter.proposes)
-            found = {member: getattr(self._voter, member) for member in MEMBERS}
-            wrong = [member for member, (fits, _) in MEMBERS.items() if not fits(found[member])]
+            found = {member: getattr(self._voter, member) for member in MEMBER_CHECKS}
+            wrong = [member for member, (fits, _) in MEMBER_CHECKS.items() if not fits(found[member])]
         for member in wrong:
-            self._check(False, f"must have {member} that is {MEMBERS[member][1]}")
+            self._check(False, f"must have {member} that is {MEMBER_CHECKS[member][1]}")
         vars(self).update(found)
 
-    def _asked(self, method: str, taken: Callable[[Any], T], *given: Any) -> T:
+    def _asked(self, method: str, taken: Callable[[Any], ResultT], *given: Any) -> ResultT:
         """Call a method of the voter; `taken` converts its result, which may run code of the voter too."""
-        with failures_named(self.name, f"in {method}"):
+        with voter_errors(self.name, f"in {method}"):
             return taken(getattr(self._voter, method)(*given))
 
     def _check(self, good: bool, what: str) -> None:
         if not good:
-            raise failure(self.name, what)
+            raise voter_error(self.name, what)
 
     def bind(self, task: Task, config: Config) -> Voter:
         """Bind the voter to the task as it may see it."""
@@ -73,12 +76,12 @@ class PluginVoter(Voter):
         return super().bind(task, config)
 
     @property
-    def known(self) -> KnownPairs | None:
+    def known(self) -> ScoredPairs | None:
         return self._voter.known
 
     @known.setter
-    def known(self, known: KnownPairs | None) -> None:
-        with failures_named(self.name, "when its known pairs were set"):
+    def known(self, known: ScoredPairs | None) -> None:
+        with voter_errors(self.name, "when its known pairs were set"):
             self._voter.known = read_only(known)
 
     @property
@@ -116,7 +119,7 @@ class PluginVoter(Voter):
 
     def weight(self) -> float:
         found = self._asked("weight", float)
-        self._check(abs(found) <= LARGEST, f"must weigh a number between -1e6 and 1e6, not {found}")
+        self._check(abs(found) <= MAX_SCORE, f"must weigh a number between -1e6 and 1e6, not {found}")
         return found
 
     def cost(self) -> Cost:

@@ -14,17 +14,17 @@ from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
 from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 from mixtea.voters.learned_text import LearnedView
-from mixtea.voters.log_odds import BoundedLogOdds, Learned, judge, learn
+from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_odds, learn_weights
 
 if TYPE_CHECKING:
     from mixtea.voters.open_entities import EntityPairs
 
-NEAR = 20  # candidates of an entity, each way
-GROWN = 1.2  # pairs to learn from that grow by more are learned from again
-_SPEAKS: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
+CANDIDATES_PER_ENTITY = 20  # candidates of an entity, each way
+RELEARN_GROWTH = 1.2  # pairs to learn from that grow by more are learned from again
+_APPLICABLE: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
 
 
-class Likeness(NamedTuple):
+class SimilarPairs(NamedTuple):
     """Pairs of entities by their own graphs' numbers, sorted, and how similar each is, in [0, 1]; 1 only where equal.
 
     `details` [p, f] are further features of each pair, where the voter has some.
@@ -36,24 +36,24 @@ class Likeness(NamedTuple):
     details: np.ndarray | None = None
 
 
-def no_likeness() -> Likeness:
+def no_similar_pairs() -> SimilarPairs:
     none = np.empty(0, dtype=np.int64)
-    return Likeness(none, none, np.empty(0, dtype=np.float32))
+    return SimilarPairs(none, none, np.empty(0, dtype=np.float32))
 
 
 def best_of(
     source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int], details: np.ndarray | None = None
-) -> Likeness:
-    """Keep each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
+) -> SimilarPairs:
+    """Keep each pair once, with its greatest value; of each entity the CANDIDATES_PER_ENTITY best, and what is equal."""
     key = source * shape[1] + target
     order = np.lexsort((-value, key))
     first = order[np.diff(key[order], prepend=-1) > 0]
     ranks = (rank_of(line[first], value[first]) for line in (source, target))
-    kept = first[np.logical_or.reduce([rank < NEAR for rank in ranks]) | (value[first] >= 1)]
-    return Likeness(source[kept], target[kept], value[kept], None if details is None else details[kept])
+    kept = first[np.logical_or.reduce([rank < CANDIDATES_PER_ENTITY for rank in ranks]) | (value[first] >= 1)]
+    return SimilarPairs(source[kept], target[kept], value[kept], None if details is None else details[kept])
 
 
-def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> Likeness:
+def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> SimilarPairs:
     """Do `best_of` by cosines, which are 1 where they are by all but rounding."""
     value = np.clip(cosine, 0.0, 1.0)
     return best_of(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape)
@@ -68,7 +68,7 @@ def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
     return rank
 
 
-class LikenessOpinions:
+class SimilarityOpinions:
     """Log-odds of pairs by how alike they are, relative to a pair of which nothing is known.
 
     Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
@@ -89,11 +89,11 @@ class LikenessOpinions:
         """Whether both sides have something to compare."""
         return bool(self.has[0].any() and self.has[1].any())
 
-    def first_found(self) -> Likeness:
+    def first_found(self) -> SimilarPairs:
         """The most alike before anything was learned."""
         raise NotImplementedError
 
-    def found_again(self, pairs: np.ndarray) -> Likeness | None:
+    def found_again(self, pairs: np.ndarray) -> SimilarPairs | None:
         """The most alike after learning from pairs [p, 2] that are taken to be the same; None if that changes nothing.
 
         What is said of one of these pairs must not come from the pair itself.
@@ -101,14 +101,14 @@ class LikenessOpinions:
         return None
 
     @cached_property
-    def found(self) -> Likeness:
+    def found(self) -> SimilarPairs:
         learned = self.found_again(self.learned_from) if len(self.learned_from) and self.speaks else None
-        return learned or (self.first_found() if self.speaks else no_likeness())
+        return learned or (self.first_found() if self.speaks else no_similar_pairs())
 
     def learn(self, sure: np.ndarray) -> None:
         """Take up the links and the sure pairs [p, 2], where they are more than before."""
         pairs = np.concatenate([self.links, sure])
-        if len(pairs) > GROWN * len(self.learned_from):
+        if len(pairs) > RELEARN_GROWTH * len(self.learned_from):
             self._learn_from(pairs)
 
     def _learn_from(self, pairs: np.ndarray) -> None:
@@ -135,14 +135,14 @@ class LikenessOpinions:
         return self.links[self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]]
 
     @cached_property
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedWeights:
         """What each feature is worth."""
-        return learn(self.candidates, self.FEATURES, self.comparable_links)
+        return learn_weights(self.candidates, self.FEATURES, self.comparable_links)
 
     @cached_property
     def judged(self) -> BoundedLogOdds:
         """The log-odds of a match of each pair found, among its rivals."""
-        return judge(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
+        return bounded_log_odds(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
 
     @cached_property
     def key(self) -> np.ndarray:
@@ -178,13 +178,13 @@ class LikenessOpinions:
         self._learn_from(state["learned_from"])
 
 
-class LikenessVoter(Voter):
+class SimilarityVoter(Voter):
     """A voter whose scores are log-odds by likeness, times the temperature; silent where a side has nothing to say."""
 
     is_calibrated = True
     leaves_links_out = True
-    kind: ClassVar[type[LikenessOpinions]]
-    _opinions: LikenessOpinions | None = None
+    kind: ClassVar[type[SimilarityOpinions]]
+    _opinions: SimilarityOpinions | None = None
 
     def opinions(self) -> Any:
         """What it thinks, made when it is first asked."""
@@ -192,12 +192,12 @@ class LikenessVoter(Voter):
             self._opinions = self.new_opinions()
         return self._opinions
 
-    def new_opinions(self) -> LikenessOpinions:
+    def new_opinions(self) -> SimilarityOpinions:
         raise NotImplementedError
 
     def is_applicable(self) -> bool:
         """Asked of a task by many, also of voters that nobody will ask for a score: told once a task."""
-        told = _SPEAKS.setdefault(self.task, {})
+        told = _APPLICABLE.setdefault(self.task, {})
         if self._opinions is None and type(self) in told:
             return told[type(self)]
         speaks = bool(self.opinions().speaks)

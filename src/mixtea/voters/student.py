@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from mixtea.compute.pairs import Pairs
     from mixtea.voters.open_entities import EntityPairs
 
-OPINION = "vectors"
+VECTORS_GROUP = "vectors"
 
 
 class _Direction(Voter):
     """Cosines of the vectors; proposes the `vote_candidates` nearest of every entity that is in no sure pair."""
 
-    score_group = OPINION
+    score_group = VECTORS_GROUP
     needs = ("triples", "vectors")
     evidence = "structure"
     to: ClassVar[str]
@@ -39,10 +39,10 @@ class _Direction(Voter):
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The cosine, and where the pair stands among the stored candidates of its source or of its target."""
-        if self.known is None or (cosine := self.known.score_of(OPINION, source, target)) is None:
+        if self.known is None or (cosine := self.known.score_of(VECTORS_GROUP, source, target)) is None:
             return ()
         own, end = (self.known.source, source) if self.to == "target" else (self.known.target, target)
-        others = self.known.scores[OPINION][own == end]
+        others = self.known.scores[VECTORS_GROUP][own == end]
         rank = 1 + int((others[~np.isnan(others)] > cosine).sum())
         return [Evidence(f"the vectors' cosine, number {rank} among the {self.to}s that were looked at", cosine)]
 

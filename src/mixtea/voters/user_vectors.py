@@ -10,15 +10,15 @@ import numpy as np
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.voters.base import Cost, Evidence
-from mixtea.voters.similarity import NEAR, Likeness, LikenessOpinions, LikenessVoter
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarityVoter, SimilarPairs
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-TYPICAL = 2000  # entities of each side by which the nearness of any two is told
+N_SAMPLED = 2000  # entities of each side by which the nearness of any two is told
 
 
-class Descriptions(LikenessVoter):
+class Descriptions(SimilarityVoter):
     """Log-odds by the cosines of the vectors that came with the graphs; no opinion on entities without one."""
 
     name = "descriptions"
@@ -48,7 +48,7 @@ class Descriptions(LikenessVoter):
         return Cost(mib=2 * size / 2**20, products=2.0 if self.is_applicable() else 0.0)
 
 
-class VectorOpinions(LikenessOpinions):
+class VectorOpinions(SimilarityOpinions):
     """Log-odds by the cosine, from that of any two entities (0) to equal vectors (1).
 
     Computed on the CPU in full precision, so that repeating it gives the same numbers.
@@ -58,7 +58,7 @@ class VectorOpinions(LikenessOpinions):
         super().__init__(task)
         self.has = (task.source.has_vector(), task.target.has_vector())
 
-    def first_found(self) -> Likeness:
+    def first_found(self) -> SimilarPairs:
         import torch  # on use: runs are read and explained without it
 
         from mixtea.compute.memory import enough_memory
@@ -69,19 +69,19 @@ class VectorOpinions(LikenessOpinions):
             there = [torch.from_numpy(has).nonzero().squeeze(1) for has in self.has]
             graphs = (self.task.source, self.task.target)
             source, target = (_unit_vectors(graph, own) for graph, own in zip(graphs, there, strict=True))
-            found = nearest_pairs(source, target, NEAR)
+            found = nearest_pairs(source, target, CANDIDATES_PER_ENTITY)
             any_two = _sample(source) @ _sample(target).T
             cosine = cosines(source, target, found)
             usual = float(any_two.mean())
             value = ((cosine - usual) / max(1 - usual, 1e-6)).clamp(0, 0.999).where(cosine < 1 - 1e-6, 1.0)
-        return Likeness(there[0][found.source].numpy(), there[1][found.target].numpy(), value.numpy())
+        return SimilarPairs(there[0][found.source].numpy(), there[1][found.target].numpy(), value.numpy())
 
 
 def _sample(rows: Tensor) -> Tensor:
     """Return some of the rows, evenly spread."""
     import torch
 
-    return rows[torch.linspace(0, len(rows) - 1, min(len(rows), TYPICAL)).long()]
+    return rows[torch.linspace(0, len(rows) - 1, min(len(rows), N_SAMPLED)).long()]
 
 
 def _unit_vectors(graph: Graph, own: Tensor) -> Tensor:

@@ -11,9 +11,9 @@ from torch import Tensor
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import Pairs
 from mixtea.progress import doing
-from mixtea.voters.base import LARGEST, Voter, VotingState
+from mixtea.voters.base import MAX_SCORE, Voter, VotingState
 from mixtea.voters.open_entities import EntityPairs
-from mixtea.voters.registry import failure
+from mixtea.voters.registry import voter_error
 
 
 def memory_for(voter: Voter) -> AbstractContextManager[None]:
@@ -23,7 +23,7 @@ def memory_for(voter: Voter) -> AbstractContextManager[None]:
     )
 
 
-def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
+def proposed_pairs(voter: Voter, state: VotingState) -> Pairs | None:
     """The candidates that a voter proposes, as places among the open entities; None where it proposes none.
 
     Numbers in their own graphs become places; those that are not open are left out.
@@ -37,13 +37,15 @@ def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
     return state.entities.pairs(source, target)
 
 
-def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
+def voter_scores(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
     """A voter's scores as a tensor of the vectors' kind, NaN for no opinion."""
     doing(f"{voter.name}: comparing")
     with memory_for(voter):
         given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))
     found = found.to(asked.rows.source.device, getattr(torch, state.config.precision))
-    if (found.abs() > LARGEST).any():
-        raise failure(voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others")
+    if (found.abs() > MAX_SCORE).any():
+        raise voter_error(
+            voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others"
+        )
     return found

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mixtea.compute.array_checks import check_scores
 from mixtea.compute.arrays import State, as_array, as_arrays, checked_rows
-from mixtea.compute.pairs import places
+from mixtea.compute.pairs import positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Votes:
 
     def of_rows(self, rows: Tensor) -> Votes:
         """The votes of some source rows, which become rows 0, 1, 2, ..."""
-        place = places(rows, self.shape[0])
+        place = positions(rows, self.shape[0])
         return self._where(place[self.source] >= 0, place, (len(rows), self.shape[1]))
 
     def among_first(self, n: int, m: int) -> Votes:

@@ -95,8 +95,8 @@ def test_damaged_files_are_read_or_explained(tmp_path):
     [
         ("N-Triples", "voters.attributes.index.form_of"),
         ("attr_triples_2 of a folder", "voters.attributes.index.form_of"),
-        ("ent_names_1 of a folder", "voters.names.index.in_latin"),
-        ("CSV names", "voters.names.index.in_latin"),
+        ("ent_names_1 of a folder", "voters.names.index.transliterated"),
+        ("CSV names", "voters.names.index.transliterated"),
         ("safetensors", "compute.pairs.cosines"),
     ],
 )

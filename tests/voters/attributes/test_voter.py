@@ -12,7 +12,7 @@ from conftest import SMALL_BEST, benchmark_files, said_graph, said_task, write
 from mixtea import MixTEA, load_task
 from mixtea.config import Config
 from mixtea.graph.entity_table import Attributes as Table
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.known import ScoredPairs
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.attributes.voter import Attributes
 
@@ -207,7 +207,7 @@ def explained(task, source, target, score):
     voter = voter_of(task)
     assert voter.explain(source, target) == ()  # nothing is known yet
     ends = np.array([source]), np.array([target])
-    voter.known = KnownPairs(*ends, np.ones(1), {"attributes": np.array([score])})
+    voter.known = ScoredPairs(*ends, np.ones(1), {"attributes": np.array([score])})
     rows = dict(voter.explain(source, target))
     assert np.isnan(score) or sum(rows.values()) == pytest.approx(score if rows else 0.0)
     return rows
@@ -222,7 +222,7 @@ def test_it_shows_values_side_by_side_and_what_differs_has_no_share():
     assert list(against) == [other, same] and against == {other: pytest.approx(-0.6), same: pytest.approx(0.0)}
     assert explained(task, 0, 0, float("nan")) == {}  # it had no opinion
     voter = voter_of(task)
-    voter.known = KnownPairs(np.array([1]), np.array([1]), np.ones(1), {"attributes": np.array([0.6])})
+    voter.known = ScoredPairs(np.array([1]), np.array([1]), np.ones(1), {"attributes": np.array([0.6])})
     assert all(np.isnan(row.weight) for row in voter.explain(0, 0)) and len(voter.explain(0, 0)) == 2
 
 

@@ -23,7 +23,15 @@ import numpy as np
 
 from mixtea import __version__
 from mixtea.config import Config
-from mixtea.errors import DAMAGE, ConfigError, DataError, MissingExtraError, MixTEAError, RunError, TrainingError
+from mixtea.errors import (
+    DAMAGED_FILE_ERRORS,
+    ConfigError,
+    DataError,
+    MissingExtraError,
+    MixTEAError,
+    RunError,
+    TrainingError,
+)
 from mixtea.experiments.tune.ranges import Range
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
@@ -226,7 +234,7 @@ class Study:
             content = json.loads(file.read_text(encoding="utf-8"))
             there = {name: content[name] for name in ("format", *self.about)}
             trials = [Trial(**trial) for trial in content["trials"]]
-        except DAMAGE as error:
+        except DAMAGED_FILE_ERRORS as error:
             raise RunError(f"{file}: damaged ({visible(repr(error), 200)}). Name another folder.") from None
         other = [
             f"{name} {there[name]!r}, not {value!r}"
@@ -239,7 +247,7 @@ class Study:
             )
         try:
             return [self._checked(trial) for trial in trials]
-        except DAMAGE as error:
+        except DAMAGED_FILE_ERRORS as error:
             raise RunError(f"{file}: damaged ({error}). Name another folder.") from None
 
     def _checked(self, trial: Trial) -> Trial:

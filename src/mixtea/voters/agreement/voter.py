@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mixtea.voters.base import Evidence, Voter, VotingState, judges_alone
+from mixtea.voters.base import Evidence, Voter, VotingState, is_independent
 from mixtea.voters.matched_neighbours import matched_neighbours
-from mixtea.voters.plugin import voter_of
+from mixtea.voters.plugin import make_voter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,8 +43,8 @@ class Agreement(Voter):
     @cached_property
     def _texts_vote(self) -> bool:
         """Whether another voter compares texts that both graphs have."""
-        voters = (voter_of(name, self.task, self.config) for name in self.config.voters if name != self.name)
-        others = (voter for voter in voters if voter.evidence != "structure" and judges_alone(voter))
+        voters = (make_voter(name, self.task, self.config) for name in self.config.voters if name != self.name)
+        others = (voter for voter in voters if voter.evidence != "structure" and is_independent(voter))
         return any(voter.is_applicable() for voter in others)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
 
-from mixtea.compute.ngrams import gram_rows, unit_rows, weighted
+from mixtea.compute.ngrams import ngram_counts, sparse_unit_rows, tfidf
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
@@ -22,17 +22,17 @@ from mixtea.text.names import entity_names
 from mixtea.text.values import Form, form_of
 from mixtea.voters.similarity import rank_of
 
-PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
-LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
-PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of predicates in all
-_VALUES: WeakKeyDictionary[Task, Values] = WeakKeyDictionary()
+PART_WEIGHTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
+MIN_SHARED_VALUES, MIN_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
+MAX_PARTNERS, MAX_PREDICATE_PAIRS = 2, 60  # predicates of the other side for one, and pairs of predicates in all
+_VALUES: WeakKeyDictionary[Task, TaskValues] = WeakKeyDictionary()
 
 
-def values_of(task: Task) -> Values:
+def task_values(task: Task) -> TaskValues:
     """Return the values of a task: it is asked about by many voters, each with opinions of its own."""
     found = _VALUES.get(task)
     if found is None:
-        found = _VALUES[task] = Values(task)
+        found = _VALUES[task] = TaskValues(task)
     return found
 
 
@@ -43,7 +43,7 @@ class Column(NamedTuple):
     is_relation: bool = False
 
 
-class Statements(NamedTuple):
+class ValueTriples(NamedTuple):
     """(entity, predicate, value) as numbers; `names` are the predicates, each language of one that has several apart.
 
     Those from `n_literal` on are relations whose value is the name of an entity.
@@ -64,12 +64,12 @@ class Statements(NamedTuple):
         return self.predicate[own], self.value[own]
 
 
-class Values:
+class TaskValues:
     """All values of a task, by number, and who has which: what does not depend on what was learned."""
 
     def __init__(self, task: Task) -> None:
         values: dict[str, int] = {}
-        self.sides = tuple(statements_of(graph, values) for graph in (task.source, task.target))
+        self.sides = tuple(value_triples(graph, values) for graph in (task.source, task.target))
         self.texts = list(values)
 
     def literal(self, value: int) -> tuple[str, str]:
@@ -85,7 +85,7 @@ class Values:
     def rows(self) -> csr_matrix:
         """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
         return joined_parts(
-            [weighted(*gram_rows(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
+            [tfidf(*ngram_counts(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
         )
 
     @cached_property
@@ -117,10 +117,10 @@ class Values:
         sizes = [np.asarray(side.sum(axis=1)).ravel() for side in held]
         share = shared.data / np.minimum(sizes[0][shared.row], sizes[1][shared.col])
         literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
-        kept = literal & (shared.data >= np.minimum(LEAST_SHARED, sizes[0][shared.row])) & (share >= LEAST_SHARE)
+        kept = literal & (shared.data >= np.minimum(MIN_SHARED_VALUES, sizes[0][shared.row])) & (share >= MIN_SHARE)
         p, q, share = shared.row[kept], shared.col[kept], share[kept]
-        good = (rank_of(p, share) < PARTNERS) | (rank_of(q, share) < PARTNERS)
-        order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
+        good = (rank_of(p, share) < MAX_PARTNERS) | (rank_of(q, share) < MAX_PARTNERS)
+        order = np.argsort(-share[good], kind="stable")[: 2 * MAX_PREDICATE_PAIRS]
         return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
 
 
@@ -138,10 +138,10 @@ def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ..
 
 def joined_parts(parts: Sequence[csr_matrix]) -> csr_matrix:
     """Join the weighted rows of the parts of values, each by what it counts for, to rows of length 1."""
-    return unit_rows(csr_matrix(hstack([share * part for share, part in zip(PARTS, parts, strict=True)])))
+    return sparse_unit_rows(csr_matrix(hstack([share * part for share, part in zip(PART_WEIGHTS, parts, strict=True)])))
 
 
-def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
+def value_triples(graph: Graph, values: dict[str, int]) -> ValueTriples:
     """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
     of = graph.attributes
     texts, kinds = of.value.texts(), of.datatype.texts()
@@ -163,7 +163,7 @@ def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
     name_of[entity[::-1]] = named[column.codes[::-1]] if len(named) else -1
     tail = name_of[graph.triples[:, 2]]
     led = tail >= 0
-    return Statements(
+    return ValueTriples(
         np.r_[of.entity[kept].astype(np.int64), graph.triples[led, 0]],
         np.r_[predicate[kept], graph.triples[led, 1] + len(predicates)],
         np.r_[value[kept], tail[led]],

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixtea.voters.base import Cost, Evidence
-from mixtea.voters.similarity import LikenessVoter
+from mixtea.voters.similarity import SimilarityVoter
 
 if TYPE_CHECKING:
-    from mixtea.voters.attributes.opinions import AttributeOpinions, Compared
+    from mixtea.voters.attributes.opinions import AttributeOpinions, ComparedValues
 
-SHOWN = 5  # values in an explanation
-LONGEST = 60  # characters of a value that are shown
+MAX_VALUES_SHOWN = 5  # values in an explanation
+MAX_SHOWN_LENGTH = 60  # characters of a value that are shown
 
 
-class Attributes(LikenessVoter):
+class Attributes(SimilarityVoter):
     """Log-odds that two entities are the same by their literals; no opinion where nothing can be compared."""
 
     name = "attributes"
@@ -48,8 +48,8 @@ class Attributes(LikenessVoter):
         parts = np.array([row.counts * (1 - row.alike if score < 0 else row.alike) for row in rows])
         weights = score * (parts / parts.sum() if parts.sum() > 0 else np.full(len(rows), 1 / len(rows)))
         order = np.argsort(-parts, kind="stable")
-        shown = [Evidence(_side_by_side(rows[place]), float(weights[place])) for place in order[:SHOWN]]
-        rest = order[SHOWN:]
+        shown = [Evidence(_side_by_side(rows[place]), float(weights[place])) for place in order[:MAX_VALUES_SHOWN]]
+        rest = order[MAX_VALUES_SHOWN:]
         return [*shown, *([Evidence(f"{len(rest):,} more values", float(weights[rest].sum()))] if len(rest) else [])]
 
     def opinions_by_links(self) -> AttributeOpinions:
@@ -63,7 +63,7 @@ class Attributes(LikenessVoter):
         return Cost(mib=n * 2000 / 2**20, products=0.1)
 
 
-def _side_by_side(row: Compared) -> str:
+def _side_by_side(row: ComparedValues) -> str:
     """`born: 1990-05-03 ~ geboren: 3.5.1990`."""
-    ours, theirs = (f"{predicate}: {value[:LONGEST]}" for predicate, value in (row.source, row.target))
+    ours, theirs = (f"{predicate}: {value[:MAX_SHOWN_LENGTH]}" for predicate, value in (row.source, row.target))
     return f"{ours} {'~' if row.is_alike else '≠'} {theirs}"

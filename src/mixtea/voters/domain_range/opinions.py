@@ -8,25 +8,25 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, identity
 
-from mixtea.compute.ngrams import products_of_rows
+from mixtea.compute.ngrams import row_products
 from mixtea.graph.task import Task
-from mixtea.voters.domain_range.property_ends import KINDS_OF_VALUES, above_kinds, as_ones, property_ends
+from mixtea.voters.domain_range.property_ends import VALUE_KINDS, above_kinds, as_ones, property_ends
 
 FITS, RELATED, CLASHES = range(3)  # levels of an end: the same classes, one above the other, the same as others
-EXAMPLES = 10.0  # pairs that the typical shares count for, among matches and among others
-LEAST_BELIEF = 0.01  # in two classes that are counted at all
+PSEUDO_EXAMPLES = 10.0  # pairs that the typical shares count for, among matches and among others
+MIN_CLASS_BELIEF = 0.01  # in two classes that are counted at all
 MAX_LOG_ODDS = 50.0  # of two classes: more changes nothing and would overflow
 
 
-class Typical(NamedTuple):
+class LevelShares(NamedTuple):
     """Shares of the levels among pairs that are the same property, and among others that are called alike."""
 
     matched: tuple[float, float, float]
     others: tuple[float, float, float]
 
 
-OF_CLASSES = Typical((0.62, 0.36, 0.02), (0.1, 0.15, 0.75))
-OF_VALUES = Typical((0.8, 0.15, 0.05), (0.6, 0.25, 0.15))
+CLASS_SHARES = LevelShares((0.62, 0.36, 0.02), (0.1, 0.15, 0.75))
+VALUE_SHARES = LevelShares((0.8, 0.15, 0.05), (0.6, 0.25, 0.15))
 
 
 class End(NamedTuple):
@@ -35,11 +35,11 @@ class End(NamedTuple):
     name: str
     members: tuple[csr_matrix, csr_matrix]
     above: tuple[csr_matrix, csr_matrix]
-    typical: Typical
+    typical: LevelShares
 
     @property
     def is_of_values(self) -> bool:
-        return self.typical is OF_VALUES
+        return self.typical is VALUE_SHARES
 
     @property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +64,7 @@ class End(NamedTuple):
         ends = (source[both], target[both])
         n = [size[own].astype(np.float64) for size, own in zip(sizes, ends, strict=True)]
         counterparts = (csr_matrix(self.members[0] @ same), csr_matrix(self.members[1] @ same.T))
-        fits = products_of_rows(counterparts[0], self.members[1], *ends) / np.maximum(*n)
+        fits = row_products(counterparts[0], self.members[1], *ends) / np.maximum(*n)
         near, elsewhere = (
             np.maximum(*parts)
             for parts in zip(*(self._near(side, counterparts[side], ends, n[side]) for side in (0, 1)), strict=True)
@@ -80,7 +80,7 @@ class End(NamedTuple):
         members, above = self.members[1 - side], self.above[1 - side]
         reached = np.unique(counterparts.indices)  # a root has all other classes below it: only these are looked at
         line = as_ones(members @ above[reached].T + csr_matrix(members @ above)[:, reached])
-        inside = products_of_rows(counterparts[:, reached], line, ends[side], ends[1 - side]) / n
+        inside = row_products(counterparts[:, reached], line, ends[side], ends[1 - side]) / n
         everywhere = np.asarray(counterparts.sum(axis=1)).ravel()[ends[side]] / n
         return inside, np.maximum(everywhere - inside, 0.0)
 
@@ -100,9 +100,9 @@ class DomainRangeOpinions:
         ours, theirs = self.stated
         above, kinds = (ours.above, theirs.above), above_kinds()
         return (
-            End("domain", (ours.domain, theirs.domain), above, OF_CLASSES),
-            End("range", (ours.range, theirs.range), above, OF_CLASSES),
-            End("range", (ours.values, theirs.values), (kinds, kinds), OF_VALUES),
+            End("domain", (ours.domain, theirs.domain), above, CLASS_SHARES),
+            End("range", (ours.range, theirs.range), above, CLASS_SHARES),
+            End("range", (ours.values, theirs.values), (kinds, kinds), VALUE_SHARES),
         )
 
     @property
@@ -128,7 +128,7 @@ class DomainRangeOpinions:
         return np.stack([self._levels(end, believed, source, target) for end in self.ends])
 
     def _levels(self, end: End, believed: Believed, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        kinds = csr_matrix(identity(len(KINDS_OF_VALUES), dtype=np.float32))
+        kinds = csr_matrix(identity(len(VALUE_KINDS), dtype=np.float32))
         return end.levels(kinds if end.is_of_values else believed.same, source, target)
 
     def _ratios(self, end: End, believed: Believed) -> np.ndarray:
@@ -138,7 +138,7 @@ class DomainRangeOpinions:
         properties often hold those of their classes, so that ends fit more often where names are alike than anywhere.
         What fits less well is never better evidence.
         """
-        matched, others = (np.array(shares) * EXAMPLES for shares in end.typical)
+        matched, others = (np.array(shares) * PSEUDO_EXAMPLES for shares in end.typical)
         matched += np.nansum(self._levels(end, believed, *self.task.train.T), axis=0)
         alike = believed.alike
         levels = self._levels(end, believed, believed.source[alike], believed.target[alike])
@@ -180,7 +180,7 @@ def believed_pairs(
         odds = np.exp(np.minimum(said - np.log(max(1, task.target.n_entities - len(task.train))), MAX_LOG_ODDS))
         rivals = (np.bincount(line, np.nan_to_num(odds))[line] for line in (source, target))
         p, alike = np.where(np.isnan(said), p, odds / (1 + np.maximum(*rivals))), ~(said <= 0)
-    kept = p > LEAST_BELIEF
+    kept = p > MIN_CLASS_BELIEF
     rows, columns = (np.r_[ends[kept], links] for ends, links in zip((source, target), task.train.T, strict=True))
     values = np.r_[p[kept], np.ones(len(task.train))].astype(np.float32)
     same = csr_matrix((values, (rows, columns)), shape=(task.source.n_entities, task.target.n_entities))

@@ -11,13 +11,13 @@ import numpy as np
 
 from mixtea.compute.read_only import as_numpy
 from mixtea.errors import MissingVoterError
-from mixtea.voters.base import Cost, Evidence, Voter, VotingState, judges_alone
+from mixtea.voters.base import Cost, Evidence, Voter, VotingState, is_independent
 from mixtea.voters.domain_range.opinions import FITS, RELATED, DomainRangeOpinions, believed_pairs
-from mixtea.voters.domain_range.property_ends import KINDS_OF_VALUES
-from mixtea.voters.registry import voter_named
+from mixtea.voters.domain_range.property_ends import VALUE_KINDS
+from mixtea.voters.registry import voter_class
 
 if TYPE_CHECKING:
-    from mixtea.relations.known import KnownPairs
+    from mixtea.relations.known import ScoredPairs
     from mixtea.voters.domain_range.opinions import Believed, End
     from mixtea.voters.open_entities import EntityPairs
 
@@ -65,7 +65,7 @@ class DomainRange(Voter):
         rows = [Evidence(self._words(place, source, target, levels[place]), float(weights[place])) for place in shown]
         return sorted(rows, key=lambda row: -abs(row.weight))
 
-    def _stored_belief(self, known: KnownPairs) -> Believed:
+    def _stored_belief(self, known: ScoredPairs) -> Believed:
         there = known.target >= 0
         opinions = (known.scores[name][there] for name in self._judging_alone() if name in known.scores)
         parts = [scores for scores in opinions if not np.isnan(scores).all()]
@@ -77,8 +77,8 @@ class DomainRange(Voter):
         found = set()
         for name in self.config.voters:
             with suppress(MissingVoterError):  # a run is explained without the packages of its voters, too
-                kind = voter_named(name)
-                found |= {kind.score_group or name} if judges_alone(kind) else set()
+                kind = voter_class(name)
+                found |= {kind.score_group or name} if is_independent(kind) else set()
         return found
 
     def _words(self, place: int, source: int, target: int, levels: np.ndarray) -> str:
@@ -93,7 +93,7 @@ class DomainRange(Voter):
         members = end.members[side]
         found = members.indices[members.indptr[entity] : members.indptr[entity + 1]].tolist()
         graph = (self.task.source, self.task.target)[side]
-        names = [KINDS_OF_VALUES[one] if end.is_of_values else graph.display(one) for one in found[:MAX_CLASSES_SHOWN]]
+        names = [VALUE_KINDS[one] if end.is_of_values else graph.display(one) for one in found[:MAX_CLASSES_SHOWN]]
         return " or ".join([*names, "others"] if len(found) > MAX_CLASSES_SHOWN else names)
 
     def cost(self) -> Cost:

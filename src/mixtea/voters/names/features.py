@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import products_of_rows
+from mixtea.compute.ngrams import row_products
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.names.word_kinds import codes, colours, opposites, quantities, stem
 
@@ -62,7 +62,7 @@ class WordComparison:
     def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Compute WORD_FEATURES [p, f] of pairs of texts, by their places on each side."""
         words, rare, numbers = (self._left(rows, a, b) for rows in (self._words, self._rare_words, self._numbers))
-        shared = products_of_rows(self._numbers[0].held, self._numbers[1].held, a, b)
+        shared = row_products(self._numbers[0].held, self._numbers[1].held, a, b)
         heads = self._heads[0][a] != self._heads[1][b]
         colours, codes = (clashing(rows, a, b) for rows in (self._colours, self._codes))
         columns = (
@@ -86,7 +86,7 @@ class WordComparison:
         """Per pair, what each of both has that the other has not."""
         ones = csr_matrix((np.ones_like(rows[1].held.data), rows[1].held.indices, rows[1].held.indptr),
                           rows[1].held.shape)  # fmt: skip
-        shared = products_of_rows(rows[0].held, ones, a, b)
+        shared = row_products(rows[0].held, ones, a, b)
         return np.maximum(rows[0].size[a] - shared, 0.0), np.maximum(rows[1].size[b] - shared, 0.0)
 
     @cached_property
@@ -174,7 +174,7 @@ def shared_items(ours: Rows, theirs: Rows, a: np.ndarray, b: np.ndarray) -> np.n
     """Count per pair what both sets have; pairs of which one is empty cost nothing."""
     found = np.zeros(len(a), dtype=np.float32)
     both = np.flatnonzero((ours.size[a] > 0) & (theirs.size[b] > 0))
-    found[both] = products_of_rows(ours.held, theirs.held, a[both], b[both])
+    found[both] = row_products(ours.held, theirs.held, a[both], b[both])
     return found
 
 

@@ -10,26 +10,26 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from mixtea.compute.distinct import distinct
-from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
+from mixtea.compute.ngrams import ngram_counts, row_products, similar_rows, tfidf
 from mixtea.graph.graph import Graph
 from mixtea.graph.synonym_groups import Groups
-from mixtea.text.names import entity_names, in_latin, is_no_thing, plain
+from mixtea.text.names import entity_names, is_vocabulary_term, normalized_name, transliterated
 from mixtea.text.synonyms import Synonyms, acronyms
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.names.disambiguation import shared_types, words_in_brackets
 from mixtea.voters.names.features import WORD_FEATURES, WordComparison
-from mixtea.voters.similarity import NEAR, Likeness, best_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarPairs, best_of
 
-SHARED = 50  # entities of a side with one name, from which on it tells nothing
-SIMILARITY = 20.0  # typical log-odds of a match per unit of similarity of names
+MAX_OWNERS = 50  # entities of a side with one name, from which on it tells nothing
+SIMILARITY_WEIGHT = 20.0  # typical log-odds of a match per unit of similarity of names
 DETAILS = (  # of a pair of names
-    Feature("similarity", SIMILARITY, 6.0), *WORD_FEATURES,
+    Feature("similarity", SIMILARITY_WEIGHT, 6.0), *WORD_FEATURES,
     Feature("synonym", -0.5, 1.0),  # a word of one of both was replaced by another of its group, or an acronym
     Feature("further_name", -0.7, 0.7),  # for one of both it is not the first name, but a synonym
 )  # fmt: skip
 _OF_TEXTS = DETAILS[:-1]  # those that depend on the two texts alone
 TEXT_WEIGHTS = np.array([feature.weight for feature in _OF_TEXTS], dtype=np.float32)
-MOST_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
+MAX_ENTITY_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
 class SideNames(NamedTuple):
@@ -61,8 +61,8 @@ def side_names(graph: Graph) -> SideNames:
     """All names of all entities, in Latin letters, and the words that stand in brackets behind them."""
     entity, column = entity_names(graph)
     texts = column.texts()
-    raws = [plain(text) for text in texts]
-    latin = [in_latin(raw) or raw for raw in raws]
+    raws = [normalized_name(text) for text in texts]
+    latin = [transliterated(raw) or raw for raw in raws]
     number: dict[str, int] = {}
     first: dict[int, str] = {}
     code = np.empty(len(texts), dtype=np.int64)
@@ -70,7 +70,7 @@ def side_names(graph: Graph) -> SideNames:
         code[place] = number.setdefault(text, len(number)) if text else -1
         first.setdefault(int(code[place]), raw)
     name = code[column.codes]
-    words = np.array([is_no_thing(str(id)) for id in graph.ids], dtype=bool)
+    words = np.array([is_vocabulary_term(str(id)) for id in graph.ids], dtype=bool)
     kept = (name >= 0) & ~words[entity]
     pairs = np.unique(np.stack([entity[kept].astype(np.int64), name[kept]], axis=1), axis=0)
     shown = np.full(graph.n_entities, -1, dtype=np.int64)
@@ -103,7 +103,7 @@ class NameIndex:
     @cached_property
     def rows(self) -> tuple[csr_matrix, csr_matrix]:
         """A row a text of each side."""
-        first, second = weighted(*gram_rows(*self.canonical))
+        first, second = tfidf(*ngram_counts(*self.canonical))
         return first, second
 
     @cached_property
@@ -125,11 +125,11 @@ class NameIndex:
         return ours, theirs
 
     @cached_property
-    def likeness(self) -> Likeness:
+    def likeness(self) -> SimilarPairs:
         """The pairs of entities that are called most alike."""
         first, second = self.rows
-        a, b = alike_rows(first, second, NEAR)
-        return self.of_texts(a, b, products_of_rows(first, second, a, b))
+        a, b = similar_rows(first, second, CANDIDATES_PER_ENTITY)
+        return self.of_texts(a, b, row_products(first, second, a, b))
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
@@ -176,7 +176,7 @@ class NameIndex:
 
         One pair per form, however many texts have it: n spacings of a word are n * n pairs of texts.
         """
-        shared, many = np.minimum(*self.n_owners) > 0, np.maximum(*self.n_owners) > SHARED
+        shared, many = np.minimum(*self.n_owners) > 0, np.maximum(*self.n_owners) > MAX_OWNERS
         form, text = np.flatnonzero(shared & ~many), np.flatnonzero(self.equal >= 0)
         text = text[many[self.forms[0][text]]]
         ours, theirs = (form + len(side.texts) for side in self.sides)
@@ -185,7 +185,7 @@ class NameIndex:
     @cached_property
     def crowded(self) -> tuple[np.ndarray, np.ndarray]:
         """Mark the entities of each side, bool [n], with a form of both sides that too many of one have."""
-        many = (np.minimum(*self.n_owners) > 0) & (np.maximum(*self.n_owners) > SHARED)
+        many = (np.minimum(*self.n_owners) > 0) & (np.maximum(*self.n_owners) > MAX_OWNERS)
         found = [
             np.isin(np.arange(len(side.has)), side.entity[many[forms[side.name]]])
             for side, forms in zip(self.sides, self.forms, strict=True)
@@ -196,7 +196,7 @@ class NameIndex:
     def compare_words(self) -> WordComparison:
         return WordComparison(*self.canonical)
 
-    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
+    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> SimilarPairs:
         """Pairs of entities from pairs of texts and how similar these are; equal texts are all of it.
 
         The value of a pair is lowered by what its words and numbers say against it; `details` are DETAILS.
@@ -206,22 +206,26 @@ class NameIndex:
         words = self.compare_words(a, b)
         by_synonym = self.has_synonym[0][a] | self.has_synonym[1][b]
         details = np.column_stack([value, words, by_synonym]).astype(value.dtype)
-        lowered = np.clip(details @ TEXT_WEIGHTS / SIMILARITY, 0.0, 0.999)
+        lowered = np.clip(details @ TEXT_WEIGHTS / SIMILARITY_WEIGHT, 0.0, 0.999)
         equal = np.zeros((len(c), details.shape[1]), dtype=details.dtype)
         equal[:, 0] = 1.0
         return self._of_entities(
             np.r_[a, c], np.r_[b, d], np.r_[lowered, np.ones(len(c), dtype=value.dtype)], np.r_[details, equal]
         )
 
-    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> Likeness:
+    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> SimilarPairs:
         """From pairs of rows of `owners` to pairs of entities, each with the greatest value of its names."""
         ours, theirs = self.owners
         n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
-        few = (n_ours <= SHARED) & (n_theirs <= SHARED)
+        few = (n_ours <= MAX_OWNERS) & (n_theirs <= MAX_OWNERS)
         parts = [part[few] for part in (a, b, value, details, n_ours, n_theirs)]
-        if (parts[4] * parts[5]).sum() > MOST_PAIRS:
+        if (parts[4] * parts[5]).sum() > MAX_ENTITY_PAIRS:
             a, b, value, _, n_ours, n_theirs = parts
-            near = (value >= 1) | (_before(a, value, n_theirs) < NEAR) | (_before(b, value, n_ours) < NEAR)
+            near = (
+                (value >= 1)
+                | (_owners_ahead(a, value, n_theirs) < CANDIDATES_PER_ENTITY)
+                | (_owners_ahead(b, value, n_ours) < CANDIDATES_PER_ENTITY)
+            )
             parts = [part[near] for part in parts]
         a, b, value, details, n_ours, n_theirs = parts
         size = n_ours * n_theirs
@@ -242,7 +246,7 @@ class NameIndex:
         return (row == name) | (row == len(of.texts) + forms[name])
 
 
-def _before(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:
+def _owners_ahead(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:
     """Of each pair of texts how many entities have a text that is more alike to the one in `line`; its own are n."""
     order = np.lexsort((-value, line))
     before = np.cumsum(n[order]) - n[order]

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import GramSpace, RowIndex, products_of_rows
+from mixtea.compute.ngrams import NgramSpace, RowIndex, row_products
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import entity_names
@@ -20,7 +20,7 @@ from mixtea.voters.names.disambiguation import shared_types
 from mixtea.voters.names.features import WordComparison
 from mixtea.voters.names.index import NameIndex, side_names
 from mixtea.voters.names.opinions import NameOpinions
-from mixtea.voters.similarity import NEAR, Likeness
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarPairs
 
 
 class NameLookup:
@@ -28,7 +28,7 @@ class NameLookup:
 
     def __init__(self, task: Task, view: LearnedView) -> None:
         self.names = NameIndex(task.source, task.target, task.synonyms)
-        self.space = GramSpace(*self.names.canonical)
+        self.space = NgramSpace(*self.names.canonical)
         self.targets = RowIndex(self.space.rows.pop())
         self.words = WordComparison(*self.names.canonical).word_counts()
 
@@ -57,11 +57,11 @@ class NewNames(NameIndex):
         return self.known.space.rows_of(self.canonical[0]), self.known.targets.rows
 
     @cached_property
-    def likeness(self) -> Likeness:
+    def likeness(self) -> SimilarPairs:
         """For each new entity the targets that are called most alike."""
         first, second = self.rows
-        a, b = self.known.targets.most_alike(first, NEAR)
-        return self.of_texts(a, b, products_of_rows(first, second, a, b))
+        a, b = self.known.targets.most_alike(first, CANDIDATES_PER_ENTITY)
+        return self.of_texts(a, b, row_products(first, second, a, b))
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixtea.graph.text_column import TextColumn
-from mixtea.text.names import compared, entity_names
+from mixtea.text.names import comparison_form, entity_names
 from mixtea.voters.base import Cost, Evidence
-from mixtea.voters.similarity import LikenessVoter
+from mixtea.voters.similarity import SimilarityVoter
 
 if TYPE_CHECKING:
     from mixtea.voters.names.opinions import NameOpinions
 
-SHOWN = 5  # names of an entity in an explanation
-MOST = 200  # of which the most alike are looked for
+MAX_NAMES_SHOWN = 5  # names of an entity in an explanation
+MAX_NAMES_COMPARED = 200  # of which the most alike are looked for
 
 
-class Names(LikenessVoter):
+class Names(SimilarityVoter):
     """Log-odds that two entities are the same by what they are called; no opinion where one of them has no name."""
 
     name = "names"
@@ -37,7 +37,7 @@ class Names(LikenessVoter):
         ours, theirs = _most_alike_first(self._names(0, source), self._names(1, target))
         if weight is None or not ours or not theirs:
             return ()
-        shown = (", ".join(f"“{name}”" for name in names[:SHOWN]) for names in (ours, theirs))
+        shown = (", ".join(f"“{name}”" for name in names[:MAX_NAMES_SHOWN]) for names in (ours, theirs))
         return [Evidence(" ~ ".join(shown), weight)]
 
     def _names(self, side: int, entity: int) -> list[str]:
@@ -54,19 +54,21 @@ class Names(LikenessVoter):
 
 
 def _most_alike_first(ours: list[str], theirs: list[str]) -> tuple[list[str], list[str]]:
-    """The names that can be compared, MOST a side at the most, by the cosine with the most alike of the other side."""
-    from mixtea.compute.ngrams import gram_rows, unit_rows
+    """The names that can be compared, MAX_NAMES_COMPARED a side at the most, by the cosine with the most alike of the other side."""
+    from mixtea.compute.ngrams import ngram_counts, sparse_unit_rows
 
-    forms = [{name: compared(name) for name in names} for names in (ours, theirs)]
+    forms = [{name: comparison_form(name) for name in names} for names in (ours, theirs)]
     same = set(forms[0].values()) & set(forms[1].values())
     sides = [
-        [name for equal in (True, False) for name, form in of.items() if form and (form in same) is equal][:MOST]
+        [name for equal in (True, False) for name, form in of.items() if form and (form in same) is equal][
+            :MAX_NAMES_COMPARED
+        ]
         for of in forms
     ]
     if not all(sides):
         return [], []
-    rows = gram_rows(*([of[name] for name in side] for of, side in zip(forms, sides, strict=True)))
-    alike = (unit_rows(rows[0]) @ unit_rows(rows[1]).T).toarray()
+    rows = ngram_counts(*([of[name] for name in side] for of, side in zip(forms, sides, strict=True)))
+    alike = (sparse_unit_rows(rows[0]) @ sparse_unit_rows(rows[1]).T).toarray()
     orders = (np.argsort(-alike.max(axis=axis), kind="stable") for axis in (1, 0))
     first, second = ([side[place] for place in order] for side, order in zip(sides, orders, strict=True))
     return first, second

@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
         return Sizes(*(max(1, size // 2) for size in self))
 
 
-class Sums(NamedTuple):
+class SparseRows(NamedTuple):
     """A sparse matrix by its rows: row i adds up values * dense[column] from start[i] to start[i + 1]."""
 
     start: Tensor
@@ -79,7 +79,7 @@ class PropagationGraph:
         edge, which = torch.unique_consecutive(edge, return_inverse=True)
         self.edge_kinds = _matrix(which, kind, ones, (len(edge), self.n_kinds))
         start = torch.searchsorted(edge, torch.arange(n + 1, device=to.device) * n)
-        self.edges = Sums(start, edge % n, ones[: len(edge)])
+        self.edges = SparseRows(start, edge % n, ones[: len(edge)])
 
     @enough_memory("Use a smaller propagation_label_dim and propagation_relation_dim, or a machine with more memory.")
     def vectors(
@@ -163,15 +163,15 @@ def _mixed(parts: list[Tensor], mixture: Tensor) -> Tensor:
     return out
 
 
-def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Sums:
+def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> SparseRows:
     """Compressed rows; values at the same place add up."""
     key, place = torch.unique(row * shape[1] + column, return_inverse=True)
     total = values.new_zeros(len(key)).index_add_(0, place, values)
     start = torch.searchsorted(key, torch.arange(shape[0] + 1, device=key.device) * shape[1])
-    return Sums(start, key % shape[1], total)
+    return SparseRows(start, key % shape[1], total)
 
 
-def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dtype) -> Sums:
+def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dtype) -> SparseRows:
     """Compressed rows with a 1 at every place named."""
     key = torch.unique(row * shape[1] + column)
     return _matrix(key // shape[1], key % shape[1], torch.ones(len(key), dtype=dtype, device=key.device), shape)

@@ -15,7 +15,7 @@ from mixtea.graph.task import Task
 from mixtea.voters.open_entities import OpenEntities
 from mixtea.voters.propagation.graph import PropagationGraph, Sizes
 
-WIDER = 2  # times the candidates of others
+CANDIDATES_FACTOR = 2  # times the candidates of others
 
 
 class PropagationViews:
@@ -29,7 +29,7 @@ class PropagationViews:
     pairs: Pairs
 
     def __init__(self, task: Task, config: Config, entities: OpenEntities) -> None:
-        self.entities, self.k, self.mib = entities, WIDER * config.vote_candidates, config.block_mib
+        self.entities, self.k, self.mib = entities, CANDIDATES_FACTOR * config.vote_candidates, config.block_mib
         self.rows = entities.rows
         self.folds, self.search_dim = 2 if config.propagation_cross_fit else 1, config.propagation_search_dim
         device = self.rows[0].device
