@@ -149,7 +149,7 @@ def with_decoys(task: Task, share: float = 0.1, seed: int = 0) -> Task:
         triples.append(mine)
     ids = np.concatenate([graph.ids, np.array([f"decoy of {id}" for id in graph.ids[chosen]], dtype=object)])
     mine = graph.labels.take(copy[graph.labels.entity] >= 0).moved(np.where(copy >= 0, copy, 0))
-    labels = Labels.joined([graph.labels, mine]).as_set()
+    labels = Labels.concat([graph.labels, mine]).as_set()
     target = replace(graph, ids=ids, triples=np.concatenate(triples), labels=labels)
     return replace(task, target=target)
 

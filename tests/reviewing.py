@@ -13,7 +13,7 @@ import pandas as pd
 from mixtea import Task
 from mixtea.config import Config
 from mixtea.explain.side_by_side import SideBySide
-from mixtea.relations.known import ScoredPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
 from mixtea.voters.attributes.voter import Attributes

@@ -22,7 +22,7 @@ OTHERS = [(0, "rdfs:label", "Uno"), (0, "gesagt", "1000.0"), (1, "gesagt", "OSLO
 def task():
     source = said_graph(["One", "Two", "Drei", ""], SAID)
     three = Labels.of_entities([2], ["Three"], TRANSLATION_RANK)
-    source = replace(source, labels=Labels.joined([source.labels, three]).as_set())
+    source = replace(source, labels=Labels.concat([source.labels, three]).as_set())
     return said_task(source, said_graph(["One", "Two", "Three", "Four"], OTHERS, "f"), [(0, 0), (1, 2)])
 
 
@@ -55,7 +55,7 @@ def test_the_same_in_sentences(task):
         "the voter names could use 3 source and 4 target entities",
         "the voter attributes could use 3 source and 3 target entities, 3 values on both sides",
     ]
-    bare = replace(task, source=make_graph([(0, 0, 1)], 4), target=replace(task.target, attributes=Attributes.none()))
+    bare = replace(task, source=make_graph([(0, 0, 1)], 4), target=replace(task.target, attributes=Attributes.empty()))
     assert list(text_lines(text_summary(bare)))[-2:] == [
         "the voter names could use nothing: there is none in the source graph",
         "the voter attributes could use nothing: none there",

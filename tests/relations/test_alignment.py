@@ -32,7 +32,7 @@ def graph(rows, values=()) -> Graph:
     triples = [(ids.index(h), relations.index(r), ids.index(t)) for h, r, t in rows]
     texts = [(ids.index(entity), predicate, value) for entity, predicate, value in values]
     names = (np.array([*words, None], dtype=object)[:-1] for words in (ids, relations))
-    table = Attributes.from_columns(*zip(*texts, strict=True)) if texts else Attributes.none()
+    table = Attributes.from_columns(*zip(*texts, strict=True)) if texts else Attributes.empty()
     return Graph(*names, np.array(triples, dtype=np.int64).reshape(-1, 3), table.as_set())
 
 

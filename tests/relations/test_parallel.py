@@ -12,9 +12,9 @@ from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.graph.joint_index import joint_triples
 from mixtea.relations import neighbours, parallel
-from mixtea.relations.known import ScoredPairs
 from mixtea.relations.neighbours import Neighbourhood
 from mixtea.relations.parallel import merge_parallel
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.agreement import steps as agreement_steps
 from mixtea.voters.agreement.steps import AgreementSteps
 from mixtea.voters.agreement.voter import Agreement
@@ -92,7 +92,7 @@ def test_what_a_belief_says_for_others_is_the_same(monkeypatch):
         monkeypatch.setattr(parallel, "MAX_PARALLEL", most)
         pairs = [np.array(ends) for ends in zip(*BELIEF, strict=True)]
         near = Neighbourhood(task_of(SOURCE, TARGET), ScoredPairs(*pairs, np.array([*BELIEF.values()]), {}))
-        found.append(near.spoken_for(0, 0, lambda source: (0, 1, 2)))
+        found.append(near.supported_pairs(0, 0, lambda source: (0, 1, 2)))
     assert found[0] == pytest.approx(found[1], rel=1e-12) and found[0].keys() == {(1, 1), (1, 2), (2, 2)}
 
 

@@ -13,7 +13,7 @@ from mixtea.decide.candidates import Candidates
 from mixtea.decide.mapping import Mapping
 from mixtea.evaluation.by_voter import evidence_table
 from mixtea.explain.side_by_side import SideBySide
-from mixtea.graph.display import DisplayName, display_name
+from mixtea.graph.graph import DisplayName, display_name
 from mixtea.graph.task import Task
 from mixtea.report import figures, findings, plots
 from mixtea.report.columns import MAX_COLUMNS, MAX_VALUES, columns

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reviewing import model_of
 
-from mixtea.relations.known import ScoredPairs
 from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.review.posterior import FACTOR, FACTORS, LIKELY, MOST, MOVED, THRESHOLD, Belief, Effect, _factor
 
 # Two equal chains 0 - 1 - 2 - 3 - 4, of which 0 and 4 are linked

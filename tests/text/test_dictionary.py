@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea.text.dictionary import Dictionary
 from mixtea.text.names import MAX_NAME_LENGTH
-from mixtea.text.phrases import MAX_PHRASE_LENGTH, MAX_PHRASE_UNITS
+from mixtea.text.phrases import MAX_PHRASE_LENGTH, MAX_PHRASE_UNITS, Dictionary
 
 WORDS = Dictionary(
     [

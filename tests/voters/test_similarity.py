@@ -102,7 +102,7 @@ def test_pairs_of_other_graphs_are_refused(told, name, wrong):
 
 def test_a_likeness_says_what_is_alike():
     with pytest.raises(NotImplementedError):
-        SimilarityOpinions(said_task(said_graph(["a"]), said_graph(["b"]))).first_found()
+        SimilarityOpinions(said_task(said_graph(["a"]), said_graph(["b"]))).initial_pairs()
 
 
 def fitted(task, *voters, **settings):
@@ -115,7 +115,7 @@ def assert_same(first, second):
 
 
 def without_names(graph):
-    return replace(graph, labels=Labels.none(), vectors=np.empty((0, 0), dtype=np.float32))
+    return replace(graph, labels=Labels.empty(), vectors=np.empty((0, 0), dtype=np.float32))
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

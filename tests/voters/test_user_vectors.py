@@ -13,7 +13,7 @@ from processes import run
 
 from mixtea import Config, MixTEA, Task
 from mixtea.council.council import Council, know_all, voters_of
-from mixtea.relations.known import ScoredPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.base import VotingState
 from mixtea.voters.open_entities import EntityPairs, find_open_entities
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY

@@ -15,8 +15,8 @@ from mixtea.compute.similarity import unit
 from mixtea.config import Config
 from mixtea.graph.graph import Graph
 from mixtea.relations import join as meetings
-from mixtea.relations.known import ScoredPairs
 from mixtea.relations.neighbours import Neighbourhood
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.agreement import steps as agreement_steps
 from mixtea.voters.agreement.voter import Agreement
 from mixtea.voters.base import Belief, VotingState
@@ -144,7 +144,7 @@ def test_nothing_speaks_for_entities_that_nothing_known_reaches():
     scores = voter.score(all_pairs(state), state)
     assert scores[0] > 0.9 and scores[1:].tolist() == [0, 0, 0]
     untaught = OpenEntities(state.entities.rows, (5, 5), (1, 2))  # as if the second source had no triples
-    assert untaught.without_untaught(all_pairs(state).rows, scores).isnan().tolist() == [False, False, True, True]
+    assert untaught.mask_without_triples(all_pairs(state).rows, scores).isnan().tolist() == [False, False, True, True]
 
 
 def test_propagation_goes_on_from_what_it_remembers():

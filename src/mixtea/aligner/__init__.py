@@ -18,9 +18,8 @@ from mixtea.aligner.scoring import Scoring, Voters, reproducibly
 from mixtea.calibration.probabilities import HAS_SEVERAL
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
-from mixtea.compute.device import choose_device
+from mixtea.compute.device import choose_device, reproducible
 from mixtea.compute.memory import enough_memory, remembered_sizes
-from mixtea.compute.reproducible import reproducible
 from mixtea.compute.torchrun import is_first, with_other_processes
 from mixtea.config import Config
 from mixtea.council.adapt import adapted, without_structure

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from mixtea.compute.device import reproducible
 from mixtea.compute.memory import enough_memory, remembered_sizes
-from mixtea.compute.reproducible import reproducible
 from mixtea.decide.answers import linked_ids
 from mixtea.decide.decode import deciding_alone
 from mixtea.evaluation.by_voter import evidence_table, no_table

@@ -82,8 +82,8 @@ class PairProbabilities:
         """[sources]: how likely each has several targets: it has several links, or others have."""
         if self.multiple_targets is not None:
             return np.full(self.shape[0], self.multiple_targets)
-        share = np.full(self.shape[0], self.task.several_share)
-        share[self.task.sources_with_several] = HAS_SEVERAL
+        share = np.full(self.shape[0], self.task.multi_target_share)
+        share[self.task.multi_target_sources] = HAS_SEVERAL
         return np.where(share > FEW_SEVERAL, share, 0.0)
 
     def _mixed(self, *, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:

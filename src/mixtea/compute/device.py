@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -29,3 +32,16 @@ def choose_device(name: str) -> torch.device:
 
 def describe_device(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU ({platform.machine()})"
+
+
+@contextmanager
+def reproducible(wanted: bool) -> Iterator[None]:
+    """Only algorithms that give the same bits every time, while the block runs."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)

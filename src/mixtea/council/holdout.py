@@ -44,7 +44,7 @@ def rehearsed(council: Council) -> Rehearsed | None:
     they may have several targets, are left out. None where no voter can tell without training, and without such links.
     """
     task, config = council.task, council.config
-    settled = np.flatnonzero(np.isin(task.train[:, 0], task.settled(0)))
+    settled = np.flatnonzero(np.isin(task.train[:, 0], task.closed_entities(0)))
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
     if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.uses_belief for v in untrained):
         return None

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixtea.compute.distinct import distinct
 from mixtea.compute.matching import matching
+from mixtea.compute.ngrams import distinct
 from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 from mixtea.voters.link_weights import fitted_weights
 

@@ -23,7 +23,7 @@ from mixtea.decide.multi_target import LEAST, further_targets
 from mixtea.errors import ConfigError
 from mixtea.evaluation.mapping_scores import judged_of, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
-from mixtea.relations.known import ScoredPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.base import EvidenceKind
 from mixtea.voters.student import VECTORS_GROUP
 
@@ -299,7 +299,7 @@ def with_further(
     frame = mapping.frame
     mapped = task.target.find(frame.loc[frame["target"].notna(), "target"].to_numpy())
     taken = np.concatenate([mapped, task.train[:, 1], task.valid[:, 1]])
-    has_one = np.isin(free, np.r_[task.train[:, 0], task.sources_with_several, _mapped_sources(mapping, task)])
+    has_one = np.isin(free, np.r_[task.train[:, 0], task.multi_target_sources, _mapped_sources(mapping, task)])
     row, place, probability = further_targets(found, taken, has_one, max(LEAST, choice.precision or 0.0))
     if not len(row):
         return mapping
@@ -326,7 +326,7 @@ def linked_ids(task: Task, links: np.ndarray) -> pd.DataFrame:
     """
     given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
     is_given = np.isin(links @ [m, 1], given @ [m, 1])
-    asked_again = np.isin(links[:, 0], np.setdiff1d(task.train[:, 0], task.settled(0)))
+    asked_again = np.isin(links[:, 0], np.setdiff1d(task.train[:, 0], task.closed_entities(0)))
     links = links[~np.where(asked_again, is_given, np.isin(links[:, 0], given[:, 0]))]
     return pd.DataFrame({"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]})
 

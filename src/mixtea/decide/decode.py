@@ -224,7 +224,7 @@ def _remembered(
 
 
 def _student(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
-    return entities.without_untaught(pairs, cosines(*units, pairs))
+    return entities.mask_without_triples(pairs, cosines(*units, pairs))
 
 
 def _anew(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter]) -> Opinions:

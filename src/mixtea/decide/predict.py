@@ -53,7 +53,7 @@ class Predictor:
     ) -> None:  # fmt: skip
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
-        self.free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
+        self.free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
         self.rows = torch.from_numpy(self.free).to(vectors.device)
         if decoded is not None:
             self.decoded = decoded

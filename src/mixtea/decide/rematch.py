@@ -79,7 +79,7 @@ def kept_of(task: Task, old: Answers, last: StoredOpinions, changed: tuple[Diffe
     order = np.flatnonzero(there)[np.lexsort((ends[1][there], ends[0][there]))]
     scores = {name: values[order] for name, values in last.scores.items()}
     opinions = StoredOpinions(ends[0][order].astype(np.int32), ends[1][order].astype(np.int32), scores, last.weights)
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
+    free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
     row_of = np.full(task.source.n_entities, -1)
     row_of[free] = np.arange(len(free))
     now = np.append(row_of, -1)[source[old.free]]
@@ -181,7 +181,7 @@ def _has_target(answers: Answers) -> np.ndarray:
 def _part(graph: Graph, rows: np.ndarray) -> Graph:
     """These entities with their values and labels, without triples; the numbers `rows` ascend."""
     stays = np.isin(np.arange(graph.n_entities), rows)
-    attributes, labels = graph.attributes.kept(stays), graph.labels.kept(stays)
+    attributes, labels = graph.attributes.subset(stays), graph.labels.subset(stays)
     return Graph(
         graph.ids[stays], graph.relations[:0], graph.triples[:0], attributes, labels, graph.prefixes,
         name_predicates=graph.name_predicates,

@@ -84,7 +84,7 @@ def _added(views: Mapping[str, np.ndarray], weights: Mapping[str, float], n_open
 
 def open_opinions(task: Task, last: StoredOpinions, names: list[str], temperature: float) -> OpenOpinions:
     """Take what the voters `names` said from the stored opinions."""
-    kept = ~(np.isin(last.source, task.settled(0)) | np.isin(last.target, task.settled(1)))
+    kept = ~(np.isin(last.source, task.closed_entities(0)) | np.isin(last.target, task.closed_entities(1)))
     views = {name: last.scores[name][kept].astype(np.float64) / temperature for name in names}
     n_open = max(1, task.target.n_entities - len(task.train))
     return OpenOpinions(last.source[kept].astype(np.int64), last.target[kept].astype(np.int64), views, n_open)

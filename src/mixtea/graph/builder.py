@@ -64,7 +64,7 @@ class GraphData:
 
     `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
     included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
-    side are joined, and then `kinds` (uint8 [n], numbers of vocabulary.KINDS) are. `ontology` is the IRI that the file
+    side are joined, and then `kinds` (uint8 [n], numbers of terms.ENTITY_KINDS) are. `ontology` is the IRI that the file
     says it has, and `notes` are what a user should know of it; `base` is that of `FileRead`. `kept_apart` are tables
     whose name stands before the ids of their rows, as other tables have some of these too.
     """
@@ -72,8 +72,8 @@ class GraphData:
     ids: np.ndarray
     predicates: np.ndarray
     triples: np.ndarray
-    attributes: Attributes = field(default_factory=Attributes.none)
-    labels: Labels = field(default_factory=Labels.none)
+    attributes: Attributes = field(default_factory=Attributes.empty)
+    labels: Labels = field(default_factory=Labels.empty)
     prefixes: dict[str, str] = field(default_factory=dict)
     ontology: str = ""
     notes: tuple[str, ...] = ()
@@ -81,16 +81,16 @@ class GraphData:
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
     kept_apart: tuple[str, ...] = ()
 
-    def kept(self, stays: np.ndarray) -> GraphData:
+    def subset(self, stays: np.ndarray) -> GraphData:
         """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
         place = np.cumsum(stays) - 1
         triples = self.triples[stays[self.triples[:, [0, 2]]].all(axis=1)]
         triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
-        attributes, labels = self.attributes.kept(stays), self.labels.kept(stays)
+        attributes, labels = self.attributes.subset(stays), self.labels.subset(stays)
         kinds = self.kinds[stays] if len(self.kinds) else self.kinds
         return replace(self, ids=self.ids[stays], triples=triples, attributes=attributes, labels=labels, kinds=kinds)
 
-    def stated(self) -> np.ndarray:
+    def referenced(self) -> np.ndarray:
         """bool [n]: the entities that a triple or an attribute triple names."""
         found = np.zeros(len(self.ids), dtype=bool)
         found[np.concatenate([self.triples[:, [0, 2]].ravel(), self.attributes.entity])] = True
@@ -99,8 +99,8 @@ class GraphData:
 
 def without_unreferenced(part: GraphData) -> GraphData:
     """The part without entities that nothing is stated of any more."""
-    stays = part.stated()
-    return part if stays.all() else part.kept(stays)
+    stays = part.referenced()
+    return part if stays.all() else part.subset(stays)
 
 
 def triple_data(table: Table) -> GraphData:
@@ -147,7 +147,7 @@ def value_data(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn
     predicate = TextColumn.coded(words, np.repeat(codes, [len(numbers) for _, numbers, _ in said]))
     columns = (
         predicate,
-        TextColumn.joined([values for _, _, values in said], are_compact=True),
+        TextColumn.concat([values for _, _, values in said], are_compact=True),
         *[_blank_column(len(entity))] * 2,
     )
     return GraphData(ids, words, _no_triples(), Attributes(entity, *columns))
@@ -171,7 +171,7 @@ def concat(parts: Sequence[GraphData]) -> GraphData:
         triples.append(np.stack([entity[head], predicate[relation], entity[tail]], axis=1))
         prefixes = part.prefixes | prefixes
     both = zip(parts, entity_places, strict=True)
-    attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
+    attributes = Attributes.concat([part.attributes.moved(place) for part, place in both])
     apart = tuple(dict.fromkeys(name for part in parts for name in part.kept_apart))
     return GraphData(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes, kept_apart=apart)
 

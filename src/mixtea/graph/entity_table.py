@@ -18,23 +18,23 @@ TEXT_ARRAYS = ("data", "offsets", "codes")  # of a column of texts
 class EntityTable:
     """`entity` (int32 [n]) is the number of the entity that each row is about; the other columns are as long.
 
-    `KINDS` says of each column whether it is a TextColumn, or which numbers its array holds. The tables of a graph are
+    `COLUMN_TYPES` says of each column whether it is a TextColumn, or which numbers its array holds. The tables of a graph are
     sorted by entity, so that the rows of one are found at once.
     """
 
-    KINDS: ClassVar[dict[str, Any]] = {"entity": np.int32}
+    COLUMN_TYPES: ClassVar[dict[str, Any]] = {"entity": np.int32}
     entity: np.ndarray
 
     @classmethod
-    def none(cls) -> Self:
+    def empty(cls) -> Self:
         """No row at all."""
-        return cls.from_columns(*([] for _ in cls.KINDS))
+        return cls.from_columns(*([] for _ in cls.COLUMN_TYPES))
 
     @classmethod
     def from_columns(cls, *columns: Iterable[Any]) -> Self:
         """A table of texts and numbers; columns that are not given are empty texts or zeros."""
         found: list[Any] = []
-        for place, kind in enumerate(cls.KINDS.values()):
+        for place, kind in enumerate(cls.COLUMN_TYPES.values()):
             if kind is TextColumn:
                 given = columns[place] if place < len(columns) else [""] * len(found[0])
                 found.append(TextColumn.from_texts(given))
@@ -44,14 +44,14 @@ class EntityTable:
         return cls(*found)
 
     @classmethod
-    def joined(cls, tables: Sequence[Self]) -> Self:
+    def concat(cls, tables: Sequence[Self]) -> Self:
         """The rows of all tables, one table after the other."""
 
         def column(name: str, kind: Any) -> Any:
             parts = [getattr(table, name) for table in tables]
-            return TextColumn.joined(parts) if kind is TextColumn else np.concatenate(parts)
+            return TextColumn.concat(parts) if kind is TextColumn else np.concatenate(parts)
 
-        return cls(*(column(name, kind) for name, kind in cls.KINDS.items()))
+        return cls(*(column(name, kind) for name, kind in cls.COLUMN_TYPES.items()))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
@@ -62,7 +62,7 @@ class EntityTable:
                 TextColumn(*(arrays[f"{name}.{part}"] for part in TEXT_ARRAYS)) if kind is TextColumn else arrays[name]
             )
 
-        return cls(*(column(name, kind) for name, kind in cls.KINDS.items()))
+        return cls(*(column(name, kind) for name, kind in cls.COLUMN_TYPES.items()))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything in the table as arrays; of a column of texts there are three."""
@@ -83,7 +83,7 @@ class EntityTable:
         """These rows, by number or as a mask."""
         return self._each(lambda column: column.take(rows) if isinstance(column, TextColumn) else column[rows])
 
-    def kept(self, stays: np.ndarray) -> Self:
+    def subset(self, stays: np.ndarray) -> Self:
         """The rows of the entities that stay (bool [n]), which are numbered anew."""
         return self.take(stays[self.entity]).moved(np.cumsum(stays) - 1)
 
@@ -91,7 +91,7 @@ class EntityTable:
         """The rows with number `place[i]` for entity i."""
         return replace(self, entity=place[self.entity].astype(np.int32))
 
-    def once(self, *names: str) -> Self:
+    def drop_duplicates(self, *names: str) -> Self:
         """Of the rows that are equal in these columns the first, without texts that no row has any more."""
         columns = {
             name: column.codes if isinstance(column, TextColumn) else column for name, column in self._columns().items()
@@ -108,7 +108,7 @@ class EntityTable:
         return range(*(int(np.searchsorted(self.entity, key, side)) for side in ("left", "right")))
 
     def _columns(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.KINDS}
+        return {name: getattr(self, name) for name in self.COLUMN_TYPES}
 
     def _each(self, change: Callable[[Any], Any]) -> Self:
         return replace(self, **{name: change(column) for name, column in self._columns().items()})
@@ -132,7 +132,9 @@ class Attributes(EntityTable):
     ([0, 1], ['42', '007'])
     """
 
-    KINDS: ClassVar = {"entity": np.int32} | dict.fromkeys(("predicate", "value", "language", "datatype"), TextColumn)
+    COLUMN_TYPES: ClassVar = {"entity": np.int32} | dict.fromkeys(
+        ("predicate", "value", "language", "datatype"), TextColumn
+    )
     predicate: TextColumn
     value: TextColumn
     language: TextColumn
@@ -141,4 +143,6 @@ class Attributes(EntityTable):
     def as_set(self) -> Self:
         """Each triple once, by entity and then as they came."""
         in_order = bool((self.entity[:-1] <= self.entity[1:]).all())
-        return (self if in_order else self.take(np.argsort(self.entity, kind="stable"))).once(*self.KINDS)
+        return (self if in_order else self.take(np.argsort(self.entity, kind="stable"))).drop_duplicates(
+            *self.COLUMN_TYPES
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from mixtea.graph.builder import FileRead
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import NO_LABEL, Labels, label_rank
 from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL
+from mixtea.messages import visible
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +27,16 @@ class Graph:
     entities that the user did not want, and `obsolete` those of them that the files call so. `vectors` are the user's
     own, float32 [n_entities, d], NaN for an entity without one; there are none, [0, 0], unless they were given. `iri`
     is that of the ontology that the graph is, if it says so. `kinds` (uint8 [n_entities], or none) are numbers of
-    vocabulary.KINDS: who is a class, a property or an individual, as the files say. `name_predicates` are those whose
-    values are labels, where these are others than the vocabulary's (labels.RANKS). `kept_apart` are the tables whose
+    terms.ENTITY_KINDS: who is a class, a property or an individual, as the files say. `name_predicates` are those whose
+    values are labels, where these are others than the vocabulary's (labels.LABEL_RANKS). `kept_apart` are the tables whose
     rows have ids that rows of other tables have too: their name stands before the id, as in `films/12`.
     """
 
     ids: np.ndarray
     relations: np.ndarray
     triples: np.ndarray
-    attributes: Attributes = field(default_factory=Attributes.none, repr=False)
-    labels: Labels = field(default_factory=Labels.none, repr=False)
+    attributes: Attributes = field(default_factory=Attributes.empty, repr=False)
+    labels: Labels = field(default_factory=Labels.empty, repr=False)
     prefixes: dict[str, str] = field(default_factory=dict, repr=False)
     files: tuple[FileRead, ...] = ()
     left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
@@ -123,3 +125,22 @@ class Graph:
 
     def shorten(self, iri: str) -> str:
         return prefixing.shorten(iri, self.prefixes)
+
+
+MAX_ADDRESS_LENGTH = 2000
+_LINK = re.compile(r"https?://[^\s/?#<>\"{}|\\^`@]+([/?#][^\s<>\"{}|\\^`]*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DisplayName:
+    """An entity as people see it: a text, and where to read about it, if its label is an address on the web."""
+
+    text: str
+    address: str = ""
+
+
+def display_name(graph: Graph, index: int) -> DisplayName:
+    """Only http and https are addresses; all other labels are text, whatever a browser would do with them."""
+    label = str(graph.ids[index])
+    is_address = len(label) <= MAX_ADDRESS_LENGTH and _LINK.fullmatch(label) and visible(label) == label
+    return DisplayName(graph.display(index), label if is_address else "")

@@ -41,7 +41,7 @@ class Labels(EntityTable):
     (['dog', 'Hund'], ['en', 'de'])
     """
 
-    KINDS: ClassVar = {"entity": np.int32, "text": TextColumn, "language": TextColumn, "rank": np.uint8}
+    COLUMN_TYPES: ClassVar = {"entity": np.int32, "text": TextColumn, "language": TextColumn, "rank": np.uint8}
     text: TextColumn
     language: TextColumn
     rank: np.ndarray
@@ -50,7 +50,7 @@ class Labels(EntityTable):
     def of_entities(cls, entity: Sequence[int] | np.ndarray, text: Sequence[str] | np.ndarray, rank: int = 0) -> Self:
         """Labels without a language, the best there are unless a rank is given; a blank text is no label."""
         found = cls.from_columns(entity, text)
-        return replace(found, rank=np.full(len(found), rank, dtype=np.uint8))._that_can_be_read()
+        return replace(found, rank=np.full(len(found), rank, dtype=np.uint8))._without_blank()
 
     @classmethod
     def of_attributes(cls, attributes: Attributes, rank_of: Callable[[str], int] | None = None) -> Self:
@@ -62,9 +62,9 @@ class Labels(EntityTable):
         tags = TextColumn.from_texts(tag.lower() for tag in language.texts())
         language = TextColumn(tags.data, tags.offsets, tags.codes[language.codes])
         text = attributes.value.take(rows).compact()
-        return cls(attributes.entity[rows], text, language, rank[rows].astype(np.uint8))._that_can_be_read()
+        return cls(attributes.entity[rows], text, language, rank[rows].astype(np.uint8))._without_blank()
 
-    def _that_can_be_read(self) -> Self:
+    def _without_blank(self) -> Self:
         blank = self.text.are_blank()
         return self.take(~blank[self.text.codes]) if blank.any() else self
 
@@ -74,14 +74,14 @@ class Labels(EntityTable):
         Then by its tag, by predicate and by the alphabet, so that it does not matter in which order they come.
         """
         if (self.entity[1:] > self.entity[:-1]).all():  # one label each: there is nothing to choose
-            return self.once("entity", "text", "language")
+            return self.drop_duplicates("entity", "text", "language")
         tags = self.language.texts()
         wanted = np.array([_language_rank(tag, languages) for tag in tags], dtype=np.int64)
         keys = (
             self.text.ranks()[self.text.codes], self.rank, self.language.ranks()[self.language.codes],
             wanted[self.language.codes], self.rank >= len(NAMING), self.rank == TRANSLATION_RANK, self.entity,
         )  # fmt: skip
-        return self.take(np.lexsort(keys)).once("entity", "text", "language")
+        return self.take(np.lexsort(keys)).drop_duplicates("entity", "text", "language")
 
 
 def label_rank(predicate: str) -> int:

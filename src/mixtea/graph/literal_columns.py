@@ -33,7 +33,7 @@ def objects_to_literals(part: GraphData, wanted: np.ndarray) -> GraphData:
     ]
     part = replace(part, predicates=np.array(words, dtype=object))
     rows = wanted[part.triples[:, 1]]
-    attributes = Attributes.joined([part.attributes, iri_literals(part, rows, "")])
+    attributes = Attributes.concat([part.attributes, iri_literals(part, rows, "")])
     return without_unreferenced(replace(part, triples=part.triples[~rows], attributes=attributes))
 
 

@@ -64,19 +64,19 @@ class Task:
         )  # in one order, so that equal tasks are equal files
 
     @cached_property
-    def sources_with_several(self) -> np.ndarray:
+    def multi_target_sources(self) -> np.ndarray:
         """The sources that have several targets among the links to learn from."""
         links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
         source, n_targets = np.unique(links[:, 0], return_counts=True)
         return source[n_targets > 1]
 
     @property
-    def several_share(self) -> float:
+    def multi_target_share(self) -> float:
         """The share of the sources with a link to learn from that have several targets."""
         n_linked = len(self.linked_sources)
-        return len(self.sources_with_several) / n_linked if n_linked else 0.0
+        return len(self.multi_target_sources) / n_linked if n_linked else 0.0
 
-    def may_have_several(self, source: np.ndarray) -> np.ndarray:
+    def may_have_multiple_targets(self, source: np.ndarray) -> np.ndarray:
         """bool [p]: whether each of the sources, by their indices [p], may have several targets.
 
         A source may that has several already; any may where many linked sources have several. An index below 0, of a
@@ -88,18 +88,18 @@ class Task:
         >>> chain = [("a", "r", "b"), ("b", "r", "c")]
         >>> links = [("a", "a"), ("a", "b"), ("b", "c")]
         >>> task = load_task(source=chain, target=chain, links=links, valid_links=[("c", "c")])
-        >>> task.may_have_several(np.array([0, 1, 2, -1])).tolist()  # one of three has: that is many
+        >>> task.may_have_multiple_targets(np.array([0, 1, 2, -1])).tolist()  # one of three has: that is many
         [True, True, True, False]
         """
         source = np.asarray(source, dtype=np.int64)
-        if self.several_share >= MULTI_TARGET_SHARE:
+        if self.multi_target_share >= MULTI_TARGET_SHARE:
             return source >= 0
-        return np.isin(source, self.sources_with_several)
+        return np.isin(source, self.multi_target_sources)
 
     @cached_property
-    def ids_with_several(self) -> frozenset[str]:
+    def multi_target_ids(self) -> frozenset[str]:
         """The ids of the sources that may have several targets."""
-        may: np.ndarray = self.may_have_several(np.arange(self.source.n_entities))
+        may: np.ndarray = self.may_have_multiple_targets(np.arange(self.source.n_entities))
         return frozenset(self.source.ids[may].tolist())
 
     @property
@@ -107,7 +107,7 @@ class Task:
         """The sources that have a link to learn from, each once."""
         return np.union1d(self.train[:, 0], self.valid[:, 0])
 
-    def settled(self, side: int) -> np.ndarray:
+    def closed_entities(self, side: int) -> np.ndarray:
         """The entities of a side, 0 for the source, that are not asked about: those that have a training link.
 
         A source that may have several targets may have more than are given.
@@ -115,7 +115,7 @@ class Task:
         if side == 1:
             return self.train[:, 1]
         linked = np.unique(self.train[:, 0])
-        return linked[~self.may_have_several(linked)]
+        return linked[~self.may_have_multiple_targets(linked)]
 
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """The source and the target entities without a training link, less those without a relation triple.
@@ -123,7 +123,7 @@ class Task:
         Nothing can be learned about the latter from structure.
         """
         source, target = (
-            np.setdiff1d(np.flatnonzero(~graph.isolated()), self.settled(side))
+            np.setdiff1d(np.flatnonzero(~graph.isolated()), self.closed_entities(side))
             for side, graph in enumerate((self.source, self.target))
         )
         return source, target

@@ -47,7 +47,7 @@ def without_vocabulary(part: GraphData) -> GraphData:
     gone = is_word.copy()
     gone[headers] = True
     values = iri_literals(part, is_word[tail] & ~gone[head] & (part.ids != NIL)[tail])
-    attributes = Attributes.joined([part.attributes.take(~gone[part.attributes.entity]), values])
+    attributes = Attributes.concat([part.attributes.take(~gone[part.attributes.entity]), values])
     found = without_unreferenced(replace(part, triples=part.triples[~gone[head] & ~gone[tail]], attributes=attributes))
     if not len(found.ids):  # then it is a file about these words
         return part
@@ -81,7 +81,7 @@ def types_of(
 def type_rows(attributes: Attributes) -> Attributes:
     """The rows that say of which type an entity is."""
     rows = attributes.take(attributes.predicate.rows_with(TYPE))
-    return rows.once(*rows.KINDS)
+    return rows.drop_duplicates(*rows.COLUMN_TYPES)
 
 
 def entity_kinds(part: GraphData) -> np.ndarray:

@@ -65,7 +65,7 @@ class TextColumn:
         return cls(column.data, column.offsets, column.codes[numbers])
 
     @classmethod
-    def joined(cls, columns: Sequence[TextColumn], *, are_compact: bool = False) -> TextColumn:
+    def concat(cls, columns: Sequence[TextColumn], *, are_compact: bool = False) -> TextColumn:
         """The rows of all columns, one column after the other; `are_compact` if each is as `compact` gives it."""
         if len(columns) == 1:
             return columns[0]

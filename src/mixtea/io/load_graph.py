@@ -198,5 +198,5 @@ def _labelled(part: GraphData, path: Path | None, problems: Problems) -> GraphDa
         ids, texts = read_table(path, 2, problems, may_be_empty=True).columns
         place = pd.Index(part.ids, dtype=object).get_indexer(pd.Index(ids, dtype=object))
         more = Labels.of_entities(place[place >= 0], texts[place >= 0])
-        return replace(part, labels=Labels.joined([part.labels, more]))
+        return replace(part, labels=Labels.concat([part.labels, more]))
     return part

@@ -18,9 +18,8 @@ from mixtea.io.formats.tsv import Table
 from mixtea.io.formats.typed_tables import TYPED
 from mixtea.io.safe.problems import collected
 from mixtea.io.sniff import kind_among
-from mixtea.text.dictionary import Dictionary
 from mixtea.text.names import entity_names
-from mixtea.text.phrases import TOO_LONG
+from mixtea.text.phrases import TOO_LONG, Dictionary
 
 TABLES = ("TSV", "CSV", *TYPED)
 
@@ -55,14 +54,14 @@ class NameFiles:
 def _labelled(graph: Graph, more: list[Labels], languages: Sequence[str]) -> Graph:
     if not more:
         return graph
-    return replace(graph, labels=Labels.joined([graph.labels, *more]).as_set(languages))
+    return replace(graph, labels=Labels.concat([graph.labels, *more]).as_set(languages))
 
 
 def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, warnings: list[str]) -> Labels:
     """The labels of a table of ids and texts. Of ids that the graph does not have, all are too many."""
     table = _read(path, NAME_HEADERS, problems)
     if table is None or not graph.n_entities:  # whose files are reported already
-        return Labels.none()
+        return Labels.empty()
     warnings += [f"{path}: {note}" for note in table.notes]
     ids, texts = table.columns
     place = graph.find(ids)

@@ -65,7 +65,7 @@ class NameColumns:
         for side, graph in enumerate(graphs):
             if wanted[side]:
                 ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(wanted[side])}
-                taken.append(_labelled(graph, ranks, Labels.none(), languages))
+                taken.append(_labelled(graph, ranks, Labels.empty(), languages))
             elif ranks := name_predicates(graph, looks[side], graphs[1 - side], looks[1 - side]):
                 known = {word: rank for word in graph.attributes.predicate.texts() if (rank := label_rank(word)) >= 0}
                 taken.append(_labelled(graph, known | ranks, graph.labels, languages))
@@ -112,7 +112,7 @@ def names_doubt(source: Graph, target: Graph) -> str:
 def _labelled(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:
     """Return the graph with the values of these predicates as labels, beside those that it has already."""
     stated = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
-    return replace(graph, labels=Labels.joined([labels, stated]).as_set(languages), name_predicates=tuple(ranks))
+    return replace(graph, labels=Labels.concat([labels, stated]).as_set(languages), name_predicates=tuple(ranks))
 
 
 def _wanted(graph: Graph, words: Sequence[str], side: str) -> list[str]:

@@ -62,7 +62,7 @@ def _with_values(graph: Graph, known: Graph) -> Graph:
     here = wanted[graph.triples[:, 1]]
     head, relation, tail = graph.triples[here].T
     more = Attributes.from_columns(head, graph.relations[relation], graph.ids[tail])
-    attributes = Attributes.joined([graph.attributes, more]).as_set()
+    attributes = Attributes.concat([graph.attributes, more]).as_set()
     triples = graph.triples[~here]
     triples[:, 1] = (np.cumsum(~wanted) - 1)[triples[:, 1]]
     return replace(graph, triples=triples, relations=graph.relations[~wanted], attributes=attributes)
@@ -108,7 +108,7 @@ def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:
     called = [(i, known.label(at)) for i, at in zip(led_to.tolist(), place.tolist(), strict=True) if at >= 0]
     names = [(i, text) for i, text in called if text is not None]
     labels = Labels.of_entities([i for i, _ in names], [text for _, text in names])
-    return replace(graph, labels=Labels.joined([graph.labels, labels]).as_set())
+    return replace(graph, labels=Labels.concat([graph.labels, labels]).as_set())
 
 
 def _said(graph: Graph, index: int, columns: set[str]) -> Rows:

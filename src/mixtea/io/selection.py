@@ -39,7 +39,7 @@ class Selection:
         gone &= not gone.all()
         self.obsolete.append(int(gone.sum()))
         obsolete = part.ids[gone]
-        kept, left_out = self._wanted(part.kept(~gone) if gone.any() else part, prefixes)
+        kept, left_out = self._wanted(part.subset(~gone) if gone.any() else part, prefixes)
         return kept, np.concatenate([obsolete, left_out]), obsolete
 
     def _wanted(self, part: GraphData, prefixes: dict[str, str]) -> tuple[GraphData, np.ndarray]:
@@ -51,12 +51,12 @@ class Selection:
         attributes = part.attributes.take(_of(part.attributes.predicate, set(part.predicates[allowed])))
         kept = replace(part, triples=triples, attributes=attributes)
         of_kind = self._of_kinds(part)
-        stays = kept.stated() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
+        stays = kept.referenced() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
         if not of_kind.all():  # of which type an entity is stays known
             is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)[triples[:, 1]]
             values = iri_literals(kept, is_type & ~of_kind[triples[:, 2]])
-            kept = replace(kept, attributes=Attributes.joined([attributes, values]))
-        return kept.kept(stays), part.ids[~stays]
+            kept = replace(kept, attributes=Attributes.concat([attributes, values]))
+        return kept.subset(stays), part.ids[~stays]
 
     def _of_kinds(self, part: GraphData) -> np.ndarray:
         """bool [n]: those of a wanted kind."""

@@ -12,8 +12,8 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
 from mixtea.relations.join import WeightedPairs, join_triples
-from mixtea.relations.known import ScoredPairs
 from mixtea.relations.parallel import merge_parallel
+from mixtea.relations.scored_pairs import ScoredPairs
 
 MAX_NEIGHBOURS_PER_RELATION = 200  # neighbours through one relation, from which on a single one says nothing
 MIN_BELIEF = 0.1  # a weaker belief is not listened to
@@ -54,9 +54,9 @@ class Neighbourhood:
 
     def score(self, source: int, target: int) -> float:
         """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
-        return float(np.log1p(self.speaking(source, target).weight.sum()))
+        return float(np.log1p(self.support(source, target).weight.sum()))
 
-    def speaking(self, source: int, target: int, above: float = MIN_BELIEF) -> NeighbourSupport:
+    def support(self, source: int, target: int, above: float = MIN_BELIEF) -> NeighbourSupport:
         """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
         theirs: dict[int, list[int]] = {}
         for j in self._steps_to(target + self.n_source).tolist():
@@ -69,7 +69,7 @@ class Neighbourhood:
             for j in theirs.get(end, ())
         ]
         first, second = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
-        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        meaning = self._relation_similarity(self.kind[first] * self.n_kinds + self.kind[second])
         few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
         n_pairs = self.multiplicity[first] * self.multiplicity[second]
         weight = np.array([row[2] for row in rows]) * meaning * few * n_pairs
@@ -77,7 +77,7 @@ class Neighbourhood:
         ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
         return NeighbourSupport(*(part[kept] for part in ends))
 
-    def spoken_for(
+    def supported_pairs(
         self, source: int, target: int, asked: Callable[[int], Iterable[int]]
     ) -> dict[tuple[int, int], float]:
         """What belief in a pair says for pairs one step further, for each unit of it, by numbers in their own graphs.
@@ -96,7 +96,7 @@ class Neighbourhood:
         if not rows:
             return {}
         first, second = np.array(rows, dtype=np.int64).T
-        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        meaning = self._relation_similarity(self.kind[first] * self.n_kinds + self.kind[second])
         weight = meaning / np.sqrt(np.maximum(self.count[first], self.count[second]))
         weight *= self.multiplicity[first] * self.multiplicity[second]
         found: dict[tuple[int, int], float] = {}
@@ -162,7 +162,7 @@ class Neighbourhood:
     def _by_source(self) -> tuple[np.ndarray, np.ndarray]:
         return _index(self.source, self.n_source)
 
-    def _meaning(self, key: np.ndarray) -> np.ndarray:
+    def _relation_similarity(self, key: np.ndarray) -> np.ndarray:
         """How alike two relations are, by r * n_kinds + r'."""
         keys, values = self._alike
         if not len(keys):

@@ -10,7 +10,7 @@ from mixtea.decide.mapping import Mapping
 from mixtea.explain.columns import ColumnPair, column_pairs
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.explain.value_lines import value_lines
-from mixtea.graph.display import display_name
+from mixtea.graph.graph import display_name
 from mixtea.graph.task import Task
 from mixtea.report.findings import drawn
 

@@ -15,7 +15,7 @@ from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
 from mixtea.evaluation.by_voter import HITS, LINKS, PARTS, STRUCTURE, deciders
 from mixtea.fields import written
-from mixtea.graph.display import display_name
+from mixtea.graph.graph import display_name
 from mixtea.graph.task import SPLITS, Task
 from mixtea.messages import MAX_LABEL_LENGTH, METRICS, visible
 

@@ -14,8 +14,7 @@ from mixtea.config import VECTOR_VOTERS
 from mixtea.explain.marking import Marked, marked
 from mixtea.explain.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
 from mixtea.explain.value_lines import Line, value_lines
-from mixtea.graph.display import display_name
-from mixtea.graph.graph import Graph
+from mixtea.graph.graph import Graph, display_name
 from mixtea.graph.terms import TYPE
 from mixtea.messages import visible
 from mixtea.review.model import Model

@@ -69,7 +69,7 @@ def with_reviewed(task: Task, pairs: np.ndarray, same: np.ndarray, reliability: 
 def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray:
     """The new pairs whose source has no other link, or may have several; else a second one contradicts the first."""
     new = _less(accepted, given)
-    other = np.isin(new[:, 0], given[:, 0]) & ~task.may_have_several(new[:, 0])
+    other = np.isin(new[:, 0], given[:, 0]) & ~task.may_have_multiple_targets(new[:, 0])
     if other.any():
         logger.warning("%d accepted pairs are left out: their sources have another link", int(other.sum()))
     return new[~other]

@@ -9,8 +9,8 @@ import numpy as np
 
 from mixtea.decide.answers import DECISIONS
 from mixtea.decide.mapping import MAPPED, Mapping
-from mixtea.relations.known import ScoredPairs
 from mixtea.relations.neighbours import Neighbourhood, neighbourhood
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.runs.folder import SEAL
 from mixtea.runs.reader import StoredRun
 

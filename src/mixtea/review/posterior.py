@@ -128,7 +128,7 @@ class Belief:
         """By row and place, how much more speaks for candidates beside pairs whose beliefs change."""
         model, found = self.model, dict[tuple[int, int], float]()
         for (source, target), change in changes.items():
-            for (beside, end), weight in model.near.spoken_for(source, target, self._likely).items():
+            for (beside, end), weight in model.near.supported_pairs(source, target, self._likely).items():
                 row = int(model.row_of[beside])
                 place = model.target[row].tolist().index(end)
                 found[row, place] = found.get((row, place), 0.0) + change * weight

@@ -117,7 +117,7 @@ def check_answers(
     evidence_kinds: Mapping[str, EvidenceKind] | None = None,
 ) -> Answers:
     """Answers from checked arrays, whoever wrote them; ValueError if they are not about this task."""
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
+    free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
     p, k = len(free), min(STORED, task.target.n_entities)
     ranks = np.tile(np.arange(1, k + 1), p)
     if not (np.array_equal(mapping["source"], free) and np.array_equal(candidates["source"], free.repeat(k))):

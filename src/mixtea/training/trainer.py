@@ -241,7 +241,7 @@ class Trainer:
 
     @property
     def learns_from_votes(self) -> bool:
-        return self.learns_more and self.strategy is None and 0 not in self.entities.taught
+        return self.learns_more and self.strategy is None and 0 not in self.entities.n_with_triples
 
     @property
     def settles(self) -> bool:
@@ -287,7 +287,7 @@ class Trainer:
     def pseudo_loss(self, vectors: Tensor) -> Tensor:
         """L_u of Eq. 14, over all unlabelled sources with triples or an unbiased sample of them."""
         assert self.votes is not None
-        config, (sources, targets), share = self.config, self.entities.taught_rows, self.config.loss_rows
+        config, (sources, targets), share = self.config, self.entities.rows_with_triples, self.config.loss_rows
         votes = self.votes.among_first(len(sources), len(targets))
         if share < 1:
             order = torch.randperm(len(sources), generator=self.generator, device=sources.device)

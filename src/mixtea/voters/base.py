@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.graph.graph import Graph
     from mixtea.graph.task import Task
-    from mixtea.relations.known import ScoredPairs
+    from mixtea.relations.scored_pairs import ScoredPairs
     from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
 EvidenceKind = Literal["structure", "lexical", "semantic", "human"]
@@ -177,13 +177,13 @@ class VotingState:
 class Belief(NamedTuple):
     """How likely each of some pairs is thought to be: p in [0, 1].
 
-    `said` are the scores of voters that `is_independent` holds for, added up: log-odds by texts, times the temperature;
+    `text_score` are the scores of voters that `is_independent` holds for, added up: log-odds by texts, times the temperature;
     NaN where none of them has an opinion, None where none has any.
     """
 
     pairs: EntityPairs
     p: Tensor
-    said: Tensor | None = None
+    text_score: Tensor | None = None
 
 
 def _sees_structure(needs: Any) -> bool:

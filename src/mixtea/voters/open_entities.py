@@ -16,12 +16,12 @@ class OpenEntities:
     """The entities of both sides without a training link: places among them are the rows of all `Pairs`.
 
     `rows` are their joint numbers (targets after all sources). Link files list both sides in the same order, and ties
-    go to the first: each side is shuffled on its own. Entities with triples come first, `taught` of each side; others
+    go to the first: each side is shuffled on its own. Entities with triples come first, `n_with_triples` of each side; others
     are open only where a voter knows them, and no student learns about them.
     """
 
-    def __init__(self, rows: tuple[Tensor, Tensor], sizes: tuple[int, int], taught: tuple[int, int]) -> None:
-        self.rows, self.sizes, self.taught = rows, sizes, taught
+    def __init__(self, rows: tuple[Tensor, Tensor], sizes: tuple[int, int], n_with_triples: tuple[int, int]) -> None:
+        self.rows, self.sizes, self.n_with_triples = rows, sizes, n_with_triples
         n = sum(sizes)
         self.place_of = torch.maximum(positions(rows[0], n), positions(rows[1], n))
 
@@ -35,8 +35,8 @@ class OpenEntities:
         return self.rows[0], self.rows[1] - self.sizes[0]
 
     @property
-    def taught_rows(self) -> tuple[Tensor, Tensor]:
-        return self.rows[0][: self.taught[0]], self.rows[1][: self.taught[1]]
+    def rows_with_triples(self) -> tuple[Tensor, Tensor]:
+        return self.rows[0][: self.n_with_triples[0]], self.rows[1][: self.n_with_triples[1]]
 
     def pairs(self, source: Tensor, target: Tensor) -> Pairs:
         """Pairs from entities by their own graph's numbers, in any order; those that are not open are left out."""
@@ -53,11 +53,11 @@ class OpenEntities:
             found.append((~there[own]).nonzero().flatten())
         return found[0], found[1]
 
-    def without_untaught(self, pairs: Pairs, scores: Tensor) -> Tensor:
+    def mask_without_triples(self, pairs: Pairs, scores: Tensor) -> Tensor:
         """The scores of pairs, NaN where an end has no triples: structure knows nothing about it."""
-        if self.taught == self.shape:
+        if self.n_with_triples == self.shape:
             return scores
-        unknown = (pairs.source >= self.taught[0]) | (pairs.target >= self.taught[1])
+        unknown = (pairs.source >= self.n_with_triples[0]) | (pairs.target >= self.n_with_triples[1])
         return scores.masked_fill(unknown, float("nan"))
 
 
@@ -71,15 +71,15 @@ def find_open_entities(
         order = torch.randperm(len(entities), generator=generator, device=generator.device)
         return torch.from_numpy(entities).to(order.device)[order].to(device)
 
-    taught = [shuffled(entities) for entities in task.unlabelled()]
-    rows = taught
+    connected = [shuffled(entities) for entities in task.unlabelled()]
+    rows = connected
     if without_triples:
         alone = [
-            shuffled(np.setdiff1d(np.flatnonzero(graph.isolated()), task.settled(side)))
+            shuffled(np.setdiff1d(np.flatnonzero(graph.isolated()), task.closed_entities(side)))
             for side, graph in enumerate((task.source, task.target))
         ]
-        rows = [torch.cat(parts) for parts in zip(taught, alone, strict=True)]
-    return OpenEntities((rows[0], rows[1] + sizes[0]), sizes, (len(taught[0]), len(taught[1])))
+        rows = [torch.cat(parts) for parts in zip(connected, alone, strict=True)]
+    return OpenEntities((rows[0], rows[1] + sizes[0]), sizes, (len(connected[0]), len(connected[1])))
 
 
 class EntityPairs:

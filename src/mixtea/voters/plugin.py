@@ -17,7 +17,7 @@ from mixtea.voters.registry import BUILT_IN, voter_class, voter_error, voter_err
 if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.graph.task import Task
-    from mixtea.relations.known import ScoredPairs
+    from mixtea.relations.scored_pairs import ScoredPairs
     from mixtea.voters.open_entities import EntityPairs
 
 MEMBER_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words

@@ -89,11 +89,11 @@ class SimilarityOpinions:
         """Whether both sides have something to compare."""
         return bool(self.has[0].any() and self.has[1].any())
 
-    def first_found(self) -> SimilarPairs:
+    def initial_pairs(self) -> SimilarPairs:
         """The most alike before anything was learned."""
         raise NotImplementedError
 
-    def found_again(self, pairs: np.ndarray) -> SimilarPairs | None:
+    def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
         """The most alike after learning from pairs [p, 2] that are taken to be the same; None if that changes nothing.
 
         What is said of one of these pairs must not come from the pair itself.
@@ -102,8 +102,8 @@ class SimilarityOpinions:
 
     @cached_property
     def found(self) -> SimilarPairs:
-        learned = self.found_again(self.learned_from) if len(self.learned_from) and self.speaks else None
-        return learned or (self.first_found() if self.speaks else no_similar_pairs())
+        learned = self.relearned_pairs(self.learned_from) if len(self.learned_from) and self.speaks else None
+        return learned or (self.initial_pairs() if self.speaks else no_similar_pairs())
 
     def learn(self, sure: np.ndarray) -> None:
         """Take up the links and the sure pairs [p, 2], where they are more than before."""

@@ -35,7 +35,7 @@ class _Direction(Voter):
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
         from mixtea.compute.pairs import cosines
 
-        return state.entities.without_untaught(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
+        return state.entities.mask_without_triples(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The cosine, and where the pair stands among the stored candidates of its source or of its target."""

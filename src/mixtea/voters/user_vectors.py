@@ -58,7 +58,7 @@ class VectorOpinions(SimilarityOpinions):
         super().__init__(task)
         self.has = (task.source.has_vector(), task.target.has_vector())
 
-    def first_found(self) -> SimilarPairs:
+    def initial_pairs(self) -> SimilarPairs:
         import torch  # on use: runs are read and explained without it
 
         from mixtea.compute.memory import enough_memory

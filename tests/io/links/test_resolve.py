@@ -33,7 +33,7 @@ def test_an_id_comes_before_a_label(graph):
 def test_a_translation_is_no_name_of_its_own(graph):
     more = Labels.of_entities([3], ["Roma"], TRANSLATION_RANK)
     with pytest.raises(DataError, match="no entity 'Roma'"):
-        entities(replace(graph, labels=Labels.joined([graph.labels, more]).as_set()), ["Roma"], "source")
+        entities(replace(graph, labels=Labels.concat([graph.labels, more]).as_set()), ["Roma"], "source")
 
 
 WRONG = {

@@ -12,7 +12,7 @@ from conftest import SMALL_BEST, benchmark_files, said_graph, said_task, write
 from mixtea import MixTEA, load_task
 from mixtea.config import Config
 from mixtea.graph.entity_table import Attributes as Table
-from mixtea.relations.known import ScoredPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.attributes.voter import Attributes
 
@@ -258,7 +258,7 @@ def test_many_values_are_shown_as_a_number_and_each_beside_the_most_alike():
 
 def test_without_values_it_is_silent_and_changes_no_bit(told):
     names = ("forward", "backward", "propagation", "agreement")
-    sides = [replace(graph, attributes=Table.none()) for graph in (told.source, told.target)]
+    sides = [replace(graph, attributes=Table.empty()) for graph in (told.source, told.target)]
     silent = replace(told, source=sides[0], target=sides[1])
     assert voter_of(told).is_applicable() and not voter_of(silent).is_applicable()
     without, same = (MixTEA(voters=who, **SMALL_BEST).fit(silent) for who in (names, (*names, "attributes")))

@@ -18,7 +18,7 @@ from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.council.council import know_all, voters_of
 from mixtea.council.opinions import said_alone
 from mixtea.council.summary import who_speaks
-from mixtea.relations.known import ScoredPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.runs.reader import StoredRun
 from mixtea.voters.base import Belief, VotingState, is_independent
 from mixtea.voters.domain_range.opinions import CLASHES, FITS, RELATED, Believed, DomainRangeOpinions, believed_pairs

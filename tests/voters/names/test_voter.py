@@ -11,7 +11,7 @@ from conftest import said_graph, said_task
 
 from mixtea.config import Config
 from mixtea.graph.labels import Labels
-from mixtea.relations.known import ScoredPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.text.names import transliterated
 from mixtea.voters.names.index import NameIndex, side_names
 from mixtea.voters.names.opinions import NAME_FEATURES, NameOpinions

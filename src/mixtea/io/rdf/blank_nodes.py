@@ -169,7 +169,7 @@ class _Walk:
         entity, predicate, row = np.array(self.said, dtype=np.int64).reshape(-1, 3).T
         texts = of.take(row)
         found = replace(texts, entity=entity.astype(np.int32), predicate=TextColumn.coded(self.words, predicate))
-        attributes = Attributes.joined([of.take(~self.hidden[of.entity]), found])
+        attributes = Attributes.concat([of.take(~self.hidden[of.entity]), found])
         triples = distinct_triples(np.concatenate([plain, np.array(self.triples, dtype=np.int64).reshape(-1, 3)]))
         words = np.empty(len(self.words), dtype=object)
         words[:] = self.words

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood, NeighbourSupport, neighbourhood
 from mixtea.voters.base import Evidence, Voter, VotingState, is_independent
-from mixtea.voters.matched_neighbours import matched_neighbours
 from mixtea.voters.plugin import make_voter
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class Agreement(Voter):
             from mixtea.voters.agreement.steps import agreement_steps
 
             self._steps = agreement_steps(self.task, self.config, state.entities)
-        return state.entities.without_untaught(pairs.rows, self._steps.scores(pairs.rows, state.belief))
+        return state.entities.mask_without_triples(pairs.rows, self._steps.scores(pairs.rows, state.belief))
 
     def weight(self) -> float:
         """With few links neighbours tell most, unless texts tell more."""
@@ -50,3 +52,28 @@ class Agreement(Voter):
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """The matched neighbours and the relations through which they speak for the pair; weights as in its score."""
         return matched_neighbours(self, source, target)
+
+
+MAX_NEIGHBOURS = 10  # that an explanation names
+
+
+def matched_neighbours(voter: Voter, source: int, target: int, above: float = MIN_BELIEF) -> list[Evidence]:
+    """What speaks for a pair in words, the strongest first: the neighbours, and the relations that lead to them."""
+    if voter.known is None:
+        return []
+    near = neighbourhood(voter.task, voter.known, voter.config.shared_relations)
+    speaking = near.support(source, target, above)
+    return [
+        Evidence(_words(near, speaking, i), float(speaking.weight[i]))
+        for i in np.argsort(-speaking.weight, kind="stable")[:MAX_NEIGHBOURS].tolist()
+    ]
+
+
+def _words(near: Neighbourhood, speaking: NeighbourSupport, i: int) -> str:
+    """`capital: Rome ~ capitale: Rome`, each seen from its end of the pair."""
+    graphs, ends = (near.task.source, near.task.target), (int(speaking.source[i]), int(speaking.target[i]))
+    kinds = (int(speaking.kind[i]), int(speaking.other_kind[i]))
+    return " ~ ".join(
+        f"{near.relation_name(side, kind)}: {graph.display(end)}"
+        for side, (graph, end, kind) in enumerate(zip(graphs, ends, kinds, strict=True))
+    )

@@ -85,7 +85,7 @@ class NewValues(AttributeOpinions):
             for pair, of in zip(lookup.compared, lookup.aligned, strict=True)
         ]
 
-    def first_found(self) -> SimilarPairs:
+    def initial_pairs(self) -> SimilarPairs:
         rows = self.side_rows(0, self.aligned), self.targets.rows
         a, b = self.targets.most_alike(rows[0], CANDIDATES_PER_ENTITY)
         return best_values(a, b, row_products(*rows, a, b), self.shape)

@@ -130,7 +130,7 @@ class AttributeOpinions(SimilarityOpinions):
         """The number of each (text, datatype)."""
         return {self.values.literal(value): value for value in range(len(self.values.texts))}
 
-    def first_found(self) -> SimilarPairs:
+    def initial_pairs(self) -> SimilarPairs:
         rows = self._rows(self.aligned)
         a, b = similar_rows(*rows, CANDIDATES_PER_ENTITY)
         return best_values(a, b, row_products(*rows, a, b), self.shape)

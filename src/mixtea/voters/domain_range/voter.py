@@ -17,7 +17,7 @@ from mixtea.voters.domain_range.property_ends import VALUE_KINDS
 from mixtea.voters.registry import voter_class
 
 if TYPE_CHECKING:
-    from mixtea.relations.known import ScoredPairs
+    from mixtea.relations.scored_pairs import ScoredPairs
     from mixtea.voters.domain_range.opinions import Believed, End
     from mixtea.voters.open_entities import EntityPairs
 
@@ -44,7 +44,7 @@ class DomainRange(Voter):
         if state.belief is None or not self.is_applicable():
             return np.full(len(pairs), np.nan)
         held = state.belief
-        said = None if held.said is None else as_numpy(held.said) / self.config.sinkhorn_temperature
+        said = None if held.text_score is None else as_numpy(held.text_score) / self.config.sinkhorn_temperature
         believed = believed_pairs(self.task, held.pairs.source, held.pairs.target, as_numpy(held.p), said)
         odds = self.opinions.log_odds(believed, pairs.source, pairs.target)
         return self.config.sinkhorn_temperature * _added(odds)

@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.distinct import distinct
-from mixtea.compute.ngrams import ngram_counts, row_products, similar_rows, tfidf
+from mixtea.compute.ngrams import distinct, ngram_counts, row_products, similar_rows, tfidf
 from mixtea.graph.graph import Graph
 from mixtea.graph.synonym_groups import Groups
 from mixtea.text.names import entity_names, is_vocabulary_term, normalized_name, transliterated

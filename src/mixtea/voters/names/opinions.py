@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mixtea.compute.distinct import distinct
-from mixtea.compute.ngrams import row_products, similar_rows
+from mixtea.compute.ngrams import distinct, row_products, similar_rows
 from mixtea.graph.task import Task
 from mixtea.voters.candidate_pairs import Feature, are_links
 from mixtea.voters.names.disambiguation import DIFFERENT, SHARED, are_properties, same_kind
@@ -39,10 +38,10 @@ class NameOpinions(SimilarityOpinions):
         self.has = (self.index.sides[0].has, self.index.sides[1].has)
         self.share = 0.0
 
-    def first_found(self) -> SimilarPairs:
+    def initial_pairs(self) -> SimilarPairs:
         return self.index.likeness
 
-    def found_again(self, pairs: np.ndarray) -> SimilarPairs | None:
+    def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
         """With a translation, by the share with which the most links are found first; None if it misleads.
 
         Links are judged by a translation that does not know them.

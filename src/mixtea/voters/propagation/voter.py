@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixtea.compute.array_checks import check_pairs
+from mixtea.voters.agreement.voter import matched_neighbours
 from mixtea.voters.base import Cost, Evidence, Voter, VotingState
-from mixtea.voters.matched_neighbours import matched_neighbours
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,7 +36,7 @@ class Propagation(Voter):
         return self._seen(state).pairs
 
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
-        return state.entities.without_untaught(pairs.rows, self._seen(state).scores(pairs.rows))
+        return state.entities.mask_without_triples(pairs.rows, self._seen(state).scores(pairs.rows))
 
     def learn(self, state: VotingState) -> None:
         """Propagate anew from the links and the sure pairs, remembering from what: what comes of it is much more."""
