@@ -1,4 +1,4 @@
-"""Where to compute."""
+"""Choice of the device, and deterministic algorithms on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mixtea.errors import ConfigError
 
 
 def choose_device(name: str) -> torch.device:
-    """auto is CUDA where there is one."""
+    """Return the device of a name; auto is CUDA where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not isinstance(name, str):
@@ -36,7 +36,7 @@ def describe_device(device: torch.device) -> str:
 
 @contextmanager
 def reproducible(wanted: bool) -> Iterator[None]:
-    """Only algorithms that give the same bits every time, while the block runs."""
+    """Use only deterministic algorithms while the block runs."""
     before = torch.are_deterministic_algorithms_enabled()
     if wanted:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -1,8 +1,8 @@
-"""Several processes on one run: each takes a share of the rows, and all know the whole result.
+"""Several processes on one run: each computes a share of the rows, and all get the whole result.
 
 Started by PyTorch's own launcher (`torchrun --nproc-per-node 2 -m mixtea fit ...`). Every process holds the same
 parameters and draws the same random numbers; what is quadratic in the entities is shared. In a single process each
-function gives back what it was given.
+function returns its input.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _is_group() -> bool:
 
 @cache
 def _store() -> Store:
-    """Connect to the launcher's table of keys and values, which tells from now on whether this process has ended."""
+    """Connect to the launcher's key-value store, which is told when this process ends."""
     from torch.distributed.rendezvous import rendezvous
 
     with _meeting_errors():
@@ -80,7 +80,7 @@ def _write_end(store: Store) -> None:
 
 @contextmanager
 def connected() -> Iterator[None]:
-    """End with a message when the launcher asks this process to end; tell the others when it ends by itself."""
+    """Raise an error when the launcher asks this process to end; tell the others when it ends by itself."""
     before = signal.signal(signal.SIGTERM, lambda *_: _raise_lost("the launcher asked this process to end"))
     try:
         _store()
@@ -92,7 +92,7 @@ def connected() -> Iterator[None]:
 
 @contextmanager
 def process_group(device: torch.device, about: Callable[[], dict[str, Any]]) -> Iterator[None]:
-    """Meet the other processes that the launcher started, if there are any, and part at the end.
+    """Meet the other processes of the launcher, if there are any, and part at the end.
 
     `about` gives what must be the same in all of them, by its name; ConfigError in each if it is not.
     """
@@ -115,7 +115,7 @@ def process_group(device: torch.device, about: Callable[[], dict[str, Any]]) -> 
 
 
 def _check_same(store: Store, about: dict[str, Any]) -> None:
-    """Compare what all processes are about to do; none ends before all know what is not the same."""
+    """Compare the plans of all processes; each ends only after all have seen the differences."""
     found = [json.loads(text) for text in _exchange(store, "about", json.dumps(about))]
     if not (different := _differences(found)):
         return
@@ -176,7 +176,7 @@ def _raise_lost(why: str) -> NoReturn:
 
 @contextmanager
 def _lost_contact_errors() -> Iterator[None]:
-    """A process that is gone shows as an error of the next exchange."""
+    """Turn the error of an exchange with a lost process into ProcessLostError."""
     try:
         yield
     except RuntimeError as error:
@@ -187,7 +187,7 @@ def _lost_contact_errors() -> Iterator[None]:
 
 
 def own_rows(n: int) -> slice:
-    """The rows of n that are this process's."""
+    """Return this process's slice of n rows."""
     if not _is_group():
         return slice(0, n)
     world, mine = dist.get_world_size(), dist.get_rank()
@@ -195,7 +195,7 @@ def own_rows(n: int) -> slice:
 
 
 def gather(rows: Tensor, n: int) -> Tensor:
-    """[n, ...]: the shares of all processes one after the other."""
+    """Concatenate the shares of all processes: [n, ...]."""
     if not _is_group():
         return rows
     world = dist.get_world_size()
@@ -209,7 +209,7 @@ def gather(rows: Tensor, n: int) -> Tensor:
 
 
 def gather_max(score: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """The greatest score of all processes at each place and its index; the first process wins a tie."""
+    """Return the greatest score of all processes per position and its index; the first process wins a tie."""
     if not _is_group():
         return score, index
     n = len(score)
@@ -228,7 +228,7 @@ def broadcast_from_first(*parts: Tensor) -> None:
 
 
 def broadcast(part: Tensor) -> Tensor:
-    """The first process's tensor, of whatever length, so that all go on with the same."""
+    """Return the first process's tensor, of whatever length, so that all go on with the same."""
     if not _is_group():
         return part
     length = torch.tensor([len(part)], device=part.device)
@@ -239,7 +239,7 @@ def broadcast(part: Tensor) -> Tensor:
 
 
 def broadcast_numbers(values: list[float], device: torch.device) -> list[float]:
-    """The first process's numbers, so that all decide alike."""
+    """Return the first process's numbers, so that all decide alike."""
     found = torch.tensor(values, dtype=torch.float64, device=device)
     broadcast_from_first(found)
     return found.tolist()

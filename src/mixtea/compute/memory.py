@@ -1,4 +1,4 @@
-"""Blocks: how large they are, and what happens when memory is full.
+"""Sizes of blocks, and what happens when memory is full.
 
 When memory runs out, a sweep begins again with half the block; inside `remembered_sizes` the same function keeps to the
 smaller size from then on.
@@ -50,7 +50,7 @@ class BlockSizes:
 
 
 def block_mib(row_bytes: int, device: torch.device) -> int:
-    """The size of a block whose rows take `row_bytes`, in MiB: at most a quarter of what is free on a GPU."""
+    """Return the size in MiB of a block whose rows take `row_bytes`: at most a quarter of what is free on a GPU."""
     kind = device.type
     wanted = min(max(BLOCK_ROWS[kind] * row_bytes >> 20, MIN_BLOCK_MIB[kind]), MAX_BLOCK_MIB[kind])
     if kind == "cuda":
@@ -61,7 +61,7 @@ def block_mib(row_bytes: int, device: torch.device) -> int:
 def row_blocks(
     start: int, stop: int, row_bytes: int, device: torch.device, block_size: int | None = None, mib: int | None = None
 ) -> Iterator[slice]:
-    """Slices that cover start..stop: of `block_size` rows, or of as many as fit into `mib` MiB (else a default)."""
+    """Yield slices that cover start..stop, of `block_size` rows or as many as fit into `mib` MiB (else a default)."""
     size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
     if block_size is None and size > MIN_BLOCK_ROWS:
         size -= size % (ALIGNED_ROWS if size > ALIGNED_ROWS else MIN_BLOCK_ROWS)
@@ -75,7 +75,7 @@ def row_blocks(
 
 
 def sweep(function: Callable[[int], ResultT], row_bytes: int, device: torch.device, mib: int | None) -> ResultT:
-    """function(mib); when memory runs out, again with half the block, down to one MiB.
+    """Return function(mib); when memory runs out, try again with half the block, down to one MiB.
 
     Inside `remembered_sizes` the size that fits is kept for this function.
     """
@@ -107,7 +107,7 @@ def remembered_sizes() -> Iterator[None]:
 
 
 def release_free_memory() -> None:
-    """Hand memory that is free back to the system, where the C library would keep it (glibc): the peak is lower so."""
+    """Return free memory to the system, where the C library would keep it (glibc), for a lower peak."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)
@@ -115,7 +115,7 @@ def release_free_memory() -> None:
 
 @contextmanager
 def enough_memory(way_out: str = ADVICE) -> Iterator[None]:
-    """Around what cannot be done in smaller blocks: full memory becomes an error that names the way out."""
+    """Turn full memory into an error with advice, around code that cannot use smaller blocks."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:

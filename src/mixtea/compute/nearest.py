@@ -28,7 +28,7 @@ def nearest(
     engine: str = "auto",
     mib: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """e_j = argmin_j d(e_i, e_j) (Eq. 1), for the k best: (nearness [n, k], target rows [n, k]), best first.
+    """Find e_j = argmin_j d(e_i, e_j) (Eq. 1), the k best: (nearness [n, k], target rows [n, k]), best first.
 
     Nearness is the cosine, or the negated Euclidean or Manhattan distance. `engine` is "faiss" or "streamed", both
     exact, "auto" (Faiss on CPU if it is installed), or "ivf" or "hnsw", which may miss some. Every engine only proposes
@@ -58,7 +58,7 @@ def nearest(
 
 
 def _with_twins(scores: Tensor, found: Tensor, groups: Groups, k: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The first k rows when each of the groups `found` [n, w] gives all its members."""
+    """Return the first k rows when each of the groups `found` [n, w] gives all its members."""
     size = groups.size[found]
     ends = size.cumsum(1)
     slots = torch.arange(k, device=found.device).expand(len(found), k).contiguous()
@@ -72,7 +72,7 @@ def has_faiss() -> bool:
 
 
 def _room_for_faiss(source: Tensor, target: Tensor) -> bool:
-    """Whether there is memory for Faiss. It is asked for and given back unused, which costs nothing."""
+    """Return whether memory suffices for Faiss, by allocating it unused, which costs nothing."""
     try:
         torch.empty(FAISS_BYTES + 8 * (source.numel() + target.numel()), dtype=torch.uint8)
     except RuntimeError:
@@ -82,7 +82,7 @@ def _room_for_faiss(source: Tensor, target: Tensor) -> bool:
 
 @enough_memory("Use search=exact, which searches in blocks.")
 def approximate(source: Tensor, target: Tensor, k: int, kind: str, metric: str = "cosine") -> Tensor:
-    """int64 [n, k]: the targets nearest to each source row that a Faiss index finds.
+    """Return int64 [n, k]: the targets nearest to each source row by a Faiss index.
 
     `kind` is "ivf" (inverted lists), "hnsw" (a graph of neighbours) or "faiss" (exact). Vectors are unit for cosine.
     """
@@ -122,7 +122,7 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
 def _rescored(
     source: Tensor, target: Tensor, candidates: Tensor, metric: str, mib: int | None
 ) -> tuple[Tensor, Tensor]:
-    """Nearness in float64 of candidates [n, w], which ascend in each row, and they themselves; best first."""
+    """Return the nearness in float64 of candidates [n, w], ascending per row, and these; best first."""
     scores = torch.empty(candidates.shape, dtype=torch.float64, device=source.device)
     found = torch.empty_like(candidates)
     row_bytes = candidates.shape[1] * source.shape[1] * 16
@@ -138,7 +138,7 @@ def _rescored(
 
 
 def _order(scores: Tensor, tolerance: float) -> Tensor:
-    """Places of scores [n, w] from the greatest; those that differ by rounding alone keep their order."""
+    """Return the order of scores [n, w], greatest first; those that differ by rounding alone keep their order."""
     ranked = scores.sort(dim=1, descending=True)
     step = torch.zeros_like(ranked.indices)
     step[:, 1:] = ranked.values[:, :-1] - ranked.values[:, 1:] > tolerance

@@ -1,4 +1,4 @@
-"""What a file says of a graph, in numbers, and several of them as one."""
+"""Integer-encoded contents of one input; `concat` merges several."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class ColumnRead(NamedTuple):
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said.
+    """A file that a graph was read from, and its contents: counts, the IRI of an ontology, notes for the user.
 
-    `base` is what its relative IRIs were taken as relative to, where it has such without a base of its own. `columns`
-    are those of a table with an entity per row.
+    `base` is the IRI that its relative IRIs were resolved against, where it has none of its own. `columns` are those of
+    a table with an entity per row.
     """
 
     path: Path
@@ -60,13 +60,14 @@ class FileRead:
 
 @dataclass(frozen=True, eq=False)
 class GraphData:
-    """`ids` and `predicates` are arrays of str; the other numbers are places in them.
+    """Entities, triples, attribute triples and labels of one input, encoded as integers.
 
-    `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
-    included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
-    side are joined, and then `kinds` (uint8 [n], numbers of terms.ENTITY_KINDS) are. `ontology` is the IRI that the file
-    says it has, and `notes` are what a user should know of it; `base` is that of `FileRead`. `kept_apart` are tables
-    whose name stands before the ids of their rows, as other tables have some of these too.
+    `ids` and `predicates` are arrays of str, all other numbers are indices into them. `triples` is int64 [t, 3] (head,
+    predicate, tail). Attribute triples and labels are as read, repetitions included; the predicates of attribute
+    triples are among `predicates` too. Labels and `kinds` (uint8 [n], numbers of terms.ENTITY_KINDS) are found after
+    all inputs of a side are merged. `ontology` is the IRI that the file declares, `notes` are for the user, and `base`
+    is that of `FileRead`. `kept_apart` are tables whose name precedes the ids of their rows, as other tables share some
+    of these.
     """
 
     ids: np.ndarray
@@ -82,7 +83,7 @@ class GraphData:
     kept_apart: tuple[str, ...] = ()
 
     def subset(self, stays: np.ndarray) -> GraphData:
-        """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
+        """Return the entities to keep (bool [n]), renumbered, with the triples and values among them alone."""
         place = np.cumsum(stays) - 1
         triples = self.triples[stays[self.triples[:, [0, 2]]].all(axis=1)]
         triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
@@ -91,20 +92,20 @@ class GraphData:
         return replace(self, ids=self.ids[stays], triples=triples, attributes=attributes, labels=labels, kinds=kinds)
 
     def referenced(self) -> np.ndarray:
-        """bool [n]: the entities that a triple or an attribute triple names."""
+        """Return bool [n]: the entities of a triple or an attribute triple."""
         found = np.zeros(len(self.ids), dtype=bool)
         found[np.concatenate([self.triples[:, [0, 2]].ravel(), self.attributes.entity])] = True
         return found
 
 
 def without_unreferenced(part: GraphData) -> GraphData:
-    """The part without entities that nothing is stated of any more."""
+    """Drop the entities without any triple or attribute triple."""
     stays = part.referenced()
     return part if stays.all() else part.subset(stays)
 
 
 def triple_data(table: Table) -> GraphData:
-    """Head, relation, tail: entities in the order of the heads, then of the tails."""
+    """Encode rows of head, relation, tail: entities in the order of the heads, then of the tails."""
     head, relation, tail = table.columns
     codes, ids = pd.factorize(np.concatenate([head, tail]))
     relations, predicates = pd.factorize(relation)
@@ -113,7 +114,7 @@ def triple_data(table: Table) -> GraphData:
 
 
 def header_note(table: Table) -> tuple[str, ...]:
-    """What to tell of a first line that may be a header: none of its words stands in another."""
+    """Return a note if the first line may be a header: none of its words is in another line."""
     if len(table) < 3 or table.lines[0] != 1:
         return ()
     first = [str(column[0]) for column in table.columns]
@@ -126,7 +127,7 @@ def header_note(table: Table) -> tuple[str, ...]:
 
 
 def attribute_data(table: Table) -> GraphData:
-    """Entity, predicate, value."""
+    """Encode rows of entity, predicate, value."""
     entity, ids = pd.factorize(table.columns[0])
     predicate, predicates = pd.factorize(table.columns[1])
     columns = (TextColumn.coded(predicates, predicate), TextColumn.from_texts(table.columns[2]))
@@ -136,7 +137,7 @@ def attribute_data(table: Table) -> GraphData:
 
 
 def value_data(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn]]) -> GraphData:
-    """Entities, each once, and what is said of them: predicates with the numbers of entities and a value for each.
+    """Encode distinct entities with their values: per predicate the entity indices, and a value for each.
 
     The columns of values are compact.
     """
@@ -154,12 +155,12 @@ def value_data(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn
 
 
 def entity_data(ids: np.ndarray) -> GraphData:
-    """Entities alone, in this order."""
+    """Encode entities alone, in this order."""
     return GraphData(pd.unique(ids), np.empty(0, dtype=object), _no_triples())
 
 
 def concat(parts: Sequence[GraphData]) -> GraphData:
-    """One part of all: entities and predicates keep the order in which they come first."""
+    """Merge several inputs; entities and predicates keep the order of their first occurrence."""
     if len(parts) == 1:
         return parts[0]
     entity_places, ids = _joint_codes([part.ids for part in parts])
@@ -177,7 +178,7 @@ def concat(parts: Sequence[GraphData]) -> GraphData:
 
 
 def distinct_triples(triples: np.ndarray) -> np.ndarray:
-    """The triples without repetitions, each where it stands first.
+    """Return the triples without repetitions, in the order of their first occurrence.
 
     >>> distinct_triples(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
     [[0, 0, 1], [1, 0, 0]]
@@ -196,7 +197,7 @@ def distinct_triples(triples: np.ndarray) -> np.ndarray:
 
 
 def _triple_keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
-    """A number for each triple, the same for the same one; as little memory as can be."""
+    """Return a number per triple, equal for equal triples, in as little memory as possible."""
     keys: np.ndarray = triples[:, 0] * sizes[1]
     keys += triples[:, 1]
     keys *= sizes[2]
@@ -205,14 +206,14 @@ def _triple_keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
 
 
 def _joint_codes(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """For each array the places of its words among the unique ones of all; and those."""
+    """Return per array the indices of its words among the unique words of all, and these."""
     codes, unique = pd.factorize(np.concatenate([np.empty(0, dtype=object), *words]))
     ends = np.cumsum([len(one) for one in words])
     return np.split(codes.astype(np.int64), ends[:-1]), unique
 
 
 def _blank_column(n: int) -> TextColumn:
-    """A column that says nothing in n rows."""
+    """Return a column of n blank texts."""
     return TextColumn.coded([""], np.zeros(n, dtype=np.int64)).compact()
 
 

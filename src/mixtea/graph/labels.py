@@ -1,4 +1,4 @@
-"""What people read in place of an entity's id: all its labels, the best first."""
+"""Labels: names of entities for people, the preferred ones first."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ DEFAULT_LANGUAGES = ("en", "")
 
 @dataclass(frozen=True, eq=False)
 class Labels(EntityTable):
-    """`language` is a tag in small letters, "" for none; `rank` says how good the predicate is, 0 the best.
+    """Labels of entities. `language` is a lower-case tag, "" for none; `rank` is that of the predicate, 0 the best.
 
-    A label with the rank `TRANSLATION_RANK` is a name of the entity in the language of the other graph, and none of its own.
+    The rank `TRANSLATION_RANK` marks the name of an entity in the language of the other graph.
 
     >>> found = Labels.from_columns([0, 0], ["Hund", "dog"], ["de", "en"]).as_set()
     >>> found.text.tolist(), found.language.tolist()
@@ -48,13 +48,13 @@ class Labels(EntityTable):
 
     @classmethod
     def of_entities(cls, entity: Sequence[int] | np.ndarray, text: Sequence[str] | np.ndarray, rank: int = 0) -> Self:
-        """Labels without a language, the best there are unless a rank is given; a blank text is no label."""
+        """Make labels without a language; blank texts are left out."""
         found = cls.from_columns(entity, text)
         return replace(found, rank=np.full(len(found), rank, dtype=np.uint8))._without_blank()
 
     @classmethod
     def of_attributes(cls, attributes: Attributes, rank_of: Callable[[str], int] | None = None) -> Self:
-        """Those that attribute triples state, by the ranks of their predicates; a blank text is no label."""
+        """Take the labels among attribute triples, by the ranks of their predicates; blank texts are left out."""
         ranks = np.array([(rank_of or label_rank)(word) for word in attributes.predicate.texts()], dtype=np.int64)
         rank = ranks[attributes.predicate.codes]
         rows = np.flatnonzero(rank != NO_LABEL)
@@ -69,9 +69,9 @@ class Labels(EntityTable):
         return self.take(~blank[self.text.codes]) if blank.any() else self
 
     def as_set(self, languages: Sequence[str] = DEFAULT_LANGUAGES) -> Self:
-        """Each label once, by entity, the one to show first: names, alternatives, translations, then by language.
+        """Return each label once, sorted by entity: names, alternatives, translations, then by language.
 
-        Then by its tag, by predicate and by the alphabet, so that it does not matter in which order they come.
+        Then by tag, predicate and alphabet, so that the order does not depend on the input's.
         """
         if (self.entity[1:] > self.entity[:-1]).all():  # one label each: there is nothing to choose
             return self.drop_duplicates("entity", "text", "language")
@@ -85,7 +85,7 @@ class Labels(EntityTable):
 
 
 def label_rank(predicate: str) -> int:
-    """The rank of a predicate, in full or with a common prefix; NO_LABEL if its values are no labels.
+    """Return the rank of a predicate, in full or with a common prefix; NO_LABEL if its values are not labels.
 
     >>> label_rank("rdfs:label"), label_rank("http://www.w3.org/2004/02/skos/core#prefLabel"), label_rank("label")
     (0, 1, -1)
@@ -94,7 +94,8 @@ def label_rank(predicate: str) -> int:
 
 
 def _language_rank(tag: str, languages: Sequence[str]) -> int:
-    """The place of a language among the wanted ones; `en` also wants `en-gb`, the empty one text without any."""
+    """Return the index of a language among the wanted ones; `en` matches `en-gb` too, "" only text without a
+    language."""
     for place, wanted in enumerate(language.lower() for language in languages):
         if tag == wanted or (wanted and tag.startswith(wanted + "-")):
             return place

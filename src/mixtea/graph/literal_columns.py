@@ -1,4 +1,4 @@
-"""Values that stand where entities should: a table has no sign for what is a text, a number or a date."""
+"""Detection of literals among the objects of plain triples: tables do not mark texts, numbers and dates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LITERAL_FORMS = ("number", "word", "words", "sentence")  # of what is no id by i
 
 
 def objects_to_literals(part: GraphData, wanted: np.ndarray) -> GraphData:
-    """The part with values in place of the objects of some predicates (a mask); `name` and `label` are labels then."""
+    """Turn the objects of some predicates (a mask) into values; those of `name` and `label` become labels."""
     words = [
         PLAIN_LABEL_PREDICATES.get(name, name) if here else name
         for name, here in zip(part.predicates, wanted, strict=True)
@@ -38,7 +38,7 @@ def objects_to_literals(part: GraphData, wanted: np.ndarray) -> GraphData:
 
 
 def label_predicates(part: GraphData) -> np.ndarray:
-    """bool: the predicates of labels, such as rdfs:label, whose objects are plain texts throughout."""
+    """Return bool: the predicates of labels, such as rdfs:label, whose objects are plain texts throughout."""
     found = np.array([label_rank(str(name)) != NO_LABEL for name in part.predicates], dtype=bool)
     for word in np.flatnonzero(found):
         objects = np.unique(part.triples[part.triples[:, 1] == word, 2])
@@ -47,7 +47,7 @@ def label_predicates(part: GraphData) -> np.ndarray:
 
 
 def literal_warnings(graph: Graph, side: str) -> Iterator[str]:
-    """Relations whose objects are never subjects, and are written as hardly one of these is: numbers, dates, texts."""
+    """Yield a warning about relations whose objects are never subjects and look like numbers, dates or texts."""
     triples = graph.triples[:: len(graph.triples) // MAX_TRIPLES_SAMPLED + 1]
     relations, values = triples[:, 1], _looks_literal(graph, triples)
     counts = [np.bincount(relations[rows], minlength=graph.n_relations) for rows in (values, values >= 0)]
@@ -64,7 +64,7 @@ def literal_warnings(graph: Graph, side: str) -> Iterator[str]:
 
 
 def _looks_literal(graph: Graph, triples: np.ndarray) -> np.ndarray:
-    """bool: the triples with an object that looks like a value."""
+    """Return bool: the triples whose object looks like a literal."""
     is_subject = np.zeros(graph.n_entities, dtype=bool)
     is_subject[graph.triples[:, 0]] = True
     usual = Counter(id_form(str(id)) for id in graph.ids[np.unique(triples[:, 0])])
@@ -76,7 +76,7 @@ def _looks_literal(graph: Graph, triples: np.ndarray) -> np.ndarray:
 
 
 def id_form(text: str) -> str:
-    """How an id is written.
+    """Classify how an id is written.
 
     >>> [id_form(text) for text in ("http://e.org/a", "wd:Q1", "-3.5", "2001-01-31", "Rome", "New York")]
     ['id', 'id', 'number', 'number', 'word', 'words']

@@ -20,7 +20,7 @@ def merge_groups(groups: Iterable[Sequence[str]]) -> Groups:
 
 
 def canonical_names(groups: Iterable[Sequence[str]]) -> dict[str, str]:
-    """Return by name the one that came first of all that it is joined with, by one group or a chain of groups.
+    """Return per name the first of all names that it is connected with, directly or by a chain of groups.
 
     >>> canonical_names([("iron", "fe"), ("ferrum", "fe")])
     {'iron': 'iron', 'fe': 'iron', 'ferrum': 'iron'}

@@ -23,7 +23,7 @@ MAX_TASK_NAME_LENGTH = 200  # characters that are shown
 
 
 class Reviewed(NamedTuple):
-    """Opinions of people about pairs [p, 2]: the log-odds [p] that the two are the same, by how reliable they are."""
+    """Uncertain decisions of people about pairs [p, 2]: log-odds [p] of a match, by the reviewers' reliability."""
 
     pairs: np.ndarray
     log_odds: np.ndarray
@@ -33,13 +33,12 @@ class Reviewed(NamedTuple):
 class Task:
     """Two graphs and int64 [p, 2] arrays of links (source index, target index).
 
-    `rejected` are pairs of which somebody has said that they are not the same; none of them is a link. A name that is
-    no whole text, as of a file whose name is not UTF-8, has escapes for what is not. `links_from` says where the links
-    to learn from come from: they are "given"; or found by "names", and then train and valid are empty; or they are the
-    entities with the same "ids". `slots` is what SSSOM files say of the links to learn from, by their ids: how they
-    were found, by whom, how sure. `reviewed` are opinions of people who are not reliable enough for their word to be a
-    fact. `synonyms` are groups of plain names that mean the same on either side, sorted within and among each other.
-    `compared` are columns that the user has connected, weighed or called keys.
+    `rejected` are pairs that somebody decided are not the same; none of them is a link. `name` has escapes for half
+    characters, as of a file whose name is not UTF-8. `links_from` is the origin of the links to learn from: "given";
+    "names", where train and valid are empty; or the entities with the same "ids". `slots` is the metadata of SSSOM
+    files about the links to learn from, by their ids. `reviewed` are decisions of people who are known to err.
+    `synonyms` are groups of plain names with one meaning on either side, sorted within and among each other. `compared`
+    are columns that the user has connected, weighed or called keys.
     """
 
     name: str
@@ -65,22 +64,21 @@ class Task:
 
     @cached_property
     def multi_target_sources(self) -> np.ndarray:
-        """The sources that have several targets among the links to learn from."""
+        """Return the sources with several targets among the links to learn from."""
         links = np.unique(np.concatenate([self.train, self.valid]), axis=0)
         source, n_targets = np.unique(links[:, 0], return_counts=True)
         return source[n_targets > 1]
 
     @property
     def multi_target_share(self) -> float:
-        """The share of the sources with a link to learn from that have several targets."""
+        """Return the share of the linked sources that have several targets."""
         n_linked = len(self.linked_sources)
         return len(self.multi_target_sources) / n_linked if n_linked else 0.0
 
     def may_have_multiple_targets(self, source: np.ndarray) -> np.ndarray:
-        """bool [p]: whether each of the sources, by their indices [p], may have several targets.
+        """Return bool [p]: whether each of the sources [p] may have several targets.
 
-        A source may that has several already; any may where many linked sources have several. An index below 0, of a
-        source that is not in the graph, may not.
+        A source may that has several already; any may where many linked sources have several. An index below 0 may not.
 
         Examples
         --------
@@ -98,17 +96,17 @@ class Task:
 
     @cached_property
     def multi_target_ids(self) -> frozenset[str]:
-        """The ids of the sources that may have several targets."""
+        """Return the ids of the sources that may have several targets."""
         may: np.ndarray = self.may_have_multiple_targets(np.arange(self.source.n_entities))
         return frozenset(self.source.ids[may].tolist())
 
     @property
     def linked_sources(self) -> np.ndarray:
-        """The sources that have a link to learn from, each once."""
+        """Return the sources with a link to learn from, each once."""
         return np.union1d(self.train[:, 0], self.valid[:, 0])
 
     def closed_entities(self, side: int) -> np.ndarray:
-        """The entities of a side, 0 for the source, that are not asked about: those that have a training link.
+        """Return the entities of a side (0 the source) that are not mapped since they have a training link.
 
         A source that may have several targets may have more than are given.
         """
@@ -118,9 +116,9 @@ class Task:
         return linked[~self.may_have_multiple_targets(linked)]
 
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
-        """The source and the target entities without a training link, less those without a relation triple.
+        """Return the source and the target entities with a relation triple and without a training link.
 
-        Nothing can be learned about the latter from structure.
+        Structure has no evidence on isolated ones.
         """
         source, target = (
             np.setdiff1d(np.flatnonzero(~graph.isolated()), self.closed_entities(side))
@@ -140,7 +138,7 @@ class Task:
         return f"Task({visible(self.name, MAX_TASK_NAME_LENGTH)}{fold}: {sides}; {said}: {links}{rejected})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what both graphs hold, and the links."""
+        """Show the sizes of both graphs, and the links, in notebooks."""
         counts = ("n_entities", "n_relations", "n_triples", "n_attribute_triples")
         header = ("", "entities", "relations", "triples", "attribute triples", "labels")
         rows = [

@@ -1,4 +1,4 @@
-"""Words that RDF and OWL are made of, which nobody maps: they say what kind of thing an entity is."""
+"""Terms of RDF and OWL: they are not mapped, but show the kind of an entity."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ NOT_FETCHED = "it imports {}: nothing is fetched. If it matters, name its file a
 
 
 def without_vocabulary(part: GraphData) -> GraphData:
-    """The part without these words as entities: `A rdf:type owl:Class` and `p rdfs:range xsd:date` become values.
+    """Remove these terms as entities: `A rdf:type owl:Class` and `p rdfs:range xsd:date` become values.
 
-    What a file says of itself as an ontology is left out; its IRI is kept, and there is a note if it imports others.
+    The header of an ontology is left out; its IRI is kept, and a note is added if it imports others.
     """
     is_word = np.fromiter((name.startswith(VOCABULARIES) for name in part.ids), dtype=bool, count=len(part.ids))
     if not is_word.any():
@@ -56,13 +56,13 @@ def without_vocabulary(part: GraphData) -> GraphData:
 
 
 def imports_note(imported: list[str]) -> tuple[str, ...]:
-    """What to tell of ontologies that a file imports; nothing if there are none."""
+    """Return a note on the ontologies that a file imports; empty if there are none."""
     others = f" and {len(imported) - 1} more" if len(imported) > 1 else ""
     return (NOT_FETCHED.format(imported[0] + others),) if imported else ()
 
 
 def iri_literals(part: GraphData, rows: np.ndarray, datatype: str = IRI) -> Attributes:
-    """Of these triples (a mask) attribute triples, whose value is the tail's IRI."""
+    """Turn triples (a mask) into attribute triples whose value is the tail's IRI."""
     head, relation, tail = part.triples[rows].T
     texts, codes = np.unique(tail, return_inverse=True)
     zeros = np.zeros(len(head), dtype=np.int64)
@@ -73,19 +73,19 @@ def iri_literals(part: GraphData, rows: np.ndarray, datatype: str = IRI) -> Attr
 def types_of(
     ids: np.ndarray, predicates: np.ndarray, triples: np.ndarray, attributes: Attributes
 ) -> tuple[np.ndarray, list[str]]:
-    """(int64 [t] entities, [t] the IRIs of their types): what triples and values say with rdf:type."""
+    """Return (int64 [t] entities, [t] IRIs of their types), from triples and values with rdf:type."""
     typed, values = triples[_among(predicates, TYPE)[triples[:, 1]]], type_rows(attributes)
     return np.concatenate([typed[:, 0], values.entity]), [*ids[typed[:, 2]], *values.value.tolist()]
 
 
 def type_rows(attributes: Attributes) -> Attributes:
-    """The rows that say of which type an entity is."""
+    """Select the rows with rdf:type."""
     rows = attributes.take(attributes.predicate.rows_with(TYPE))
     return rows.drop_duplicates(*rows.COLUMN_TYPES)
 
 
 def entity_kinds(part: GraphData) -> np.ndarray:
-    """uint8 [n]: CLASS, PROPERTY or INDIVIDUAL, by what is declared, else by how an entity is used."""
+    """Return uint8 [n]: CLASS, PROPERTY or INDIVIDUAL, as declared, else as the entity is used."""
     found = np.full(len(part.ids), INDIVIDUAL, dtype=np.uint8)
 
     def heads(words: Collection[str]) -> np.ndarray:
@@ -105,7 +105,7 @@ def entity_kinds(part: GraphData) -> np.ndarray:
 
 
 def is_obsolete(part: GraphData) -> np.ndarray:
-    """bool [n]: the entities that the files call deprecated, as OBO's `is_obsolete` does."""
+    """Return bool [n]: the entities that the files mark as deprecated, as OBO's `is_obsolete` does."""
     found = np.zeros(len(part.ids), dtype=bool)
     said = part.attributes.take(part.attributes.predicate.rows_with(DEPRECATED))
     found[said.entity[_among((value.lower() for value in said.value.tolist()), ("true", "1"))]] = True
@@ -114,7 +114,7 @@ def is_obsolete(part: GraphData) -> np.ndarray:
 
 
 def _declared(part: GraphData, types: Collection[str]) -> np.ndarray:
-    """The entities of one of these types."""
+    """Return the entities of one of these types."""
     typed, values = _triples_with(part, TYPE), type_rows(part.attributes)
     tails, codes = np.unique(typed[:, 2], return_inverse=True)
     by_triple = _among((expand(str(name), BUILT_IN) for name in part.ids[tails]), types)[codes]
@@ -123,11 +123,11 @@ def _declared(part: GraphData, types: Collection[str]) -> np.ndarray:
 
 
 def _triples_with(part: GraphData, words: Collection[str]) -> np.ndarray:
-    """The triples with one of these predicates."""
+    """Select the triples with one of these predicates."""
     rows: np.ndarray = part.triples[_among(part.predicates, words)[part.triples[:, 1]]]
     return rows
 
 
 def _among(texts: Iterable[str], words: Collection[str]) -> np.ndarray:
-    """bool: the texts that are one of the words."""
+    """Return bool: the texts that are one of the words."""
     return np.array([text in words for text in texts], dtype=bool)

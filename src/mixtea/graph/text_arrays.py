@@ -1,4 +1,4 @@
-"""Bytes and places of texts, for Arrow and from it, and what can be told of many texts at once."""
+"""Texts as bytes and offsets: to Arrow and back, and fast tests on many texts at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_SKETCH_LENGTH = 63  # bytes: longer texts count as so long where texts are c
 
 
 def renumber_in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The codes (below n) numbered as they come first, and which each of these was."""
+    """Renumber codes (below n) by their first occurrence; also return the old code of each new one."""
     rows = np.arange(len(codes), dtype=np.int32)
     first = np.full(n, -1, dtype=np.int32)
     first[codes[::-1]] = rows[::-1]  # the last that is written stays
@@ -25,14 +25,14 @@ def renumber_in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray
 
 
 def offsets_of(lengths: np.ndarray) -> np.ndarray:
-    """Offsets of texts of these lengths."""
+    """Return the offsets of texts of these lengths."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def is_ascending(texts: pa.LargeBinaryArray) -> bool:
-    """Whether each text is longer than the one before or of the same length and greater, as ids often are.
+    """Return whether texts ascend strictly by length and then alphabetically, as ids often do.
 
-    Then all are distinct, which is seen much faster so than by a table of them.
+    Then all are distinct, which is much faster to check than by hashing them.
     """
     import pyarrow.compute as pc
 
@@ -45,7 +45,7 @@ def is_ascending(texts: pa.LargeBinaryArray) -> bool:
 
 
 def sketches_of(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """int32 [n]: a number for each text, by its length and its first and last byte: equal texts have the same."""
+    """Return int32 [n]: a number per text, from its length, first and last byte; equal texts have the same."""
     lengths = np.minimum(np.diff(offsets), MAX_SKETCH_LENGTH).astype(np.int32)
     if not len(data):
         return lengths
@@ -67,7 +67,7 @@ def are_in(texts: pa.LargeBinaryArray, known: pa.LargeBinaryArray) -> pa.Boolean
 
 
 def to_arrow(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:
-    """The texts for Arrow, without a copy."""
+    """Wrap the texts for Arrow, without a copy."""
     import pyarrow as pa
 
     buffers = [None, *(pa.py_buffer(np.require(array, requirements=["C", "A"])) for array in (offsets, data))]
@@ -75,7 +75,7 @@ def to_arrow(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:
 
 
 def from_arrow(texts: pa.LargeBinaryArray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes and the offsets of what Arrow has made, as arrays of our own."""
+    """Copy bytes and offsets of an Arrow array into NumPy arrays."""
     _, offsets, data = texts.buffers()
     places = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1] if len(texts) else np.zeros(1, dtype=np.int64)
     content = np.frombuffer(data, dtype=np.uint8) if data is not None else NO_BYTES

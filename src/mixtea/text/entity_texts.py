@@ -1,4 +1,4 @@
-"""What can be read about each entity, as two texts: its names, and what describes it."""
+"""Names and description of each entity as two texts, for sentence models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_TEXT_LENGTH = 4096  # characters: more than a model of sentences reads
 
 
 def entity_texts(graph: Graph) -> list[tuple[str, str]]:
-    """Names and description of each entity, "" where there is none.
+    """Return names and description of each entity, "" where there is none.
 
     They are apart because often one graph describes what the other only names.
     """

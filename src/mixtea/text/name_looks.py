@@ -1,4 +1,4 @@
-"""What the values of predicates look like, and which of them are names by that and by what they are called.
+"""Detection of name columns, by how predicates are called and by their values.
 
 A predicate (of a table: a column) that is called as names are and whose values can be names is taken. Without one, and
 where ids are not names either, it is the one whose values look like names: filled, distinct, short, of letters, and
@@ -44,10 +44,10 @@ MAX_SAMPLE = 5000  # texts or ids that are looked at
 
 @dataclass(frozen=True, eq=False)
 class PredicateProfile:
-    """The values of a predicate, each different one once: who has one, and which share of the entities that is.
+    """Distinct values of a predicate, the entities that have one, and shares.
 
-    `filled` is the share of those of the same types, `filled_of_all` that of all with values, `distinct` how many of
-    the values are different.
+    `filled` is the share of entities of the same types that have a value, `filled_of_all` that of all with values,
+    `distinct` the share of values that differ.
     """
 
     predicate: str
@@ -80,7 +80,7 @@ class PredicateProfile:
 
 
 def predicate_profiles(graph: Graph) -> list[PredicateProfile]:
-    """Return what the predicates of values look like, of entities without a label if most have one.
+    """Return profiles of the predicates of values, of entities without a label if most have one.
 
     Of an ontology with its instances, classes may have labels and instances titles; of several tables each may have
     names of its own.
@@ -191,7 +191,7 @@ def _mostly_labelled(graph: Graph) -> bool:
 
 
 def _has_label(graph: Graph) -> np.ndarray:
-    """bool [n]: the entities with a label of their own."""
+    """Return bool [n]: the entities with a label of their own."""
     found = np.zeros(graph.n_entities, dtype=bool)
     found[graph.labels.entity[graph.labels.rank != TRANSLATION_RANK]] = True
     return found
@@ -207,7 +207,7 @@ def _sampled_id_names(graph: Graph) -> list[str]:
 
 
 def _types(graph: Graph) -> np.ndarray:
-    """int64 [n]: a number for the first type of each entity, 0 where it has none."""
+    """Return int64 [n]: a number for the first type of each entity, 0 for none."""
     entities, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
     number: dict[str, int] = {}
     group = np.zeros(graph.n_entities, dtype=np.int64)
@@ -233,7 +233,7 @@ def share_readable(texts: list[str]) -> float:
 
 
 def _is_numbered_name(text: str) -> bool:
-    """Return whether a text is one word with digits that may be a name, if it differs from others by more than these.
+    """Return whether a text is one word with digits that may be a name, if others differ by more than these.
 
     >>> [_is_numbered_name(text) for text in ("2-methylnaphthalene", "SKU-12a", "B00004TKVY", "x1")]
     [True, False, False, False]
@@ -247,7 +247,7 @@ def _is_numbered_name(text: str) -> bool:
 
 
 def _can_be_name(text: str) -> bool:
-    """Return whether a text is mostly letters, and is not a number, an IRI, an address of mail or a code.
+    """Return whether a text is mostly letters, and not a number, an IRI, a mail address or a code.
 
     >>> [_can_be_name(text) for text in ("Ulysses (1954)", "北京", "SKU-12a", "1999-01-31", "a@b.org", "IBM")]
     [True, True, False, False, False, True]

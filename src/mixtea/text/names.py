@@ -1,4 +1,4 @@
-"""What an entity is called: by its labels, else by what its id says, where that is a name and no code."""
+"""Names of entities: their labels, else the name in their id, if it is not a code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def local_name(id: str) -> str:
-    """The name that an id holds, in words; "" where it is a number or a code.
+    """Return the name that an id or IRI holds, in words; "" for a number or a code.
 
     >>> local_name("http://dbpedia.org/resource/Ang_Lee"), local_name("http://ex.org/onto#ConferenceMember")
     ('Ang Lee', 'Conference Member')
@@ -53,7 +53,7 @@ def local_name(id: str) -> str:
 
 
 def is_vocabulary_term(id: str) -> bool:
-    """Whether an id is of a blank node, or a word that RDF or OWL itself is made of: nobody maps such.
+    """Return whether an id is a blank node, or a term of RDF or OWL itself.
 
     >>> [is_vocabulary_term(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "rdf:List", "http://ex.org/Class")]
     [True, True, True, False]
@@ -62,7 +62,7 @@ def is_vocabulary_term(id: str) -> bool:
 
 
 def label_text(text: str) -> str:
-    """A label in words: of an IRI the name that it holds, "" if that is a code; of other texts the text.
+    """Return a label in words: the local name of an IRI ("" for a code), other texts as they are.
 
     >>> label_text("http://dbpedia.org/resource/Deepest_Shame"), label_text("Wide-Eye_2"), label_text("1984")
     ('Deepest Shame', 'Wide-Eye 2', '1984')
@@ -75,7 +75,7 @@ def label_text(text: str) -> str:
 
 
 def normalized_name(text: str) -> str:
-    """A name as it is compared: small letters and digits, without what stands in brackets unless that is all.
+    """Return a name as it is compared: case-folded letters and digits, without brackets unless nothing else is left.
 
     >>> normalized_name("National_Front_(France)"), normalized_name("ＡＢＣ – Straße!"), normalized_name("(1965)")
     ('national front', 'abc strasse', '1965')
@@ -85,14 +85,14 @@ def normalized_name(text: str) -> str:
 
 
 def alphanumeric_words(text: str) -> str:
-    """Letters with their marks, and digits; a space for whatever else stands between them."""
+    """Return the letters with their marks, and the digits of a text, with single spaces between words."""
     if text.isascii():
         return " ".join(_ASCII_WORD.findall(text))
     return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text).split())
 
 
 def transliterated(text: str) -> str:
-    """Small Latin letters and digits: without accents, other scripts as they sound.
+    """Return a text in lower-case Latin letters and digits, without accents.
 
     >>> transliterated("crème brûlée"), transliterated("москва"), transliterated("北京"), transliterated("ガンダム")
     ('creme brulee', 'moskva', 'beijing', 'gandamu')
@@ -114,7 +114,7 @@ def comparison_form(text: str) -> str:
 
 
 def is_code(name: str) -> bool:
-    """Whether a text is an identifier rather than a name: no letters, hexadecimal, or letters with numbers.
+    """Return whether a text is an identifier rather than a name: no letters, hexadecimal, or letters with numbers.
 
     >>> [is_code(text) for text in ("E000143", "GO 0008150", "person1-Address620", "0038d267", "U2", "X-Change 2")]
     [True, True, True, True, False, False]
@@ -129,11 +129,11 @@ def is_code(name: str) -> bool:
 
 
 def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, TextColumn]:
-    """(int32 [r] entities, their names): all labels in words, or what the id says where there is no label of its own.
+    """Return (int32 [r] entities, their names): all labels in words, or the local name where there is no own label.
 
-    Sorted by entity, each name of an entity once; an entity without any name has no row. A translation is a name, but
-    not one of its own, and is left out unless `translated`. Ids that differ from many others by numbers alone
-    (`item 17`) are no names.
+    Sorted by entity, each name of an entity once; an entity without a name has no row. Translations are names too, but
+    not own ones, and are left out unless `translated`. Ids that differ from many others by numbers alone (`item 17`)
+    are not names.
     """
     labels = graph.labels if translated else graph.labels.take(graph.labels.rank != TRANSLATION_RANK)
     words = [label_text(text) for text in labels.text.texts()]
@@ -150,7 +150,7 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
 
 
 def names_from_ids(ids: np.ndarray) -> list[str]:
-    """Return the local name of each id, "" where it is none.
+    """Return the local name of each id, "" where it is not a name.
 
     Ids of tables are codes too where they have digits and no word in letters (`B00004TKVY`), as most ids of the side.
     """
@@ -165,7 +165,7 @@ def names_from_ids(ids: np.ndarray) -> list[str]:
 
 
 def _last_part(id: str) -> tuple[str, bool]:
-    """What follows the namespace, and whether it is the title of an article."""
+    """Return the part of an id behind its namespace, and whether it is the title of an article."""
     authority = _AUTHORITY.match(id)
     rest = id[authority.end() :] if authority else id
     if authority and _ARTICLES in rest:
@@ -181,7 +181,7 @@ def _last_part(id: str) -> tuple[str, bool]:
 
 
 def _camel_words(name: str) -> str:
-    """`hasAuthor` in words: `has Author`, and `XMLFile`: `XML File`."""
+    """Split camel case: `hasAuthor` into `has Author`, `XMLFile` into `XML File`."""
     following = [*name[1:], ""]
     begins = [
         here.isupper() and (before.islower() or (before.isupper() and after.islower()))
@@ -191,23 +191,23 @@ def _camel_words(name: str) -> str:
 
 
 def _is_hex(name: str) -> bool:
-    """`0038d267`, or a UUID."""
+    """Return whether a name is hexadecimal, such as `0038d267` or a UUID."""
     bare = name.strip("{}").replace("-", "")
     return _HEX.fullmatch(bare) is not None and sum(c.isdigit() for c in bare) >= 2
 
 
 def _is_like_code(name: str) -> bool:
-    """Return whether a name has a digit, and no word that is spelled."""
+    """Return whether a name has a digit, and no spelled word."""
     return any(map(str.isdigit, name)) and not any(map(_is_spelled, _WORD.findall(name)))
 
 
 def _is_spelled(word: str) -> bool:
-    """A word of three letters or more that are not all capitals, or one in a script without capitals."""
+    """Return whether a word has three letters or more and is not all capitals, or is in a script without capitals."""
     if any(c.isalpha() and c.lower() == c.upper() for c in word):
         return True
     return len(word) >= 3 and word.isalpha() and not word.isupper()
 
 
 def _changes(word: str) -> int:
-    """How often digits follow on letters in a word, or letters on digits."""
+    """Count the changes between digits and letters in a word."""
     return sum(a.isdigit() != b.isdigit() for a, b in pairwise(word))

@@ -1,4 +1,4 @@
-"""Phrases in texts, each with a replacement: word by word, or sign by sign where a script has no spaces."""
+"""Replacement of phrases in texts, word by word, or sign by sign in scripts without spaces; dictionaries of names."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Phrases:
 
 
 def _units(text: str) -> list[tuple[str, int, int]]:
-    """Each word, or sign of a script without spaces, in small letters, and where it begins and ends."""
+    """Return each word, or sign of a script without spaces, case-folded, with its start and end."""
     return [(unit[0].casefold(), unit.start(), unit.end()) for unit in _UNIT.finditer(text)]
 
 
 class Dictionary:
-    """Words, or several words or signs in a row, with a translation each; of two for the same the first counts.
+    """Words, or sequences of words or signs, with a translation each; of two for the same the first counts.
 
     >>> Dictionary([("東京", "Tokyo"), ("站", "station"), ("weiße", "white")]).translated("新東京站, Weiße")
     '新 Tokyo station white'
@@ -80,11 +80,11 @@ class Dictionary:
                 self.left_out += 1
 
     def translated(self, name: str) -> str | None:
-        """The name with all that stands in the dictionary replaced, longer entries first; None where nothing does."""
+        """Replace all entries in a name, longer ones first; None where there is none."""
         found = self.phrases.replaced(_normal(name))
         return None if found is None else found[:MAX_NAME_LENGTH]
 
 
 def _normal(text: str) -> str:
-    """Letters and digits of one form."""
+    """Normalize letters and digits to one form."""
     return alphanumeric_words(unicodedata.normalize("NFKC", text[:MAX_NAME_LENGTH]))

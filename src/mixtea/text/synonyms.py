@@ -61,11 +61,11 @@ class Synonyms:
 
 
 def acronyms(ours: Sequence[str], theirs: Sequence[str]) -> Groups:
-    """Find the acronyms that one side has of words in a row of the other, each as (words, acronym).
+    """Find the acronyms of one side for sequences of words of the other, each as (words, acronym).
 
-    Names are as they are compared. An acronym is a word of two to five letters, the initials of words in a row. It is
-    taken where a name with it and a name with the words have the same other words, one at least; where no name of the
-    side with the words has it as a word; and where no other words fit.
+    Names are in comparison form. An acronym is a word of two to five letters, the initials of a sequence of words. It
+    is taken where a name with it and a name with the words have the same other words, one at least; where the side of
+    the words does not have it as a word; and where no other words fit.
 
     >>> acronyms(["program committee", "program committee chair"], ["chair pc", "author"])
     (('program committee', 'pc'),)
@@ -87,7 +87,7 @@ def acronyms(ours: Sequence[str], theirs: Sequence[str]) -> Groups:
 
 
 def _parts(words: list[str]) -> Iterator[tuple[list[str], frozenset[str]]]:
-    """Yield the words in a row that may have an acronym, each with the other words."""
+    """Yield the sequences of words that may have an acronym, each with the other words."""
     for n in ACRONYM_LETTERS:
         for begin in range(len(words) - n + 1):
             yield words[begin : begin + n], frozenset(words[:begin] + words[begin + n :])

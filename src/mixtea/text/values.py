@@ -1,4 +1,4 @@
-"""Literal values in forms that can be compared: numbers with tolerance, dates in their units, words. No torch."""
+"""Literal values in comparable forms: numbers with tolerance, dates in their units, words. No torch."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _SIGNS = str.maketrans("−٫٬\u00a0\u202f\u2009", "-.,   ")
 
 
 class Form(NamedTuple):
-    """A value to compare: `whole` is the same for the same value, `words` what it shares with near ones, `text` what
+    """A value to compare: equal values have the same `whole`, near ones share `words`; n-grams are those of `text`.
 
-    n-grams are taken of. Each is "" where there is none.
+    Each is "" where there is none.
     """
 
     whole: str
@@ -43,13 +43,13 @@ class Form(NamedTuple):
 
     @property
     def nearly(self) -> str:
-        """The same for most values that differ only behind the first digits of a fraction, else `whole`."""
+        """Return a form shared by most values that differ only behind the first digits of a fraction, else `whole`."""
         fine = next((word for word in self.words.split() if word.lstrip("-")[0] == _FINE_MARKS[1]), "")
         return f"{fine} {self.whole.partition(' ')[2]}".strip() if fine else self.whole
 
 
 def form_of(value: str, datatype: str = "") -> Form:
-    """The form of a literal; an empty one for a blank value.
+    """Return the form of a literal; an empty one for a blank value.
 
     >>> form_of("1990-05-03").words, form_of("3 May 1990").words
     ('=1990-05-03 =1990-05 =1990', '=1990-05-03 =1990-05 =1990')
@@ -77,14 +77,14 @@ def _text(value: str) -> Form:
 
 
 def _in_ascii_digits(text: str) -> str:
-    """Digits of any script as those of ASCII, and the signs and spaces that stand in numbers."""
+    """Replace digits of any script by ASCII ones, and signs and spaces of numbers by plain ones."""
     if text.isascii():
         return text
     return "".join(str(unicodedata.decimal(c, c)) for c in text.translate(_SIGNS))
 
 
 def _parse_number(text: str, datatype: str = "") -> float | None:
-    """What a number is worth; None if it is none, as a code with zeros in front that is not said to be one.
+    """Return a number as float; None if it is not one, or a code with leading zeros without a numeric datatype.
 
     >>> _parse_number("1,200.5"), _parse_number("1.200,5"), _parse_number("1 200"), _parse_number("1.200"), _parse_number("12,5"), _parse_number("007")
     (1200.5, 1200.5, 1200.0, 1.2, 12.5, None)
@@ -95,7 +95,7 @@ def _parse_number(text: str, datatype: str = "") -> float | None:
 
 
 def _parse_quantity(text: str) -> Form | None:
-    """The form of a number with a unit behind it: lengths in metres, masses in kilograms; None if it is none."""
+    """Return the form of a number with a unit, lengths in metres, masses in kilograms; None if it is not one."""
     found = _MEASURED.fullmatch(text)
     if found is None or found[2].lower() not in _UNITS or (number := _parse_number(found[1])) is None:
         return None
@@ -105,7 +105,7 @@ def _parse_quantity(text: str) -> Form | None:
 
 
 def _number(value: float) -> Form:
-    """Two grids of buckets, the one between the other: what is near is in the same bucket of one of them.
+    """Assign a number to two overlapping grids of buckets, so that near numbers share one at least.
 
     Fractions of many digits have two finer grids as well.
 
