@@ -1,8 +1,8 @@
 """One frozen configuration: the same fields as keyword arguments, in TOML, on the command line and in config.json.
 
-Each field carries its reason, its range or choices, and, where the paper's text says otherwise than what produced its
+Each field carries its reason, its range or choices, and, where the paper's text differs from what produced its
 published numbers, the value of the text (`text=`). The defaults are the preset "paper": the behaviour behind the
-numbers. The preset "text" takes the letter of the text instead; the preset "best" goes past the paper.
+numbers. The preset "text" follows the text instead; the preset "best" goes beyond the paper.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _field = partial(setting, text=None)  # and what the paper's text says, where it
 
 
 def _some_voters(names: Names) -> str:
-    """What keeps names from being those of voters, one at least; "" if nothing does."""
+    """Return the problem of names as those of voters, one at least; "" if there is none."""
     return _voter_names(names) if names else "names nobody"
 
 
 def _voter_names(names: Names) -> str:
-    """What keeps names from being those of voters; "" if nothing does."""
+    """Return the problem of names as those of voters; "" if there is none."""
     strange = [name for name in names if not name.isidentifier()]
     return names_problem(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
 
@@ -203,7 +203,7 @@ class Config:
 
     @classmethod
     def preset(cls, name: str = "best", **settings: Any) -> Config:
-        """The settings of a preset, changed by `settings`."""
+        """Return the settings of a preset, changed by `settings`."""
         if name not in PRESETS:
             raise ConfigError(f"preset {shown(name)} is unknown. Choose one of {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **settings})
@@ -215,24 +215,25 @@ class Config:
 
     @property
     def only_vectors_vote(self) -> bool:
-        """Whether nobody but the teacher's two directions votes, for their nearest as the paper has it."""
+        """Return whether the teacher's two directions alone vote, for their nearest as in the paper."""
         return set(self.voters) <= VECTOR_VOTERS and self.vote_normaliser == "none"
 
     @property
     def only_student_decodes(self) -> bool:
-        """Whether mappings are the student's nearest, and nothing else."""
+        """Return whether mappings are the student's nearest, without other voters."""
         return self.decoder == "nearest" and set(self.deciding_voters) <= VECTOR_VOTERS
 
     @property
     def deciding_voters(self) -> tuple[str, ...]:
-        """Whose scores are decoded: all who vote, unless some are named; without training not those of vectors."""
+        """Return the voters whose scores are decoded: all, unless named; without training not those of vectors."""
         names = self.decode_voters or self.voters
         return names if self.max_epochs else tuple(name for name in names if name not in VECTOR_VOTERS)
 
     def approximations(self) -> dict[str, Any]:
-        """The settings that make a run approximate; empty for an exact one.
+        """Return the settings that make a run approximate; empty for an exact one.
 
-        A council need not meet every epoch, and its answers hardly depend on how much the student learns from in each.
+        A council need not vote in every epoch, and its answers hardly depend on how much the student learns from in
+        each.
         """
         fields = _APPROXIMATE if self.only_vectors_vote else ("normaliser", "search")
         found = {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
@@ -243,11 +244,11 @@ class Config:
         return found
 
     def enough_valid(self, n_links: int) -> bool:
-        """Whether so many validation links can weigh voters, and tell that a training may end."""
+        """Return whether so many validation links suffice to weigh voters and to stop a training."""
         return n_links >= max(1, self.valid_needed)
 
     def warm(self) -> dict[str, Any]:
-        """Settings after a warm start: fewer epochs, and votes that count from the first one on."""
+        """Return the changes for a warm start: fewer epochs, and votes that count from the first one on."""
         fewer = self.votes_every if self.stop_when_settled else -(-self.max_epochs // 3)
         return {"max_epochs": min(fewer, self.max_epochs), "ramp_up_epochs": 0}
 
@@ -255,7 +256,7 @@ class Config:
         return {name: getattr(self, name) for name in FIELDS}
 
     def training_settings(self) -> dict[str, Any]:
-        """All settings but those that say where to compute: what a training comes to depends on them."""
+        """Return all settings that the result of a training depends on: without those of the machine."""
         return {name: value for name, value in self.to_dict().items() if name not in ("device", "block_mib")}
 
     def replace(self, **settings: Any) -> Config:
@@ -263,12 +264,12 @@ class Config:
 
 
 def parse_setting(assignment: str) -> tuple[str, Any]:
-    """`field=value` of the command line, the value as far as its text tells; a `Config` checks it."""
+    """Parse `field=value` of the command line; a `Config` checks the value."""
     return SETTINGS.parse(assignment)
 
 
 def describe() -> str:
-    """All fields as a Markdown table: the documentation of the settings is made from the settings."""
+    """Return all fields as a Markdown table, from which docs/settings.md is made."""
     rows = ["| field | paper | best | text | allowed | what it does |", "|---|---|---|---|---|---|"]
     for name, field in FIELDS.items():
         others = (f"`{written(PRESETS[one][name])}`" if name in PRESETS[one] else "" for one in ("best", "text"))

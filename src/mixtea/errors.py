@@ -1,4 +1,4 @@
-"""The errors that a user can meet. Each message says where, what, and what to do about it."""
+"""The errors that a user can meet. Each message names the place, the problem and its remedy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from mixtea.messages import shortened, visible
 
 MAX_KINDS_SHOWN = 20  # kinds of problem
 MAX_PLACES_SHOWN = 5  # places of a kind that are named beside the first
-FULL_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
-        "can't start new thread", "failed to map segment")  # fmt: skip
+FULL_MEMORY_TEXTS = (
+    "can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
+    "can't start new thread", "failed to map segment",
+)  # fmt: skip
 DAMAGED_FILE_ERRORS = (
     ValueError,
     KeyError,
@@ -32,7 +34,7 @@ class MixTEAError(Exception):
     exit_code = 2
 
     def lines(self) -> list[str]:
-        """The lines that the message is meant to have: one, whatever names it quotes."""
+        """Return the intended lines of the message: one, whatever names it quotes."""
         return [str(self)]
 
 
@@ -76,7 +78,7 @@ class WriteError(RunError):
 
 
 class NotFittedError(MixTEAError, RuntimeError):
-    """Something learned was asked of an aligner that has not learned yet."""
+    """A learned attribute was used before the aligner was fitted."""
 
 
 class TrainingError(MixTEAError, RuntimeError):
@@ -97,7 +99,7 @@ class StoppedError(TrainingError):
 
 
 class DivergedError(TrainingError):
-    """The loss, or what is learned, is no number any more, or explodes."""
+    """The loss, or a parameter, is not finite or explodes."""
 
     def __init__(self, epoch: int, loss: float) -> None:
         self.epoch = epoch
@@ -118,7 +120,7 @@ class MissingExtraError(MixTEAError, ImportError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in one place of one file. What is too long to be read is cut. An object has rows, no lines."""
+    """One problem in one place of one file. Long texts are cut. An object has rows, not lines."""
 
     file: Path
     line: int | None
@@ -139,10 +141,10 @@ class Problem:
 
 
 class Problems:
-    """Collects what is wrong in the files of one task, so that a user sees everything at once.
+    """Collection of the problems in the files of one task, so that a user sees all at once.
 
-    Of a file that has more than `limit` problems, the further ones are counted, not kept. `by_row` are those that have
-    rows in place of lines. With `strict` a file is to be read as it should be, or not at all.
+    Of a file with more than `limit` problems, the further ones are counted, not kept. `by_row` are the files with rows
+    in place of lines. With `strict` a file with anything doubtful is refused.
     """
 
     def __init__(self, limit: int = 1000, *, strict: bool = False) -> None:
@@ -183,7 +185,7 @@ class Problems:
 
 
 def _others(alike: list[Problem], uncounted: int) -> Iterator[str]:
-    """One line for the problems that differ from the one before by their place and value alone."""
+    """Yield one line for the problems that differ from the one before by their place and value alone."""
     if alike:
         places = [_place(problem) for problem in alike[:MAX_PLACES_SHOWN]]
         n = len(alike) + uncounted
@@ -196,7 +198,7 @@ def _place(problem: Problem) -> str:
 
 
 def is_full_memory(error: BaseException) -> bool:
-    """Whether an error of Python, NumPy, SciPy or torch says that memory is full, on a GPU or beside it."""
+    """Return whether an error of Python, NumPy, SciPy or torch means that memory is full, on a GPU or beside it."""
     if isinstance(error, MixTEAError):
         return False
     by_text = isinstance(error, RuntimeError | ImportError) and any(text in str(error) for text in FULL_MEMORY_TEXTS)
@@ -204,6 +206,6 @@ def is_full_memory(error: BaseException) -> bool:
 
 
 def shorten(value: str, width: int = 100) -> str:
-    """The value as a Python literal, so that invisible characters show, cut to a line's length."""
+    """Return the value as a Python literal, so that invisible characters show, cut to a line's length."""
     shown = repr(value[:width])
     return shown if len(shown) <= width else shown[: width - 4] + "..." + shown[0]

@@ -1,7 +1,7 @@
 """The paper's formulas as functions on torch tensors, differentiable where the paper differentiates.
 
 Vectors come raw: each function normalises where the paper has a cosine. Losses are sums over rows, and the lowest index
-wins an exact tie. docs/paper-to-code.md says where each equation is.
+wins an exact tie. docs/paper-to-code.md lists the place of each equation.
 
 >>> import torch
 >>> from mixtea.formulas import bidirectional_votes, rectify

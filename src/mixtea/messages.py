@@ -1,4 +1,4 @@
-"""Words that the command, the report and the tables share, and text of unknown origin made fit to be seen."""
+"""Wording shared by the command, the report and the tables, and safe display of text of unknown origin."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def origin_of(links_from: str) -> str:
-    """Return in a sentence where the links come from; empty where they were given.
+    """Return the origin of links in a sentence; "" where they were given.
 
     >>> origin_of("names"), origin_of("given")
     ('No links were given: learning began from names', '')
@@ -38,7 +38,7 @@ def origin_of(links_from: str) -> str:
 
 
 def decoded_by(voters: Sequence[str]) -> str:
-    """Whose scores were decoded, in words; of those who spoke.
+    """Return the voters that decided, in words.
 
     >>> decoded_by(("forward", "backward")), decoded_by(("forward", "backward", "agreement"))
     ('the student alone', 'the student, agreement')
@@ -49,12 +49,12 @@ def decoded_by(voters: Sequence[str]) -> str:
 
 
 def visible(text: object, longest: int | None = None) -> str:
-    r"""Text of unknown origin as one line to show: unseen characters as escapes, all others as they are.
+    r"""Return text of unknown origin as one line to show: invisible characters as escapes, all others as they are.
 
-    A label or a file name so shown cannot steer a terminal, turn the direction of what stands beside it, or break a
-    line. The joiners U+200C and U+200D stay, for Persian, the scripts of India and composed emoji are spelled with
-    them; so do the variation selectors U+FE00 to U+FE0F. Tags become escapes, though the flag of England is spelled
-    with them. With `longest`, more characters than that are cut.
+    A label or a file name so shown cannot steer a terminal, turn the direction of its surroundings, or break a line.
+    The joiners U+200C and U+200D remain, for Persian, the scripts of India and composed emoji are spelled with them; so
+    do the variation selectors U+FE00 to U+FE0F. Tags become escapes, though the flag of England is spelled with them.
+    With `longest`, more characters than that are cut.
 
     >>> visible("a\x1b]0;title\x07\nb\u202e"), visible("می\u200cخواهم") == "می\u200cخواهم", visible("abcd", 3)
     ('a\\x1b]0;title\\x07\\nb\\u202e', True, 'abc…')
@@ -65,7 +65,7 @@ def visible(text: object, longest: int | None = None) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """A text without its middle if it is too long: how a sentence begins and ends says most of it.
+    """Cut the middle of a text that is too long: the beginning and the end of a sentence matter most.
 
     >>> shortened("from a long name, line 3", 12), shortened("line 3", 6)
     ('from a…line 3', 'line 3')
@@ -75,7 +75,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def whole_text(text: str) -> str:
-    """The text, half characters in it as escapes: names of files that are not UTF-8 come with such.
+    """Escape half characters in a text, as in names of files that are not UTF-8.
 
     >>> whole_text("caf\\udce9")
     'caf\\\\udce9'
@@ -84,7 +84,7 @@ def whole_text(text: str) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Return whether a text has no half characters, which no file can hold.
+    """Return whether a text has no half characters, which a file cannot hold.
 
     >>> is_whole("café"), is_whole("caf\\udce9")
     (True, False)
@@ -93,7 +93,7 @@ def is_whole(text: str) -> bool:
 
 
 def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A short table for a notebook: whatever its texts hold, they are shown as text.
+    """Return a short table for a notebook; all content is shown as text.
 
     >>> html_table("<b>", ["id"], [["a&b"]])
     '<div><p>&lt;b&gt;</p><table><thead><tr><th>id</th></tr></thead><tbody><tr><td>a&amp;b</td></tr></tbody></table></div>'
@@ -109,7 +109,7 @@ def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[obj
 
 
 def json_text(value: Any) -> str:
-    r"""JSON that can be looked at and says the same: unseen characters in it as JSON's own escapes.
+    r"""Return JSON that is safe to display: invisible characters in it as JSON's own escapes.
 
     >>> json_text(["\x9b\U000e0041é"])
     '[\n "\\u009b\\udb40\\udc41é"\n]'

@@ -1,4 +1,4 @@
-"""What a person sees while something takes long: a bar in a terminal, a line in a notebook, or a function."""
+"""Progress of long computations: a bar in a terminal, a line in a notebook, or calls of a function."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("mixtea_doing",
 
 
 def doing(what: str) -> None:
-    """ProgressCallback whoever listens what is being waited for from now on, such as `reading a.csv`; it is shown if it lasts."""
+    """Report the current step, such as `reading a.csv`, to the listener; it is shown if it lasts."""
     if (tell := _listener.get()) is not None:
         tell(what)
 
 
 @contextmanager
 def listening(tell: Callable[[str], None]) -> Iterator[None]:
-    """Let a function hear what is being waited for, in this thread and as long as this lasts.
+    """Pass reports of `doing` to a function, in this thread and while the block runs.
 
     >>> heard = []
     >>> with listening(heard.append):
@@ -52,7 +52,7 @@ def listening(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 class Heartbeat:
-    """Says what is being waited for whenever nothing was said for MAX_SILENT_SECONDS seconds. Use as a context."""
+    """A context that reports the current step after MAX_SILENT_SECONDS seconds without output."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say, self.what = say, "starting"
@@ -72,7 +72,7 @@ class Heartbeat:
         self.what, self.since = what, time.monotonic()
 
     def said(self) -> None:
-        """Something was shown just now."""
+        """Note that something was shown just now."""
         self.last = time.monotonic()
 
     def _run(self) -> None:
@@ -83,7 +83,7 @@ class Heartbeat:
 
 
 def progress_callback(progress: ProgressOption) -> ProgressCallback | bool:
-    """Who is told: a function, a terminal (True) or nobody (False). None is a notebook, and nobody elsewhere."""
+    """Return the callback of an option: a function, True (terminal) or False. None is a line in notebooks alone."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise ConfigError(
             f"progress is {progress!r:.100}. Choose True, False, None (in notebooks alone) or a function."
@@ -94,7 +94,7 @@ def progress_callback(progress: ProgressOption) -> ProgressCallback | bool:
 
 
 def training_progress(progress: ProgressOption, max_epochs: int) -> SilentProgress:
-    """What shows a training, as it is asked for."""
+    """Return the progress display of a training."""
     tell = progress_callback(progress)
     if tell is True:
         from rich.console import Console
@@ -104,7 +104,7 @@ def training_progress(progress: ProgressOption, max_epochs: int) -> SilentProgre
 
 
 def text_progress() -> Callable[[int, int], None] | None:
-    """What shows how many texts a model has read: a line in a notebook, and nothing elsewhere."""
+    """Return a display of texts read by a model: a line in a notebook, and nothing elsewhere."""
     if not in_notebook():
         return None
     line = NotebookLine()
@@ -112,7 +112,7 @@ def text_progress() -> Callable[[int, int], None] | None:
 
 
 def chain(first: Callable[..., None], second: Callable[..., None] | None) -> Callable[..., None]:
-    """A function that calls the two, one after the other."""
+    """Return a function that calls the two, one after the other."""
 
     def call(*args: Any) -> None:
         first(*args)
@@ -123,7 +123,7 @@ def chain(first: Callable[..., None], second: Callable[..., None] | None) -> Cal
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a kernel of Jupyter; nothing is imported to find out."""
+    """Return whether this runs in a kernel of Jupyter; nothing is imported to find out."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
 
@@ -151,7 +151,7 @@ class NotebookLine:
 
 
 class SilentProgress:
-    """Shows nothing of a training, but knows what could be said of it, round by round and epoch by epoch."""
+    """Base of displays: it shows nothing, but formats the state of a training per round and epoch."""
 
     def __init__(self, max_epochs: int) -> None:
         self.max_epochs, self.last_score = max_epochs, ""
@@ -161,12 +161,12 @@ class SilentProgress:
         return f"round {number}: {n_sure:,} sure pairs"
 
     def answered(self, found: dict[str, Any]) -> str:
-        """The answer before the first epoch, in words."""
+        """Describe the answer before the first epoch."""
         right = f", validation Hit@1 {found['valid_answers']:.3f}" if "valid_answers" in found else ""
         return f"first answer after {found['seconds']:.0f} s: {found['sure']:,} sure pairs{right}"
 
     def losses(self, record: dict[str, Any]) -> str:
-        """The losses of an epoch; its time and validation are remembered."""
+        """Describe the losses of an epoch; its time and validation are stored."""
         self.seconds += record["seconds"]
         self.n_epochs += 1
         if "valid_hits@1" in record:
@@ -187,17 +187,17 @@ class SilentProgress:
         pass
 
     def round(self, number: int, n_sure: int) -> None:
-        """A round before the first epoch has ended."""
+        """Show the end of a round before the first epoch."""
 
     def answer(self, found: dict[str, Any]) -> None:
-        """Voters that need no training have answered."""
+        """Show the answer of voters without training."""
 
     def __call__(self, record: dict[str, Any]) -> None:
-        """An epoch has ended."""
+        """Show the end of an epoch."""
 
 
 class CallbackProgress(SilentProgress):
-    """Tells a function how a training goes. Use as a context and call with each record."""
+    """A context that passes the progress of a training to a function; call it with each record."""
 
     def __init__(self, max_epochs: int, tell: ProgressCallback) -> None:
         super().__init__(max_epochs)
@@ -215,7 +215,7 @@ class CallbackProgress(SilentProgress):
 
 
 class TerminalProgress(SilentProgress):
-    """A live bar in a terminal, elsewhere a line now and then. Use as a context and call with each record."""
+    """A live bar in a terminal, elsewhere a line at intervals. Use as a context and call with each record."""
 
     def __init__(self, max_epochs: int, console: Console) -> None:
         from rich import progress

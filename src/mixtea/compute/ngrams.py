@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
-
 NGRAM_LENGTHS = (2, 3, 4)  # of n-grams
 MAX_ROWS_LOOKED_UP = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
 MIN_ROWS_LOOKED_UP, MAX_LOOKUPS = 3_000, 2e9  # a million rows are looked up through fewer
@@ -77,8 +76,7 @@ def _mixed(key: np.ndarray) -> np.ndarray:
 
 
 def tfidf(*sides: csr_matrix) -> list[csr_matrix]:
-    """Return TF-IDF rows of length 1: (1 + log count) log(rows / rows with it), frequencies over both sides
-    together."""
+    """Return TF-IDF rows of length 1: (1 + log count) log(rows / rows with it), frequencies over all sides together."""
     rarity = _rarity(sides)
     return [_by_rarity(side, rarity) for side in sides]
 
@@ -158,8 +156,7 @@ class RowIndex:
         self.held = np.bincount(rows.indices, minlength=rows.shape[1])
 
     def most_alike(self, others: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (other rows, rows): the k most similar rows for each of the others, as far as rare n-grams lead to
-        them."""
+        """Return (other rows, rows): the k most similar rows for each of the others, as rare n-grams lead to them."""
         found = top_products(_rarest(others, self.held), self.columns, k)
         return np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices.astype(np.int64)
 

@@ -96,8 +96,7 @@ def rank_within(line: Tensor, values: Tensor, n: int) -> Tensor:
 
 
 def top_k_mask(line: Tensor, values: Tensor, n: int, k: int) -> Tensor:
-    """Return bool: the k greatest values of each line (a row or column, one of n), to about nine digits of their
-    range."""
+    """Return bool: the k greatest values of each line (one of n rows or columns), to nine digits of their range."""
     if not len(line):
         return torch.zeros_like(line, dtype=torch.bool)
     low, high = values.min().double(), values.max().double()

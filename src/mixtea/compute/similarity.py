@@ -114,8 +114,7 @@ def tie_tolerance(dtype: torch.dtype) -> float:
 def count_better_and_equal(
     source: Tensor, target: Tensor, truth: Tensor, *, block_size: int | None = None, mib: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Count the targets that are more similar to source row i than target row truth[i], and those equally, it
-    included."""
+    """Count the targets that are more similar to source row i than row truth[i], and those equally, it included."""
     tolerance = tie_tolerance(source.dtype)
     better, equal = torch.empty_like(truth), torch.empty_like(truth)
 
@@ -182,8 +181,7 @@ def products_at(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, chun
 
 @torch.no_grad()
 def products_by_row(left: Tensor, right: Tensor, start: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Return the same for pairs that ascend by row, those of row i from start[i] on; on a CPU without copies of
-    vectors."""
+    """Return the same for pairs that ascend by row, those of row i from start[i] on; a CPU copies no vectors."""
     if left.device.type != "cpu" or not len(rows):
         return products_at(left, right, rows, columns, CHUNK_BYTES[left.device.type])
     shape, kind = (len(left), len(right)), torch.promote_types(left.dtype, torch.float32)

@@ -54,9 +54,8 @@ def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = M
     ['names tell nothing for about 50 % (43 %–57 %) of the links']
     """
     return [
-        f"{name} tell nothing for about {share:.0%}{interval_text(share, n_links.get(name), '{:.0%}')} of the links".replace(
-            "%", " %"
-        )
+        f"{name} tell nothing for about {share:.0%}"
+        f"{interval_text(share, n_links.get(name), '{:.0%}')} of the links".replace("%", " %")
         for name, share in shares.items()
         if share > WORTH_SAYING
     ]

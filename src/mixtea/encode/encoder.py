@@ -47,8 +47,7 @@ class Encoder(nn.Module):
 
     @enough_memory()
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
-        """Return [n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out from
-        it."""
+        """Return [n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out by it."""
         layers, means = self._layers(), self._relation_means()
         masks = [self._mask(layer, dropout_from) for layer in layers] + [None] * len(means)
         weights, p, normalize = self.weight.softmax(0), self.config.dropout, self.config.normalize_blocks

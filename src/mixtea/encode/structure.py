@@ -141,8 +141,7 @@ def product_in_order(matrix: Tensor, dense: Tensor) -> Tensor:
 
 
 def _whole_rows(start: Tensor, size: int) -> Iterator[slice]:
-    """Cut the entries into parts of about `size`; a row that fits is not cut, so that its sum is the same for every
-    size."""
+    """Cut the entries into parts of about `size`, but not within a row that fits: its sum is the same for any size."""
     n = int(start[-1])
     wanted = torch.arange(size, max(n, size), size, device=start.device)
     whole = start[torch.searchsorted(start, wanted, right=True) - 1]

@@ -32,7 +32,7 @@ def text_summary(task: Task) -> dict[str, Any]:
     values = AttributeOpinions(task) if _has_values(task) else None
     sides, equal_values = _values(values)
     views: dict[str, SimilarityOpinions] = {"names": NameOpinions(task)} if len(source[0]) and len(target[0]) else {}
-    views |= {"values": values} if values is not None and values.speaks else {}
+    views |= {"values": values} if values is not None and values.has_both_sides else {}
     return {
         "source": _side(task.source, source[0]) | sides[0],
         "target": _side(task.target, target[0]) | sides[1],

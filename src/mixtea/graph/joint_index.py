@@ -8,8 +8,7 @@ from mixtea.graph.graph import Graph
 
 
 def joint_triples(source: Graph, target: Graph, *, shared_relations: bool) -> tuple[np.ndarray, int]:
-    """Return [3, t], head, relation and tail of all triples in joint indices, source first; and the number of
-    relations."""
+    """Return [3, t]: head, relation, tail of all triples in joint indices, source first; and how many relations."""
     relation_of, n_relations = relation_numbers(source, target, shared_relations)
     parts = [
         np.stack([g.triples[:, 0] + shift, relation_of[side][g.triples[:, 1]], g.triples[:, 2] + shift])

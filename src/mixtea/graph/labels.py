@@ -94,8 +94,7 @@ def label_rank(predicate: str) -> int:
 
 
 def _language_rank(tag: str, languages: Sequence[str]) -> int:
-    """Return the index of a language among the wanted ones; `en` matches `en-gb` too, "" only text without a
-    language."""
+    """Return the index of a language among the wanted ones; `en` matches `en-gb` too, "" only text without one."""
     for place, wanted in enumerate(language.lower() for language in languages):
         if tag == wanted or (wanted and tag.startswith(wanted + "-")):
             return place

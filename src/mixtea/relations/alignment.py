@@ -1,7 +1,7 @@
-"""How alike the relations, attribute predicates and classes of two graphs are, given a mapping of entities. No torch.
+"""Alignment of relations, attribute predicates and classes of two graphs, given a mapping of entities. No torch.
 
-As in PARIS (Suchanek, Abiteboul and Senellart, 2011): r lies within r' as far as statements of r meet statements of r',
-among those whose two ends are both matched.
+As in PARIS (Suchanek, Abiteboul and Senellart, 2011): r lies within r' as far as triples of r meet triples of r', among
+those whose two ends are both matched.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ MAX_COUNTERPARTS = 20  # counterparts of an entity; of one that has more, none s
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """WeightedPairs of relations, of attribute predicates and of classes, the best score first in each kind.
+    """Pairs of relations, of attribute predicates and of classes, the best score first in each kind.
 
-    `frame` has the columns of COLUMNS: `kind` is relation, attribute or class, an attribute being a predicate that has
+    `frame` has the columns of COLUMNS: `kind` is relation, attribute or class, an attribute being a predicate with
     literals in one graph at least, and in the other perhaps entities of these names; `source` and `target` are ids as
-    in the graphs; `relation` says that the source is equal to, narrower or broader than the target, or its inverse.
-    `inverse` is true where the target is read from its object to its subject. `score` is a cautious share: of the
-    source's statements that the target makes too (narrower), of the target's that the source makes (broader), or the
-    smaller of both. `count` statements met, of `source_count` and `target_count` that could have, each counted as far
-    as the mapping of its ends is believed. For classes, members are counted. `links_from` is that of the task.
+    in the graphs; `relation` is that of the source to the target: equal, narrower, broader or inverse. `inverse` is
+    true where the target is read from its object to its subject. `score` is a cautious share: of the source's triples
+    that the target has too (narrower), of the target's that the source has (broader), or the smaller of both. `count`
+    triples met, of `source_count` and `target_count` that could have, each weighted by the probability of the mapping
+    of its ends. For classes, members are counted. `links_from` is that of the task.
     """
 
     source: Graph
@@ -58,12 +58,12 @@ class Relations:
         return self.frame.copy()
 
     def above(self, score: float) -> Relations:
-        """Without the pairs that score less."""
+        """Return the pairs with at least this score."""
         return replace(self, frame=self.frame[self.frame["score"] >= score].reset_index(drop=True))
 
 
 def relations_of(mapping: Mapping, min_score: float = MIN_SCORE) -> Relations:
-    """What a mapping, given links included, says of relations, attribute predicates and classes."""
+    """Align relations, attribute predicates and classes by a mapping with its given links."""
     if not 0 <= min_score <= 1:
         raise ConfigError(f"min_score must be from 0 to 1, not {min_score!r}.")
     source, target, pairs = mapping.source, mapping.target, _matched_pairs(mapping)
@@ -74,7 +74,7 @@ def relations_of(mapping: Mapping, min_score: float = MIN_SCORE) -> Relations:
 
 
 def _matched_pairs(mapping: Mapping) -> WeightedPairs:
-    """The pairs of the mapping by number, without entities of too many counterparts."""
+    """Return the pairs of the mapping by entity index, without entities of too many counterparts."""
     rows = mapping.pairs()
     ends = [g.find(rows[side].to_numpy()) for side, g in (("source", mapping.source), ("target", mapping.target))]
     few = np.all([np.bincount(end, minlength=1)[end] <= MAX_COUNTERPARTS for end in ends], axis=0)
@@ -82,7 +82,7 @@ def _matched_pairs(mapping: Mapping) -> WeightedPairs:
 
 
 def _aligned(kind: str, ours: Triples, theirs: Triples, near: WeightedPairs, far: WeightedPairs) -> pd.DataFrame:
-    """The rows of one kind."""
+    """Return the rows of one kind."""
     rows = _counts(ours, theirs, near, far)
     within = lower_bound(rows["count"].to_numpy(), rows["source_count"].to_numpy())
     around = lower_bound(rows["count_back"].to_numpy(), rows["target_count"].to_numpy())
@@ -96,7 +96,7 @@ def _aligned(kind: str, ours: Triples, theirs: Triples, near: WeightedPairs, far
 
 
 def _without_dominated(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of a pair and the same one inverse the better; no two as equal that both have something better to be equal to."""
+    """Keep the better of a pair and its inverse, and an equal pair only where one of both has none better."""
     favour = rows["score"] * np.where(rows["inverse"], INVERSE_FACTOR, 1)
     rows = rows.loc[favour.sort_values(ascending=False, kind="stable").index]
     rows = rows[~rows.duplicated(["source", "target"])]
@@ -106,7 +106,7 @@ def _without_dominated(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(ours: Triples, theirs: Triples, near: WeightedPairs, far: WeightedPairs) -> pd.DataFrame:
-    """For each two kinds that meet: how many statements of the one met the other, and the other way; how many could."""
+    """Count for each two kinds that meet the triples that met, from either side, and those that could have."""
     first, second, weight = join_triples((ours.near, ours.far), (theirs.near, theirs.far), near, far)
     kinds = np.stack([ours.kind[first], theirs.kind[second]])
     (key, met), (_, met_back) = _distinct_counts(kinds, first, weight), _distinct_counts(kinds, second, weight)
@@ -119,7 +119,7 @@ def _counts(ours: Triples, theirs: Triples, near: WeightedPairs, far: WeightedPa
 
 
 def _distinct_counts(kinds: np.ndarray, statement: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different columns of `kinds` [2, m], and how many statements met in each: every one once, at its best."""
+    """Return the distinct columns of `kinds` [2, m], and how many triples met in each, every one once at its best."""
     order = np.lexsort([-weight, statement, kinds[1], kinds[0]])
     rows = np.r_[kinds, statement[None]][:, order]
     once = np.r_[True, (np.diff(rows) != 0).any(axis=0)][: len(order)]
@@ -128,7 +128,7 @@ def _distinct_counts(kinds: np.ndarray, statement: np.ndarray, weight: np.ndarra
 
 
 def lower_bound(met: np.ndarray, could: np.ndarray) -> np.ndarray:
-    """The lower end of Wilson's interval for met / could: one of one is no certainty.
+    """Return the lower end of Wilson's interval for met / could, so that one of one is not certain.
 
     >>> lower_bound(np.array([1.0, 10.0, 5.0]), np.array([1.0, 10.0, 10.0])).round(2).tolist()
     [0.27, 0.79, 0.27]

@@ -1,4 +1,4 @@
-"""Which matched neighbours speak for a pair, from plain arrays: one local step of neighbour agreement. No torch."""
+"""Matched neighbours that support a pair, from plain arrays: one local step of neighbour agreement. No torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIN_RELATION_SIMILARITY = 0.02  # relations less alike than this do not speak
 
 
 class NeighbourSupport(NamedTuple):
-    """Triples (a, r, x) and (b, r', y) that speak for (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
+    """Triples (a, r, x) and (b, r', y) that support (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
 
     source: np.ndarray
     target: np.ndarray
@@ -31,7 +31,7 @@ class NeighbourSupport(NamedTuple):
 
 
 class Neighbourhood:
-    """The triples of both graphs walked both ways, the links, and what is believed of further pairs."""
+    """The triples of both graphs walked both ways, the links, and the belief in further pairs."""
 
     def __init__(self, task: Task, known: ScoredPairs, *, shared_relations: bool = True) -> None:
         self.task, self.shared, self.n_source = task, shared_relations, task.source.n_entities
@@ -53,11 +53,11 @@ class Neighbourhood:
         self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
 
     def score(self, source: int, target: int) -> float:
-        """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
+        """Return log(1 + sum of the weights of the support of a pair), as in neighbour agreement."""
         return float(np.log1p(self.support(source, target).weight.sum()))
 
     def support(self, source: int, target: int, above: float = MIN_BELIEF) -> NeighbourSupport:
-        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
+        """Return the support of a pair, by entity indices; `above` is the minimal belief in the neighbours."""
         theirs: dict[int, list[int]] = {}
         for j in self._steps_to(target + self.n_source).tolist():
             theirs.setdefault(int(self.near[j]) - self.n_source, []).append(j)
@@ -80,9 +80,9 @@ class Neighbourhood:
     def supported_pairs(
         self, source: int, target: int, asked: Callable[[int], Iterable[int]]
     ) -> dict[tuple[int, int], float]:
-        """What belief in a pair says for pairs one step further, for each unit of it, by numbers in their own graphs.
+        """Return the pairs one step further that a pair supports, with the weight per unit of belief.
 
-        Of each source beside the pair only the targets that are `asked` about are looked at.
+        Of each source beside the pair only the targets of `asked` are looked at.
         """
         theirs: dict[int, list[int]] = {}
         for j in self._steps_from(target + self.n_source).tolist():
@@ -111,13 +111,13 @@ class Neighbourhood:
         return found
 
     def believed(self, source: int) -> dict[int, float]:
-        """The belief in each target of a source, by numbers in their own graphs."""
+        """Return the belief in each target of a source, by entity indices."""
         order, starts = self._by_source
         rows = order[starts[source] : starts[source + 1]]
         return dict(zip((self.target[rows] - self.n_source).tolist(), self.belief[rows].tolist(), strict=True))
 
     def prepare(self) -> None:
-        """Make all indices now."""
+        """Build all indices now."""
         _ = (self._by_far, self._by_near, self._by_source, self._alike)
 
     def relation_name(self, side: int, kind: int) -> str:
@@ -132,7 +132,7 @@ class Neighbourhood:
 
     @cached_property
     def _relation_places(self) -> dict[int, tuple[Graph, int]]:
-        """Map a joint relation number to a graph that has it, the source graph if both do, and its number there."""
+        """Map the joint index of a relation to a graph that has it, preferably the source, and its index there."""
         graphs = (self.task.target, self.task.source)
         numbers, _ = relation_numbers(self.task.source, self.task.target, self.shared)
         return {
@@ -142,7 +142,7 @@ class Neighbourhood:
         }
 
     def _steps_to(self, entity: int) -> np.ndarray:
-        """The steps that end at an entity, by its joint number."""
+        """Return the steps that end at an entity, by its joint index."""
         order, starts = self._by_far
         return order[starts[entity] : starts[entity + 1]]
 
@@ -163,7 +163,7 @@ class Neighbourhood:
         return _index(self.source, self.n_source)
 
     def _relation_similarity(self, key: np.ndarray) -> np.ndarray:
-        """How alike two relations are, by r * n_kinds + r'."""
+        """Return how similar two relations are, by r * n_kinds + r'."""
         keys, values = self._alike
         if not len(keys):
             return np.zeros(len(key))
@@ -172,7 +172,7 @@ class Neighbourhood:
 
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
-        """The belief in triples of r that meet triples of r', over the geometric mean of what both could have met."""
+        """Divide the belief in triples of r that meet triples of r' by the geometric mean of what both could meet."""
         pairs = WeightedPairs.of(self.source, self.target, self.belief)
         sides = [np.flatnonzero(part) for part in (self.near < self.n_source, self.near >= self.n_source)]
         ours, theirs = ((self.near[side], self.far[side]) for side in sides)
@@ -191,12 +191,12 @@ class Neighbourhood:
 
 
 def _index(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each of n numbers stands: the places in order, and where those of each begin."""
+    """Sort positions by the number there, one of n; also return where those of each number begin."""
     return np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n))])
 
 
 def neighbourhood(task: Task, known: ScoredPairs, shared_relations: bool) -> Neighbourhood:
-    """That of a task by what is known of it, made once for all who ask."""
+    """Return the neighbourhood of a task under these pairs, made once for all callers."""
     held: dict[bool, Neighbourhood] = known.__dict__.setdefault("neighbourhoods", {})
     if shared_relations not in held or held[shared_relations].task is not task:
         held[shared_relations] = Neighbourhood(task, known, shared_relations=shared_relations)

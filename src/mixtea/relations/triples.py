@@ -1,4 +1,4 @@
-"""What a graph states, by kind, as numbers that both graphs share where they can be compared. No torch."""
+"""Triples of a graph by kind, with indices that both graphs share where they can be compared. No torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_TRIPLES_PER_PAIR = (
 
 
 class Triples(NamedTuple):
-    """(near, kind, far), each once. A kind is a relation, a predicate or a class, and may be the inverse of one.
+    """Distinct triples (near, kind, far). A kind is a relation, a predicate or a class, and may be an inverse.
 
     `names` and `inverse` are by kind: its id, and whether it is read from its far end.
     """
@@ -34,14 +34,14 @@ class Triples(NamedTuple):
 
     @classmethod
     def of(cls, rows: np.ndarray, names: np.ndarray) -> Triples:
-        """Rows [t, 3], without those between two ends of which too much is said."""
+        """Make triples of rows [t, 3], without those between two ends with too many."""
         rows = np.unique(rows.astype(np.int64), axis=0)
         _, place, count = np.unique(rows[:, [0, 2]], axis=0, return_inverse=True, return_counts=True)
         near, kind, far = rows[count[place.reshape(-1)] <= MAX_TRIPLES_PER_PAIR].T
         return cls(near, kind, far, names, np.zeros(len(names), dtype=bool))
 
     def both_ways(self) -> Triples:
-        """The same, and after them all again from their far ends, as kinds of their own."""
+        """Append all triples from their far ends, as kinds of their own."""
         n = len(self.names)
         return Triples(
             np.r_[self.near, self.far], np.r_[self.kind, self.kind + n], np.r_[self.far, self.near],
@@ -55,28 +55,28 @@ Comparison = tuple[
 
 
 def compare_relations(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
-    """Relation triples, those of the target both ways."""
+    """Compare relation triples, those of the target both ways."""
     ours, theirs = (Triples.of(graph.triples, graph.relations) for graph in (source, target))
     return ours, theirs.both_ways(), pairs, pairs
 
 
 def compare_attributes(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
-    """Attribute triples, but for empty values; `normalized_value` says which values are the same."""
+    """Compare attribute triples with values that are equal by `normalized_value`, without empty ones."""
     return _compare_texts(_TextTriples.literals(source), _TextTriples.literals(target), pairs)
 
 
 def compare_literals_to_entities(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
-    """Attribute triples of the source, relation triples of the target: a value there may be an entity's name here."""
+    """Compare attribute triples of the source with relation triples of the target to entities of that name."""
     return _compare_texts(_TextTriples.literals(source), _TextTriples.named_tails(target), pairs)
 
 
 def compare_entities_to_literals(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
-    """The same with the relation triples of the source."""
+    """Compare relation triples of the source with attribute triples of the target."""
     return _compare_texts(_TextTriples.named_tails(source), _TextTriples.literals(target), pairs)
 
 
 class _TextTriples(NamedTuple):
-    """Triples (entity, kind) about a text: the place of each one's in `texts`, None for an empty one."""
+    """Triples (entity, kind) about a text: the index of each one's in `texts`, None for an empty one."""
 
     entity: np.ndarray
     kind: np.ndarray
@@ -93,7 +93,7 @@ class _TextTriples(NamedTuple):
 
     @classmethod
     def named_tails(cls, graph: Graph) -> _TextTriples:
-        """Each triple once for every name of its tail."""
+        """Return each triple once for every name of its tail."""
         owner, column = entity_names(graph)
         order = np.argsort(owner, kind="stable")
         n = np.bincount(owner, minlength=graph.n_entities)
@@ -115,7 +115,7 @@ def _compare_texts(ours: _TextTriples, theirs: _TextTriples, pairs: WeightedPair
 
 
 def compare_classes(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
-    """(member, class), of members that are typed in both graphs; all of them have the same far end."""
+    """Compare (member, class), of members that are typed in both graphs; all of them have the same far end."""
     sides = []
     for graph in (source, target):
         typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
@@ -133,7 +133,7 @@ COMPARISONS: tuple[tuple[str, Callable[[Graph, Graph, WeightedPairs], Comparison
 
 
 def _normalized_values(graph: Graph) -> tuple[list[str | None], np.ndarray]:
-    """The different literals of a graph, None for an empty one, and the place of each attribute triple's among them."""
+    """Return the distinct literals of a graph, None for an empty one, and the index of each attribute triple's."""
     value, datatype = graph.attributes.value, graph.attributes.datatype
     keys, place = np.unique(value.codes.astype(np.int64) * datatype.n_texts + datatype.codes, return_inverse=True)
     texts, kinds = value.texts(), datatype.texts()
@@ -142,9 +142,9 @@ def _normalized_values(graph: Graph) -> tuple[list[str | None], np.ndarray]:
 
 
 def normalized_value(text: str, datatype: str = "") -> str:
-    """A value as it is compared: as the voter of attributes does, or as it stands where that sees nothing to compare.
+    """Return a value as the voter `attributes` compares it, or as it is where that finds nothing to compare.
 
-    >>> normalized_value(" 1.50 "), normalized_value("1.5e0"), normalized_value("007"), normalized_value("New  YORK"), normalized_value("3.5.1990")
-    ('1.5', '1.5', '007', 'new york', '1990-05-03')
+    >>> [normalized_value(text) for text in (" 1.50 ", "1.5e0", "007", "New  YORK", "3.5.1990")]
+    ['1.5', '1.5', '007', 'new york', '1990-05-03']
     """
     return form_of(text, datatype).whole or " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -55,6 +55,6 @@ def _example(compare: SideBySide, pair: np.ndarray, probability: float) -> dict[
     lines, n = value_lines(compare, source, target, MAX_VALUES)
     task = compare.task
     return {
-        "source": display_name(task.source, source), "target": display_name(task.target, target), "probability": probability,
-        "lines": lines, "more": n - len(lines),
+        "source": display_name(task.source, source), "target": display_name(task.target, target),
+        "probability": probability, "lines": lines, "more": n - len(lines),
     }  # fmt: skip

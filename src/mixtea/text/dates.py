@@ -39,10 +39,9 @@ stycznia lutego marca kwietnia maja czerwca lipca sierpnia września październi
 
 
 def parse_date(text: str, datatype: str = "") -> list[str]:
-    """Return year, month and day (`1990`, `05`, `03`), or the first of them, of a text in ASCII digits; [] if it is not
-    a date.
+    """Return year, month and day (`1990`, `05`, `03`), or the first of them, of a text; [] if it is not a date.
 
-    Of two numbers before a year the first is the day, unless only the second can be.
+    Digits are those of ASCII. Of two numbers before a year the first is the day, unless only the second can be.
 
     >>> parse_date("3. März 1990"), parse_date("1990年5月"), parse_date("1990", "xsd:gYear"), parse_date("Mayor 1990")
     (['1990', '03', '03'], ['1990', '05'], ['1990'], [])

@@ -86,8 +86,8 @@ def _in_ascii_digits(text: str) -> str:
 def _parse_number(text: str, datatype: str = "") -> float | None:
     """Return a number as float; None if it is not one, or a code with leading zeros without a numeric datatype.
 
-    >>> _parse_number("1,200.5"), _parse_number("1.200,5"), _parse_number("1 200"), _parse_number("1.200"), _parse_number("12,5"), _parse_number("007")
-    (1200.5, 1200.5, 1200.0, 1.2, 12.5, None)
+    >>> [_parse_number(text) for text in ("1,200.5", "1.200,5", "1 200", "1.200", "12,5", "007")]
+    [1200.5, 1200.5, 1200.0, 1.2, 12.5, None]
     """
     if _POINT.fullmatch(text) or (_NUMERIC.search(datatype) and _PADDED.fullmatch(text)):
         return float(re.sub(r"[,' ’]", "", text))

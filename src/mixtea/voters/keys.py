@@ -1,4 +1,4 @@
-"""The voter `keys`: columns that a user has called keys decide alone. No torch."""
+"""The voter `keys`: equal and different values of columns that a user has called keys. No torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PAIRS = 100  # of a value that several entities of a side have
 
 
 class Key(NamedTuple):
-    """Of a pair of columns the entities of each side by their values, written alike."""
+    """A pair of columns with the entities of each side by normalized value."""
 
     columns: tuple[str, str]
     entities: tuple[dict[str, set[int]], dict[str, set[int]]]
@@ -43,7 +43,7 @@ class Keys(Voter):
         return [_key(graphs, (one.source, one.target)) for one in self.task.compared if one.key]
 
     def propose(self, state: VotingState) -> np.ndarray:
-        """Return all pairs with a value in common that not many have."""
+        """Return all pairs with a value in common, unless too many have it."""
         pairs = {
             (source, target)
             for key in self.keys

@@ -29,10 +29,10 @@ class Choices(NamedTuple):
 
 
 def robust_weights(candidates: CandidatePairs, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
-    """Fit weights to links for some of which the comparison is wrong, as `judge` takes them, by EM.
+    """Fit weights by EM to links for some of which the comparison is wrong, as `bounded_log_odds` assumes.
 
     With P the probability of a link by the features, s the share of links for which they are wrong, and m targets, a
-    link counts by (1 - s) P / ((1 - s) P + s / m): one between a symbol and a name says nothing of spelling.
+    link counts by (1 - s) P / ((1 - s) P + s / m): a link between a symbol and a name is no evidence about spelling.
     """
     m, share, belief = max(candidates.shape[1], 1), TYPICAL_WRONG_SHARE, np.ones(len(links))
     for _ in range(EM_ROUNDS):

@@ -113,7 +113,7 @@ def bounded_log_odds(candidates: CandidatePairs, log_odds: np.ndarray, links: np
 def bounded_log_odds_of_new(
     candidates: CandidatePairs, log_odds: np.ndarray, unmatched: np.ndarray, wrong: float
 ) -> BoundedLogOdds:
-    """Do as `bounded_log_odds` does for sources that come to a matching that is there already.
+    """Do as `bounded_log_odds` does for sources that are added to an existing matching.
 
     `unmatched` [m] is how likely each target is in no pair of that matching, which is its message to a further source
     (compute/matching.py). Every source is judged as if it came alone:
@@ -131,13 +131,13 @@ def bounded_log_odds_of_new(
 
 
 def match_probability(log_odds: np.ndarray, wrong: float, m: int) -> np.ndarray:
-    """Return [p] how likely each pair is in the matching that `bounded_log_odds` gave it these log-odds by."""
+    """Return [p]: how likely each pair is in the matching from which `bounded_log_odds` computed these."""
     q = 1 / (1 + np.exp(-log_odds))
     return np.maximum(q - wrong / max(m, 1), 0.0) / (1 - wrong)
 
 
 def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How likely each entity of both sides is in none of its candidate pairs."""
+    """Return how likely each entity of both sides is in none of its candidate pairs."""
     ours, theirs = (
         np.clip(1 - np.bincount(line, probability, minlength=n), 0.0, 1.0)
         for line, n in zip(candidates.ends, candidates.shape, strict=True)
@@ -146,7 +146,7 @@ def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.
 
 
 def _share_wrong(candidates: CandidatePairs, probability: np.ndarray, links: np.ndarray) -> float:
-    """Find the most likely share of links for which the comparison is wrong, near TYPICAL_WRONG_SHARE with few of them."""
+    """Find the most likely share of links for which the comparison is wrong, with TYPICAL_WRONG_SHARE as prior."""
     m = max(candidates.shape[1], 1)
     p = look_up((links[:, 0], links[:, 1]), candidates.ends, probability, m, 0.0)
     free = _unmatched(candidates, probability)[0][links[:, 0]]

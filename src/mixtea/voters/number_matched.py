@@ -111,14 +111,15 @@ def constant_with_links(
 ) -> float:
     """Find the constant with which links, and as many others as have a counterpart, are matched.
 
-    Links can show that more have one than are counted without links. They are no measure of fewer: when its link is
-    hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph may not
-    cover at all. But linked entities should be found about as often as all are taken to have a counterpart: where they
-    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion. The
-    constant that was `fitted` to links counts as well, the more, the more links there are.
+    Links can show that more entities have a counterpart than are counted without links. They cannot show fewer: when
+    its link is hidden, a linked entity still has more similar ones than one without a counterpart, which the other
+    graph may not cover at all. But linked entities should be found about as often as all are taken to have a
+    counterpart: where they are found far less, much of what looks like a counterpart is not one, and the number is
+    lowered in that proportion. The constant that was `fitted` to links counts as well, the more, the more links there
+    are.
 
-    What links show is looked at with the constant by `n_matched`, or the one that was `fitted` to links, whichever
-    tells linked entities better from those whose link is hidden.
+    The links are evaluated with the constant by `n_matched`, or the one `fitted` to links, whichever separates linked
+    entities better from those whose link is hidden.
     """
     constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
     by_links = max(
@@ -136,7 +137,7 @@ def constant_with_links(
 
 
 class ShareByLinks(NamedTuple):
-    """The share of the `n_open` entities that have a counterpart, and how well links tell it, from 0 to 1.
+    """The share of the `n_open` entities that have a counterpart, and how reliable links are for it, from 0 to 1.
 
     `right` is the share of the links that are found, `n_linked` how many of the linked entities are matched, rightly or
     not.

@@ -1,4 +1,4 @@
-"""The entities that may be mapped, in random order, and pairs of them as voters are asked about."""
+"""The entities to be mapped, in random order, and pairs of them for voters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mixtea.graph.task import Task
 
 
 class OpenEntities:
-    """The entities of both sides without a training link: places among them are the rows of all `Pairs`.
+    """The entities of both sides without a training link; their open indices are the rows of all `Pairs`.
 
-    `rows` are their joint numbers (targets after all sources). Link files list both sides in the same order, and ties
-    go to the first: each side is shuffled on its own. Entities with triples come first, `n_with_triples` of each side; others
-    are open only where a voter knows them, and no student learns about them.
+    `rows` are their joint indices (targets after all sources). Link files list both sides in the same order, and ties
+    go to the first: each side is shuffled on its own. Entities with triples come first, `n_with_triples` of each side;
+    others are open only where a voter can judge them, and the student does not learn about them.
     """
 
     def __init__(self, rows: tuple[Tensor, Tensor], sizes: tuple[int, int], n_with_triples: tuple[int, int]) -> None:
@@ -31,7 +31,7 @@ class OpenEntities:
 
     @property
     def own(self) -> tuple[Tensor, Tensor]:
-        """The entities of each side by their own graph's numbers."""
+        """Return the entity indices of each side."""
         return self.rows[0], self.rows[1] - self.sizes[0]
 
     @property
@@ -39,13 +39,13 @@ class OpenEntities:
         return self.rows[0][: self.n_with_triples[0]], self.rows[1][: self.n_with_triples[1]]
 
     def pairs(self, source: Tensor, target: Tensor) -> Pairs:
-        """Pairs from entities by their own graph's numbers, in any order; those that are not open are left out."""
+        """Make pairs of entity indices, in any order; those that are not open are left out."""
         row, column = self.place_of[source], self.place_of[target + self.sizes[0]]
         open_ends = (row >= 0) & (column >= 0)
         return pairs_of_keys(row[open_ends] * self.shape[1] + column[open_ends], self.shape)
 
     def not_in(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """The places of entities of each side that are in none of the pairs [p, 2], by their own graph's numbers."""
+        """Return the open indices of each side that are in none of the pairs [p, 2] of entity indices."""
         found = []
         for side, own in enumerate(self.own):
             there = torch.zeros(self.sizes[side], dtype=torch.bool, device=own.device)
@@ -54,7 +54,7 @@ class OpenEntities:
         return found[0], found[1]
 
     def mask_without_triples(self, pairs: Pairs, scores: Tensor) -> Tensor:
-        """The scores of pairs, NaN where an end has no triples: structure knows nothing about it."""
+        """Set the scores of pairs to NaN where an end has no triples, so that structure has no evidence."""
         if self.n_with_triples == self.shape:
             return scores
         unknown = (pairs.source >= self.n_with_triples[0]) | (pairs.target >= self.n_with_triples[1])
@@ -64,7 +64,7 @@ class OpenEntities:
 def find_open_entities(
     task: Task, generator: torch.Generator, device: torch.device, *, without_triples: bool = False
 ) -> OpenEntities:
-    """The unlabelled entities of a task, shuffled; also those without triples where some voter knows them."""
+    """Return the unlabelled entities of a task, shuffled; also those without triples if wanted."""
     sizes = (task.source.n_entities, task.target.n_entities)
 
     def shuffled(entities: np.ndarray) -> Tensor:
@@ -83,9 +83,9 @@ def find_open_entities(
 
 
 class EntityPairs:
-    """The pairs that voters are asked about: `source` and `target` are the entities' numbers in their own graphs.
+    """The pairs that voters judge: `source` and `target` are entity indices.
 
-    `rows` are the same pairs as places among the open entities.
+    `rows` are the same pairs by open indices.
     """
 
     def __init__(self, rows: Pairs, entities: OpenEntities) -> None:

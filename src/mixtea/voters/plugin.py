@@ -1,4 +1,4 @@
-"""Voters from outside, of packages and of users' own classes: the one way in which they are asked. No torch."""
+"""Voters from outside, of packages and of users' own classes: read-only inputs, checked outputs. No torch."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def make_voter(name: str, task: Task, config: Config, package: str = "") -> Vote
 
 
 class PluginVoter(Voter):
-    """Asks a voter from outside: what it is given cannot be written to, what it gives is checked.
+    """Wrapper of a voter from outside: its inputs are read-only, its outputs are checked.
 
-    Whatever it raises, but for Ctrl-C, and whatever it gives that is not as docs/voters.md has it, becomes a VoterError
-    that names the voter and its package.
+    Whatever it raises, but for Ctrl-C, and any output that docs/voters.md does not allow, becomes a VoterError that
+    names the voter and its package.
     """
 
     def __init__(self, name: str, make: Callable[[], Voter]) -> None:
@@ -69,7 +69,7 @@ class PluginVoter(Voter):
             raise voter_error(self.name, what)
 
     def bind(self, task: Task, config: Config) -> Voter:
-        """Bind the voter to the task as it may see it."""
+        """Bind the voter to a read-only view of the task."""
         bound = self._asked("bind", lambda found: found, task_view(task), config)
         self._check(isinstance(bound, Voter), "must give itself, or another voter, from bind")
         self._voter = bound

@@ -1,4 +1,4 @@
-"""Voters by name: our own, those that `register` was told of, and those that installed packages bring."""
+"""Voters by name: our own, those of `register`, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ V = TypeVar("V", bound=type[Voter])
 
 
 def register(voter: V) -> V:
-    """Make a voter known by its name, as a decorator of its class; the last of a name counts.
+    """Register the class of a voter by its name, as a decorator; the last of a name counts.
 
     >>> @register
     ... class Nobody(Voter):
@@ -59,7 +59,7 @@ def register(voter: V) -> V:
 
 
 def voter_class(name: str, package: str = "") -> type[Voter]:
-    """The class of a voter; an error names the package that it came from, if that is known."""
+    """Return the class of a voter; an error names the package that it came from, if known."""
     if name in BUILT_IN:
         module, _, kind = BUILT_IN[name].partition(":")
         return getattr(import_module(module), kind)
@@ -122,12 +122,12 @@ def outside_evidence(voters: Iterable[Voter]) -> dict[str, EvidenceKind]:
 
 
 def known_voters() -> list[str]:
-    """The names of all voters that there are here."""
+    """Return the names of all available voters."""
     return [*BUILT_IN, *sorted({*_registered, *_entry_points()} - BUILT_IN.keys())]
 
 
 def package_of(name: str) -> str:
-    """The package that a voter comes from, with its version if it has one; empty for our own."""
+    """Return the package of a voter, with its version if it has one; "" for our own."""
     if name in BUILT_IN:
         return ""
     kind, point = _registered.get(name), _entry_points().get(name)

@@ -1,4 +1,4 @@
-"""Voters that find entities alike by what is said of them, and know from the links what that is worth. No torch."""
+"""Base of voters that compare entities and learn the log-odds of similarities from the links. No torch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _APPLICABLE: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # 
 
 
 class SimilarPairs(NamedTuple):
-    """Pairs of entities by their own graphs' numbers, sorted, and how similar each is, in [0, 1]; 1 only where equal.
+    """Pairs of entity indices, sorted, and the similarity of each, in [0, 1]; 1 only where equal.
 
     `details` [p, f] are further features of each pair, where the voter has some.
     """
@@ -44,7 +44,7 @@ def no_similar_pairs() -> SimilarPairs:
 def best_of(
     source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int], details: np.ndarray | None = None
 ) -> SimilarPairs:
-    """Keep each pair once, with its greatest value; of each entity the CANDIDATES_PER_ENTITY best, and what is equal."""
+    """Keep each pair once, with its greatest value: per entity the CANDIDATES_PER_ENTITY best, and equal ones."""
     key = source * shape[1] + target
     order = np.lexsort((-value, key))
     first = order[np.diff(key[order], prepend=-1) > 0]
@@ -60,7 +60,7 @@ def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shap
 
 
 def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The rank of each value among those of its line, 0 for the greatest."""
+    """Return the rank of each value among those of its line, 0 for the greatest."""
     order = np.lexsort((-value, line))
     begins = np.flatnonzero(np.diff(line[order], prepend=-1))
     rank = np.empty(len(line), dtype=np.int64)
@@ -69,9 +69,9 @@ def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 class SimilarityOpinions:
-    """Log-odds of pairs by how alike they are, relative to a pair of which nothing is known.
+    """Log-odds of pairs by similarity, relative to a pair without evidence.
 
-    Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
+    Subclasses define the entities that can be compared (`has`, bool [n] per side) and the most similar pairs.
     """
 
     LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged", "key")  # follows from `learned_from`
@@ -85,41 +85,41 @@ class SimilarityOpinions:
         self.learned_from = np.empty((0, 2), dtype=np.int64)
 
     @property
-    def speaks(self) -> bool:
-        """Whether both sides have something to compare."""
+    def has_both_sides(self) -> bool:
+        """Return whether both sides have something to compare."""
         return bool(self.has[0].any() and self.has[1].any())
 
     def initial_pairs(self) -> SimilarPairs:
-        """The most alike before anything was learned."""
+        """Return the most similar pairs before learning."""
         raise NotImplementedError
 
     def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
-        """The most alike after learning from pairs [p, 2] that are taken to be the same; None if that changes nothing.
+        """Return the most similar pairs after learning from matches [p, 2]; None if that changes nothing.
 
-        What is said of one of these pairs must not come from the pair itself.
+        The similarity of one of these pairs must not come from the pair itself.
         """
         return None
 
     @cached_property
     def found(self) -> SimilarPairs:
-        learned = self.relearned_pairs(self.learned_from) if len(self.learned_from) and self.speaks else None
-        return learned or (self.initial_pairs() if self.speaks else no_similar_pairs())
+        learned = self.relearned_pairs(self.learned_from) if len(self.learned_from) and self.has_both_sides else None
+        return learned or (self.initial_pairs() if self.has_both_sides else no_similar_pairs())
 
     def learn(self, sure: np.ndarray) -> None:
-        """Take up the links and the sure pairs [p, 2], where they are more than before."""
+        """Learn from the links and the sure pairs [p, 2], where they are more than before."""
         pairs = np.concatenate([self.links, sure])
         if len(pairs) > RELEARN_GROWTH * len(self.learned_from):
             self._learn_from(pairs)
 
     def _learn_from(self, pairs: np.ndarray) -> None:
-        """What was found before is forgotten."""
+        """Forget what was derived from earlier pairs."""
         self.learned_from = pairs
         for name in self.LEARNED:
             self.__dict__.pop(name, None)
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """The features [p, f] of the pairs found, in the order of FEATURES."""
+        """Return the features [p, f] of the pairs found, in the order of FEATURES."""
         value = self.found.value.astype(np.float64)
         return np.column_stack([value, value >= 1])
 
@@ -131,17 +131,17 @@ class SimilarityOpinions:
 
     @property
     def comparable_links(self) -> np.ndarray:
-        """The links whose ends both have something to compare."""
+        """Return the links whose ends can both be compared."""
         return self.links[self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]]
 
     @cached_property
     def learned(self) -> LearnedWeights:
-        """What each feature is worth."""
+        """Return the weight of each feature."""
         return learn_weights(self.candidates, self.FEATURES, self.comparable_links)
 
     @cached_property
     def judged(self) -> BoundedLogOdds:
-        """The log-odds of a match of each pair found, among its rivals."""
+        """Return the log-odds of a match of each pair found, among its rivals."""
         return bounded_log_odds(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
 
     @cached_property
@@ -152,7 +152,7 @@ class SimilarityOpinions:
         return np.stack([self.found.source, self.found.target], axis=1)
 
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """log P(match | likeness) / P(match) of each pair; NaN where one of both has nothing to compare."""
+        """Return log P(match | similarity) / P(match) of each pair; NaN where one of both cannot be compared."""
         place, there = self.place(source, target)
         odds = self.judged.log_odds
         value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.of_others(source, target))
@@ -160,17 +160,17 @@ class SimilarityOpinions:
         return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
 
     def place(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where each pair stands among those found, and whether it is there."""
+        """Return the index of each pair among those found, and whether it is among them."""
         wanted = source * self.shape[1] + target
         place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
         return place, self.key[place] == wanted if len(self.key) else np.zeros(len(wanted), dtype=bool)
 
     def view(self) -> LearnedView:
-        """What was learned, to judge entities by that are not there yet."""
+        """Return the learned part, to score entities that are added later."""
         return LearnedView(self.learned.weights, self.learned.constant, self.judged.wrong)
 
     def state_dict(self) -> dict[str, Any]:
-        """What it learned from, which tells all."""
+        """Return the pairs that it learned from, which determine everything else."""
         return {"learned_from": self.learned_from}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -179,7 +179,7 @@ class SimilarityOpinions:
 
 
 class SimilarityVoter(Voter):
-    """A voter whose scores are log-odds by likeness, times the temperature; silent where a side has nothing to say."""
+    """A voter whose scores are log-odds by similarity, times the temperature."""
 
     is_calibrated = True
     leaves_links_out = True
@@ -187,7 +187,7 @@ class SimilarityVoter(Voter):
     _opinions: SimilarityOpinions | None = None
 
     def opinions(self) -> Any:
-        """What it thinks, made when it is first asked."""
+        """Return its opinions, made on first use."""
         if self._opinions is None:
             self._opinions = self.new_opinions()
         return self._opinions
@@ -196,13 +196,13 @@ class SimilarityVoter(Voter):
         raise NotImplementedError
 
     def is_applicable(self) -> bool:
-        """Asked of a task by many, also of voters that nobody will ask for a score: told once a task."""
+        """Return whether both sides have something to compare, computed once per task and kind of voter."""
         told = _APPLICABLE.setdefault(self.task, {})
         if self._opinions is None and type(self) in told:
             return told[type(self)]
-        speaks = bool(self.opinions().speaks)
-        told.setdefault(type(self), speaks)
-        return speaks
+        has_both_sides = bool(self.opinions().has_both_sides)
+        told.setdefault(type(self), has_both_sides)
+        return has_both_sides
 
     def compared(self) -> tuple[int, int]:
         n_source, n_target = (int(has.sum()) for has in self.opinions().has)
@@ -213,7 +213,7 @@ class SimilarityVoter(Voter):
         return None if judged is None else (float(judged.misleading), int(judged.n_links))
 
     def view(self) -> LearnedView | None:
-        """What it has learned, to judge entities by that are not there yet; None where it has no opinion."""
+        """Return the learned part, to score entities that are added later; None where it has no opinion."""
         return self.opinions().view() if self.is_applicable() else None
 
     def propose(self, state: VotingState) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""The teacher's two directions, after training the student's: what is near is alike. They share one cosine."""
+"""The voters `forward` and `backward`: nearness of the teacher's vectors, after training of the student's."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Direction(Voter):
         return state.entities.mask_without_triples(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The cosine, and where the pair stands among the stored candidates of its source or of its target."""
+        """Return the cosine, and the rank of the pair among the stored candidates of its source or of its target."""
         if self.known is None or (cosine := self.known.score_of(VECTORS_GROUP, source, target)) is None:
             return ()
         own, end = (self.known.source, source) if self.to == "target" else (self.known.target, target)
@@ -51,7 +51,7 @@ class _Direction(Voter):
 
 
 class Forward(_Direction):
-    """From source to target: it favours the best target of each source."""
+    """From source to target: it votes for the best target of each source."""
 
     name = "forward"
     votes_for = ("target",)
@@ -59,7 +59,7 @@ class Forward(_Direction):
 
 
 class Backward(_Direction):
-    """From target to source: it favours the best source of each target."""
+    """From target to source: it votes for the best source of each target."""
 
     name = "backward"
     votes_for = ("source",)

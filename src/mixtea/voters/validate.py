@@ -1,4 +1,4 @@
-"""Asking a voter: NumPy or tensors come back, and become pairs of open entities and tensors."""
+"""Calls of voters: NumPy or tensors come back, and become pairs of open entities and tensors."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from mixtea.voters.registry import voter_error
 
 
 def memory_for(voter: Voter) -> AbstractContextManager[None]:
-    """Name the voter in the error when it fills memory, unless it has raised one with another way out."""
+    """Name the voter in the error when it fills memory, unless it has raised one with other advice."""
     return enough_memory(
         f"The voter {voter.name} fills it: leave it out of the setting voters, or use a machine with more memory."
     )
 
 
 def proposed_pairs(voter: Voter, state: VotingState) -> Pairs | None:
-    """The candidates that a voter proposes, as places among the open entities; None where it proposes none.
+    """Return the candidates of a voter by open indices; None where it proposes none.
 
-    Numbers in their own graphs become places; those that are not open are left out.
+    Entity indices are converted; entities that are not open are left out.
     """
     doing(f"{voter.name}: candidates")
     with memory_for(voter):
@@ -38,7 +38,7 @@ def proposed_pairs(voter: Voter, state: VotingState) -> Pairs | None:
 
 
 def voter_scores(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
-    """A voter's scores as a tensor of the vectors' kind, NaN for no opinion."""
+    """Return a voter's scores as a tensor of the vectors' dtype, NaN for no opinion."""
     doing(f"{voter.name}: comparing")
     with memory_for(voter):
         given = voter.score(asked, state)

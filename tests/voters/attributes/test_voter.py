@@ -108,7 +108,7 @@ def test_a_predicate_that_links_show_to_be_wrong_has_no_weight():
     weight = aligned(opinions)
     assert weight["code", "kode"] > 20 * weight.get(("born", "geboren"), 0.0)
     assert best(opinions) == {i: i for i in range(N)}
-    assert not opinions_of({"born": DATES}, {"geboren": shifted}, train=links).speaks
+    assert not opinions_of({"born": DATES}, {"geboren": shifted}, train=links).has_both_sides
 
 
 def lettered_cities():
@@ -189,7 +189,7 @@ def test_an_entity_with_many_values_is_no_trouble():
 def test_what_is_compared_follows_from_what_was_learned_from():
     said = {"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": COLOURS}
     long = opinions_of(*said, train=[(i, i) for i in range(5)])
-    assert long.speaks and len(long.found.value)
+    assert long.has_both_sides and len(long.found.value)
     long.learn(np.stack([np.arange(5, 30)] * 2, axis=1))
     fresh = AttributeOpinions(long.task)
     assert len(fresh.found.value)

@@ -73,8 +73,8 @@ def test_who_has_no_name_has_no_opinion():
     source, target = (ends.ravel() for ends in np.indices((3, 4)))
     odds = opinions.log_odds(source, target).reshape(3, 4)
     assert np.isnan(odds).tolist() == [[True, False, False, True], [True] * 4, [True, False, False, True]]
-    assert odds[0, 1] > 0 > odds[0, 2] and opinions.speaks
-    assert not opinions_of(["Oslo"], [""]).speaks and not opinions_of([], ["a"]).speaks
+    assert odds[0, 1] > 0 > odds[0, 2] and opinions.has_both_sides
+    assert not opinions_of(["Oslo"], [""]).has_both_sides and not opinions_of([], ["a"]).has_both_sides
 
 
 def test_equal_names_of_two_entities_share_what_one_has_alone():

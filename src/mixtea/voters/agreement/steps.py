@@ -1,7 +1,7 @@
 """Neighbour agreement, in the manner of PARIS: a pair is likely whose neighbours are matched to each other.
 
-Two triples (a, r, x) and (b, r', y) speak for the pair (x, y) as far as a and b are believed to be the same and r and
-r' to mean the same. How alike relations are is counted from the same beliefs.
+Two triples (a, r, x) and (b, r', y) support the pair (x, y) by the belief in (a, b) and the similarity of r and r',
+which is counted from the same beliefs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FarEnds(NamedTuple):
     """Pairs at which steps may end.
 
     `row_of` is the source row of an entity in `pairs`, -1 for none; `entity_of` is the entity of a target row. Entities
-    are joint numbers.
+    are joint indices.
     """
 
     pairs: Pairs
@@ -44,8 +44,8 @@ class AgreementSteps:
     """score(x, y) = log(1 + sum of belief(a, b) alike(r, r') / sqrt(max(|N_r(a)|, |N_r'(b)|)))
 
     over all triples (a, r, x) of one graph and (b, r', y) of the other, walked both ways. N_r(a) are the neighbours of
-    a through r: the more there are, the less one of them says. Links are believed with 1. `multiplicity`
-    [2, n_relations] is how many relations of the source and of the target graph one stands for.
+    a through r: the more there are, the less evidence each is. The belief in links is 1. `multiplicity` [2,
+    n_relations] is how many relations of the source and of the target graph one represents.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class AgreementSteps:
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
     def scores(self, pairs: Pairs, belief: Belief) -> Tensor:
-        """Agreement on each of `pairs` of the open entities, under a belief about the same entities."""
+        """Return the agreement on each of `pairs` of the open entities, under a belief about the same entities."""
         believed, entities = self._believed(belief), belief.pairs.entities
         ends = FarEnds(pairs, entities.place_of, entities.rows[1])
         most = STEPS_PER_BLOCK[pairs.source.device.type]
@@ -94,7 +94,7 @@ class AgreementSteps:
         return total.log1p_()
 
     def _believed(self, belief: Belief) -> BelievedPairs:
-        """(source entities, target entities, weight): the links, and the beliefs that are strong enough."""
+        """Return (source entities, target entities, weight): the links, and the beliefs that are strong enough."""
         pairs, p, rows = belief.pairs.rows, belief.p, belief.pairs.entities.rows
         strong = p > MIN_BELIEF
         source = torch.cat([self.links[:, 0], rows[0][pairs.source[strong]]])
@@ -131,7 +131,7 @@ class AgreementSteps:
                     yield weight[pair[one[met]]], first[one[met]], order[start[met] + more]
 
     def _alike(self, believed: BelievedPairs, at_once: int) -> RelationPairs:
-        """How alike two relations are, from 0 to 1, by r * n_kinds + r'.
+        """Return how similar two relations are, from 0 to 1, by r * n_kinds + r'.
 
         The belief in triples of r that meet triples of r', over the geometric mean of what both could have met.
         """
@@ -151,7 +151,7 @@ class AgreementSteps:
         return alike
 
     def _all_beliefs(self, source: Tensor, target: Tensor, weight: Tensor) -> tuple[Pairs, Tensor]:
-        """Every belief, in joint source numbers and the target graph's own."""
+        """Return every belief, by joint indices of sources and entity indices of targets."""
         shape = (self.n_source, len(self.start) - 1 - self.n_source)
         pairs = pairs_of_keys(source * shape[1] + target - self.n_source, shape)
         place, _ = pairs.find(source, target - self.n_source)
@@ -169,7 +169,7 @@ def _counted(count: Tensor, at_once: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def agreement_steps(task: Task, config: Config, entities: OpenEntities) -> AgreementSteps:
-    """The steps of a task, with its training links."""
+    """Make the steps of a task, with its training links."""
     merged = merge_parallel(task, shared_relations=config.shared_relations)
     device, n_source = entities.rows[0].device, entities.sizes[0]
     links = torch.from_numpy(task.train).to(device) + torch.tensor([0, n_source], device=device)
@@ -179,9 +179,9 @@ def agreement_steps(task: Task, config: Config, entities: OpenEntities) -> Agree
 
 
 class RelationPairs:
-    """A number for pairs of relations, by r * n_kinds + r'; 0 for those that are not there.
+    """A number for pairs of relations, by r * n_kinds + r'; 0 for missing ones.
 
-    All pairs are there where they fit, so that nothing has to be looked for; else those that were added, in order.
+    All pairs are stored where they fit, so that nothing has to be searched; else those that were added, in order.
     """
 
     def __init__(self, n_kinds: int, like: Tensor) -> None:
@@ -190,7 +190,7 @@ class RelationPairs:
         self.values = like.new_zeros(len(self.key))
 
     def add(self, key: Tensor, values: Tensor) -> None:
-        """Add values to those of the keys, one after the other, however they come."""
+        """Add values to those of the keys, in the order given."""
         if self.dense:
             self.values.index_add_(0, key, values)
             return

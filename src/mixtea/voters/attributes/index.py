@@ -1,4 +1,4 @@
-"""All literal values of a task by number, who has which, and predicates of both sides that have values in common.
+"""Index of all literal values of a task, and predicates of both sides with values in common.
 
 A value may be a literal on one side and an entity with a name on the other. No torch.
 """
@@ -29,7 +29,7 @@ _VALUES: WeakKeyDictionary[Task, TaskValues] = WeakKeyDictionary()
 
 
 def task_values(task: Task) -> TaskValues:
-    """Return the values of a task: it is asked about by many voters, each with opinions of its own."""
+    """Return the values of a task, made once for all voters with opinions of their own."""
     found = _VALUES.get(task)
     if found is None:
         found = _VALUES[task] = TaskValues(task)
@@ -37,14 +37,14 @@ def task_values(task: Task) -> TaskValues:
 
 
 class Column(NamedTuple):
-    """What holds values: a predicate, with the language where it has several (`comment@en`), or a relation."""
+    """A source of values: a predicate, with the language where it has several (`comment@en`), or a relation."""
 
     name: str
     is_relation: bool = False
 
 
 class ValueTriples(NamedTuple):
-    """(entity, predicate, value) as numbers; `names` are the predicates, each language of one that has several apart.
+    """(entity, predicate, value) as indices; `names` are the predicates, one per language where they have several.
 
     Those from `n_literal` on are relations whose value is the name of an entity.
     """
@@ -59,13 +59,13 @@ class ValueTriples(NamedTuple):
         return Column(self.names[predicate], predicate >= self.n_literal)
 
     def of_entity(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
-        """Its predicates and values."""
+        """Return its predicates and values."""
         own = self.entity == entity
         return self.predicate[own], self.value[own]
 
 
 class TaskValues:
-    """All values of a task, by number, and who has which: what does not depend on what was learned."""
+    """All values of a task, numbered, and the entities that have them, independent of what was learned."""
 
     def __init__(self, task: Task) -> None:
         values: dict[str, int] = {}
@@ -73,7 +73,7 @@ class TaskValues:
         self.texts = list(values)
 
     def literal(self, value: int) -> tuple[str, str]:
-        """(text, datatype) of a value."""
+        """Return (text, datatype) of a value."""
         text, _, datatype = self.texts[value].rpartition("\x00")
         return text, datatype
 
@@ -83,19 +83,19 @@ class TaskValues:
 
     @cached_property
     def rows(self) -> csr_matrix:
-        """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
+        """Return a row per value: its whole, its words and its n-grams, rare ones weighing more."""
         return joined_parts(
             [tfidf(*ngram_counts(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
         )
 
     @cached_property
     def wholes(self) -> np.ndarray:
-        """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
+        """Return the number of each value's whole, equal for equal values in any notation; -1 for a blank one."""
         return _numbered(form.whole for form in self.forms)
 
     @cached_property
     def rarity(self) -> np.ndarray:
-        """[values]: from 0, where all statements have it, to 1, where one has."""
+        """Return [values]: from 0 for a value of all triples to 1 for a value of one."""
         stated = np.concatenate([self.wholes[of.value] for of in self.sides])
         count = np.bincount(stated[stated >= 0], minlength=int(self.wholes.max(initial=-1)) + 2)
         n = max(len(stated), 2)
@@ -103,7 +103,7 @@ class TaskValues:
 
     @cached_property
     def overlapping(self) -> list[tuple[int, int, float]]:
-        """(source predicate, target predicate, share) of those that have values in common."""
+        """Return (source predicate, target predicate, share) of those with values in common."""
         held = []
         wholes = _numbered(form.nearly for form in self.forms)
         n_wholes = int(wholes.max(initial=-1)) + 1
@@ -131,7 +131,7 @@ def _numbered(texts: Iterable[str]) -> np.ndarray:
 
 
 def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ...]]]:
-    """(texts, lengths of the n-grams that are compared) of whole values, of their words, and of their text."""
+    """Return (texts, lengths of the n-grams that are compared) of whole values, of their words, and of their text."""
     wholes = [form.whole.replace(" ", "\x01") for form in forms]
     return [(wholes, ()), ([form.words for form in forms], ()), ([form.text for form in forms], (3,))]
 
@@ -142,7 +142,7 @@ def joined_parts(parts: Sequence[csr_matrix]) -> csr_matrix:
 
 
 def value_triples(graph: Graph, values: dict[str, int]) -> ValueTriples:
-    """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
+    """Return the literals of a graph without its labels, and the names of the entities that its relations lead to."""
     of = graph.attributes
     texts, kinds = of.value.texts(), of.datatype.texts()
     pairs = np.unique(np.stack([of.value.codes, of.datatype.codes]), axis=1)
@@ -173,9 +173,9 @@ def value_triples(graph: Graph, values: dict[str, int]) -> ValueTriples:
 
 
 def _by_language(of: Attributes) -> tuple[np.ndarray, list[str]]:
-    """(int64 a row, names): its predicate, in its language (`comment@en`) where the predicate has more than one.
+    """Return (int64 per row, names): its predicate, with a language (`comment@en`) where the predicate has several.
 
-    `en-gb` is `en`; what has no language is said by the predicate alone.
+    `en-gb` is `en`; a value without a language has the predicate alone.
     """
     tags = [tag.lower().partition("-")[0] for tag in of.language.texts()]
     known = sorted({"", *tags})

@@ -1,4 +1,4 @@
-"""The values of entities that come to a run later, compared with those of its target side. No torch."""
+"""Values of entities that are added to a run later, compared with those of its target side. No torch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ValueLookup:
         self.targets = RowIndex(self.known.side_rows(1, self.aligned)) if self.compared else None
 
     def opinions(self, task: Task) -> AttributeOpinions | None:
-        """What values say of the pairs of a task whose source side are new entities, and whose targets are the run's.
+        """Return opinions on the pairs of a task with new source entities and the run's targets.
 
         None where the run has none of the predicates that were compared.
         """
@@ -58,7 +58,7 @@ class LaterValues(TaskValues):
 
     @cached_property
     def new_forms(self) -> list[Form]:
-        """Of the values that the run does not have."""
+        """Return the forms of the values that the run does not have."""
         return [form_of(*self.literal(value)) for value in range(len(self.lookup.number), len(self.texts))]
 
     @cached_property
@@ -92,5 +92,5 @@ class NewValues(AttributeOpinions):
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    """The first place of each name."""
+    """Return the first index of each name."""
     return {name: place for place, name in reversed([*enumerate(names)])}

@@ -1,6 +1,6 @@
-"""Log-odds of pairs by literal values: predicates that mean the same, and how far their values agree.
+"""Log-odds of pairs by literal values: aligned predicates, and how far their values agree.
 
-Rare values and telling predicates weigh more. No torch.
+Rare values and discriminating predicates weigh more. No torch.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ N_RANDOM_PAIRS = 3000  # pairs of any two entities that tell how far they agree 
 
 
 class AlignedPredicates(NamedTuple):
-    """Two predicates that are compared, by number, and how much they tell."""
+    """Two predicates that are compared, by index, and their weight."""
 
     ends: tuple[int, int]
     weight: float
 
 
 def is_similar(likeness: float) -> bool:
-    """Whether two values are said to be similar; below that they differ."""
+    """Return whether two values are shown as similar; below that they differ."""
     return likeness >= MIN_SIMILARITY
 
 
 class ComparedValues(NamedTuple):
-    """Two values that are compared, each as (predicate, value): how alike they are, in [0, 1], and what that counts."""
+    """Two values that are compared, each as (predicate, value): how alike they are, in [0, 1], and their weight."""
 
     source: tuple[str, str]
     target: tuple[str, str]
@@ -62,12 +62,12 @@ class AttributeOpinions(SimilarityOpinions):
 
     @cached_property
     def aligned(self) -> list[AlignedPredicates]:
-        """Weighed by how far the pairs that were learned from agree, where these are enough."""
+        """Return the aligned predicates, weighted by how far the pairs that were learned from agree, if enough."""
         return self._aligned(self.learned_from) if all(len(side.entity) for side in self.sides) else []
 
     @cached_property
     def has(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
-        """Entities with a value of a predicate that is compared."""
+        """Mark the entities with a value of a predicate that is compared."""
         found = []
         for side, n in enumerate(self.shape):
             of = self.sides[side]
@@ -83,7 +83,7 @@ class AttributeOpinions(SimilarityOpinions):
         return super().view()._replace(compared=tuple(compared))
 
     def compared(self, source: int, target: int) -> list[ComparedValues]:
-        """The values of two entities by predicates that are compared: the most alike first, each value once a pair.
+        """Return the values of two entities by aligned predicates: the most alike first, each value once per pair.
 
         `counts` is the part of the likeness of the two entities that equal values would have, but for one factor.
         """
@@ -107,7 +107,7 @@ class AttributeOpinions(SimilarityOpinions):
         return found
 
     def likeness(self, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        """[p, q]: how alike values are, by their numbers; 1 for the same one however it is written."""
+        """Return [p, q]: the likeness of values, by their numbers; 1 for equal ones in any notation."""
         rows, of = self.values.rows, self.values.wholes
         found = (rows[ours] @ rows[theirs].T).toarray()
         wholes = of[ours]
@@ -116,18 +116,18 @@ class AttributeOpinions(SimilarityOpinions):
 
     @property
     def columns_compared(self) -> list[tuple[Column, Column]]:
-        """The columns of `aligned`."""
+        """Return the columns of `aligned`."""
         return [(self.sides[0].column(p), self.sides[1].column(q)) for (p, q), _ in self.aligned]
 
     @cached_property
     def columns_known(self) -> tuple[set[Column], set[Column]]:
-        """All columns of each side."""
+        """Return all columns of each side."""
         first, second = ({of.column(place) for place in range(len(of.names))} for of in self.sides)
         return first, second
 
     @cached_property
     def number_of(self) -> dict[tuple[str, str], int]:
-        """The number of each (text, datatype)."""
+        """Map (text, datatype) to the number of the value."""
         return {self.values.literal(value): value for value in range(len(self.values.texts))}
 
     def initial_pairs(self) -> SimilarPairs:
@@ -136,7 +136,7 @@ class AttributeOpinions(SimilarityOpinions):
         return best_values(a, b, row_products(*rows, a, b), self.shape)
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
-        """A row an entity: its values of one predicate."""
+        """Build a row per entity: its values of one predicate."""
         of = self.sides[side]
         here = of.predicate == predicate
         ones = np.ones(int(here.sum()), dtype=np.float32)
@@ -146,7 +146,7 @@ class AttributeOpinions(SimilarityOpinions):
         )
 
     def _rarity(self, side: int, predicate: int) -> np.ndarray:
-        """[entities]: how rare their values of one predicate are, in the mean; what many have in common tells less."""
+        """Return [entities]: the mean rarity of their values of one predicate; common values are weaker evidence."""
         of = self.sides[side]
         here = of.predicate == predicate
         n = self.shape[side]
@@ -154,7 +154,7 @@ class AttributeOpinions(SimilarityOpinions):
         return total / np.maximum(np.bincount(of.entity[here], minlength=n), 1)
 
     def _rows(self, aligned: list[AlignedPredicates]) -> tuple[csr_matrix, csr_matrix]:
-        """A row an entity of each side: its values, predicate by predicate, in the columns that both sides have."""
+        """Build a row per entity of each side: its values, by predicate, in the columns that both sides have."""
         sides = [self.side_rows(side, aligned) for side in (0, 1)]
         held = [np.bincount(rows.indices, minlength=rows.shape[1]) > 0 for rows in sides]
         shared = np.flatnonzero(held[0] & held[1])
@@ -170,7 +170,7 @@ class AttributeOpinions(SimilarityOpinions):
         return sparse_unit_rows(csr_matrix(hstack(blocks)))
 
     def _aligned(self, pairs: np.ndarray) -> list[AlignedPredicates]:
-        """Predicates whose values are the same more often than by chance, the most telling first.
+        """Find predicates whose values agree more often than by chance, the most discriminating first.
 
         weight = (agreement of the same entities - agreement of any two) log(1 / agreement of any two).
         """
@@ -193,9 +193,9 @@ class AttributeOpinions(SimilarityOpinions):
 def apply_weights(
     found: list[AlignedPredicates], wanted: Sequence[ComparedColumns], source: list[str], target: list[str]
 ) -> list[AlignedPredicates]:
-    """Return pairs of predicates with the weights that a user wants; those that are said to belong together alone.
+    """Apply the weights of a user to pairs of predicates; pairs that the user connected replace others.
 
-    A pair that was not found counts for as much as those that were in the mean.
+    A pair that was not found counts for as much as the mean of the others.
     """
     usual = float(np.mean([pair.weight for pair in found])) if found else 1.0
     for one in wanted:
@@ -213,14 +213,14 @@ def apply_weights(
 
 
 def _having(pairs: np.ndarray, has: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
-    """The pairs of entities that both have a value."""
+    """Select the pairs of entities that both have a value."""
     there = [np.zeros(n, dtype=bool) for n in shape]
     there[0][has[0]] = there[1][has[1]] = True
     return pairs[there[0][pairs[:, 0]] & there[1][pairs[:, 1]]]
 
 
 def _spread(ends: np.ndarray, shift: int) -> np.ndarray:
-    """N_RANDOM_PAIRS of some entities, evenly taken, so that no pair of two such rows is more likely than another."""
+    """Draw N_RANDOM_PAIRS entities evenly, so that no pair of two such draws is more likely than another."""
     order = np.random.default_rng(shift).permutation(len(ends))
     return ends[order[np.arange(N_RANDOM_PAIRS) % len(ends)]]
 
@@ -233,12 +233,12 @@ def _agreement(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target:
 
 
 def _length(rows: csr_matrix) -> float:
-    """Of the sum of some rows; of values that have none it is 1."""
+    """Return the length of the sum of some rows; 1 if it is 0."""
     return float(np.linalg.norm(np.asarray(rows.sum(axis=0)))) or 1.0
 
 
 def best_pairs(alike: np.ndarray) -> list[tuple[tuple[int, int], float]]:
-    """((row, column), value): the greatest first, each row and each column once."""
+    """Return ((row, column), value): the greatest first, each row and each column once."""
     found, left = [], alike.astype(np.float64)
     for _ in range(min(alike.shape)):
         place = divmod(int(left.argmax()), left.shape[1])

@@ -1,4 +1,4 @@
-"""Literal values vote: entities of which the same is said, whatever the predicates are called."""
+"""The voter `attributes`: entities with equal or similar literal values, whatever the predicates are called."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Attributes(SimilarityVoter):
         return AttributeOpinions(self.task)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """Values that are compared, side by side, each with its share of the score; ≠ where they share nothing.
+        """Return compared values side by side, each with its share of the score; ≠ where they have nothing in common.
 
-        What is alike carries a score that speaks for the pair, what differs one against it. The predicates are those
-        that the links alone say are to be compared.
+        Similar values share a positive score, different ones a negative one. The predicates are those that the links
+        alone align.
         """
         score = self.known.weight_of(self.name, source, target) if self.known is not None else None
         if score is None:
@@ -53,7 +53,7 @@ class Attributes(SimilarityVoter):
         return [*shown, *([Evidence(f"{len(rest):,} more values", float(weights[rest].sum()))] if len(rest) else [])]
 
     def opinions_by_links(self) -> AttributeOpinions:
-        """What it thinks by the links alone, as it does of a run that was read from its folder."""
+        """Return its opinions by the links alone, as for a run that was read from its folder."""
         opinions: AttributeOpinions = self.opinions()
         opinions.learn(np.empty((0, 2), dtype=np.int64))
         return opinions
@@ -64,6 +64,6 @@ class Attributes(SimilarityVoter):
 
 
 def _side_by_side(row: ComparedValues) -> str:
-    """`born: 1990-05-03 ~ geboren: 3.5.1990`."""
+    """Write two values as `born: 1990-05-03 ~ geboren: 3.5.1990`."""
     ours, theirs = (f"{predicate}: {value[:MAX_SHOWN_LENGTH]}" for predicate, value in (row.source, row.target))
     return f"{ours} {'~' if row.is_alike else '≠'} {theirs}"

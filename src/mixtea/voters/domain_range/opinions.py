@@ -19,7 +19,7 @@ MAX_LOG_ODDS = 50.0  # of two classes: more changes nothing and would overflow
 
 
 class LevelShares(NamedTuple):
-    """Shares of the levels among pairs that are the same property, and among others that are called alike."""
+    """Shares of the levels among pairs that are the same property, and among others with similar names."""
 
     matched: tuple[float, float, float]
     others: tuple[float, float, float]
@@ -43,12 +43,12 @@ class End(NamedTuple):
 
     @property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """[n] of each side: how many classes each property has at this end."""
+        """Return [n] of each side: the number of classes of each property at this end."""
         ours, theirs = (np.diff(members.indptr) for members in self.members)
         return ours, theirs
 
     def levels(self, same: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """[p, 3]: how likely the ends of each pair fit, are related and clash; what is missing to 1 is not known.
+        """Return [p, 3]: how likely the ends of each pair fit, are related and clash; the rest to 1 is unknown.
 
         NaN where one has nothing at this end. `same` [c, c'] is how likely two classes are the same. With A and B the
         classes of both, P(a, B) the sum of P(a is the same as b) over B, and B* all classes above and below those of B:
@@ -76,7 +76,7 @@ class End(NamedTuple):
     def _near(
         self, side: int, counterparts: csr_matrix, ends: tuple[np.ndarray, np.ndarray], n: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Shares of the classes of one side whose counterparts are in line with those of the other, and elsewhere."""
+        """Return the shares of one side's classes whose counterparts are in line with the other's, and elsewhere."""
         members, above = self.members[1 - side], self.above[1 - side]
         reached = np.unique(counterparts.indices)  # a root has all other classes below it: only these are looked at
         line = as_ones(members @ above[reached].T + csr_matrix(members @ above)[:, reached])
@@ -86,9 +86,9 @@ class End(NamedTuple):
 
 
 class DomainRangeOpinions:
-    """Judges pairs of properties by each of their ends: the domain, the range if it is classes, and if it is values.
+    """Log-odds of pairs of properties by their ends: domain, range of classes, and range of values.
 
-    A range of values against one of classes tells nothing here: types do (`ObjectProperty`, `DatatypeProperty`).
+    A range of values against one of classes is not compared here: types do that (`ObjectProperty`, `DatatypeProperty`).
     """
 
     def __init__(self, task: Task) -> None:
@@ -107,11 +107,11 @@ class DomainRangeOpinions:
 
     @property
     def has_some(self) -> bool:
-        """Whether both graphs have properties with one of these ends."""
+        """Return whether both graphs have properties with one of these ends."""
         return any(all(members.nnz for members in end.members) for end in self.ends)
 
     def log_odds(self, believed: Believed, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """[3, p]: log P(what is seen of an end | match) / P(the same | no match) of each pair; NaN for no opinion.
+        """Return [3, p]: log P(level of an end | match) / P(level | no match) of each pair; NaN for no opinion.
 
         Where the level is not certain, the likelihoods of all levels count as far as each is likely:
 
@@ -124,7 +124,7 @@ class DomainRangeOpinions:
         return found
 
     def levels(self, believed: Believed, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """[3, p, 3]: of each end, how likely the pair fits, is related and clashes there."""
+        """Return [3, p, 3]: per end, how likely the pair fits, is related and clashes there."""
         return np.stack([self._levels(end, believed, source, target) for end in self.ends])
 
     def _levels(self, end: End, believed: Believed, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -132,11 +132,11 @@ class DomainRangeOpinions:
         return end.levels(kinds if end.is_of_values else believed.same, source, target)
 
     def _ratios(self, end: End, believed: Believed) -> np.ndarray:
-        """[3]: how much more often each level is that of a match than of two others that are called alike.
+        """Return [3]: the ratio of each level's frequency among matches to that among others with similar names.
 
-        Matches are the links; others are the candidates, as far as they are not thought to be the same: names of
-        properties often hold those of their classes, so that ends fit more often where names are alike than anywhere.
-        What fits less well is never better evidence.
+        Matches are the links; others are the candidates, weighted by the belief that they are not matches: names of
+        properties often hold those of their classes, so that ends fit more often where names are alike than anywhere. A
+        level that fits less well is never better evidence.
         """
         matched, others = (np.array(shares) * PSEUDO_EXAMPLES for shares in end.typical)
         matched += np.nansum(self._levels(end, believed, *self.task.train.T), axis=0)
@@ -147,7 +147,7 @@ class DomainRangeOpinions:
 
 
 class Believed(NamedTuple):
-    """Candidates by their own graphs' numbers, how likely each is the same, and whether the two are called alike.
+    """Candidates by entity indices, the probability of each, and whether the two have similar names.
 
     `same` [n, m] has these probabilities and the links.
     """
@@ -162,7 +162,7 @@ class Believed(NamedTuple):
 def believed_pairs(
     task: Task, source: np.ndarray, target: np.ndarray, belief: np.ndarray, said: np.ndarray | None
 ) -> Believed:
-    """Estimate how likely two entities are the same, by the links and by what is thought of candidates.
+    """Estimate how likely two entities are the same, from the links and the belief in candidates.
 
     Parameters
     ----------

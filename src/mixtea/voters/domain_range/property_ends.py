@@ -62,7 +62,7 @@ def property_ends(graph: Graph) -> PropertyEnds:
 
 
 def closed(steps: csr_matrix) -> csr_matrix:
-    """1 from each row to itself and to whatever steps lead to, `MAX_STEPS_UP` of them at the most."""
+    """Return 1 from each row to itself and to all rows that at most `MAX_STEPS_UP` steps lead to."""
     found = csr_matrix(identity(steps.shape[0], dtype=np.float32))
     newest = found
     for _ in range(MAX_STEPS_UP):
@@ -76,7 +76,7 @@ def closed(steps: csr_matrix) -> csr_matrix:
 
 
 def above_kinds() -> csr_matrix:
-    """1 from each kind of values to itself and to text, which can hold values of every kind."""
+    """Return 1 from each kind of values to itself and to text, which can hold values of every kind."""
     kinds = np.arange(len(VALUE_KINDS))
     return _ones(np.r_[kinds, kinds], np.r_[kinds, np.full(len(kinds), TEXT)], (len(kinds), len(kinds)))
 
@@ -100,13 +100,13 @@ def _kinds_of_values(graph: Graph) -> csr_matrix:
 
 
 def _classes(graph: Graph, words: Collection[str]) -> csr_matrix:
-    """1 from head to tail of the triples with one of these predicates."""
+    """Return 1 from head to tail of the triples with one of these predicates."""
     rows = graph.triples[_among(graph.relations, words)[graph.triples[:, 1]]]
     return _ones(rows[:, 0], rows[:, 2], (graph.n_entities, graph.n_entities))
 
 
 def _among(texts: Collection[str], words: Collection[str]) -> np.ndarray:
-    """bool: the texts that are one of the words, written as IRIs or with a prefix."""
+    """Return bool: the texts that are one of the words, written as IRIs or with a prefix."""
     return np.array([expand(str(text), BUILT_IN) in words for text in texts], dtype=bool)
 
 

@@ -1,4 +1,4 @@
-"""Domains and ranges vote: two properties are likely the same if their classes are, and unlikely if these are not."""
+"""The voter `domain_range`: two properties are likely the same if their classes are, and unlikely if not."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class DomainRange(Voter):
         return self.config.sinkhorn_temperature * _added(odds)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The domains and the ranges of both side by side, and what each adds; the strongest first.
+        """Return the domains and the ranges of both side by side, and what each adds; the strongest first.
 
-        They are judged again by the stored candidates; what is missing to the stored score is shared among the rows.
+        They are computed from the stored candidates; the difference to the stored score is shared among the rows.
         """
         score = self.known.weight_of(self.name, source, target) if self.known is not None else None
         if self.known is None or score is None or not self.is_applicable():
@@ -73,7 +73,7 @@ class DomainRange(Voter):
         return believed_pairs(self.task, known.source[there], known.target[there], known.belief[there], said)
 
     def _judging_alone(self) -> set[str]:
-        """The opinions of voters of the run that judge without knowing what others think."""
+        """Return the opinions of the run's independent voters."""
         found = set()
         for name in self.config.voters:
             with suppress(MissingVoterError):  # a run is explained without the packages of its voters, too
@@ -82,7 +82,7 @@ class DomainRange(Voter):
         return found
 
     def _words(self, place: int, source: int, target: int, levels: np.ndarray) -> str:
-        """`domain: Author ~ Person (one is above the other)`, or ≠ where they are rather the same as others."""
+        """Describe an end: `domain: Author ~ Person (one is above the other)`, or ≠ where the classes rather differ."""
         end = self.opinions.ends[place]
         known = levels[FITS] + levels[RELATED]
         sign = "≠" if levels.sum() - known > known else "~" if known >= 1 - levels.sum() else "?"

@@ -1,4 +1,4 @@
-"""Features that tell entities of similar names apart: words in brackets and types that both graphs know. No torch."""
+"""Disambiguation features for entities with similar names: words in brackets and types of both graphs. No torch."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _INDIVIDUALS = tuple(BUILT_IN["owl"] + word for word in ("NamedIndividual", "Thi
 
 
 def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """A pair of entities: whether a kind is shared, both have some and they differ, or one of both has none."""
+    """Classify pairs of entities: they share a kind, both have some and these differ, or one of both has none."""
     shared = row_products(ours, theirs, source, target) > 0
     both = (np.diff(ours.indptr)[source] > 0) & (np.diff(theirs.indptr)[target] > 0)
     return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
 
 
 def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    """[entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
+    """Return [entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
     return _words_in_names(lambda text: alphanumeric_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
 
 
@@ -47,7 +47,7 @@ def _words_in_names(words_of: Callable[[str], list[str]], source: Graph, target:
 
 
 def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    """[entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
+    """Return [entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
     number: dict[str, int] = {}
     rows = [_typed(graph, number) for graph in (source, target)]
     known = {kind for _, kind in rows[0]} & {kind for _, kind in rows[1]}
@@ -55,7 +55,7 @@ def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
 
 
 def are_properties(graph: Graph) -> np.ndarray:
-    """bool [entities]: those that are properties by a type of RDF or OWL, such as `owl:ObjectProperty`."""
+    """Return bool [entities]: those that are properties by a type of RDF or OWL, such as `owl:ObjectProperty`."""
     owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
     found = np.zeros(graph.n_entities, dtype=bool)
     is_one = [is_vocabulary_term(kind) and kind.endswith("Property") for kind in types]
@@ -64,14 +64,14 @@ def are_properties(graph: Graph) -> np.ndarray:
 
 
 def own_types(graph: Graph) -> csr_matrix:
-    """[entities, types] of a graph, whatever the other one has."""
+    """Return [entities, types] of a graph, whatever the other one has."""
     number: dict[str, int] = {}
     rows = _typed(graph, number)
     return _matrices([rows], (graph,), len(number))[0]
 
 
 def _typed(graph: Graph, number: dict[str, int]) -> list[tuple[int, int]]:
-    """(entity, number of its type), each once; types that are new get the next number.
+    """Return (entity, number of its type), each once; new types get the next number.
 
     A class or property that is called an individual too, which OWL allows, is a class or property.
     """

@@ -1,4 +1,4 @@
-"""The names of both graphs, and which entities are called alike: sparse, linear in the names. No torch."""
+"""Index of the names of both graphs, and entities with similar ones: sparse, linear in the names. No torch."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MAX_ENTITY_PAIRS = 10_000_000  # of entities, from which on the less alike of na
 
 
 class SideNames(NamedTuple):
-    """The names of a graph as they are compared: `entity` [r] and `name` [r] say who has which of `texts`.
+    """The names of a graph in comparison form: entity `entity` [r] has `texts[name]` [r].
 
-    `raw` are the texts as written, in small letters, `first` [n] the first name of each entity, -1 for none.
+    `raw` are the texts as written, case-folded, `first` [n] the first name of each entity, -1 for none.
     """
 
     entity: np.ndarray
@@ -45,11 +45,11 @@ class SideNames(NamedTuple):
 
     @property
     def has(self) -> np.ndarray:
-        """bool [n]: the entities that have a name."""
+        """Return bool [n]: the entities with a name."""
         return self.first >= 0
 
     def owners(self, forms: np.ndarray, n_forms: int) -> csr_matrix:
-        """Build [texts + n_forms, entities]: 1 where the entity has the text, or a text of the form."""
+        """Build [texts + n_forms, entities]: 1 where the entity has the text, or one of the form."""
         rows, n = np.r_[self.name, len(self.texts) + forms[self.name]], max(len(self.has), 1)
         key = distinct(rows * n + np.r_[self.entity, self.entity])
         shape = (len(self.texts) + n_forms, len(self.has))
@@ -57,7 +57,7 @@ class SideNames(NamedTuple):
 
 
 def side_names(graph: Graph) -> SideNames:
-    """All names of all entities, in Latin letters, and the words that stand in brackets behind them."""
+    """Return all names of all entities in Latin letters, with those as written."""
     entity, column = entity_names(graph)
     texts = column.texts()
     raws = [normalized_name(text) for text in texts]
@@ -84,7 +84,7 @@ _SIDES: WeakKeyDictionary[Graph, SideNames] = WeakKeyDictionary()
 
 
 class NameIndex:
-    """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names.
+    """Entities of two graphs with similar names: the cosine of TF-IDF rows, the best over an entity's names.
 
     Names are compared with all members of a group of `synonyms` replaced by one of them, and acronyms by their words.
     """
@@ -101,13 +101,13 @@ class NameIndex:
 
     @cached_property
     def rows(self) -> tuple[csr_matrix, csr_matrix]:
-        """A row a text of each side."""
+        """Return a row per text of each side."""
         first, second = tfidf(*ngram_counts(*self.canonical))
         return first, second
 
     @cached_property
     def canonical(self) -> tuple[list[str], list[str]]:
-        """The texts of each side in one word per group of synonyms."""
+        """Return the texts of each side with one word per group of synonyms."""
         ours, theirs = (
             side.texts if self.synonyms is None else [self.synonyms.canonical(text) for text in side.texts]
             for side in self.sides
@@ -125,14 +125,14 @@ class NameIndex:
 
     @cached_property
     def likeness(self) -> SimilarPairs:
-        """The pairs of entities that are called most alike."""
+        """Return the pairs of entities with the most similar names."""
         first, second = self.rows
         a, b = similar_rows(first, second, CANDIDATES_PER_ENTITY)
         return self.of_texts(a, b, row_products(first, second, a, b))
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
-        """What tells things of like names apart, a row an entity of each side."""
+        """Return the kinds that distinguish entities of similar names, a row per entity of each side."""
         return {
             "brackets": words_in_brackets(*self.graphs),
             "types": shared_types(*self.graphs),
@@ -140,7 +140,7 @@ class NameIndex:
 
     @cached_property
     def equal(self) -> np.ndarray:
-        """The place of each text of the source among those of the target, -1 where it is not there."""
+        """Return the index of each text of the source among those of the target, -1 for others."""
         places = {text: place for place, text in enumerate(self.sides[1].texts)}
         return np.array([places.get(text, -1) for text in self.sides[0].texts], dtype=np.int64)
 
@@ -156,7 +156,7 @@ class NameIndex:
 
     @cached_property
     def owners(self) -> tuple[csr_matrix, csr_matrix]:
-        """Build [texts + forms, entities] per side: 1 where the entity has the text, or a text of the form."""
+        """Build [texts + forms, entities] per side: 1 where the entity has the text, or one of the form."""
         n_forms = 1 + max(int(forms.max(initial=-1)) for forms in self.forms)
         ours, theirs = (side.owners(forms, n_forms) for side, forms in zip(self.sides, self.forms, strict=True))
         return ours, theirs
@@ -196,9 +196,9 @@ class NameIndex:
         return WordComparison(*self.canonical)
 
     def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> SimilarPairs:
-        """Pairs of entities from pairs of texts and how similar these are; equal texts are all of it.
+        """Turn pairs of texts with similarities into pairs of entities; equal texts are all included.
 
-        The value of a pair is lowered by what its words and numbers say against it; `details` are DETAILS.
+        The value of a pair is lowered by differing words and numbers; `details` are DETAILS.
         """
         other, (c, d) = self.equal[a] != b, self.same
         a, b, value = a[other], b[other], np.clip(value[other], 0.0, 0.999)
@@ -213,7 +213,7 @@ class NameIndex:
         )
 
     def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> SimilarPairs:
-        """From pairs of rows of `owners` to pairs of entities, each with the greatest value of its names."""
+        """Turn pairs of rows of `owners` into pairs of entities, each with the greatest value of its names."""
         ours, theirs = self.owners
         n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
         few = (n_ours <= MAX_OWNERS) & (n_theirs <= MAX_OWNERS)
@@ -246,7 +246,7 @@ class NameIndex:
 
 
 def _owners_ahead(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Of each pair of texts how many entities have a text that is more alike to the one in `line`; its own are n."""
+    """Count per pair of texts the entities with a text more similar to the one in `line`; its own are n."""
     order = np.lexsort((-value, line))
     before = np.cumsum(n[order]) - n[order]
     begins = np.flatnonzero(np.diff(line[order], prepend=-1))

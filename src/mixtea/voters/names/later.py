@@ -1,7 +1,7 @@
-"""The names of entities that come to a run later, compared with those of its target side. No torch.
+"""Names of entities that are added to a run later, compared with those of its target side. No torch.
 
-What depends on all names, such as how rare an n-gram is, is that of the run: so a name is worth what it would have been
-worth there, and a lookup costs no more than the entities that are looked up.
+Statistics of all names, such as the rarity of an n-gram, are those of the run: so a name has the weight that it would
+have had there, and a lookup costs no more than the entities that are looked up.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NameLookup:
         self.words = WordComparison(*self.names.canonical).word_counts()
 
     def opinions(self, task: Task) -> NameOpinions:
-        """What names say of the pairs of a task whose source side are new entities, and whose targets are the run's."""
+        """Return opinions on the pairs of a task with new source entities and the run's targets."""
         return NameOpinions(task, NewNames(task.source, self))
 
 
@@ -58,14 +58,14 @@ class NewNames(NameIndex):
 
     @cached_property
     def likeness(self) -> SimilarPairs:
-        """For each new entity the targets that are called most alike."""
+        """Return for each new entity the targets with the most similar names."""
         first, second = self.rows
         a, b = self.known.targets.most_alike(first, CANDIDATES_PER_ENTITY)
         return self.of_texts(a, b, row_products(first, second, a, b))
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
-        """As of all names; where no new name has brackets, those of the targets are not looked at."""
+        """Return the kinds of entities; without brackets in new names, those of the targets are not read."""
         if any("(" in text or "[" in text for text in entity_names(self.graphs[0])[1].texts()):
             return super().kinds
         none = tuple(csr_matrix((n, 1), dtype=np.int32) for n in self.shape)

@@ -1,4 +1,4 @@
-"""What names say of pairs: how alike they are, also in translation, and what words in brackets add. No torch."""
+"""Log-odds of pairs by their names: similarity, also in translation, words, brackets and types. No torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAME_FEATURES = (
 
 
 class NameOpinions(SimilarityOpinions):
-    """Log-odds of pairs by their names; `share` is what a translation counts for, 0 where it does not help."""
+    """Log-odds of pairs by their names; `share` is the weight of a translation, 0 where it does not help."""
 
     FEATURES = NAME_FEATURES
 
@@ -42,9 +42,9 @@ class NameOpinions(SimilarityOpinions):
         return self.index.likeness
 
     def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
-        """With a translation, by the share with which the most links are found first; None if it misleads.
+        """Return pairs with a translation, in the share that ranks the most links first; None if it misleads.
 
-        Links are judged by a translation that does not know them.
+        Links are judged by a translation that did not learn from them.
         """
         source, target = self._names_that_differ(pairs)
         if len(source) < MIN_NAME_PAIRS:
@@ -64,7 +64,7 @@ class NameOpinions(SimilarityOpinions):
         return Translator(self.index.sides[0].raw, self.index.sides[0].texts)
 
     def _names_that_differ(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the names of pairs of entities that are not called the same, MAX_NAME_PAIRS at the most."""
+        """Return the indices of the names of pairs that are not equal, MAX_NAME_PAIRS at most."""
         ours, theirs = self.index.sides
         source, target = ours.first[pairs[:, 0]], theirs.first[pairs[:, 1]]
         equal = self.index.equal[np.maximum(source, 0)] == target
@@ -74,7 +74,7 @@ class NameOpinions(SimilarityOpinions):
         return source[kept], target[kept]
 
     def _mixed(self, told: Translations) -> Iterator[SimilarPairs]:
-        """(likeness + share times that of the translation) / (1 + share), over the most alike by either."""
+        """Yield (likeness + share * likeness of the translation) / (1 + share), over the most similar by either."""
         first, second = self.index.rows
         m = second.shape[0]
         parts = [similar_rows(rows, second, CANDIDATES_PER_ENTITY) for rows in (first, told.rows)]
@@ -86,7 +86,7 @@ class NameOpinions(SimilarityOpinions):
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Similarity, equality, words, and kinds: a film is not an album of the same name, a class not a property."""
+        """Return similarity, equality, words and kinds, which tell a film from an album of the same name."""
         source, target, value, details = self.found
         if details is None:  # nothing to compare
             return np.empty((0, len(self.FEATURES)))
@@ -97,7 +97,7 @@ class NameOpinions(SimilarityOpinions):
         return np.column_stack([details[:, 0], value >= 1, details[:, 1:], *told, properties]).astype(np.float64)
 
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """No opinion where both have a name that too many share: whether they are called the same tells nothing."""
+        """Return log-odds; NaN where both have a name that too many share."""
         value = super().log_odds(source, target)
         ours, theirs = self.index.crowded
         silent = ours[source] & theirs[target] & ~self.place(source, target)[1]
@@ -110,7 +110,7 @@ class NameOpinions(SimilarityOpinions):
 
 
 def _found_first(found: SimilarPairs, links: np.ndarray, m: int) -> float:
-    """How many links are the most alike of their source, among the targets without a link."""
+    """Count the links that are the most similar of their source, among the targets without a link."""
     is_link = are_links(found.source, found.target, links, m)
     kept = is_link | ~np.isin(found.target, links[:, 1])
     return float(is_link[kept][rank_of(found.source[kept], found.value[kept]) == 0].sum())

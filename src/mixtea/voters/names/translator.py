@@ -1,4 +1,4 @@
-"""A translator learned from links: what a source name would be called on the other side, in closed form. No torch."""
+"""A translator of names learned from links, in closed form. No torch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ NAMES_PER_BLOCK = 2048  # names that are translated at a time
 
 @dataclass(frozen=True, eq=False)
 class Translations:
-    """A row of target n-grams for each source name, of length 1, and how much each known pair has to say in it.
+    """A row of target n-grams per source name, of length 1, and the weight of each known pair in it.
 
-    `heard` [names, p]; `place` [target names] is the pair of which a target name is the known end, -1 for none.
+    `heard` [names, p] are these weights; `place` [target names] is the pair of which a target name is the known end, -1
+    for none.
     """
 
     rows: csr_matrix
@@ -29,9 +30,9 @@ class Translations:
     place: np.ndarray
 
     def likeness(self, target: csr_matrix, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """The cosine of the translation of each source name a with the target name b.
+        """Return the cosine of the translation of each source name a with the target name b.
 
-        Less what the known pair of b says in it: a name is not likelier because it is another one's translation.
+        The part of the known pair of b is left out: a name is not likelier because it is the translation of another.
         """
         found = row_products(self.rows, target, a, b)
         known = np.flatnonzero(self.place[b] >= 0)
@@ -52,7 +53,7 @@ class Translator:
         self.names = sparse_unit_rows(csr_matrix(hstack(rows)))
 
     def translations(self, source: np.ndarray, target: np.ndarray, rows: csr_matrix) -> Translations:
-        """Of all source names, learned from pairs of places (source, target) of names; `rows` are the target names."""
+        """Translate all source names, learned from index pairs (source, target); `rows` are the target names."""
         source, first = np.unique(source, return_index=True)
         target = target[first]
         heard, parts = [], []
@@ -65,7 +66,7 @@ class Translator:
         return Translations(sparse_unit_rows(found), shares, place)
 
     def _weights(self, source: np.ndarray) -> Iterator[np.ndarray]:
-        """[rows, p]: how much each known pair says in the translation of some names, NAMES_PER_BLOCK at a time."""
+        """Yield [rows, p]: the weight of each known pair in the translations of NAMES_PER_BLOCK names at a time."""
         known, own = self.names[source], np.full(self.names.shape[0], -1)
         inverse = np.linalg.inv((known @ known.T).toarray() + RIDGE * np.eye(len(source), dtype=np.float32))
         own[source] = np.arange(len(source))
@@ -79,7 +80,7 @@ class Translator:
 
 
 def _largest(weight: np.ndarray) -> csr_matrix:
-    """The MAX_WEIGHTED_PAIRS largest of each row, whatever their sign."""
+    """Keep the MAX_WEIGHTED_PAIRS largest of each row, whatever their sign."""
     if weight.shape[1] > MAX_WEIGHTED_PAIRS:
         size = np.abs(weight)
         weight[size < np.partition(size, -MAX_WEIGHTED_PAIRS, axis=1)[:, -MAX_WEIGHTED_PAIRS][:, None]] = 0.0

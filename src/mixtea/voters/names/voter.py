@@ -1,4 +1,4 @@
-"""Names vote: entities that are called alike, in any script and, where links teach it, in two languages."""
+"""The voter `names`: entities with similar names, in any script and, learned from links, in two languages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_NAMES_COMPARED = 200  # of which the most alike are looked for
 
 
 class Names(SimilarityVoter):
-    """Log-odds that two entities are the same by what they are called; no opinion where one of them has no name."""
+    """Log-odds that two entities are the same by their names; no opinion where one of them has no name."""
 
     name = "names"
     evidence = "lexical"
@@ -32,7 +32,7 @@ class Names(SimilarityVoter):
         return NameOpinions(self.task)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The names of both side by side, on either side the most alike first, and what they say for the pair."""
+        """Return the names of both side by side, the most similar first on either side, with their score."""
         weight = self.known.weight_of(self.name, source, target) if self.known is not None else None
         ours, theirs = _most_alike_first(self._names(0, source), self._names(1, target))
         if weight is None or not ours or not theirs:
@@ -54,7 +54,7 @@ class Names(SimilarityVoter):
 
 
 def _most_alike_first(ours: list[str], theirs: list[str]) -> tuple[list[str], list[str]]:
-    """The names that can be compared, MAX_NAMES_COMPARED a side at the most, by the cosine with the most alike of the other side."""
+    """Sort names by the cosine with the most similar of the other side, MAX_NAMES_COMPARED per side at most."""
     from mixtea.compute.ngrams import ngram_counts, sparse_unit_rows
 
     forms = [{name: comparison_form(name) for name in names} for names in (ours, theirs)]

@@ -1,4 +1,4 @@
-"""Label propagation votes: a voter that needs no training, only pairs to begin with."""
+"""The voter `propagation`: label propagation from known pairs, without training."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Propagation(Voter):
-    """Cosines after propagation from the links and from the pairs that all are sure of.
+    """Cosines after propagation from the links and from the sure pairs.
 
-    It proposes the nearest of every entity that is in no sure pair. Scores are 0 where nothing known reaches an
-    entity: nothing speaks for it.
+    It proposes the nearest of every entity that is in no sure pair. Scores are 0 where nothing known reaches an entity,
+    so that there is no evidence.
     """
 
     name = "propagation"
@@ -39,7 +39,7 @@ class Propagation(Voter):
         return state.entities.mask_without_triples(pairs.rows, self._seen(state).scores(pairs.rows))
 
     def learn(self, state: VotingState) -> None:
-        """Propagate anew from the links and the sure pairs, remembering from what: what comes of it is much more."""
+        """Propagate anew from the links and the sure pairs; the inputs are stored, as the vectors are much larger."""
         self._begun = (state.sure.cpu().numpy(), state.generator.get_state().numpy(), state.rough)
         self._new_views(state).refresh(state.sure, state.generator, state.rough)
 
@@ -54,7 +54,7 @@ class Propagation(Voter):
         return self._views
 
     def _seen(self, state: VotingState) -> PropagationViews:
-        """The vectors; after an interruption they are made again, with the same random numbers."""
+        """Return the vectors; after an interruption they are made again, with the same random numbers."""
         if self._views is None and self._begun is not None:
             self._new_views(state).refresh_from(*self._begun)
         if self._views is None:
@@ -62,7 +62,7 @@ class Propagation(Voter):
         return self._views
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """Neighbours that are linked, or surely the same, and the relations through which they reach the pair."""
+        """Return linked or surely matched neighbours, and the relations through which they reach the pair."""
         return matched_neighbours(self, source, target, above=self.config.sure_above)
 
     def cost(self) -> Cost:
