@@ -12,7 +12,7 @@ import numpy as np
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.relations.triples import normalized_value
-from mixtea.text.names import label_text
+from mixtea.text.names import label_text, last_part
 from mixtea.voters.attributes.index import Column
 from mixtea.voters.attributes.opinions import MAX_VALUES_COMPARED, AttributeOpinions, best_pairs, is_similar
 
@@ -52,7 +52,7 @@ def said_of(graph: Graph, number: int) -> list[Said]:
 
 def local_part(name: str) -> str:
     """The last part of a predicate's name, without case."""
-    return name.replace("#", "/").replace(":", "/").rstrip("/").rpartition("/")[2].casefold()
+    return last_part(name.rstrip("/#:")).casefold()
 
 
 @dataclass(frozen=True)

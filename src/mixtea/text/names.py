@@ -41,7 +41,7 @@ def local_name(id: str) -> str:
     >>> local_name("wd:Q42"), local_name("wn30:n-00001740"), local_name("1984")
     ('', '', '')
     """
-    part, is_title = _last_part(expand(id, BUILT_IN))
+    part, is_title = _without_namespace(expand(id, BUILT_IN))
     try:
         part = unquote(part[:MAX_NAME_LENGTH], errors="strict")
     except UnicodeError:  # not of UTF-8: then it stays as it is written
@@ -50,6 +50,15 @@ def local_name(id: str) -> str:
     if is_code(name):
         return ""
     return name if is_title or " " in name else _camel_words(name)
+
+
+def last_part(id: str) -> str:
+    """Return the part of an id or IRI behind the last slash, # or colon, as it is written.
+
+    >>> last_part("http://purl.obolibrary.org/obo/MA_0000072"), last_part("http://ex.org/")
+    ('MA_0000072', '')
+    """
+    return id[max(map(id.rfind, "/#:")) + 1 :]
 
 
 def is_vocabulary_term(id: str) -> bool:
@@ -164,7 +173,7 @@ def names_from_ids(ids: np.ndarray) -> list[str]:
     return ["" if shape in numbering else name for name, shape in zip(names, shapes, strict=True)]
 
 
-def _last_part(id: str) -> tuple[str, bool]:
+def _without_namespace(id: str) -> tuple[str, bool]:
     """Return the part of an id behind its namespace, and whether it is the title of an article."""
     authority = _AUTHORITY.match(id)
     rest = id[authority.end() :] if authority else id
