@@ -79,7 +79,8 @@ def test_an_example_in_words(candidates):
     first, second, _, last = (findings.example(candidates, row, known) for row in range(4))
     assert first == {
         "source": DisplayName("s1"), "target": DisplayName("t1"), "probability": 0.9,
-        "runner_up": (DisplayName("t2"), 0.05), "right": True, "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [DisplayName("t1")],
+        "runner_up": (DisplayName("t2"), 0.05), "right": True,
+        "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [DisplayName("t1")],
     }  # fmt: skip
     assert (second["voters"], second["right"]) == (["forward", "propagation"], False)
     assert second["right_targets"] == [DisplayName("t2"), DisplayName("t4")]
