@@ -20,13 +20,13 @@ _field = partial(setting, text=None)  # and what the paper's text says, where it
 
 def _some_voters(names: Names) -> str:
     """Return the problem of names as those of voters, one at least; "" if there is none."""
-    return _voter_names(names) if names else "names nobody"
+    return _voter_names(names) if names else "is empty"
 
 
 def _voter_names(names: Names) -> str:
     """Return the problem of names as those of voters; "" if there is none."""
     strange = [name for name in names if not name.isidentifier()]
-    return names_problem(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
+    return names_problem(names) or (f"holds {shown(strange[0])}, which cannot name a voter" if strange else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +35,8 @@ class Config:
 
     # the encoder (Eq. 2-6)
     n_layers: int = _field(2, "attention layers L; how many hops away a neighbour is seen", low=1, high=8)
-    entity_dim: int = _field(256, "numbers in an entity vector, d_e", low=1, high=8192)
-    relation_dim: int = _field(128, "numbers in a relation vector, d_r", low=1, high=8192)
+    entity_dim: int = _field(256, "dimension of entity vectors, d_e", low=1, high=8192)
+    relation_dim: int = _field(128, "dimension of relation vectors, d_r", low=1, high=8192)
     use_relations: bool = _field(True, "use the relation means r+ and r- (False: the ablation without relations)")
     shared_relations: bool = _field(True, "one vector for relations that have the same name in both graphs")
     layer_transform: str = _field(
@@ -78,11 +78,11 @@ class Config:
         0.9, "least cosine of a pair that the teaching threshold or one_to_one proposes", low=-1, high=1
     )
     voters: tuple[str, ...] = _field(
-        ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
+        ("forward", "backward"), "voters: the teacher's two directions (BDV; forward alone is the ablation without "
         "it), propagation, agreement, names, attributes, descriptions, domain_range, or voters of other packages",
         problem=_some_voters)  # fmt: skip
     vote_weights_from: str = _field(
-        "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
+        "student", "the network whose validation Hit@1 weighs the two directions (Eq. 11)",
         choices=("student", "teacher"), text="teacher")  # fmt: skip
     first_beta: float = _field(
         1.0, "weight of source to target (beta, Eq. 10) before the first validation", low=0, high=1, text=0.5
@@ -92,10 +92,10 @@ class Config:
         choices=("all", "one"), text="one")  # fmt: skip
     rectify: bool = _field(True, "rectify votes by matching diversity (MDR, Eq. 13; False: the ablation without MDR)")
     vote_normaliser: str = _field(
-        "none", "what makes scores comparable before the vote, on the candidates: nothing, CSLS or Sinkhorn",
+        "none", "normalisation of scores on the candidates before the vote: none, CSLS or Sinkhorn",
         choices=("none", "csls", "sinkhorn"))  # fmt: skip
-    vote_candidates: int = _field(20, "targets of a source and sources of a target that voters propose", low=1)
-    sinkhorn_temperature: float = _field(0.1, "divides the added scores before Sinkhorn; smaller is surer", low=1e-3)
+    vote_candidates: int = _field(20, "candidates that voters propose per source and per target", low=1)
+    sinkhorn_temperature: float = _field(0.1, "divides the added scores before Sinkhorn; smaller is sharper", low=1e-3)
     sinkhorn_rounds: int = _field(10, "times that Sinkhorn divides rows and columns by their sums", low=1, high=1000)
     propagation_rounds: int = _field(
         12, "rounds before training, at most, in which voters that need none learn from what they find; 0: none", low=0
@@ -104,23 +104,23 @@ class Config:
         20, "epochs after which voters such as propagation learn from the sure pairs", low=1
     )
     propagation_label_dim: int = _field(
-        512, "numbers in the label of a known pair, random and nearly orthogonal", low=1, high=65536
+        512, "dimension of the labels of known pairs, random and nearly orthogonal", low=1, high=65536
     )
     propagation_relation_dim: int = _field(
         128, "random weights of a relation in the third hop of propagation", low=1, high=8192
     )
     propagation_part_dim: int = _field(
-        8, "numbers that propagation carries for each of these weights", low=1, high=1024
+        8, "dimension that propagation carries for each of these weights", low=1, high=1024
     )
     propagation_search_dim: int = _field(
-        256, "numbers by which propagation looks for near pairs, a random projection; it judges by all", low=1,
+        256, "dimension of the random projection in which propagation searches near pairs, not of scores", low=1,
         high=65536)  # fmt: skip
-    propagation_cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
+    propagation_cross_fit: bool = _field(True, "score an entity by a propagation without its own sure pair")
     sure_above: float = _field(0.8, "belief above which a mutual best pair is propagated from", low=0, high=1)
     agreement_weight: float = _field(2.0, "agreement's score against the cosines of the others", low=0)
     agreement_weight_few: float = _field(
         2.0,
-        "the same where validation links are fewer than valid_needed and no texts are compared: neighbours tell most",
+        "the same where validation links are fewer than valid_needed and no texts are compared",
         low=0,
     )
     valid_needed: int = _field(
@@ -136,8 +136,8 @@ class Config:
     # the loop (Algorithm 1)
     max_epochs: int = _field(300, "epochs at most; 0: voters that need no training answer alone", low=0, high=1_000_000)
     stop_when_settled: bool = _field(
-        False, "end when the answers stand: a vote changes hardly fewer sure pairs than the vote before it, and "
-        "validation links are not found better")  # fmt: skip
+        False, "end when predictions stabilise: a vote changes hardly fewer sure pairs than the vote before it, "
+        "and validation links are not found better")  # fmt: skip
     validate_every: int = _field(10, "epochs between two validations", low=1)
     patience: int = _field(5, "validations without a better Hit@1 before training stops", low=1)
     keep: str = _field(
@@ -158,8 +158,8 @@ class Config:
         "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
         choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
     decode_voters: tuple[str, ...] = _field(
-        ("forward", "backward"), "whose scores are decoded, named as in voters (forward, backward: the student's); "
-        "none: those of all who vote", problem=_voter_names)  # fmt: skip
+        ("forward", "backward"), "voters whose scores are decoded (forward, backward: the student's); none: all voters",
+        problem=_voter_names)  # fmt: skip
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
         choices=("given", "all"), text="all")  # fmt: skip

@@ -50,11 +50,11 @@ def names_problem(names: Names) -> str:
     """Return the problem of names that must be plain and distinct; "" if there is none.
 
     >>> names_problem(("forward", "my-voter.2")), names_problem(("a", "b", "a")), names_problem(("two words",))
-    ('', "names 'a' twice", "holds 'two words', which is no plain name")
+    ('', "names 'a' twice", "holds 'two words', which is not a plain name")
     """
     for place, name in enumerate(names):
         if not _PLAIN.fullmatch(name):
-            return f"holds {shown(name)}, which is no plain name"
+            return f"holds {shown(name)}, which is not a plain name"
         if name in names[:place]:
             return f"names {shown(name)} twice"
     return ""

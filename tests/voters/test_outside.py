@@ -154,7 +154,7 @@ assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls", "--vot
 """
     done = run_process([sys.executable, "-c", program, run, tmp_path])
     assert done.returncode == 0, done.stderr
-    named = "The voter 'numbers' is of the package number-voter 1.2, which is not here."
+    named = "The voter 'numbers' comes from the package number-voter 1.2, which is not available."
     assert named in done.stderr and named in done.stdout and (tmp_path / "m.tsv").stat().st_size
 
 
@@ -166,8 +166,8 @@ assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls", "--vot
             "package nowhere failed when it was loaded from nowhere:Voter: ModuleNotFoundError: No module",
         ),
         ("mixtea.vote:Nobody", "package mixtea.* failed when it was loaded from mixtea.vote:Nobody: AttributeError"),
-        ("mixtea.vote:register", "package mixtea.* is not there: mixtea.vote:register is no Voter of that name"),
-        ("mixtea.vote:Voter", "package mixtea.* mixtea.vote:Voter is no Voter of that name"),
+        ("mixtea.vote:register", "package mixtea.* cannot be used: mixtea.vote:register is not a Voter of that name"),
+        ("mixtea.vote:Voter", "package mixtea.* mixtea.vote:Voter is not a Voter of that name"),
         ("", "package without a name failed when it was loaded from : AttributeError"),
     ],
 )
@@ -181,7 +181,7 @@ def test_what_cannot_be_a_voter_is_refused():
     with pytest.raises(TypeError, match="a class that is a Voter"):
         register(object)
     for name in ("forward", "vectors", "two words", "", 5, ["a"]):
-        with pytest.raises(ConfigError, match="is no name for a voter"):
+        with pytest.raises(ConfigError, match="cannot name a voter"):
             register(type("Mine", (Voter,), {"name": name}))
     with pytest.raises(MissingVoterError, match=r"There is no voter 'nobody_here'\. There are forward, backward"):
         voter_class("nobody_here")

@@ -101,7 +101,7 @@ def test_whatever_a_method_raises_is_one_error_with_that_as_its_cause(ask, metho
     said = {ValueError: ": boom", SystemExit: ": 3", OtherError: r": a\nb"}.get(type(error), "")
     assert str(raised.value) == (
         f"The voter 'faulty' of the package faulty_package failed in {method}: {type(error).__name__}{said}. Mend or "
-        "update it, or leave it out of the voters."
+        "update it, or remove it from the voters."
     )
     assert raised.value.__cause__ is error and isinstance(raised.value, MixTEAError) and raised.value.exit_code == 1
 
@@ -133,7 +133,7 @@ class Unreadable:
         raise OSError("no array")
 
 
-NO_PAIRS, NO_SCORES = "proposed no pairs", "must score each of 3 pairs by a number"
+NO_PAIRS, NO_SCORES = "must propose pairs", "must score each of 3 pairs by a number"
 BEYOND = "must score by numbers between -1e6 and 1e6, or NaN for no opinion"
 WRONG = [
     ("bind", None, "must give itself, or another voter, from bind"),

@@ -30,7 +30,7 @@ def check_numbers(values: Iterable[Any], n: int | None = None) -> None:
     """Check for finite numbers, n of them if given."""
     found = list(values)
     if not all(map(is_number, found)):
-        raise ValueError("what should be a number is none")
+        raise ValueError("a value is not a number")
     if n is not None and len(found) != n:
         raise ValueError(f"{len(found)} numbers instead of {n}")
 
@@ -41,7 +41,7 @@ def check_history(history: Any, n_epochs: int | None = None) -> None:
         raise ValueError(f"it does not have a record for each of {n_epochs} epochs")
     for epoch, record in enumerate(history, 1):
         if not is_numbers(record):
-            raise ValueError("a record holds what is no number")
+            raise ValueError("a record holds a value that is not a number")
         if record.get("epoch") != epoch:
             raise ValueError(f"record {epoch} is not of this epoch")
 
@@ -70,13 +70,13 @@ def check_finite(name: str, values: np.ndarray, most: float = math.inf, *, or_na
     if or_nan:
         good |= np.isnan(values)
     if not good.all():
-        raise ValueError(f"{name} holds what is no number, or too large a one")
+        raise ValueError(f"{name} holds a value that is not a number, or too large")
 
 
 def check_scores(name: str, values: Any, precision: str, *, or_nan: bool = False) -> None:
     """Check for a one-dimensional array of this precision."""
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != precision:
-        raise ValueError(f"{name}: scores that are none")
+        raise ValueError(f"{name}: scores of another type or shape")
     check_finite(name, values, or_nan=or_nan)
 
 

@@ -57,4 +57,4 @@ def _pair(held: Any) -> ComparedPredicates:
 
 def _check(*numbers: Any) -> None:
     if not all(is_number(number, LARGEST) for number in numbers):
-        raise ValueError("what should be a number is none, or too large a one")
+        raise ValueError("a value is not a number, or too large")

@@ -251,7 +251,7 @@ def _check_vectors(vectors: np.ndarray, n_entities: int, side: str) -> np.ndarra
     if len(vectors) != n_entities or not vectors.shape[1]:
         raise ValueError(f"the {side} has vectors {list(vectors.shape)} for {n_entities} entities")
     if not (np.isfinite(vectors).all(axis=1) | np.isnan(vectors).all(axis=1)).all():
-        raise ValueError(f"a vector of the {side} holds what is no number")
+        raise ValueError(f"a vector of the {side} holds a value that is not a number")
     return vectors
 
 

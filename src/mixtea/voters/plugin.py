@@ -96,8 +96,8 @@ class PluginVoter(Voter):
         are_numbers = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
         self._check(
             are_numbers and bool(((pairs >= 0) & (pairs < np.array(state.entities.sizes))).all()),
-            f"proposed no pairs [p, 2] of source and target numbers, but {pairs.dtype} {list(pairs.shape)}, or numbers "
-            "outside the graphs",
+            f"must propose pairs [p, 2] of source and target indices inside the graphs, not "
+            f"{pairs.dtype} {list(pairs.shape)}",
         )
         return pairs.astype(np.int64)
 

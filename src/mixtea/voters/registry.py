@@ -53,7 +53,7 @@ def register(voter: V) -> V:
         or name in (*BUILT_IN, *RESERVED_NAMES)
         or name.startswith("of_")
     ):
-        raise ConfigError(f"{name!r} is no name for a voter of one's own. Choose another word, of letters and _.")
+        raise ConfigError(f"{name!r} cannot name a voter. Choose another word of letters, digits and _.")
     _registered[name] = voter
     return voter
 
@@ -72,7 +72,7 @@ def voter_class(name: str, package: str = "") -> type[Voter]:
         found = point.load()
         is_one = isinstance(found, type) and issubclass(found, Voter) and bool(found.name == name)
     if not is_one:
-        raise voter_error(name, f"is not there: {point.value} is no Voter of that name")
+        raise voter_error(name, f"cannot be used: {point.value} is not a Voter of that name")
     return found
 
 
@@ -90,7 +90,7 @@ def voter_errors(name: str, when: str) -> Iterator[None]:
 def voter_error(name: str, what: str) -> VoterError:
     """Make the error of a voter, which names it and its package."""
     whose = f"{name!r} of the package {package}" if (package := package_of(name)) else repr(name)
-    return VoterError(f"The voter {whose} {what}. Mend or update it, or leave it out of the voters.")
+    return VoterError(f"The voter {whose} {what}. Fix or update it, or remove it from the voters.")
 
 
 def _described(error: BaseException) -> str:
@@ -103,7 +103,7 @@ def _described(error: BaseException) -> str:
 
 def _unknown(name: str, package: str) -> str:
     if package:
-        return f"The voter {name!r} is of the package {package}, which is not here. Install or import it."
+        return f"The voter {name!r} comes from the package {package}, which is not available. Install or import it."
     return (
         f"There is no voter {name!r}. There are {', '.join(known_voters())}; a package can bring more (docs/voters.md)."
     )
@@ -145,5 +145,5 @@ def _entry_points() -> dict[str, EntryPoint]:
         return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
     except Exception as error:
         raise VoterError(
-            f"Which voters packages bring cannot be read ({_described(error)}). Mend the package."
+            f"The voters of installed packages cannot be read ({_described(error)}). Fix the package."
         ) from error

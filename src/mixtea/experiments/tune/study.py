@@ -255,7 +255,7 @@ class Study:
         numbers = [trial.number, trial.seed, trial.seconds, trial.epochs]
         numbers += [part for validation in trial.validations for part in validation]
         if not all(type(number) in (int, float) and abs(number) < 1e18 for number in numbers):
-            raise ValueError("what should be a number is none")
+            raise ValueError("a value is not a number")
         if any(len(validation) != 2 for validation in trial.validations):
             raise ValueError("validations of another form")
         if trial.state not in STATES or not all(type(text) is str for text in (trial.version, trial.note)):
