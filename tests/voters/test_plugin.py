@@ -137,8 +137,8 @@ NO_PAIRS, NO_SCORES = "must propose pairs", "must score each of 3 pairs by a num
 BEYOND = "must score by numbers between -1e6 and 1e6, or NaN for no opinion"
 WRONG = [
     ("bind", None, "must give itself, or another voter, from bind"),
-    ("propose", [[0, 99]], f"{NO_PAIRS} .* numbers outside the graphs"),
-    ("propose", [[0, -1]], f"{NO_PAIRS} .* numbers outside the graphs"),
+    ("propose", [[0, 99]], f"{NO_PAIRS} .* inside the graphs, not int64"),
+    ("propose", [[0, -1]], f"{NO_PAIRS} .* inside the graphs, not int64"),
     ("propose", [[0.5, 1.0]], rf"{NO_PAIRS} \[p, 2\] of source and target numbers, but float64 \[1, 2\]"),
     ("propose", [0, 1], rf"{NO_PAIRS} .* but int64 \[2\]"),
     ("propose", [["a", "b"]], NO_PAIRS),
