@@ -90,7 +90,7 @@ class Hungry(EmptyHanded):
 @pytest.mark.parametrize("at", ["learn", "propose", "score"])
 def test_full_memory_names_the_voter_that_fills_it(rings, at, monkeypatch):
     monkeypatch.setattr(Hungry, "at", at)
-    with pytest.raises(VoterError, match=rf"'hungry' .* failed in {at}: MemoryError.*leave it out of") as caught:
+    with pytest.raises(VoterError, match=rf"'hungry' .* failed in {at}: MemoryError.*remove it from") as caught:
         MixTEA(voters=(*OWN, "hungry"), **SMALL).fit(rings)
     assert "entity_dim" not in str(caught.value)
 
@@ -199,7 +199,7 @@ def test_an_outside_voter_states_its_kind_of_evidence_or_has_that_of_its_needs()
     class Careless(Voter):
         needs = 5  # refused when it is used
 
-    voters = (Voter, Mute, Late, EmptyHanded, Stated, Inherited, Careless)
+    voters = (Voter, Mute, Degree, EmptyHanded, Stated, Inherited, Careless)
     assert [voter.evidence for voter in voters] == [
         "lexical", "structure", "structure", "lexical", "human", "human", "lexical",
     ]  # fmt: skip

@@ -100,7 +100,7 @@ def test_whatever_a_method_raises_is_one_error_with_that_as_its_cause(ask, metho
         ask(method)
     said = {ValueError: ": boom", SystemExit: ": 3", OtherError: r": a\nb"}.get(type(error), "")
     assert str(raised.value) == (
-        f"The voter 'faulty' of the package faulty_package failed in {method}: {type(error).__name__}{said}. Mend or "
+        f"The voter 'faulty' of the package faulty_package failed in {method}: {type(error).__name__}{said}. Fix or "
         "update it, or remove it from the voters."
     )
     assert raised.value.__cause__ is error and isinstance(raised.value, MixTEAError) and raised.value.exit_code == 1
@@ -139,8 +139,8 @@ WRONG = [
     ("bind", None, "must give itself, or another voter, from bind"),
     ("propose", [[0, 99]], f"{NO_PAIRS} .* inside the graphs, not int64"),
     ("propose", [[0, -1]], f"{NO_PAIRS} .* inside the graphs, not int64"),
-    ("propose", [[0.5, 1.0]], rf"{NO_PAIRS} \[p, 2\] of source and target numbers, but float64 \[1, 2\]"),
-    ("propose", [0, 1], rf"{NO_PAIRS} .* but int64 \[2\]"),
+    ("propose", [[0.5, 1.0]], rf"{NO_PAIRS} \[p, 2\] of source and target indices .* not float64 \[1, 2\]"),
+    ("propose", [0, 1], rf"{NO_PAIRS} .* not int64 \[2\]"),
     ("propose", [["a", "b"]], NO_PAIRS),
     ("propose", [[0, 1], [2]], "failed in propose: ValueError"),
     ("propose", 7, NO_PAIRS),
@@ -333,7 +333,7 @@ class OwnNames(Names):
 
 def test_a_voter_made_of_one_of_ours_comes_to_the_same(told):
     ours, theirs = make_voter("names", told, CONFIG), make_voter("own_names", told, CONFIG)
-    assert isinstance(theirs, PluginVoter) and theirs.leaves_links_out and theirs.log_odds
+    assert isinstance(theirs, PluginVoter) and theirs.leaves_links_out and theirs.is_calibrated
     assert who_speaks([theirs]).replace("own_names", "names") == who_speaks([ours])
     assert list(misleading([theirs]).values()) == list(misleading([ours]).values())
     assert list(misleading_links([theirs]).values()) == list(misleading_links([ours]).values())
@@ -354,7 +354,7 @@ def test_packages_that_say_little_of_themselves_are_named_by_their_module(monkey
     assert package_of("faulty") == "faulty_package"
     monkeypatch.setattr(registry, "entry_points", damaged)
     for call in (known_voters, lambda: voter_class("somebody")):
-        with pytest.raises(VoterError, match=r"Which voters packages bring cannot be read \(TypeError: damaged\)"):
+        with pytest.raises(VoterError, match=r"The voters of installed packages cannot be read \(TypeError: damaged\)"):
             call()
 
 
