@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Any
 
 from mixtea import MixTEA, load_task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 
 OFF: dict[str, dict[str, Any]] = {
     "the preset best": {},
@@ -37,14 +37,14 @@ OFF: dict[str, dict[str, Any]] = {
 }
 DECODERS = [
     (decoder, voters)
-    for voters in ("forward,backward", "forward,backward,agreement", ",".join(STRUCTURE))
+    for voters in ("forward,backward", "forward,backward,agreement", ",".join(STRUCTURE_VOTERS))
     for decoder in ("nearest", "csls", "sinkhorn", "one_to_one")
 ]
 
 
 def run(folder: Path, fold: int, label: str) -> dict[str, Any]:
     """Train once and score by the two decoders that matter, or by all of them for the full preset."""
-    aligner = MixTEA(preset="best", **({"voters": STRUCTURE} | OFF[label])).fit(load_task(folder, fold=fold))
+    aligner = MixTEA(preset="best", **({"voters": STRUCTURE_VOTERS} | OFF[label])).fit(load_task(folder, fold=fold))
     decoders = DECODERS if label == next(iter(OFF)) else []
     hits = {f"{d}, {v}": aligner.score(decoder=d, voters=v)["hits@1"] for d, v in decoders}
     hits["student"] = aligner.score(decoder="nearest", voters="forward,backward")["hits@1"]

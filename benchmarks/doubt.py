@@ -39,7 +39,7 @@ from common import header, row
 
 from mixtea import MixTEA, Task, load_example, load_task
 from mixtea.calibration.calibrator import calibration_error
-from mixtea.config import STRUCTURE, parse_setting
+from mixtea.config import STRUCTURE_VOTERS, parse_setting
 from mixtea.decide.answers import Ranked
 from mixtea.decide.choose import DECISIONS, Choice, decision_codes
 from mixtea.decide.mapping import MAPPED
@@ -181,7 +181,7 @@ def work(data: Path, name: str, part: str, settings: dict[str, Any]) -> list[dic
     setattr(name_opinions, "NameIndex", lru_cache(1)(NameIndex))  # noqa: B010  the same names in every draw
     make, named = SETS[name]
     task = make(data)
-    chosen_settings = settings | ({} if named else {"voters": STRUCTURE})
+    chosen_settings = settings | ({} if named else {"voters": STRUCTURE_VOTERS})
     rows = []
 
     def note(how: str, draw: int, aligner: MixTEA, used: Task) -> None:

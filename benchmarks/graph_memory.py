@@ -20,10 +20,10 @@ from common import header, row
 from mixtea import load_task
 from mixtea.graph.entity_table import Attributes, EntityTable
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import RANKS, Labels
+from mixtea.graph.labels import LABEL_RANKS, Labels
 from mixtea.graph.text_column import TextColumn
 
-LABEL = next(iter(RANKS))
+LABEL = next(iter(LABEL_RANKS))
 LANGUAGES = ("en", "de", "fr", "")
 
 
@@ -49,7 +49,7 @@ def synthetic(n: int) -> Graph:
 
 def tuples(graph: Graph, table: EntityTable, text: TextColumn) -> Callable[[], list[tuple[str, ...]]]:
     """What makes the list of tuples; what they share is there before."""
-    columns = [getattr(table, name) for name, kind in table.KINDS.items() if kind is TextColumn]
+    columns = [getattr(table, name) for name, kind in table.COLUMN_TYPES.items() if kind is TextColumn]
     others = [column.tolist() for column in columns if column is not text]
     ids = [graph.ids[i] for i in table.entity.tolist()]
     return lambda: [(ids[i], text[i], *(values[i] for values in others)) for i in range(len(table))]

@@ -35,7 +35,7 @@ from common import header, row
 
 from mixtea import MixTEA, Task, load_task
 from mixtea.compute import ngrams
-from mixtea.config import STRUCTURE, Config, parse_setting
+from mixtea.config import STRUCTURE_VOTERS, Config, parse_setting
 from mixtea.decide.predict import Predictor
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
@@ -64,10 +64,10 @@ def same_names(task: Task, links: np.ndarray) -> np.ndarray:
 
 
 def _plain_names(graph: Graph) -> dict[int, set[str]]:
-    from mixtea.text.names import plain
+    from mixtea.text.names import normalized_name
 
     entity, column = entity_names(graph)
-    texts = [plain(text) for text in column.texts()]
+    texts = [normalized_name(text) for text in column.texts()]
     found: dict[int, set[str]] = {}
     for owner, code in zip(entity.tolist(), column.codes.tolist(), strict=True):
         found.setdefault(owner, set()).add(texts[code])
@@ -92,13 +92,13 @@ def measure(part: str, task: Task, fold: int, settings: dict[str, Any], links: n
 
     same = same_names(task, task.test)
     hits: list[Any] = ["", ""]
-    if set(config.voters) - set(STRUCTURE) and same.any():
+    if set(config.voters) - set(STRUCTURE_VOTERS) and same.any():
         best = Predictor(aligner.vectors_, task, config, last)
         stand = _found(best, task.test)
         hits = [float(stand[same].mean()), float(stand[~same].mean()) if (~same).any() else ""]
     whole = aligner.score_mapping(links, complete=True) if links is not None else {}
     gpu = torch.cuda.max_memory_allocated() >> 20 if torch.cuda.is_available() else 0
-    values = [score["hits@1"], score["mrr"], alone(*STRUCTURE), alone("names"), alone("attributes"), *hits]
+    values = [score["hits@1"], score["mrr"], alone(*STRUCTURE_VOTERS), alone("names"), alone("attributes"), *hits]
     values += [score["calibration_error"], *(whole.get(key, "") for key in ("f1", "precision", "recall"))]
     shown = (f"{v:.4f}" if isinstance(v, float) else v for v in values)
     row([part, task.name, fold, *shown, f"{seconds:.1f}", gpu])
@@ -149,7 +149,7 @@ def with_decoys(task: Task, share: float = 0.1, seed: int = 0) -> Task:
         triples.append(mine)
     ids = np.concatenate([graph.ids, np.array([f"decoy of {id}" for id in graph.ids[chosen]], dtype=object)])
     mine = graph.labels.take(copy[graph.labels.entity] >= 0).moved(np.where(copy >= 0, copy, 0))
-    labels = Labels.joined([graph.labels, mine]).as_set()
+    labels = Labels.concat([graph.labels, mine]).as_set()
     target = replace(graph, ids=ids, triples=np.concatenate(triples), labels=labels)
     return replace(task, target=target)
 
@@ -170,11 +170,11 @@ def switched_off(module: Any, name: str, value: Any) -> Iterator[None]:
 
 
 OFF: dict[str, Callable[[], Any]] = {  # what each part adds, beside the rows of main
-    "no translator": lambda: switched_off(name_opinions, "FEWEST", 10**9),
-    "no transliteration": lambda: switched_off(name_index, "in_latin", lambda text: text),
-    "no kinds": lambda: switched_off(name_opinions, "KINDS", {}),
+    "no translator": lambda: switched_off(name_opinions, "MIN_NAME_PAIRS", 10**9),
+    "no transliteration": lambda: switched_off(name_index, "transliterated", lambda text: text),
+    "no kinds": lambda: switched_off(name_opinions, "DISAMBIGUATION", {}),
     "no words": lambda: switched_off(ngrams, "_words", lambda letters, row: (row[:0], letters[:0])),
-    "words alone": lambda: switched_off(name_index, "gram_rows", partial(ngrams.gram_rows, lengths=())),
+    "words alone": lambda: switched_off(name_index, "ngram_counts", partial(ngrams.ngram_counts, lengths=())),
 }
 SILENT = ("names", "attributes", "propagation", "agreement")  # and without each of these voters
 
@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="FIELD=VALUE", dest="settings")
     args = parser.parse_args()
     settings: dict[str, Any] = dict(parse_setting(text) for text in args.settings)
-    structure = settings | {"voters": STRUCTURE}
+    structure = settings | {"voters": STRUCTURE_VOTERS}
     data = args.data
     print(json.dumps({"settings": args.settings, "torch": torch.__version__}))
     header(*COLUMNS)

@@ -100,7 +100,7 @@ def _named(names: list[str]) -> Graph:
 
 
 def dense_alike(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """As alike_rows, by the product of all with all."""
+    """As similar_rows, by the product of all with all."""
     m = second.shape[0]
     ahead, back = _dense_top(first, second, k), _dense_top(second, first, k)
     key = np.unique(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
@@ -120,7 +120,7 @@ def measure(folder: Path, n: int, dense: bool) -> dict[str, Any]:
     """Seconds and MiB of the voter, and the share of the links that it finds first."""
     task = named_pair(folder, n)
     if dense:
-        name_index.alike_rows = dense_alike  # type: ignore[attr-defined]
+        name_index.similar_rows = dense_alike  # type: ignore[attr-defined]
     watch = Peak()
     watch.start()
     started = time.perf_counter()

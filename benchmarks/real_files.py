@@ -53,7 +53,7 @@ from mixtea import MixTEA, load_task
 from mixtea.decide.mapping import Mapping
 from mixtea.graph.graph import Graph
 from mixtea.io.vectors.installed_model import model_folder
-from mixtea.text.names import is_no_thing, local_name
+from mixtea.text.names import is_vocabulary_term, local_name
 
 SETS = (
     "ABT_BUY", "AMAZON_GOOGLE", "DBLP_ACM", "CONFERENCE6", "CMT_CONFERENCE", "MI_MATONTO", "OAEI_PERSONS", "FREIZEIT",
@@ -125,7 +125,7 @@ class Side:
     def __init__(self, graph: Graph) -> None:
         self.ids, self.names, self.values = [], [], []
         for index, one in enumerate(map(str, graph.ids)):
-            if is_no_thing(one):
+            if is_vocabulary_term(one):
                 continue
             said = [(re.split("[#/:]", predicate)[-1].lower(), value)
                     for predicate, value, *_ in graph.attributes_of(index)]  # fmt: skip

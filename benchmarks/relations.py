@@ -23,7 +23,7 @@ import pandas as pd
 from common import header, row
 
 from mixtea import MixTEA, Task, load_task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.decide.choose import given_links
 from mixtea.decide.mapping import Mapping
 from mixtea.relations.alignment import Relations, relations_of
@@ -31,7 +31,7 @@ from mixtea.runs.reader import StoredRun
 
 SHORT: dict[str, Any] = dict(
     max_epochs=1, ramp_up_epochs=0, propagation_rounds=3, entity_dim=64, propagation_relation_dim=64, device="cpu",
-    seed=1, shared_relations=False, voters=STRUCTURE,
+    seed=1, shared_relations=False, voters=STRUCTURE_VOTERS,
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError, Task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
@@ -43,7 +43,12 @@ TYPES = ["int8", "int32", "int64", "uint8", "uint64", "float16", "float32", "flo
 
 def seeds(folder: Path) -> list[Path]:
     """Small whole runs to begin with: with and without a council, vectors of any length, 64 bits."""
-    voters = (*STRUCTURE, "names", "attributes", "descriptions")  # seven: one bit of the stored votes means nobody
+    voters = (
+        *STRUCTURE_VOTERS,
+        "names",
+        "attributes",
+        "descriptions",
+    )  # seven: one bit of the stored votes means nobody
     settings: list[dict[str, Any]] = [
         {"preset": "best", "propagation_rounds": 1, "voters": voters},
         {"preset": "paper", "layer_transform": "matrix", "normalize_blocks": False, "metric": "euclidean"},

@@ -22,7 +22,7 @@ SETS = ("ABT_BUY", "AMAZON_GOOGLE", "DBLP_ACM")
 
 def as_values(task: Task) -> Task:
     """Return the task with what was taken as names as values again."""
-    source, target = (replace(graph, labels=Labels.none(), name_predicates=()) for graph in (task.source, task.target))
+    source, target = (replace(graph, labels=Labels.empty(), name_predicates=()) for graph in (task.source, task.target))
     return replace(task, source=source, target=target)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea import MixTEA, Task, load_task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 
 STYLES = {1: (":", "#999999"), 2: ("-.", "#b9770e"), 3: ("--", "#5d8aa8"), 4: ("-", "#1b4f72")}
 
@@ -83,7 +83,7 @@ def main() -> None:
     tables: dict[str, list[dict[str, Any]]] = json.loads(args.draw.read_text()) if args.draw else {}
     for folder in args.folders:
         task = load_task(folder, fold=args.fold)
-        tables[folder.name] = precision_by_epoch(MixTEA(preset="best", voters=STRUCTURE).fit(task).trace_, task)
+        tables[folder.name] = precision_by_epoch(MixTEA(preset="best", voters=STRUCTURE_VOTERS).fit(task).trace_, task)
     for name, rows in tables.items():
         last = max(row["epoch"] for row in rows)
         for row in rows:

@@ -83,7 +83,7 @@ def said_graph(names: list[str], values: list[tuple[int, str, str]] = [], prefix
     """Entities with a name each, "" for none, and (entity, predicate, value) of some; `triples` if there are any."""
     graph = make_graph(more.pop("triples", []), len(names), prefix)
     labels = Labels.of_entities(np.arange(len(names)), names).as_set()
-    attributes = Attributes.from_columns(*zip(*values, strict=True)).as_set() if values else Attributes.none()
+    attributes = Attributes.from_columns(*zip(*values, strict=True)).as_set() if values else Attributes.empty()
     return replace(graph, labels=labels, attributes=attributes, **more)
 
 

@@ -13,9 +13,9 @@ import pytest
 from conftest import SMALL_BEST, said_graph
 
 from mixtea import MixTEA, Task
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.explain.side_by_side import SideBySide
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
 from mixtea.voters.attributes.voter import Attributes
@@ -46,7 +46,7 @@ def doubtful_task() -> Task:
 @pytest.fixture(scope="session")
 def doubtful(doubtful_task: Task) -> MixTEA:
     """Trained on it; nothing but triples tells."""
-    return MixTEA(**SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}).fit(doubtful_task)
+    return MixTEA(**SMALL_BEST | {"voters": STRUCTURE_VOTERS, "max_epochs": 1}).fit(doubtful_task)
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +99,7 @@ def model_of(
     ends = [(int(s), int(t)) for s, row in zip(model.sources, model.target, strict=True) for t in row]
     own = dict(zip(ends, model.probability.ravel().tolist(), strict=True)) | dict(belief or {})
     pairs = np.array(list(own), dtype=np.int64).reshape(-1, 2)
-    model.known = KnownPairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
+    model.known = ScoredPairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
     answers = SimpleNamespace(parts={}, scores={}, ranked=SimpleNamespace(target=model.target))
     frame = pd.DataFrame(list(said), columns=["voter", "what", "weight"])
     voter = Attributes().bind(task, Config.preset("best"))

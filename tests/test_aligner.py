@@ -13,7 +13,7 @@ import torch
 
 from mixtea import ConfigError, DataError, MixTEA, RunError
 from mixtea.aligner.saving import shared_inputs
-from mixtea.config import PRESETS, STRUCTURE, Config
+from mixtea.config import PRESETS, STRUCTURE_VOTERS, Config
 from mixtea.errors import NotFittedError
 from mixtea.export.formats import write_candidates
 from mixtea.training.trainer import Trainer
@@ -214,7 +214,7 @@ def test_an_observer_sees_every_epoch_and_changes_nothing(tiny):
 
 
 def test_votes_are_counted_by_voter_and_by_how_many_agree(example):
-    settings = dict(max_epochs=2, propagation_rounds=1, device="cpu", voters=STRUCTURE)
+    settings = dict(max_epochs=2, propagation_rounds=1, device="cpu", voters=STRUCTURE_VOTERS)
     history = MixTEA(preset="best", **settings).fit(example).history_
     voters = ["votes_forward", "votes_backward", "votes_propagation", "votes_agreement"]
     agreeing = history[[f"votes_of_{k}" for k in (1, 2, 3, 4)]]

@@ -50,9 +50,9 @@ def toml(value):
         ({"rectify": 1}, "rectify must be true or false"),
         ({"margin": float("inf")}, "margin must be a number"),
         ({"margin": 10**400}, "margin must be a number"),
-        ({"voters": ()}, "voters names nobody"),
-        ({"voters": ("two words",)}, "voters holds 'two words', which is no plain name"),
-        ({"voters": ("a-b",)}, "voters holds 'a-b', which is no name of a voter"),
+        ({"voters": ()}, "voters is empty"),
+        ({"voters": ("two words",)}, "voters holds 'two words', which is not a plain name"),
+        ({"voters": ("a-b",)}, "voters holds 'a-b', which cannot name a voter"),
         ({"voters": "forward"}, "voters must be a list of names, not 'forward'"),
     ],
 )

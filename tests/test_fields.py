@@ -57,9 +57,9 @@ def test_a_list_of_names_is_the_same_from_everywhere():
         (["red", 1], r"flags must be a list of names, not \('red', 1\)"),
         ({"red"}, "flags must be a list of names"),
         (["red", "blue", "red"], r"flags names 'red' twice: what it shows\."),
-        (["red", ""], "flags holds '', which is no plain name"),
-        (["red,green"], "flags holds 'red,green', which is no plain name"),
-        (["red\n"], r"flags holds 'red\\n', which is no plain name"),
+        (["red", ""], "flags holds '', which is not a plain name"),
+        (["red,green"], "flags holds 'red,green', which is not a plain name"),
+        (["red\n"], r"flags holds 'red\\n', which is not a plain name"),
         (["x" * 1000 + " "], "flags holds 'xxx"),
     ],
 )
@@ -70,7 +70,11 @@ def test_lists_of_anything_else_are_refused(names, message):
 
 
 def test_names_on_the_command_line_are_checked_too():
-    for text, message in (("flags=red,,blue", "holds ''"), ("flags=red,red", "twice"), ("flags=a b", "no plain name")):
+    for text, message in (
+        ("flags=red,,blue", "holds ''"),
+        ("flags=red,red", "twice"),
+        ("flags=a b", "not a plain name"),
+    ):
         with pytest.raises(ConfigError, match=message):
             given(text)
 

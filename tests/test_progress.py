@@ -30,7 +30,7 @@ def notebook(monkeypatch):
     displaying.display = display
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", displaying)
-    monkeypatch.setattr(progress, "PAUSE", 0)
+    monkeypatch.setattr(progress, "REFRESH_SECONDS", 0)
     return shown
 
 
@@ -55,7 +55,7 @@ def test_a_notebook_has_a_line_that_changes(tiny, notebook):
 
 
 def test_a_notebook_is_not_drawn_too_often(notebook, monkeypatch):
-    monkeypatch.setattr(progress, "PAUSE", 1000)
+    monkeypatch.setattr(progress, "REFRESH_SECONDS", 1000)
     line = progress.NotebookLine()
     for done in (1, 2, 3):
         line(done, 3, "<&>")
@@ -64,13 +64,13 @@ def test_a_notebook_is_not_drawn_too_often(notebook, monkeypatch):
 
 
 def test_texts_are_counted_in_a_notebook(notebook):
-    progress.shown_texts()(1, 5)
+    progress.text_progress()(1, 5)
     assert notebook[0]["text/plain"] == "1 of 5  texts"
 
 
 def test_a_terminal_of_ipython_is_no_notebook(notebook, monkeypatch):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(config={}))
-    assert progress.tell_of(None) is False and progress.shown_texts() is None
+    assert progress.progress_callback(None) is False and progress.text_progress() is None
 
 
 def test_a_function_is_told_beside_those_who_listen(tiny):
@@ -95,7 +95,7 @@ def test_what_is_no_answer_is_refused(tiny):
 
 
 def test_silence_is_broken_with_what_is_waited_for(monkeypatch):
-    monkeypatch.setattr(progress, "MAX_SILENCE", 0.01)
+    monkeypatch.setattr(progress, "MAX_SILENT_SECONDS", 0.01)
     said, enough = [], threading.Event()
 
     def say(text):
@@ -103,7 +103,7 @@ def test_silence_is_broken_with_what_is_waited_for(monkeypatch):
         if len(said) == 2:
             enough.set()
 
-    with progress.Heartbeat(say) as heartbeat, progress.heard_by(heartbeat.doing):
+    with progress.Heartbeat(say) as heartbeat, progress.listening(heartbeat.doing):
         progress.doing("reading a.csv")
         assert enough.wait(10)
     n = len(said)
@@ -111,7 +111,7 @@ def test_silence_is_broken_with_what_is_waited_for(monkeypatch):
 
 
 def test_who_speaks_is_not_interrupted(monkeypatch):
-    monkeypatch.setattr(progress, "MAX_SILENCE", 9.0)
+    monkeypatch.setattr(progress, "MAX_SILENT_SECONDS", 9.0)
     said, clock = [], [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     heartbeat = progress.Heartbeat(said.append)
@@ -128,12 +128,12 @@ def test_who_speaks_is_not_interrupted(monkeypatch):
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch):
-    monkeypatch.setattr(progress, "MAX_SILENCE", 9.0)
+    monkeypatch.setattr(progress, "MAX_SILENT_SECONDS", 9.0)
     record = {"seconds": 1.0, "loss_alignment": 5.0, "valid_hits@1": 0.5}
     clock = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     console = Console(width=100, file=io.StringIO())
-    with progress.TrainingProgress(30, console) as shown:
+    with progress.TerminalProgress(30, console) as shown:
         for epoch in range(1, 31):
             shown(record | {"epoch": epoch})
             clock[0] += 1

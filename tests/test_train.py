@@ -14,7 +14,7 @@ from conftest import SMALL_BEST, said_graph
 
 import mixtea as package
 from mixtea import ConfigError, DataError, MixTEA, RunError, load_task
-from mixtea.config import SIZES
+from mixtea.config import PROPAGATION_SIZES
 from mixtea.decide.mapping import LINKS_NOT_RANDOM, MAPPED, Mapping
 from mixtea.errors import StoppedError
 from mixtea.pipeline import MAX_WARNINGS, NO_LINKS_WARNING, Watch, train, warnings_at_end
@@ -43,7 +43,7 @@ def test_it_is_fit_with_a_folder(given, rings, tmp_path, undrawn, monkeypatch):
         task = merge_decisions(rings, np.array([[23, 23], [24, 23]]), np.array([True, False]), np.array([0.9, 0.6]))
     elif given == "large graphs":
         monkeypatch.setattr("mixtea.council.adapt.MIN_LARGE", 2)
-        settings = {name: value for name, value in settings.items() if name not in SIZES}
+        settings = {name: value for name, value in settings.items() if name not in PROPAGATION_SIZES}
     elif given == "tables":
         rows = [{"id": f"t{i}", "name": name} for i, name in enumerate(("Blue Fox", "Old Mill", "Red Lion", "Sea Inn"))]
         task = load_task(source=rows, target=rows[:3], links_from="names")
@@ -51,7 +51,7 @@ def test_it_is_fit_with_a_folder(given, rings, tmp_path, undrawn, monkeypatch):
     loaded = MixTEA.load(tmp_path / "run")
     assert learned(fitted) == learned(trained) == learned(loaded)
     changed = {name for name, value in fitted.config_.to_dict().items() if value != fitted.config.to_dict()[name]}
-    expected = {"decisions": {"voters"}, "large graphs": {*SIZES}, "tables": {"voters", "max_epochs"}}
+    expected = {"decisions": {"voters"}, "large graphs": {*PROPAGATION_SIZES}, "tables": {"voters", "max_epochs"}}
     assert changed - {"loss_rows"} == expected.get(given, set())
 
 

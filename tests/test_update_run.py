@@ -192,7 +192,7 @@ def test_given_links_and_a_training_that_came_between(tmp_path, undrawn, monkeyp
 
 def test_several_processes_train_it_again(run, monkeypatch):
     asked = {}
-    monkeypatch.setattr("mixtea.update_run.launched", lambda: 2)
+    monkeypatch.setattr("mixtea.update_run.n_processes", lambda: 2)
     monkeypatch.setattr("mixtea.update_run.train", lambda task, out, **how: asked.update(how, out=out))
     update(task_of(less(OLD[0], "s0"), TARGETS), run, watch=(notes := Notes()))
     assert notes.said == ["several processes are at work: trained again, beginning with what the run has found"]

@@ -1,8 +1,8 @@
 """One frozen configuration: the same fields as keyword arguments, in TOML, on the command line and in config.json.
 
-Each field carries its reason, its range or choices, and, where the paper's text says otherwise than what produced its
+Each field carries its reason, its range or choices, and, where the paper's text differs from what produced its
 published numbers, the value of the text (`text=`). The defaults are the preset "paper": the behaviour behind the
-numbers. The preset "text" takes the letter of the text instead; the preset "best" goes past the paper.
+numbers. The preset "text" follows the text instead; the preset "best" goes beyond the paper.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from functools import partial
 from typing import Any
 
 from mixtea.errors import ConfigError
-from mixtea.fields import Fields, Names, plain_names, setting, shown, written
+from mixtea.fields import Fields, Names, names_problem, setting, shown, written
 
 _field = partial(setting, text=None)  # and what the paper's text says, where it says otherwise
 
 
 def _some_voters(names: Names) -> str:
-    """What keeps names from being those of voters, one at least; "" if nothing does."""
-    return _voter_names(names) if names else "names nobody"
+    """Return the problem of names as those of voters, one at least; "" if there is none."""
+    return _voter_names(names) if names else "is empty"
 
 
 def _voter_names(names: Names) -> str:
-    """What keeps names from being those of voters; "" if nothing does."""
+    """Return the problem of names as those of voters; "" if there is none."""
     strange = [name for name in names if not name.isidentifier()]
-    return plain_names(names) or (f"holds {shown(strange[0])}, which is no name of a voter" if strange else "")
+    return names_problem(names) or (f"holds {shown(strange[0])}, which cannot name a voter" if strange else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +35,8 @@ class Config:
 
     # the encoder (Eq. 2-6)
     n_layers: int = _field(2, "attention layers L; how many hops away a neighbour is seen", low=1, high=8)
-    entity_dim: int = _field(256, "numbers in an entity vector, d_e", low=1, high=8192)
-    relation_dim: int = _field(128, "numbers in a relation vector, d_r", low=1, high=8192)
+    entity_dim: int = _field(256, "dimension of entity vectors, d_e", low=1, high=8192)
+    relation_dim: int = _field(128, "dimension of relation vectors, d_r", low=1, high=8192)
     use_relations: bool = _field(True, "use the relation means r+ and r- (False: the ablation without relations)")
     shared_relations: bool = _field(True, "one vector for relations that have the same name in both graphs")
     layer_transform: str = _field(
@@ -78,11 +78,11 @@ class Config:
         0.9, "least cosine of a pair that the teaching threshold or one_to_one proposes", low=-1, high=1
     )
     voters: tuple[str, ...] = _field(
-        ("forward", "backward"), "who votes: the teacher's two directions (BDV; forward alone is the ablation without "
+        ("forward", "backward"), "voters: the teacher's two directions (BDV; forward alone is the ablation without "
         "it), propagation, agreement, names, attributes, descriptions, domain_range, or voters of other packages",
         problem=_some_voters)  # fmt: skip
     vote_weights_from: str = _field(
-        "student", "whose validation Hit@1 weighs the two directions (Eq. 11)",
+        "student", "the network whose validation Hit@1 weighs the two directions (Eq. 11)",
         choices=("student", "teacher"), text="teacher")  # fmt: skip
     first_beta: float = _field(
         1.0, "weight of source to target (beta, Eq. 10) before the first validation", low=0, high=1, text=0.5
@@ -92,10 +92,10 @@ class Config:
         choices=("all", "one"), text="one")  # fmt: skip
     rectify: bool = _field(True, "rectify votes by matching diversity (MDR, Eq. 13; False: the ablation without MDR)")
     vote_normaliser: str = _field(
-        "none", "what makes scores comparable before the vote, on the candidates: nothing, CSLS or Sinkhorn",
+        "none", "normalisation of scores on the candidates before the vote: none, CSLS or Sinkhorn",
         choices=("none", "csls", "sinkhorn"))  # fmt: skip
-    vote_candidates: int = _field(20, "targets of a source and sources of a target that voters propose", low=1)
-    sinkhorn_temperature: float = _field(0.1, "divides the added scores before Sinkhorn; smaller is surer", low=1e-3)
+    vote_candidates: int = _field(20, "candidates that voters propose per source and per target", low=1)
+    sinkhorn_temperature: float = _field(0.1, "divides the added scores before Sinkhorn; smaller is sharper", low=1e-3)
     sinkhorn_rounds: int = _field(10, "times that Sinkhorn divides rows and columns by their sums", low=1, high=1000)
     propagation_rounds: int = _field(
         12, "rounds before training, at most, in which voters that need none learn from what they find; 0: none", low=0
@@ -104,23 +104,23 @@ class Config:
         20, "epochs after which voters such as propagation learn from the sure pairs", low=1
     )
     propagation_label_dim: int = _field(
-        512, "numbers in the label of a known pair, random and nearly orthogonal", low=1, high=65536
+        512, "dimension of the labels of known pairs, random and nearly orthogonal", low=1, high=65536
     )
     propagation_relation_dim: int = _field(
         128, "random weights of a relation in the third hop of propagation", low=1, high=8192
     )
     propagation_part_dim: int = _field(
-        8, "numbers that propagation carries for each of these weights", low=1, high=1024
+        8, "dimension that propagation carries for each of these weights", low=1, high=1024
     )
     propagation_search_dim: int = _field(
-        256, "numbers by which propagation looks for near pairs, a random projection; it judges by all", low=1,
+        256, "dimension of the random projection in which propagation searches near pairs, not of scores", low=1,
         high=65536)  # fmt: skip
-    propagation_cross_fit: bool = _field(True, "judge an entity by a propagation that does not know its own sure pair")
+    propagation_cross_fit: bool = _field(True, "score an entity by a propagation without its own sure pair")
     sure_above: float = _field(0.8, "belief above which a mutual best pair is propagated from", low=0, high=1)
     agreement_weight: float = _field(2.0, "agreement's score against the cosines of the others", low=0)
     agreement_weight_few: float = _field(
         2.0,
-        "the same where validation links are fewer than valid_needed and no texts are compared: neighbours tell most",
+        "the same where validation links are fewer than valid_needed and no texts are compared",
         low=0,
     )
     valid_needed: int = _field(
@@ -136,8 +136,8 @@ class Config:
     # the loop (Algorithm 1)
     max_epochs: int = _field(300, "epochs at most; 0: voters that need no training answer alone", low=0, high=1_000_000)
     stop_when_settled: bool = _field(
-        False, "end when the answers stand: a vote changes hardly fewer sure pairs than the vote before it, and "
-        "validation links are not found better")  # fmt: skip
+        False, "end when predictions stabilise: a vote changes hardly fewer sure pairs than the vote before it, "
+        "and validation links are not found better")  # fmt: skip
     validate_every: int = _field(10, "epochs between two validations", low=1)
     patience: int = _field(5, "validations without a better Hit@1 before training stops", low=1)
     keep: str = _field(
@@ -158,8 +158,8 @@ class Config:
         "nearest", "how scores become mappings: nearest, CSLS, Sinkhorn, or a one-to-one assignment",
         choices=("nearest", "csls", "sinkhorn", "one_to_one"))  # fmt: skip
     decode_voters: tuple[str, ...] = _field(
-        ("forward", "backward"), "whose scores are decoded, named as in voters (forward, backward: the student's); "
-        "none: those of all who vote", problem=_voter_names)  # fmt: skip
+        ("forward", "backward"), "voters whose scores are decoded (forward, backward: the student's); none: all voters",
+        problem=_voter_names)  # fmt: skip
     candidates: str = _field(
         "given", "score ranks among the targets of the scored links (the literature), or among all targets",
         choices=("given", "all"), text="all")  # fmt: skip
@@ -203,7 +203,7 @@ class Config:
 
     @classmethod
     def preset(cls, name: str = "best", **settings: Any) -> Config:
-        """The settings of a preset, changed by `settings`."""
+        """Return the settings of a preset, changed by `settings`."""
         if name not in PRESETS:
             raise ConfigError(f"preset {shown(name)} is unknown. Choose one of {', '.join(PRESETS)}.")
         return cls.from_dict({**PRESETS[name], **settings})
@@ -215,37 +215,40 @@ class Config:
 
     @property
     def only_vectors_vote(self) -> bool:
-        """Whether nobody but the teacher's two directions votes, for their nearest as the paper has it."""
-        return set(self.voters) <= VECTORS and self.vote_normaliser == "none"
+        """Return whether the teacher's two directions alone vote, for their nearest as in the paper."""
+        return set(self.voters) <= VECTOR_VOTERS and self.vote_normaliser == "none"
 
     @property
     def only_student_decodes(self) -> bool:
-        """Whether mappings are the student's nearest, and nothing else."""
-        return self.decoder == "nearest" and set(self.deciding_voters) <= VECTORS
+        """Return whether mappings are the student's nearest, without other voters."""
+        return self.decoder == "nearest" and set(self.deciding_voters) <= VECTOR_VOTERS
 
     @property
     def deciding_voters(self) -> tuple[str, ...]:
-        """Whose scores are decoded: all who vote, unless some are named; without training not those of vectors."""
+        """Return the voters whose scores are decoded: all, unless named; without training not those of vectors."""
         names = self.decode_voters or self.voters
-        return names if self.max_epochs else tuple(name for name in names if name not in VECTORS)
+        return names if self.max_epochs else tuple(name for name in names if name not in VECTOR_VOTERS)
 
     def approximations(self) -> dict[str, Any]:
-        """The settings that make a run approximate; empty for an exact one.
+        """Return the settings that make a run approximate; empty for an exact one.
 
-        A council need not meet every epoch, and its answers hardly depend on how much the student learns from in each.
+        A council need not vote in every epoch, and its answers hardly depend on how much the student learns from in
+        each.
         """
         fields = _APPROXIMATE if self.only_vectors_vote else ("normaliser", "search")
         found = {name: getattr(self, name) for name in fields if getattr(self, name) != FIELDS[name].default}
         if "propagation" in self.voters:
-            found |= {name: getattr(self, name) for name in SIZES if getattr(self, name) < FIELDS[name].default}
+            found |= {
+                name: getattr(self, name) for name in PROPAGATION_SIZES if getattr(self, name) < FIELDS[name].default
+            }
         return found
 
     def enough_valid(self, n_links: int) -> bool:
-        """Whether so many validation links can weigh voters, and tell that a training may end."""
+        """Return whether so many validation links suffice to weigh voters and to stop a training."""
         return n_links >= max(1, self.valid_needed)
 
     def warm(self) -> dict[str, Any]:
-        """Settings after a warm start: fewer epochs, and votes that count from the first one on."""
+        """Return the changes for a warm start: fewer epochs, and votes that count from the first one on."""
         fewer = self.votes_every if self.stop_when_settled else -(-self.max_epochs // 3)
         return {"max_epochs": min(fewer, self.max_epochs), "ramp_up_epochs": 0}
 
@@ -253,7 +256,7 @@ class Config:
         return {name: getattr(self, name) for name in FIELDS}
 
     def training_settings(self) -> dict[str, Any]:
-        """All settings but those that say where to compute: what a training comes to depends on them."""
+        """Return all settings that the result of a training depends on: without those of the machine."""
         return {name: value for name, value in self.to_dict().items() if name not in ("device", "block_mib")}
 
     def replace(self, **settings: Any) -> Config:
@@ -261,12 +264,12 @@ class Config:
 
 
 def parse_setting(assignment: str) -> tuple[str, Any]:
-    """`field=value` of the command line, the value as far as its text tells; a `Config` checks it."""
+    """Parse `field=value` of the command line; a `Config` checks the value."""
     return SETTINGS.parse(assignment)
 
 
 def describe() -> str:
-    """All fields as a Markdown table: the documentation of the settings is made from the settings."""
+    """Return all fields as a Markdown table, from which docs/settings.md is made."""
     rows = ["| field | paper | best | text | allowed | what it does |", "|---|---|---|---|---|---|"]
     for name, field in FIELDS.items():
         others = (f"`{written(PRESETS[one][name])}`" if name in PRESETS[one] else "" for one in ("best", "text"))
@@ -276,12 +279,12 @@ def describe() -> str:
 
 
 MOMENTS_TEMPERATURE = 0.5  # below it cosines are too far apart for two moments
-SIZES = ("propagation_label_dim", "propagation_relation_dim", "propagation_part_dim")
+PROPAGATION_SIZES = ("propagation_label_dim", "propagation_relation_dim", "propagation_part_dim")
 _APPROXIMATE = ("votes_every", "loss_rows", "normaliser", "search")
 SETTINGS = Fields(Config, "setting", "field=value")
 FIELDS, TYPES = SETTINGS.by_name, SETTINGS.types
-VECTORS = frozenset({"forward", "backward"})
-STRUCTURE = ("forward", "backward", "propagation", "agreement")  # voters that see nothing but triples and links
+VECTOR_VOTERS = frozenset({"forward", "backward"})
+STRUCTURE_VOTERS = ("forward", "backward", "propagation", "agreement")  # voters that see nothing but triples and links
 PRESETS: dict[str, dict[str, Any]] = {
     "best": {
         "entity_dim": 128,
@@ -291,7 +294,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "negatives_every": 1,
         "first_beta": 0.5,
         "vote_normaliser": "sinkhorn",
-        "voters": (*STRUCTURE, "names", "attributes", "descriptions", "domain_range"),
+        "voters": (*STRUCTURE_VOTERS, "names", "attributes", "descriptions", "domain_range"),
         "encode_twice": False,
         "votes_every": 4,
         "propagation_every": 10,

@@ -1,4 +1,4 @@
-"""The errors that a user can meet. Each message says where, what, and what to do about it."""
+"""The errors that a user can meet. Each message names the place, the problem and its remedy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from typing import Self
 
 from mixtea.messages import shortened, visible
 
-SHOWN_PER_FILE = 20  # kinds of problem
-OTHERS = 5  # places of a kind that are named beside the first
-FULL = ("can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
-        "can't start new thread", "failed to map segment")  # fmt: skip
-DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what JSON that is not as it was leads to
-KEPT = 400  # characters of a value: more than is ever shown
-LONGEST, LONGEST_LINE = 600, 1500  # characters of what is said about a value, and of a problem's line
+MAX_KINDS_SHOWN = 20  # kinds of problem
+MAX_PLACES_SHOWN = 5  # places of a kind that are named beside the first
+FULL_MEMORY_TEXTS = (
+    "can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
+    "can't start new thread", "failed to map segment",
+)  # fmt: skip
+DAMAGED_FILE_ERRORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)  # what JSON that is not as it was leads to
+MAX_VALUE_KEPT = 400  # characters of a value: more than is ever shown
+MAX_TEXT_LENGTH, MAX_LINE_LENGTH = 600, 1500  # characters of what is said about a value, and of a problem's line
 
 
 class MixTEAError(Exception):
@@ -26,7 +34,7 @@ class MixTEAError(Exception):
     exit_code = 2
 
     def lines(self) -> list[str]:
-        """The lines that the message is meant to have: one, whatever names it quotes."""
+        """Return the intended lines of the message: one, whatever names it quotes."""
         return [str(self)]
 
 
@@ -70,7 +78,7 @@ class WriteError(RunError):
 
 
 class NotFittedError(MixTEAError, RuntimeError):
-    """Something learned was asked of an aligner that has not learned yet."""
+    """A learned attribute was used before the aligner was fitted."""
 
 
 class TrainingError(MixTEAError, RuntimeError):
@@ -91,7 +99,7 @@ class StoppedError(TrainingError):
 
 
 class DivergedError(TrainingError):
-    """The loss, or what is learned, is no number any more, or explodes."""
+    """The loss, or a parameter, is not finite or explodes."""
 
     def __init__(self, epoch: int, loss: float) -> None:
         self.epoch = epoch
@@ -112,7 +120,7 @@ class MissingExtraError(MixTEAError, ImportError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in one place of one file. What is too long to be read is cut. An object has rows, no lines."""
+    """One problem in one place of one file. Long texts are cut. An object has rows, not lines."""
 
     file: Path
     line: int | None
@@ -122,21 +130,21 @@ class Problem:
     counted: str = "line"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", self.value[:KEPT])
+        object.__setattr__(self, "value", self.value[:MAX_VALUE_KEPT])
         for name in ("what", "todo"):
-            object.__setattr__(self, name, shortened(getattr(self, name), LONGEST))
+            object.__setattr__(self, name, shortened(getattr(self, name), MAX_TEXT_LENGTH))
 
     def __str__(self) -> str:
         where = f"{self.counted} {self.line}: " if self.line is not None else ""
         shown = f" {shorten(self.value)}" if self.value else ""
-        return "  " + shortened(visible(f"{where}{self.what}{shown}. {self.todo}"), LONGEST_LINE)
+        return "  " + shortened(visible(f"{where}{self.what}{shown}. {self.todo}"), MAX_LINE_LENGTH)
 
 
 class Problems:
-    """Collects what is wrong in the files of one task, so that a user sees everything at once.
+    """Collection of the problems in the files of one task, so that a user sees all at once.
 
-    Of a file that has more than `limit` problems, the further ones are counted, not kept. `by_row` are those that have
-    rows in place of lines. With `strict` a file is to be read as it should be, or not at all.
+    Of a file with more than `limit` problems, the further ones are counted, not kept. `by_row` are the files with rows
+    in place of lines. With `strict` a file with anything doubtful is refused.
     """
 
     def __init__(self, limit: int = 1000, *, strict: bool = False) -> None:
@@ -168,18 +176,18 @@ class Problems:
                 kinds.setdefault((problem.what, problem.todo), []).append(problem)
             yield f"{visible(file)}: {n} problem{'s' if n > 1 else ''}"
             uncounted = self.skipped[file] if len(kinds) == 1 else 0  # they are of the only kind there is
-            for alike in islice(kinds.values(), SHOWN_PER_FILE):
+            for alike in islice(kinds.values(), MAX_KINDS_SHOWN):
                 yield str(alike[0])
                 yield from _others(alike[1:], uncounted)
-            shown = sum(map(len, islice(kinds.values(), SHOWN_PER_FILE))) + uncounted
+            shown = sum(map(len, islice(kinds.values(), MAX_KINDS_SHOWN))) + uncounted
             if n > shown:
                 yield f"  ... and {n - shown} more"
 
 
 def _others(alike: list[Problem], uncounted: int) -> Iterator[str]:
-    """One line for the problems that differ from the one before by their place and value alone."""
+    """Yield one line for the problems that differ from the one before by their place and value alone."""
     if alike:
-        places = [_place(problem) for problem in alike[:OTHERS]]
+        places = [_place(problem) for problem in alike[:MAX_PLACES_SHOWN]]
         n = len(alike) + uncounted
         yield visible(f"  ... and {n} more like it: {', '.join(places)}{', ...' if n > len(places) else ''}")
 
@@ -190,14 +198,14 @@ def _place(problem: Problem) -> str:
 
 
 def is_full_memory(error: BaseException) -> bool:
-    """Whether an error of Python, NumPy, SciPy or torch says that memory is full, on a GPU or beside it."""
+    """Return whether an error of Python, NumPy, SciPy or torch means that memory is full, on a GPU or beside it."""
     if isinstance(error, MixTEAError):
         return False
-    by_text = isinstance(error, RuntimeError | ImportError) and any(text in str(error) for text in FULL)
+    by_text = isinstance(error, RuntimeError | ImportError) and any(text in str(error) for text in FULL_MEMORY_TEXTS)
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or by_text
 
 
 def shorten(value: str, width: int = 100) -> str:
-    """The value as a Python literal, so that invisible characters show, cut to a line's length."""
+    """Return the value as a Python literal, so that invisible characters show, cut to a line's length."""
     shown = repr(value[:width])
     return shown if len(shown) <= width else shown[: width - 4] + "..." + shown[0]

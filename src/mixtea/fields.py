@@ -1,4 +1,4 @@
-"""Settings as fields of a frozen dataclass: each with its reason and what it may be, checked and written in one way.
+"""Settings as fields of a frozen dataclass, each with its reason and range, checked and written in one way.
 
 >>> from dataclasses import dataclass
 >>> @dataclass(frozen=True, kw_only=True)
@@ -28,33 +28,33 @@ from mixtea.errors import ConfigError, shorten
 from mixtea.messages import shortened
 
 Names = tuple[str, ...]
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Names: "a list of names"}
+_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", Names: "a list of names"}
 _PLAIN, _DIGITS = re.compile(r"\w[\w.:-]*"), re.compile("[+-]?[0-9]+")
-LONGEST_VALUE, LONGEST_NUMBER = 100, 40  # characters of a wrong value that are shown; of a number that is read
-FEW = 12  # fields that a message can list
+MAX_VALUE_LENGTH, MAX_NUMBER_LENGTH = 100, 40  # characters of a wrong value that are shown; of a number that is read
+MAX_FIELDS_LISTED = 12  # fields that a message can list
 
 
 def setting(default: Any, why: str, *, low: float | None = None, high: float | None = None,
             below: float | None = None, choices: tuple[str, ...] = (), allowed: str = "",
             problem: Callable[[Any], str] | None = None, **more: Any) -> Any:  # fmt: skip
-    """A field with its reason. Numbers go from `low` to `high`, or stay `below`; a word is one of `choices`.
+    """Make a field with its reason. Numbers go from `low` to `high`, or are `below`; a word is one of `choices`.
 
-    `allowed` says in words what that comes to, where it should be said otherwise than usual. `problem` gives what is
-    wrong with a value, "" if nothing is; without it, names must be plain, each there once. `more` is kept beside.
+    `allowed` describes that in words where the default description does not fit. `problem` returns the problem of a
+    value, "" if there is none; without it, names must be plain and distinct. `more` is metadata.
     """
     metadata: dict[str, Any] = dict(why=why, low=low, high=high, below=below, choices=choices)
     return dataclasses.field(default=default, metadata=metadata | dict(allowed=allowed, problem=problem) | more)
 
 
-def plain_names(names: Names) -> str:
-    """What keeps names from being plain ones, each once; "" if nothing does.
+def names_problem(names: Names) -> str:
+    """Return the problem of names that must be plain and distinct; "" if there is none.
 
-    >>> plain_names(("forward", "my-voter.2")), plain_names(("a", "b", "a")), plain_names(("two words",))
-    ('', "names 'a' twice", "holds 'two words', which is no plain name")
+    >>> names_problem(("forward", "my-voter.2")), names_problem(("a", "b", "a")), names_problem(("two words",))
+    ('', "names 'a' twice", "holds 'two words', which is not a plain name")
     """
     for place, name in enumerate(names):
         if not _PLAIN.fullmatch(name):
-            return f"holds {shown(name)}, which is no plain name"
+            return f"holds {shown(name)}, which is not a plain name"
         if name in names[:place]:
             return f"names {shown(name)} twice"
     return ""
@@ -69,12 +69,12 @@ class Fields:
         self.types: dict[str, Any] = get_type_hints(of)
 
     def check(self, settings: Any) -> None:
-        """For `__post_init__`: every value becomes one of its field's own type, or ConfigError says what is wrong."""
+        """Convert every value to its field's type, or raise ConfigError; for `__post_init__`."""
         for name in self.by_name:
             object.__setattr__(settings, name, self.checked(name, getattr(settings, name)))
 
     def check_all(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Some settings by name, each value in its field's own type."""
+        """Convert some settings by name, each to its field's type."""
         self.check_names(settings)
         return {name: self.checked(name, value) for name, value in settings.items()}
 
@@ -84,29 +84,30 @@ class Fields:
             raise ConfigError(" ".join(map(self._unknown, unknown)))
 
     def checked(self, name: str, value: Any) -> Any:
-        """The value in its field's own type: 3 and 3.0 are the same number, a list and a tuple the same names."""
+        """Return the value in its field's type: 3 and 3.0 are the same number, a list and a tuple the same names."""
         kind, meta = self.types[name], self.by_name[name].metadata
         value = _as(kind, value)
         if not _is(kind, value):
-            raise self._refused(name, _KINDS[kind], value)
+            raise self._refused(name, _TYPE_NAMES[kind], value)
         if meta["choices"] and value not in meta["choices"]:
             raise self._refused(name, f"one of {', '.join(meta['choices'])}", value)
         if kind in (int, float) and not _inside(value, meta):
             raise self._refused(name, self.allowed(name), value)
-        judge = meta["problem"] or (plain_names if kind == Names else None)
+        judge = meta["problem"] or (names_problem if kind == Names else None)
         if judge is not None and (problem := judge(value)):
             raise ConfigError(f"{name} {problem}: {meta['why']}.")
         return value
 
     def allowed(self, name: str) -> str:
-        """The range or the choices of a field, in words."""
+        """Return the range or the choices of a field, in words."""
         meta = self.by_name[name].metadata
         bounds = (("at least", "low"), ("at most", "high"), ("below", "below"))
         parts = [f"{words} {meta[bound]}" for words, bound in bounds if meta[bound] is not None]
-        return meta["allowed"] or " | ".join(meta["choices"]) or " and ".join(parts) or _KINDS[self.types[name]]
+        return meta["allowed"] or " | ".join(meta["choices"]) or " and ".join(parts) or _TYPE_NAMES[self.types[name]]
 
     def parse(self, assignment: str) -> tuple[str, Any]:
-        """The name and the value of one assignment on the command line; names of a list stand between commas."""
+        """Parse the name and the value of an assignment of the command line; names of a list are separated by
+        commas."""
         name, equals, text = (part.strip() for part in assignment.partition("="))
         if not equals:
             raise ConfigError(f"{shorten(assignment)} is not of the form {self.form}.")
@@ -118,7 +119,7 @@ class Fields:
             return name, tuple(part.strip() for part in text.split(",")) if text else ()
         value = _number(text)
         if value is None:
-            raise ConfigError(f"{name} must be {_KINDS[kind]}, not {shorten(text)}.")
+            raise ConfigError(f"{name} must be {_TYPE_NAMES[kind]}, not {shorten(text)}.")
         return name, value
 
     def _refused(self, name: str, allowed: str, value: Any) -> ConfigError:
@@ -127,18 +128,18 @@ class Fields:
     def _unknown(self, name: str) -> str:
         near = difflib.get_close_matches(name, self.by_name, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        if not near and len(self.by_name) <= FEW:
+        if not near and len(self.by_name) <= MAX_FIELDS_LISTED:
             hint = f" There are {', '.join(self.by_name)}."
         return f"There is no {self.noun} {shorten(name)}.{hint}"
 
 
 def shown(value: Any) -> str:
-    """A wrong value for a message, not too long."""
-    return shortened(repr(value), LONGEST_VALUE)
+    """Shorten a wrong value for a message."""
+    return shortened(repr(value), MAX_VALUE_LENGTH)
 
 
 def written(value: Any) -> str:
-    """A value as an assignment on the command line has it.
+    """Write a value as in an assignment on the command line.
 
     >>> written(("forward", "backward")), written(True), written(0.5), written("auto")
     ('forward,backward', 'True', '0.5', 'auto')
@@ -147,12 +148,12 @@ def written(value: Any) -> str:
 
 
 def assignments(settings: Mapping[str, Any]) -> list[str]:
-    """`name=value` for each, as they are written on the command line."""
+    """Write each as `name=value`, as on the command line."""
     return [f"{name}={written(value)}" for name, value in settings.items()]
 
 
 def _as(kind: Any, value: Any) -> Any:
-    """The value in another type, where nothing of it is lost and nobody could mean something else."""
+    """Convert the value to another type where this is lossless and unambiguous."""
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**1000:
         return float(value)
     if kind is int and isinstance(value, float) and value.is_integer():
@@ -172,10 +173,10 @@ def _inside(value: float, meta: Mapping[str, Any]) -> bool:
 
 
 def _number(text: str) -> Any:
-    """A number, true or false from the command line; None for anything else."""
+    """Parse a number, true or false from the command line; None for anything else."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        return None if len(text) > LONGEST_NUMBER else int(text) if _DIGITS.fullmatch(text) else float(text)
+        return None if len(text) > MAX_NUMBER_LENGTH else int(text) if _DIGITS.fullmatch(text) else float(text)
     except ValueError:
         return None

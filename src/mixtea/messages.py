@@ -1,4 +1,4 @@
-"""Words that the command, the report and the tables share, and text of unknown origin made fit to be seen."""
+"""Wording shared by the command, the report and the tables, and safe display of text of unknown origin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 METRICS = {"hits@1": "Hit@1", "hits@5": "Hit@5", "hits@10": "Hit@10", "mrr": "MRR"}
 FROM_NAMES = "No links were given: learning began from names"
 FROM_IDS = "Links were taken from ids that both graphs have"
-LONGEST_LABEL = 160  # characters of a label that people are shown
+MAX_LABEL_LENGTH = 160  # characters of a label that people are shown
 
 # What a reader cannot see, or what moves or recolours what he sees elsewhere. In this order: control characters (escape
 # sequences begin with one, in C1 as well); the soft hyphen and the grapheme joiner; marks, embeddings and isolates that
@@ -19,17 +19,17 @@ LONGEST_LABEL = 160  # characters of a label that people are shown
 # separators of lines and paragraphs; invisible operators; an empty pattern of Braille; the byte order mark; annotations
 # and what is no character; controls of hieroglyphs, shorthand and music; tags, which spell unseen words, and all that
 # stands with them; half a character.
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-HALF = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its other half
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")  # of a character: a surrogate without its other half
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
 def origin_of(links_from: str) -> str:
-    """Return in a sentence where the links come from; empty where they were given.
+    """Return the origin of links in a sentence; "" where they were given.
 
     >>> origin_of("names"), origin_of("given")
     ('No links were given: learning began from names', '')
@@ -38,7 +38,7 @@ def origin_of(links_from: str) -> str:
 
 
 def decoded_by(voters: Sequence[str]) -> str:
-    """Whose scores were decoded, in words; of those who spoke.
+    """Return the voters that decided, in words.
 
     >>> decoded_by(("forward", "backward")), decoded_by(("forward", "backward", "agreement"))
     ('the student alone', 'the student, agreement')
@@ -49,23 +49,23 @@ def decoded_by(voters: Sequence[str]) -> str:
 
 
 def visible(text: object, longest: int | None = None) -> str:
-    r"""Text of unknown origin as one line to show: unseen characters as escapes, all others as they are.
+    r"""Return text of unknown origin as one line to show: invisible characters as escapes, all others as they are.
 
-    A label or a file name so shown cannot steer a terminal, turn the direction of what stands beside it, or break a
-    line. The joiners U+200C and U+200D stay, for Persian, the scripts of India and composed emoji are spelled with
-    them; so do the variation selectors U+FE00 to U+FE0F. Tags become escapes, though the flag of England is spelled
-    with them. With `longest`, more characters than that are cut.
+    A label or a file name so shown cannot steer a terminal, turn the direction of its surroundings, or break a line.
+    The joiners U+200C and U+200D remain, for Persian, the scripts of India and composed emoji are spelled with them; so
+    do the variation selectors U+FE00 to U+FE0F. Tags become escapes, though the flag of England is spelled with them.
+    With `longest`, more characters than that are cut.
 
     >>> visible("a\x1b]0;title\x07\nb\u202e"), visible("می\u200cخواهم") == "می\u200cخواهم", visible("abcd", 3)
     ('a\\x1b]0;title\\x07\\nb\\u202e', True, 'abc…')
     """
     whole = str(text)
-    shown = _UNSEEN.sub(_escaped, whole if longest is None else whole[:longest])
+    shown = _INVISIBLE.sub(_escaped, whole if longest is None else whole[:longest])
     return shown if longest is None or len(whole) <= longest else shown + "…"
 
 
 def shortened(text: str, longest: int) -> str:
-    """A text without its middle if it is too long: how a sentence begins and ends says most of it.
+    """Cut the middle of a text that is too long: the beginning and the end of a sentence matter most.
 
     >>> shortened("from a long name, line 3", 12), shortened("line 3", 6)
     ('from a…line 3', 'line 3')
@@ -75,7 +75,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def whole_text(text: str) -> str:
-    """The text, half characters in it as escapes: names of files that are not UTF-8 come with such.
+    """Escape half characters in a text, as in names of files that are not UTF-8.
 
     >>> whole_text("caf\\udce9")
     'caf\\\\udce9'
@@ -84,23 +84,23 @@ def whole_text(text: str) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Return whether a text has no half characters, which no file can hold.
+    """Return whether a text has no half characters, which a file cannot hold.
 
     >>> is_whole("café"), is_whole("caf\\udce9")
     (True, False)
     """
-    return text.isascii() or HALF.search(text) is None
+    return text.isascii() or HALF_CHARACTER.search(text) is None
 
 
 def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A short table for a notebook: whatever its texts hold, they are shown as text.
+    """Return a short table for a notebook; all content is shown as text.
 
     >>> html_table("<b>", ["id"], [["a&b"]])
     '<div><p>&lt;b&gt;</p><table><thead><tr><th>id</th></tr></thead><tbody><tr><td>a&amp;b</td></tr></tbody></table></div>'
     """
 
     def line(cells: Iterable[object], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{html.escape(visible(cell, LONGEST_LABEL))}</{tag}>' for cell in cells)}</tr>"
+        return f"<tr>{''.join(f'<{tag}>{html.escape(visible(cell, MAX_LABEL_LENGTH))}</{tag}>' for cell in cells)}</tr>"
 
     head = f"<thead>{line(header, 'th')}</thead>" if header else ""
     body = "".join(line(row, "td") for row in rows)
@@ -109,13 +109,13 @@ def html_table(title: str, header: Sequence[object], rows: Iterable[Sequence[obj
 
 
 def json_text(value: Any) -> str:
-    r"""JSON that can be looked at and says the same: unseen characters in it as JSON's own escapes.
+    r"""Return JSON that is safe to display: invisible characters in it as JSON's own escapes.
 
     >>> json_text(["\x9b\U000e0041é"])
     '[\n "\\u009b\\udb40\\udc41é"\n]'
     """
     text = json.dumps(value, indent=1, ensure_ascii=False)
-    return "\n".join(_UNSEEN.sub(_json_escaped, line) for line in text.split("\n"))
+    return "\n".join(_INVISIBLE.sub(_json_escaped, line) for line in text.split("\n"))
 
 
 def _json_escaped(found: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mixtea.compute.torchrun import in_company, is_first, launched, launched_as
+from mixtea.compute.torchrun import is_first, n_processes, process_rank, with_other_processes
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import (
     ConfigError,
@@ -34,7 +34,7 @@ from mixtea.io.naming import names_doubt, names_line
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.io.summary import doubts, synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
-from mixtea.progress import Asked, Quiet, doing, heard_by
+from mixtea.progress import ProgressOption, SilentProgress, doing, listening
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
 from mixtea.runs.resume import begin_training, resume_training
@@ -80,11 +80,11 @@ class Watch:
 
     def round(self, number: int, n_sure: int) -> None:
         """Report the end of a round before the first epoch, with so many sure pairs."""
-        self.says(Quiet(0).sure(number, n_sure))
+        self.says(SilentProgress(0).sure(number, n_sure))
 
     def answer(self, found: dict[str, Any]) -> None:
         """Report the answer of voters that need no training, before epoch 1; see `on_answer` of `MixTEA.fit`."""
-        self.says(Quiet(0).answered(found))
+        self.says(SilentProgress(0).answered(found))
 
     def epoch(self, record: dict[str, Any]) -> None:
         """Report the end of an epoch; `record` is its row of `history_`."""
@@ -99,7 +99,7 @@ class Watch:
         self.says("test links: " + ", ".join(f"{name} {aligner.metrics_[key]:.3f}" for key, name in METRICS.items()))
 
 
-@in_company()
+@with_other_processes()
 def train(
     task: Task | Callable[[], Task] | None,
     out: PathOrStr,
@@ -111,7 +111,7 @@ def train(
     checkpoint_every: float = 60.0,
     tensorboard: PathOrStr | None = None,
     watch: Watch | None = None,
-    progress: Asked = None,
+    progress: ProgressOption = None,
     keep_earlier: int | None = None,
     **settings: Any,
 ) -> MixTEA:
@@ -188,7 +188,7 @@ def train(
         raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
     read = _input_reader(task, preset, warm_start, settings, resume)
     work = UnfinishedRun(folder)
-    with watch.working(), heard_by(watch.doing), work.locked() if is_first() else nullcontext():
+    with watch.working(), listening(watch.doing), work.locked() if is_first() else nullcontext():
         goes_on = resume and work.path.exists()
         start = (
             resume_training(work, read, settings, overwrite)
@@ -257,7 +257,7 @@ class TrainingRun:
     work: UnfinishedRun
     watch: Watch
     overwrite: bool
-    progress: Asked = None
+    progress: ProgressOption = None
     keep_earlier: int | None = None
     last_epoch: int = 0
 
@@ -350,7 +350,7 @@ class TrainingRun:
 
         checkpoints = Checkpoints(self.work.folder, every, lambda: stopping.asked, on_load)
         try:
-            with stopping if launched() == 1 else nullcontext(), watch.training(config), board:
+            with stopping if n_processes() == 1 else nullcontext(), watch.training(config), board:
                 aligner.fit(
                     self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints,
                     on_answer=watch.answer, progress=self.progress,
@@ -446,7 +446,7 @@ class TrainingRun:
         Where a checkpoint is, return how to resume instead. `before` is the checksum of the run.json from before.
         """
         if getattr(aligner, "n_epochs_", 0):
-            time.sleep(2 * launched_as())
+            time.sleep(2 * process_rank())
         if self.work.epoch() is not None:
             return f" {self.work.resume_advice()}"
         if getattr(aligner, "n_epochs_", 0) and run_checksum(self.work.out) == before:

@@ -1,4 +1,4 @@
-"""What a person sees while something takes long: a bar in a terminal, a line in a notebook, or a function."""
+"""Progress of long computations: a bar in a terminal, a line in a notebook, or calls of a function."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from mixtea.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDE = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
-PAUSE = 0.2  # seconds between two changes of a line in a notebook
-MAX_SILENCE = 7.0  # seconds until a terminal or a log is told what is waited for; long products delay that by seconds
-Tell = Callable[[int, int, str], object]  # how much is done, of how much, and how it goes in words
-Asked = bool | Tell | None
+MIN_WIDE_COLUMNS = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
+REFRESH_SECONDS = 0.2  # seconds between two changes of a line in a notebook
+MAX_SILENT_SECONDS = (
+    7.0  # seconds until a terminal or a log is told what is waited for; long products delay that by seconds
+)
+ProgressCallback = Callable[[int, int, str], object]  # how much is done, of how much, and how it goes in words
+ProgressOption = bool | ProgressCallback | None
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("mixtea_doing", default=None)
 
 
 def doing(what: str) -> None:
-    """Tell whoever listens what is being waited for from now on, such as `reading a.csv`; it is shown if it lasts."""
+    """Report the current step, such as `reading a.csv`, to the listener; it is shown if it lasts."""
     if (tell := _listener.get()) is not None:
         tell(what)
 
 
 @contextmanager
-def heard_by(tell: Callable[[str], None]) -> Iterator[None]:
-    """Let a function hear what is being waited for, in this thread and as long as this lasts.
+def listening(tell: Callable[[str], None]) -> Iterator[None]:
+    """Pass reports of `doing` to a function, in this thread and while the block runs.
 
     >>> heard = []
-    >>> with heard_by(heard.append):
+    >>> with listening(heard.append):
     ...     doing("reading a.csv")
     >>> doing("nobody hears that")
     >>> heard
@@ -50,7 +52,7 @@ def heard_by(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 class Heartbeat:
-    """Says what is being waited for whenever nothing was said for MAX_SILENCE seconds. Use as a context."""
+    """A context that reports the current step after MAX_SILENT_SECONDS seconds without output."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say, self.what = say, "starting"
@@ -70,18 +72,18 @@ class Heartbeat:
         self.what, self.since = what, time.monotonic()
 
     def said(self) -> None:
-        """Something was shown just now."""
+        """Note that something was shown just now."""
         self.last = time.monotonic()
 
     def _run(self) -> None:
-        while not self._ended.wait(max(self.last + MAX_SILENCE - time.monotonic(), 0)):
-            if time.monotonic() - self.last >= MAX_SILENCE:
+        while not self._ended.wait(max(self.last + MAX_SILENT_SECONDS - time.monotonic(), 0)):
+            if time.monotonic() - self.last >= MAX_SILENT_SECONDS:
                 self.say(f"{self.what} ({time.monotonic() - self.since:.0f} s)")
                 self.said()
 
 
-def tell_of(progress: Asked) -> Tell | bool:
-    """Who is told: a function, a terminal (True) or nobody (False). None is a notebook, and nobody elsewhere."""
+def progress_callback(progress: ProgressOption) -> ProgressCallback | bool:
+    """Return the callback of an option: a function, True (terminal) or False. None is a line in notebooks alone."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise ConfigError(
             f"progress is {progress!r:.100}. Choose True, False, None (in notebooks alone) or a function."
@@ -91,26 +93,26 @@ def tell_of(progress: Asked) -> Tell | bool:
     return NotebookLine() if in_notebook() else bool(progress)
 
 
-def training_progress(progress: Asked, max_epochs: int) -> Quiet:
-    """What shows a training, as it is asked for."""
-    tell = tell_of(progress)
+def training_progress(progress: ProgressOption, max_epochs: int) -> SilentProgress:
+    """Return the progress display of a training."""
+    tell = progress_callback(progress)
     if tell is True:
         from rich.console import Console
 
-        return TrainingProgress(max_epochs, Console(stderr=True))
-    return ToldTraining(max_epochs, tell) if callable(tell) else Quiet(max_epochs)
+        return TerminalProgress(max_epochs, Console(stderr=True))
+    return CallbackProgress(max_epochs, tell) if callable(tell) else SilentProgress(max_epochs)
 
 
-def shown_texts() -> Callable[[int, int], None] | None:
-    """What shows how many texts a model has read: a line in a notebook, and nothing elsewhere."""
+def text_progress() -> Callable[[int, int], None] | None:
+    """Return a display of texts read by a model: a line in a notebook, and nothing elsewhere."""
     if not in_notebook():
         return None
     line = NotebookLine()
     return lambda done, of: line(done, of, "texts")
 
 
-def both(first: Callable[..., None], second: Callable[..., None] | None) -> Callable[..., None]:
-    """A function that calls the two, one after the other."""
+def chain(first: Callable[..., None], second: Callable[..., None] | None) -> Callable[..., None]:
+    """Return a function that calls the two, one after the other."""
 
     def call(*args: Any) -> None:
         first(*args)
@@ -121,7 +123,7 @@ def both(first: Callable[..., None], second: Callable[..., None] | None) -> Call
 
 
 def in_notebook() -> bool:
-    """Whether this runs in a kernel of Jupyter; nothing is imported to find out."""
+    """Return whether this runs in a kernel of Jupyter; nothing is imported to find out."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
 
@@ -134,7 +136,7 @@ class NotebookLine:
         self.shown = 0.0
 
     def __call__(self, done: int, of: int, words: str) -> None:
-        if self.handle is not None and done < of and time.monotonic() - self.shown < PAUSE:
+        if self.handle is not None and done < of and time.monotonic() - self.shown < REFRESH_SECONDS:
             return
         self.shown = time.monotonic()
         bar = f'<progress value="{done}" max="{of}" style="width: 16em; vertical-align: middle"></progress>'
@@ -148,8 +150,8 @@ class NotebookLine:
             self.handle.update(page, raw=True)
 
 
-class Quiet:
-    """Shows nothing of a training, but knows what could be said of it, round by round and epoch by epoch."""
+class SilentProgress:
+    """Base of displays: it shows nothing, but formats the state of a training per round and epoch."""
 
     def __init__(self, max_epochs: int) -> None:
         self.max_epochs, self.last_score = max_epochs, ""
@@ -159,12 +161,12 @@ class Quiet:
         return f"round {number}: {n_sure:,} sure pairs"
 
     def answered(self, found: dict[str, Any]) -> str:
-        """The answer before the first epoch, in words."""
+        """Describe the answer before the first epoch."""
         right = f", validation Hit@1 {found['valid_answers']:.3f}" if "valid_answers" in found else ""
         return f"first answer after {found['seconds']:.0f} s: {found['sure']:,} sure pairs{right}"
 
     def losses(self, record: dict[str, Any]) -> str:
-        """The losses of an epoch; its time and validation are remembered."""
+        """Describe the losses of an epoch; its time and validation are stored."""
         self.seconds += record["seconds"]
         self.n_epochs += 1
         if "valid_hits@1" in record:
@@ -185,19 +187,19 @@ class Quiet:
         pass
 
     def round(self, number: int, n_sure: int) -> None:
-        """A round before the first epoch has ended."""
+        """Show the end of a round before the first epoch."""
 
     def answer(self, found: dict[str, Any]) -> None:
-        """Voters that need no training have answered."""
+        """Show the answer of voters without training."""
 
     def __call__(self, record: dict[str, Any]) -> None:
-        """An epoch has ended."""
+        """Show the end of an epoch."""
 
 
-class ToldTraining(Quiet):
-    """Tells a function how a training goes. Use as a context and call with each record."""
+class CallbackProgress(SilentProgress):
+    """A context that passes the progress of a training to a function; call it with each record."""
 
-    def __init__(self, max_epochs: int, tell: Tell) -> None:
+    def __init__(self, max_epochs: int, tell: ProgressCallback) -> None:
         super().__init__(max_epochs)
         self.tell = tell
 
@@ -212,8 +214,8 @@ class ToldTraining(Quiet):
         self.tell(record["epoch"], self.max_epochs, f"epochs  {losses}{self.last_score}  {self.time(record['epoch'])}")
 
 
-class TrainingProgress(Quiet):
-    """A live bar in a terminal, elsewhere a line now and then. Use as a context and call with each record."""
+class TerminalProgress(SilentProgress):
+    """A live bar in a terminal, elsewhere a line at intervals. Use as a context and call with each record."""
 
     def __init__(self, max_epochs: int, console: Console) -> None:
         from rich import progress
@@ -221,7 +223,7 @@ class TrainingProgress(Quiet):
         super().__init__(max_epochs)
         self.live = console.is_terminal and not console.quiet
         self.printed = float("-inf")  # when the last line about an epoch was
-        self.console, self.wide, text = console, console.width >= WIDE, progress.TextColumn
+        self.console, self.wide, text = console, console.width >= MIN_WIDE_COLUMNS, progress.TextColumn
         self.progress = progress.Progress(
             text("epoch"), progress.MofNCompleteColumn(), progress.BarColumn(bar_width=20 if self.wide else 10),
             text("{task.description}"), progress.TimeElapsedColumn(), text("at most"), progress.TimeRemainingColumn(),
@@ -251,7 +253,7 @@ class TrainingProgress(Quiet):
         losses, epoch = self.losses(record), record["epoch"]
         said = (losses if self.wide else "") + self.last_score
         self.progress.update(self.bar, completed=epoch, description=said.strip())
-        if not self.live and time.monotonic() - self.printed >= MAX_SILENCE:
+        if not self.live and time.monotonic() - self.printed >= MAX_SILENT_SECONDS:
             self.printed = time.monotonic()
             line = f"epoch {epoch}/{self.max_epochs}  {losses}{self.last_score}  {self.time(epoch)}"
             self.console.print(line, highlight=False)

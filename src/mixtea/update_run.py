@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixtea.compute.torchrun import launched
+from mixtea.compute.torchrun import n_processes
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import ConfigError, RunError
 from mixtea.graph.difference import difference
@@ -87,7 +87,7 @@ def update(
     chosen = (old.settings if preset == old.preset else {}) | settings
     same_settings = Config.preset(preset, **chosen).training_settings() == old.config.training_settings()
     why = why_train(old, found, changed, same_links=same_links) if same_settings else "other settings are asked for"
-    why = "several processes are at work" if launched() > 1 else why
+    why = "several processes are at work" if n_processes() > 1 else why
     if why:
         watch.says(f"{why}: trained again" + (", beginning with what the run has found" if same_settings else ""))
         chosen = {"max_epochs": old.config.max_epochs} | chosen if old._parent else chosen  # fewer already

@@ -1,7 +1,7 @@
-"""Voters: everything that has an opinion on which source and target are the same.
+"""Voters of one's own: subclass `Voter`, `register` it, and name it in the setting `voters`.
 
-Subclass `Voter`, `register` it, and name it in the setting `voters`. The council (council.py) lets all voters judge the
-same candidates and adds their scores; favourites become votes, which remember who cast them.
+The council (council/council.py) lets all voters judge the same candidates and adds their scores; favourites become
+votes, with the names of their voters.
 """
 
 from __future__ import annotations

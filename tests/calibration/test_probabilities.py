@@ -158,8 +158,8 @@ def test_a_few_sources_with_several_links_change_nothing_for_the_others(plain, n
     """s3 has two further links, to targets that nobody else has: the answers about the others are the same."""
     extra = np.array([[3, 118], [3, 119]])
     task = replace(named, train=np.concatenate([named.train, extra]))
-    assert task.sources_with_several.tolist() == [3] and 0 < task.several_share < MIN_SEVERAL_SHARE
-    assert set(task.settled(0)) == set(named.settled(0)) - {3}
+    assert task.multi_target_sources.tolist() == [3] and 0 < task.multi_target_share < MIN_SEVERAL_SHARE
+    assert set(task.closed_entities(0)) == set(named.closed_entities(0)) - {3}
     before = plain.map().to_frame().set_index("source")
     after = MixTEA(**SMALL_BEST).fit(task).map().to_frame().set_index("source")
     others = before.index.difference(["s118", "s119"])

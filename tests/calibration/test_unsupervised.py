@@ -130,7 +130,7 @@ def test_where_nobody_could_begin_it_says_so(rings, told):
         MixTEA(**SMALL_BEST).fit(unlinked(rings))
     with pytest.raises(DataError, match="Give at least a few, or let names vote"):
         MixTEA("paper", max_epochs=1, device="cpu").fit(unlinked(told))
-    bare = replace(told.source, labels=Labels.none(), vectors=np.empty((0, 0), dtype=np.float32))
+    bare = replace(told.source, labels=Labels.empty(), vectors=np.empty((0, 0), dtype=np.float32))
     MixTEA(**SMALL_BEST).fit(unlinked(told, source=bare))  # by values alone
     with pytest.raises(DataError, match=r"comparable \(voters without evidence: names\)"):
         MixTEA(voters=("forward", "backward", "names"), **SMALL_BEST).fit(unlinked(told, source=bare))

@@ -46,7 +46,7 @@ def test_a_package_that_fails_is_named_and_nothing_is_written(rings_folder, tmp_
     words = ["fit", rings_folder, "--out", "run", "--voters", "forward,backward,broken", *settings]
     done = run_process([*MIXTEA, *words], cwd=work, env=os.environ | {"PYTHONPATH": path})
     errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-    advice = "Mend or update it, or leave it out of the voters."
+    advice = "Fix or update it, or remove it from the voters."
     assert errors == [f"error: The voter 'broken' of the package broken-voter 0.7 {message} {advice}"]
     assert done.returncode == 1 and done.stdout == "" and "Traceback" not in done.stderr
     assert not any(work.iterdir())

@@ -139,7 +139,7 @@ def test_no_file_is_replaced_unless_that_is_said(run, files, tmp_path, mixtea):
 def test_settings_are_listed(mixtea):
     assert all(f"{name}=" in mixtea("fit", "--help")[1] for name in ("entity_dim", "seed", "decoder"))
     code, out, _ = mixtea("settings", "--all")
-    assert code == 0 and "entity_dim=128  (at least 1 and at most 8192)\n    numbers in an entity vector" in out
+    assert code == 0 and "entity_dim=128  (at least 1 and at most 8192)\n    dimension of entity vectors" in out
     assert [line.split("=")[0] for line in out.splitlines() if not line.startswith(" ")] == list(FIELDS)
     common = [name for names in COMMON.values() for name in names]
     code, out, _ = mixtea("settings")

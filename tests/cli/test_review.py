@@ -12,14 +12,14 @@ from conftest import SMALL_BEST, write
 from reviewing import decision
 
 from mixtea import MixTEA
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.experiments import simulated_reviewer
 from mixtea.experiments.simulated_reviewer import simulate
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.runs.reader import StoredRun
 
-BEST = SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}
-CHOSEN = BEST | {"voters": ",".join(STRUCTURE)}
+BEST = SMALL_BEST | {"voters": STRUCTURE_VOTERS, "max_epochs": 1}
+CHOSEN = BEST | {"voters": ",".join(STRUCTURE_VOTERS)}
 SHORT = [word for name, value in CHOSEN.items() for word in ("--set", f"{name}={value}")]
 HEAD = "subject_id\tpredicate_id\tobject_id\tpredicate_modifier\tconfidence\n"
 
@@ -138,7 +138,7 @@ def test_fit_learns_from_decisions(rings_folder, rings, mixtea, tmp_path, undraw
     assert found.task_.train.tolist() == [*rings.train.tolist(), rings.test[0].tolist()]
     assert found.task_.rejected.tolist() == [rings.test[1].tolist()]
     row = found.answers_.ranked.target[found.answers_.source_index == rings.test[1, 0]]
-    assert len(row) == 1 and rings.test[1, 1] not in row and found.config.voters == STRUCTURE
+    assert len(row) == 1 and rings.test[1, 1] not in row and found.config.voters == STRUCTURE_VOTERS
 
 
 def test_fit_lets_unreliable_reviewers_vote(rings_folder, rings, mixtea, tmp_path, undrawn):
@@ -147,7 +147,7 @@ def test_fit_lets_unreliable_reviewers_vote(rings_folder, rings, mixtea, tmp_pat
     code, out, err = mixtea("fit", rings_folder, *reviewed(tmp_path), "--out", tmp_path / "run", *SHORT)
     assert code == 0, err
     found = StoredRun(tmp_path / "run")
-    assert found.config.voters == (*STRUCTURE, "reviewer") and "reviewer" in out + err
+    assert found.config.voters == (*STRUCTURE_VOTERS, "reviewer") and "reviewer" in out + err
     assert found.task_.reviewed.pairs.tolist() == rings.test[:2].tolist()
     assert np.sign(found.task_.reviewed.log_odds).tolist() == [1, -1]
     assert found.task_.train.tolist() == rings.train.tolist()

@@ -206,25 +206,25 @@ def table(monkeypatch):
     """The launcher's table as the first of two processes sees it."""
     store = torch.distributed.HashStore()
     monkeypatch.setattr(distributed, "_store", lambda: store)
-    monkeypatch.setattr(distributed, "launched", lambda: 2)
+    monkeypatch.setattr(distributed, "n_processes", lambda: 2)
     return store
 
 
 def test_a_process_that_never_came_is_not_waited_for_as_long_as_a_slow_one(table, monkeypatch):
     monkeypatch.setattr(distributed, "MAX_ARRIVAL", timedelta())
     with pytest.raises(ProcessLostError, match="Process 1 did not come"):
-        distributed._of_all(table, "about", "mine")
+        distributed._exchange(table, "about", "mine")
     table.set("here 1", "")
     monkeypatch.setattr(distributed.time, "sleep", lambda seconds: table.set("about 1", "its own"))
-    assert distributed._of_all(table, "about", "mine") == ["mine", "its own"]
+    assert distributed._exchange(table, "about", "mine") == ["mine", "its own"]
     with pytest.raises(ProcessLostError, match="Process 1 did not come"):
-        distributed._of_all(table, "more", "mine", timedelta())
+        distributed._exchange(table, "more", "mine", timedelta())
 
 
 def test_what_a_process_wrote_before_it_ended_counts(table):
     table.set("about 1", "its own")
     table.set("ended", "1")
-    assert distributed._of_all(table, "about", "mine") == ["mine", "its own"]
+    assert distributed._exchange(table, "about", "mine") == ["mine", "its own"]
 
 
 def test_of_many_processes_that_differ_a_few_are_named():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from mixtea.compute.intervals import ENOUGH, beside, interval, wilson
+from mixtea.compute.intervals import MIN_CASES_ALONE, interval, interval_text, wilson
 
 
 @pytest.mark.parametrize(("met", "of"), [(0, 1), (1, 1), (8, 10), (195, 200), (500, 1000)])
@@ -27,5 +27,5 @@ def test_wider_with_more_standard_errors_and_fewer_cases():
 
 
 def test_only_shares_of_few_cases_have_one_beside_them():
-    assert beside(0.5, ENOUGH) == beside(0.5, None) == beside(0.5, 0) == ""
-    assert beside(0.5, ENOUGH - 1) == " (0.469–0.531)"
+    assert interval_text(0.5, MIN_CASES_ALONE) == interval_text(0.5, None) == interval_text(0.5, 0) == ""
+    assert interval_text(0.5, MIN_CASES_ALONE - 1) == " (0.469–0.531)"

@@ -175,7 +175,7 @@ def test_memory_runs_out_at_any_operation(name, caplog):
 @pytest.mark.parametrize("kind", ERRORS)
 def test_it_is_said_once_and_remembered(kind, monkeypatch, caplog):
     """A place where blocks of 16 MiB are too large is not tried with them again, and another place is not slowed."""
-    monkeypatch.setitem(memory.LEAST_MIB, "cpu", 64)
+    monkeypatch.setitem(memory.MIN_BLOCK_MIB, "cpu", 64)
     real, sizes = similarity.row_blocks, []
 
     def full_above_8(*args, mib=None, **kwargs):

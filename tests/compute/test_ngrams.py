@@ -9,7 +9,7 @@ import torch
 from scipy.sparse import csr_matrix
 
 from mixtea.compute import ngrams
-from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, top_products, unit_rows, weighted
+from mixtea.compute.ngrams import ngram_counts, row_products, similar_rows, sparse_unit_rows, tfidf, top_products
 
 OURS = ["moskva", "new york", "beijing", "", "aaaa aa", "il", "al qahira", "new new york", "z"]
 THEIRS = ["moscow", "york new", "peking", "", "aaa", "москва", "北京市", "القاهرة", "el kahira", "new york"]
@@ -22,7 +22,7 @@ def drawn(n: int, seed: int, letters: str = "abcdefg ") -> list[str]:
 
 @pytest.mark.parametrize("lengths", [(2, 3, 4), (1,), (3,), ()])
 def test_rows_equal_their_dense_twins(lengths):
-    found = weighted(*gram_rows(OURS, THEIRS, lengths=lengths))
+    found = tfidf(*ngram_counts(OURS, THEIRS, lengths=lengths))
     ours, theirs = oracle.tfidf(OURS, THEIRS, lengths=lengths)
     assert found[0].shape[1] == found[1].shape[1] == ours.shape[1]
     products = torch.from_numpy((found[0] @ found[1].T).toarray())
@@ -31,18 +31,18 @@ def test_rows_equal_their_dense_twins(lengths):
 
 @pytest.mark.parametrize("at_once", [1, 7, 1 << 18])
 def test_products_of_pairs_are_those_of_the_whole_matrix(at_once, monkeypatch):
-    monkeypatch.setattr(ngrams, "AT_ONCE", at_once)
-    first, second = weighted(*gram_rows(OURS, THEIRS))
+    monkeypatch.setattr(ngrams, "PAIRS_PER_BLOCK", at_once)
+    first, second = tfidf(*ngram_counts(OURS, THEIRS))
     row, other = (ends.ravel() for ends in np.indices((len(OURS), len(THEIRS))))
     dense = oracle.tfidf(OURS, THEIRS)
-    found = torch.from_numpy(products_of_rows(first, second, row, other)).view(len(OURS), -1)
+    found = torch.from_numpy(row_products(first, second, row, other)).view(len(OURS), -1)
     torch.testing.assert_close(found, dense[0] @ dense[1].T, atol=1e-6, rtol=1e-5)
-    assert products_of_rows(first, second, row[:0], other[:0]).shape == (0,)
+    assert row_products(first, second, row[:0], other[:0]).shape == (0,)
 
 
 def test_pairs_of_long_rows_are_multiplied_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr(ngrams, "AT_ONCE", 5)
-    monkeypatch.setattr(ngrams, "HELD_AT_ONCE", 10)
+    monkeypatch.setattr(ngrams, "PAIRS_PER_BLOCK", 5)
+    monkeypatch.setattr(ngrams, "NUMBERS_PER_BLOCK", 10)
     sizes, others = np.array([1, 4, 30]), np.array([0, 6])
     row, other = np.array([0, 0, 0, 1, 2, 2, 1, 0, 0, 0, 0]), np.array([0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0])
     parts = [range(11)[part] for part in ngrams._blocks(sizes, others, row, other)]
@@ -53,23 +53,23 @@ def test_pairs_of_long_rows_are_multiplied_a_few_at_a_time(monkeypatch):
 
 
 def test_the_order_of_letters_and_of_texts_matters_and_the_side_does_not():
-    rows = gram_rows(["ab", "ba", "ab"], ["ab"], lengths=())
+    rows = ngram_counts(["ab", "ba", "ab"], ["ab"], lengths=())
     assert rows[0].toarray().tolist()[0] == rows[0].toarray().tolist()[2] == rows[1].toarray().tolist()[0]
     assert (rows[0][0].multiply(rows[0][1])).nnz == 0
 
 
 @pytest.mark.parametrize("texts", [([], []), ([""], [""]), (["a"], []), ([" ", "  "], ["\ud800"])])
 def test_nothing_and_little_to_compare(texts):
-    first, second = weighted(*gram_rows(*texts))
+    first, second = tfidf(*ngram_counts(*texts))
     assert (first.shape[0], second.shape[0]) == (len(texts[0]), len(texts[1]))
     assert np.isfinite(first.data).all() and np.isfinite(second.data).all()
-    assert [len(ends) for ends in alike_rows(first, second, 3)] == [0, 0]
+    assert [len(ends) for ends in similar_rows(first, second, 3)] == [0, 0]
 
 
 @pytest.mark.parametrize("k", [1, 3, 50])
 def test_with_enough_looked_at_the_most_alike_are_those_of_the_dense_product(k):
     ours, theirs = drawn(40, 1), drawn(30, 2)
-    found = set(zip(*(ends.tolist() for ends in alike_rows(*weighted(*gram_rows(ours, theirs)), k)), strict=True))
+    found = set(zip(*(ends.tolist() for ends in similar_rows(*tfidf(*ngram_counts(ours, theirs)), k)), strict=True))
     dense = oracle.tfidf(ours, theirs)
     products = dense[0] @ dense[1].T
     for matrix, turned in ((products, False), (products.T, True)):
@@ -83,11 +83,11 @@ def test_with_enough_looked_at_the_most_alike_are_those_of_the_dense_product(k):
 
 
 def test_with_little_looked_at_equal_texts_are_found_still(monkeypatch):
-    monkeypatch.setattr(ngrams, "BUDGET", 5)
+    monkeypatch.setattr(ngrams, "MAX_ROWS_LOOKED_UP", 5)
     texts = drawn(300, 3)
     order = np.random.default_rng(4).permutation(len(texts))
-    rows = weighted(*gram_rows(texts, [texts[i] for i in order]))
-    found = set(zip(*(ends.tolist() for ends in alike_rows(*rows, 2)), strict=True))
+    rows = tfidf(*ngram_counts(texts, [texts[i] for i in order]))
+    found = set(zip(*(ends.tolist() for ends in similar_rows(*rows, 2)), strict=True))
     assert all((int(i), place) in found for place, i in enumerate(order))
     held = np.bincount(rows[1].indices, minlength=rows[1].shape[1])
     rare = ngrams._rarest(rows[0], held)
@@ -97,16 +97,16 @@ def test_with_little_looked_at_equal_texts_are_found_still(monkeypatch):
 
 
 def test_the_rarest_is_looked_at_even_where_it_leads_to_too_many(monkeypatch):
-    monkeypatch.setattr(ngrams, "BUDGET", 5)
+    monkeypatch.setattr(ngrams, "MAX_ROWS_LOOKED_UP", 5)
     rows = csr_matrix(np.array([[1, 1, 0], [0, 1, 1], [0, 0, 0]], dtype=np.float32))
     rare = ngrams._rarest(rows, np.array([7, 9, 4])).toarray()
     assert rare.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
 
 
 def test_a_million_rows_are_looked_up_through_fewer(monkeypatch):
-    monkeypatch.setattr(ngrams, "BUDGET_IN_ALL", 1000)
-    monkeypatch.setattr(ngrams, "LEAST_BUDGET", 4)
-    rows = weighted(*gram_rows(drawn(100, 5)))[0]
+    monkeypatch.setattr(ngrams, "MAX_LOOKUPS", 1000)
+    monkeypatch.setattr(ngrams, "MIN_ROWS_LOOKED_UP", 4)
+    rows = tfidf(*ngram_counts(drawn(100, 5)))[0]
     held = np.bincount(rows.indices, minlength=rows.shape[1])
     assert ngrams._rarest(rows, held).nnz < ngrams._rarest(rows[:10], held).nnz * 10
 
@@ -119,11 +119,11 @@ def test_products_above_zero_alone_are_kept():
 
 
 def test_rows_without_anything_stay_empty():
-    rows = unit_rows(csr_matrix(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)))
+    rows = sparse_unit_rows(csr_matrix(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)))
     assert rows.toarray() == pytest.approx(np.array([[0.6, 0.8], [0, 0]])) and rows.dtype == np.float32
 
 
 def test_a_very_long_text_is_no_trouble():
-    first, second = weighted(*gram_rows(["abc " * 100_000, "xyz"], ["abc abc", "xyw"]))
+    first, second = tfidf(*ngram_counts(["abc " * 100_000, "xyz"], ["abc abc", "xyw"]))
     assert first.shape[0] == 2 and first.nnz < 60
-    assert set(zip(*(ends.tolist() for ends in alike_rows(first, second, 1)), strict=True)) == {(0, 0), (1, 1)}
+    assert set(zip(*(ends.tolist() for ends in similar_rows(first, second, 1)), strict=True)) == {(0, 0), (1, 1)}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mixtea.compute import pairs as pairs_module
-from mixtea.compute.pairs import Pairs, among_best, cosines, nearest_pairs, pairs_of_keys, rank_within, union
+from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, rank_within, top_k_mask, union
 from mixtea.compute.similarity import products_at, unit
 
 
@@ -98,10 +98,10 @@ def test_some_rows_alone_look_for_their_nearest():
 @pytest.mark.parametrize("values", [[5.0, 1.0, 7.0, 4.0, 2.0], [5.0, 5.0, 5.0, 5.0, 5.0]])
 def test_the_best_of_each_line_are_as_many_as_asked_for(values):
     line, values = torch.tensor([1, 0, 1, 1, 2]), torch.tensor(values)
-    best = among_best(line, values, 3, 2)
+    best = top_k_mask(line, values, 3, 2)
     assert torch.bincount(line[best], minlength=3).tolist() == [1, 2, 1]
     assert best.tolist() == [True, True, True, False, True] or len(set(values.tolist())) == 1
-    assert not len(among_best(line[:0], values[:0], 3, 2))
+    assert not len(top_k_mask(line[:0], values[:0], 3, 2))
 
 
 def test_a_union_holds_each_pair_once():

@@ -11,7 +11,7 @@ import torch
 from voting import bind, make_entities
 
 from mixtea.compute.pairs import pairs_of_keys
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.council.council import Council, cover_isolated
 from mixtea.council.opinions import Opinions, compute_belief, find_supporters, form_opinions, score_factors, total_score
 from mixtea.errors import ConfigError
@@ -22,7 +22,7 @@ from mixtea.voters.plugin import PluginVoter
 CPU = torch.device("cpu")
 SMALL = {
     "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "voters": STRUCTURE, "stop_when_settled": False,
+    "propagation_relation_dim": 32, "voters": STRUCTURE_VOTERS, "stop_when_settled": False,
 }  # fmt: skip
 NAN = float("nan")
 

@@ -10,7 +10,7 @@ import pytest
 from mixtea.config import Config
 from mixtea.council.council import Council, bind_voters
 from mixtea.council.weights import FURTHER_VIEW_PRIOR, view_weights
-from mixtea.voters.open_entities import open_entities
+from mixtea.voters.open_entities import find_open_entities
 
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
 N = 60
@@ -90,7 +90,7 @@ def test_a_council_adds_log_odds_by_these_weights(told):
 
     config, generator = Config.preset("best"), torch.Generator().manual_seed(1)
     voters = bind_voters(told, config, ["names", "attributes", "descriptions"])
-    entities = open_entities(told, generator, torch.device("cpu"))
+    entities = find_open_entities(told, generator, torch.device("cpu"))
     council = Council(told, config, voters, entities, generator)
     assert council.judge_untrained()
     shape = (told.source.n_entities, told.target.n_entities)

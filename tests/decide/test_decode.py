@@ -10,7 +10,7 @@ import torch
 
 from mixtea import MixTEA
 from mixtea.compute.pairs import pairs_of_keys
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.decide.answers import CANDIDATES_STORED
 from mixtea.decide.decoders import rank_top
 from mixtea.errors import ConfigError, RunError
@@ -18,7 +18,7 @@ from mixtea.evaluation.metrics import ranking_metrics, sparse_ranking_metrics
 
 SMALL = {
     "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE,
+    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE_VOTERS,
 }  # fmt: skip
 STUDENT = "forward,backward"
 AGREEMENT, EVERYONE = f"{STUDENT},agreement", f"{STUDENT},propagation,agreement"

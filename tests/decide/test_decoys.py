@@ -9,7 +9,7 @@ import pytest
 from conftest import SMALL_BEST, WORDS, rings_files, write
 
 from mixtea import MixTEA, load_task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.labels import Labels
 from mixtea.voters.names.opinions import NameOpinions
 
@@ -47,6 +47,6 @@ def test_structure_tells_the_right_one_from_its_namesake(task):
     names.learn(np.empty((0, 2), dtype=np.int64))
     assert names.log_odds(doubled, right) == pytest.approx(names.log_odds(doubled, decoys))
     assert (names.log_odds(doubled, right) > names.log_odds(doubled, np.roll(right, 1))).all()
-    mapped = MixTEA(voters=(*STRUCTURE, "names"), **SMALL_BEST).fit(task).map(every=True).pairs()
+    mapped = MixTEA(voters=(*STRUCTURE_VOTERS, "names"), **SMALL_BEST).fit(task).map(every=True).pairs()
     found = dict(zip(mapped["source"], mapped["target"], strict=True))
     assert {i: found.get(f"s{i}") for i in DOUBLED} == {i: f"t{i}" for i in DOUBLED}

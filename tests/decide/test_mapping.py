@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from mixtea import MixTEA, Task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.errors import NotFittedError
 from mixtea.graph.graph import Graph
 
 SMALL = {
     "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE,
+    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE_VOTERS,
 }  # fmt: skip
 
 

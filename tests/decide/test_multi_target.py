@@ -50,7 +50,9 @@ def task_of(folder, links):
 def test_where_links_are_so_sources_get_several_targets(tmp_path):
     """Linked sources are asked again: s32 has one link and a second target; unlinked ones get both."""
     task = task_of(tmp_path, [(i, k) for i in range(1, 32) for k in "tu"] + [(32, "t")])
-    assert len(task.sources_with_several) == 31 and not len(task.settled(0)) and len(task.settled(1)) == 63
+    assert (
+        len(task.multi_target_sources) == 31 and not len(task.closed_entities(0)) and len(task.closed_entities(1)) == 63
+    )
     aligner = MixTEA(**SMALL_BEST).fit(task)
     mapping = aligner.map().to_frame()
     assert mapping["target"].dropna().is_unique
@@ -78,7 +80,7 @@ def test_on_request_elsewhere(tmp_path):
     """Links that are one to one: linked sources are not asked again, and candidates are rivals."""
     task = task_of(tmp_path, [(i, "t") for i in range(1, 32)])
     aligner = MixTEA(**SMALL_BEST).fit(task)
-    assert not len(task.sources_with_several) and not (aligner.map().to_frame()["decision"] == FURTHER_TARGET).any()
+    assert not len(task.multi_target_sources) and not (aligner.map().to_frame()["decision"] == FURTHER_TARGET).any()
     asked = aligner.map(multiple_targets=True).to_frame()
     further = asked[asked["decision"] == FURTHER_TARGET]
     assert asked["target"].dropna().is_unique and len(further) and (further["probability"] > 0.5).all()
@@ -95,7 +97,7 @@ def test_a_validation_link_is_no_reason_for_a_further_target():
             mapping = alone.mapping(how, with_given=with_given).to_frame()
             assert not (mapping["decision"] == FURTHER_TARGET).any() and mapping["source"].is_unique
     twice = replace(seven, train=np.array([[0, 0], [1, 2]]))
-    assert twice.sources_with_several.tolist() == [1]
+    assert twice.multi_target_sources.tolist() == [1]
     mapping = replace(alone, task=twice).mapping().to_frame()
     assert mapping.loc[mapping["decision"] == FURTHER_TARGET, ["source", "target"]].to_numpy().tolist() == [
         ["s1", "t4"]

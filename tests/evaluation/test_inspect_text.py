@@ -11,7 +11,7 @@ from conftest import make_graph, said_graph, said_task
 
 from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
 from mixtea.graph.entity_table import Attributes
-from mixtea.graph.labels import TRANSLATED, Labels
+from mixtea.graph.labels import TRANSLATION_RANK, Labels
 from mixtea.io.summary import summary
 
 SAID = [(0, "said", "1000"), (1, "said", "Oslo"), (2, "said", "1900-05-01")]
@@ -21,8 +21,8 @@ OTHERS = [(0, "rdfs:label", "Uno"), (0, "gesagt", "1000.0"), (1, "gesagt", "OSLO
 @pytest.fixture
 def task():
     source = said_graph(["One", "Two", "Drei", ""], SAID)
-    three = Labels.of_entities([2], ["Three"], TRANSLATED)
-    source = replace(source, labels=Labels.joined([source.labels, three]).as_set())
+    three = Labels.of_entities([2], ["Three"], TRANSLATION_RANK)
+    source = replace(source, labels=Labels.concat([source.labels, three]).as_set())
     return said_task(source, said_graph(["One", "Two", "Three", "Four"], OTHERS, "f"), [(0, 0), (1, 2)])
 
 
@@ -55,7 +55,7 @@ def test_the_same_in_sentences(task):
         "the voter names could use 3 source and 4 target entities",
         "the voter attributes could use 3 source and 3 target entities, 3 values on both sides",
     ]
-    bare = replace(task, source=make_graph([(0, 0, 1)], 4), target=replace(task.target, attributes=Attributes.none()))
+    bare = replace(task, source=make_graph([(0, 0, 1)], 4), target=replace(task.target, attributes=Attributes.empty()))
     assert list(text_summary_lines(text_summary(bare)))[-2:] == [
         "the voter names could use nothing: there is none in the source graph",
         "the voter attributes could use nothing: none there",

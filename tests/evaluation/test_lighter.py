@@ -7,7 +7,7 @@ import torch
 from conftest import SMALL_BEST
 
 from mixtea import Config, train
-from mixtea.config import FIELDS, SIZES, STRUCTURE
+from mixtea.config import FIELDS, PROPAGATION_SIZES, STRUCTURE_VOTERS
 from mixtea.council import adapt as module
 from mixtea.council.adapt import lighten
 from mixtea.evaluation.estimate import estimate
@@ -26,14 +26,16 @@ def large(rings, monkeypatch):
 
 def test_sizes_are_halved_and_fewer_rows_are_learned_from(large):
     found = lighten(large, BEST, "cpu")
-    assert {name: found.pop(name) for name in SIZES} == {name: FIELDS[name].default // 2 for name in SIZES}
+    assert {name: found.pop(name) for name in PROPAGATION_SIZES} == {
+        name: FIELDS[name].default // 2 for name in PROPAGATION_SIZES
+    }
     assert found == {"loss_rows": BEST.loss_rows / 4}
 
 
 def test_not_on_a_gpu_nor_without_propagation_nor_where_a_size_was_chosen(large):
     assert lighten(large, BEST, "cuda") == {}
     assert lighten(large, BEST.replace(voters=("forward", "backward", "agreement")), "cpu") == {}
-    for name in SIZES:
+    for name in PROPAGATION_SIZES:
         assert lighten(large, BEST.replace(**{name: FIELDS[name].default - 1}), "cpu") == {}
 
 
@@ -44,9 +46,11 @@ def test_not_where_one_side_is_small(large, monkeypatch):
 
 def test_smaller_sizes_are_an_approximation_where_somebody_propagates(large):
     light = BEST.replace(**lighten(large, BEST, "cpu"))
-    assert {name: light.approximations()[name] for name in SIZES} == {name: getattr(light, name) for name in SIZES}
+    assert {name: light.approximations()[name] for name in PROPAGATION_SIZES} == {
+        name: getattr(light, name) for name in PROPAGATION_SIZES
+    }
     assert BEST.approximations() == {} and BEST.replace(propagation_label_dim=4096).approximations() == {}
-    assert SIZES[0] not in light.replace(voters=("forward", "backward", "agreement")).approximations()
+    assert PROPAGATION_SIZES[0] not in light.replace(voters=("forward", "backward", "agreement")).approximations()
 
 
 def test_the_estimate_is_that_of_the_lighter_training(large, monkeypatch):
@@ -66,7 +70,7 @@ class Listening(Watch):
 
 def test_a_training_uses_them_and_says_so(large, tmp_path, undrawn):
     watch = Listening()
-    settings = {name: value for name, value in SMALL_BEST.items() if name not in SIZES}
-    aligner = train(large, tmp_path / "run", watch=watch, **settings | {"voters": STRUCTURE, "max_epochs": 0})
-    assert all(getattr(aligner.config_, name) == FIELDS[name].default // 2 for name in SIZES)
-    assert any(line.startswith("approximate:") and SIZES[0] in line for line in watch.said)
+    settings = {name: value for name, value in SMALL_BEST.items() if name not in PROPAGATION_SIZES}
+    aligner = train(large, tmp_path / "run", watch=watch, **settings | {"voters": STRUCTURE_VOTERS, "max_epochs": 0})
+    assert all(getattr(aligner.config_, name) == FIELDS[name].default // 2 for name in PROPAGATION_SIZES)
+    assert any(line.startswith("approximate:") and PROPAGATION_SIZES[0] in line for line in watch.said)

@@ -9,14 +9,14 @@ from conftest import SMALL_BEST
 from processes import run
 
 from mixtea import MixTEA
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.runs.reader import StoredRun
 
 LIKENESS = ("names", "attributes", "descriptions")
 
 
 def test_weights_add_up_to_what_was_voted_and_need_no_torch(told, undrawn, tmp_path):
-    MixTEA(voters=(*STRUCTURE, *LIKENESS), **SMALL_BEST).fit(told).save(tmp_path / "run")
+    MixTEA(voters=(*STRUCTURE_VOTERS, *LIKENESS), **SMALL_BEST).fit(told).save(tmp_path / "run")
     stored = StoredRun(tmp_path / "run")
     known = stored.answers_.known()
     for source, target in zip(known.source[::9].tolist(), known.target[::9].tolist(), strict=True):

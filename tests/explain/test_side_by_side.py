@@ -17,7 +17,7 @@ from mixtea.explain.side_by_side import SideBySide, shown_values
 from mixtea.explain.value_lines import MAX_COLUMN, MAX_SHOWN, MAX_TEXT, line_of, value_lines
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import Labels
-from mixtea.relations.triples import normalised
+from mixtea.relations.triples import normalized_value
 from mixtea.voters.attributes.voter import Attributes as Voter
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -160,7 +160,9 @@ def test_entities_of_which_nothing_is_said_need_no_index():
 def test_many_values_are_each_looked_at_once(monkeypatch):
     """Whatever their number: each is brought into its form once, and only those that are shown are compared."""
     forms = []
-    monkeypatch.setattr(side_by_side, "normalised", lambda *value: forms.append(value) or normalised(*value))
+    monkeypatch.setattr(
+        side_by_side, "normalized_value", lambda *value: forms.append(value) or normalized_value(*value)
+    )
     sides = [
         said_graph([""], [(0, f"p{n % 7}", f"value {n} of the {'left' if n % 3 else side}") for n in range(300)])
         for side in ("left", "right")
@@ -187,7 +189,7 @@ def test_each_value_is_in_one_row_and_equal_ones_of_a_column_are_in_the_same(lef
         for row in rows:
             if row.state in alone:
                 said = getattr(row, row.state)
-                alone[row.state].add((said.column, normalised(said.text)))
+                alone[row.state].add((said.column, normalized_value(said.text)))
         assert not alone["left"] & alone["right"]
 
 

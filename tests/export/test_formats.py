@@ -151,25 +151,34 @@ def test_prefixes_are_the_longest_known_or_called_after_their_namespace(make_map
     assert '#  "no": http://b/2/\n' in path.read_text() and "unused" not in path.read_text()
 
 
+STRUCTURAL, LEXICAL, COMPOSITE = (f"semapv:{word}Matching" for word in ("Structural", "Lexical", "Composite"))
+SEMANTIC = "semapv:SemanticSimilarityThresholdMatching"
+
+
 @pytest.mark.parametrize(
-    "evidence, by_structure, shared",
+    "evidence, term, shared",
     [
-        ("vectors=+9.0 agreement=+1.0 names=-3.0", "semapv:StructuralMatching", "semapv:StructuralMatching"),
-        ("names=+3.0 vectors=-9.0", "semapv:LexicalMatching", "semapv:CompositeMatching"),
-        ("vectors=+9.0 attributes=+0.1", "semapv:CompositeMatching", "semapv:CompositeMatching"),
-        ("descriptions=+0.1", "semapv:CompositeMatching", "semapv:CompositeMatching"),
+        ("vectors=+9.0 agreement=+1.0 names=-3.0", STRUCTURAL, STRUCTURAL),
+        ("names=+3.0 vectors=-9.0", LEXICAL, COMPOSITE),
+        ("names=+3.0 attributes=+1.0 keys=+1.0 nobody_knows=+1.0", LEXICAL, COMPOSITE),
+        ("vectors=+9.0 attributes=+0.1", COMPOSITE, COMPOSITE),
+        ("descriptions=+0.1", SEMANTIC, COMPOSITE),
+        ("reviewer=+2.0", "semapv:ManualMappingCuration", COMPOSITE),
+        ("outside=+0.1", STRUCTURAL, STRUCTURAL),
+        ("outside=+0.1 vectors=+1.0 domain_range=+1.0", STRUCTURAL, STRUCTURAL),
     ],
 )
-def test_how_mappings_were_found(evidence, by_structure, shared, make_mapping):
+def test_how_mappings_were_found(evidence, term, shared, make_mapping):
     rows = make_mapping(
         [("a", "b", 0.5, None, None, "", False, evidence), ("c", "d"), ("e", "f", 1, None, None, "", True)]
-    )
-    assert justifications(rows.frame, MappingMetadata())[:2] == [by_structure, "semapv:StructuralMatching"]
-    assert shared_justification(rows.frame, MappingMetadata()) == shared
-    assert set(justifications(rows.frame, MappingMetadata(justification="semapv:MappingReview"))) == {
+    ).frame
+    kinds = {"outside": "structure"}
+    assert justifications(rows, MappingMetadata(), kinds)[:2] == [term, STRUCTURAL]
+    assert shared_justification(rows, MappingMetadata(), kinds) == shared
+    assert set(justifications(rows, MappingMetadata(justification="semapv:MappingReview"), kinds)) == {
         "semapv:MappingReview"
     }
-    assert shared_justification(rows.frame[2:], MappingMetadata()) == "semapv:StructuralMatching"
+    assert shared_justification(rows[2:], MappingMetadata(), kinds) == STRUCTURAL
 
 
 NO_LINKS = "No links were given: learning began from names."

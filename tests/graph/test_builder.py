@@ -8,7 +8,7 @@ from conftest import SMALL_BEST, rings_files, write
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea import MixTEA, load_task
-from mixtea.graph.builder import each_once
+from mixtea.graph.builder import distinct_triples
 
 TRIPLES = [(E + "a", E + "r", E + "b"), (E + "b", E + "s", E + "c"), (E + "c", E + "r", E + "a")]
 TWICE = [TRIPLES[0], TRIPLES[1], TRIPLES[0], TRIPLES[2], TRIPLES[1], TRIPLES[2]]
@@ -39,8 +39,8 @@ def test_a_repeated_triple_counts_once(name, tmp_path):
 def test_repetitions_are_found_among_numbers_of_any_size():
     far = 1 << 40
     triples = np.array([[far, 1, far], [0, 0, 0], [far, 1, far], [far, 0, far]])
-    assert each_once(triples).tolist() == [[far, 1, far], [0, 0, 0], [far, 0, far]]
-    assert each_once(triples[:0]).shape == (0, 3)
+    assert distinct_triples(triples).tolist() == [[far, 1, far], [0, 0, 0], [far, 0, far]]
+    assert distinct_triples(triples[:0]).shape == (0, 3)
 
 
 def test_repetitions_change_nothing_that_is_learned(tmp_path):

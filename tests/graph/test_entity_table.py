@@ -29,19 +29,19 @@ def test_what_differs_in_language_or_datatype_is_not_the_same():
 
 
 def test_entities_that_stay_are_numbered_anew():
-    kept = SIZE.kept(np.array([False, True, True]))
+    kept = SIZE.subset(np.array([False, True, True]))
     assert kept.entity.tolist() == [1, 1, 1] and kept.as_set().value.texts() == ["3"]
 
 
 def test_joined_tables_and_empty_ones():
     more = Attributes.from_columns([0], ["q"], ["x"])
-    table = Attributes.joined([Attributes.none(), SIZE, more.moved(np.array([5]))])
+    table = Attributes.concat([Attributes.empty(), SIZE, more.moved(np.array([5]))])
     assert rows(table)[-1] == (5, "q", "x", "", "") and len(table) == 5 and table.value.texts() == ["3", "x"]
-    assert len(Attributes.joined([Attributes.none(), Attributes.none()]).as_set()) == 0
+    assert len(Attributes.concat([Attributes.empty(), Attributes.empty()]).as_set()) == 0
 
 
 def test_a_table_is_its_arrays():
-    for table in (SIZE.as_set(), Attributes.none()):
+    for table in (SIZE.as_set(), Attributes.empty()):
         again = Attributes.from_arrays(table.arrays())
         assert rows(again) == rows(table) and again.nbytes == table.nbytes
     assert set(SIZE.arrays()) >= {"entity", "value.data", "value.offsets", "value.codes"}

@@ -38,7 +38,7 @@ def test_a_column_of_nothing():
     column = TextColumn.from_texts([])
     assert column.tolist() == column.texts() == [] and column.offsets.tolist() == [0] and column.nbytes == 8
     assert (
-        TextColumn.joined([column, column]).tolist() == [] and column.compact() is column and len(column.ranks()) == 0
+        TextColumn.concat([column, column]).tolist() == [] and column.compact() is column and len(column.ranks()) == 0
     )
     assert column.take(np.empty(0, dtype=np.int64)).tolist() == []
 
@@ -57,7 +57,7 @@ def test_compact_orders_texts_as_the_rows_bring_them():
 
 
 def test_joined_columns_share_their_texts():
-    column = TextColumn.joined([TextColumn.from_texts(texts) for texts in (["a", "b"], [], ["b", "c", "b"])])
+    column = TextColumn.concat([TextColumn.from_texts(texts) for texts in (["a", "b"], [], ["b", "c", "b"])])
     assert column.tolist() == ["a", "b", "b", "c", "b"] and column.texts() == ["a", "b", "c"]
 
 
@@ -70,14 +70,14 @@ def test_ranks_are_those_of_the_code_points():
 @given(st.lists(ANY_TEXT), st.lists(ANY_TEXT))
 def test_any_texts(first, second):
     columns = [TextColumn.from_texts(texts) for texts in (first, second)]
-    joined = TextColumn.joined(columns)
+    joined = TextColumn.concat(columns)
     assert joined.tolist() == first + second and joined.texts() == list(dict.fromkeys(first + second))
     assert [joined.texts()[i] for i in np.argsort(joined.ranks())] == sorted(set(first + second))
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 9])
 def test_blocks_of_any_number(n, monkeypatch):
-    monkeypatch.setattr(text_column, "AT_ONCE", 4)
+    monkeypatch.setattr(text_column, "TEXTS_PER_BLOCK", 4)
     assert TextColumn.from_texts(map(str, range(n))).tolist() == [str(i) for i in range(n)]
 
 
@@ -91,14 +91,14 @@ def test_texts_that_are_not_distinct_are_told():
 @given(st.lists(st.lists(st.sampled_from(["", "a", "b", "aa", "ab", "ba", "bb", "c" * 70, "c" * 80]), max_size=6)))
 def test_columns_of_any_texts_are_joined_as_one_of_all_would_be(columns):
     rows = [text for texts in columns for text in texts]
-    joined, plain = TextColumn.joined([TextColumn.from_texts(texts) for texts in columns]), TextColumn.from_texts(rows)
+    joined, plain = TextColumn.concat([TextColumn.from_texts(texts) for texts in columns]), TextColumn.from_texts(rows)
     assert joined.tolist() == rows and joined.texts() == plain.texts() == list(dict.fromkeys(rows))
     assert joined.array().tolist() == rows and joined.codes.dtype == np.int32
 
 
 def test_many_columns_with_few_texts_in_common():
     columns = [[f"{letter}{i}" for i in range(9)] + ["same"] for letter in "abc"]
-    joined = TextColumn.joined([TextColumn.from_texts(texts) for texts in columns])
+    joined = TextColumn.concat([TextColumn.from_texts(texts) for texts in columns])
     assert joined.tolist() == [text for texts in columns for text in texts] and joined.n_texts == 28
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
 from mixtea import DataError, Task, load_graph, load_task
-from mixtea.graph.task import MANY_SEVERAL
+from mixtea.graph.task import MULTI_TARGET_SHARE
 from mixtea.io.filter import Reading
 from mixtea.io.safe.limits import Limits
 from mixtea.io.summary import summary
@@ -121,14 +121,14 @@ def test_a_repeated_link_is_a_warning(tmp_path):
 
 def test_several_links_of_an_entity_are_kept_and_told(tmp_path):
     task = own(tmp_path, links=LINKS + "a\tB\n")
-    assert len(task.train) + len(task.valid) == 6 and task.source.ids[task.sources_with_several].tolist() == ["a"]
+    assert len(task.train) + len(task.valid) == 6 and task.source.ids[task.multi_target_sources].tolist() == ["a"]
     assert task.warnings == (
         "1 source entity is linked to several targets, such as 'a': all these links are kept",
         "1 target entity is linked to several sources, such as 'B': all these links are kept",
     )
-    assert not len(own(tmp_path, links=LINKS).sources_with_several)
+    assert not len(own(tmp_path, links=LINKS).multi_target_sources)
     shared = own(tmp_path, links=LINKS.replace("b\tB", "b\tA"), test_links="a\tC\n")
-    assert not len(shared.sources_with_several) and len(shared.warnings) == 2
+    assert not len(shared.multi_target_sources) and len(shared.warnings) == 2
 
 
 @pytest.fixture
@@ -141,27 +141,27 @@ def twelve():
 
 def test_a_source_that_has_several_targets_may_have_more_and_others_may_not(twelve):
     task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4]]]))
-    assert task.sources_with_several.tolist() == [3] and 0 < task.several_share < MANY_SEVERAL
-    assert task.may_have_several(np.array([2, 3, 11, -1])).tolist() == [False, True, False, False]
-    assert task.ids_with_several == {"s3"}
-    assert task.settled(0).tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9] and len(task.settled(1)) == 11
+    assert task.multi_target_sources.tolist() == [3] and 0 < task.multi_target_share < MULTI_TARGET_SHARE
+    assert task.may_have_multiple_targets(np.array([2, 3, 11, -1])).tolist() == [False, True, False, False]
+    assert task.multi_target_ids == {"s3"}
+    assert task.closed_entities(0).tolist() == [0, 1, 2, 4, 5, 6, 7, 8, 9] and len(task.closed_entities(1)) == 11
 
 
 def test_the_second_target_may_be_of_a_validation_link(twelve):
     task = replace(twelve, valid=np.concatenate([twelve.valid, [[3, 10]]]))
-    assert task.ids_with_several == {"s3"} and 3 not in task.settled(0)
+    assert task.multi_target_ids == {"s3"} and 3 not in task.closed_entities(0)
 
 
 def test_where_many_sources_have_several_targets_any_may(twelve):
     task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4], [5, 6]]]))
-    assert task.several_share >= MANY_SEVERAL and not len(task.settled(0))
-    assert task.may_have_several(np.array([2, 3, 11, -1])).tolist() == [True, True, True, False]
-    assert task.ids_with_several == {f"s{i}" for i in range(12)}
+    assert task.multi_target_share >= MULTI_TARGET_SHARE and not len(task.closed_entities(0))
+    assert task.may_have_multiple_targets(np.array([2, 3, 11, -1])).tolist() == [True, True, True, False]
+    assert task.multi_target_ids == {f"s{i}" for i in range(12)}
 
 
 def test_without_links_no_source_may_have_several_targets(twelve):
     task = replace(twelve, train=twelve.train[:0], valid=twelve.valid[:0], links_from="names")
-    assert task.several_share == 0 and task.ids_with_several == frozenset() and not len(task.settled(0))
+    assert task.multi_target_share == 0 and task.multi_target_ids == frozenset() and not len(task.closed_entities(0))
 
 
 def test_several_links_in_a_benchmark_folder(tmp_path):

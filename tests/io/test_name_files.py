@@ -10,7 +10,7 @@ import pytest
 from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import DataError, load_task
-from mixtea.graph.labels import TRANSLATED
+from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.io.filter import Reading
 from mixtea.io.safe.limits import Limits
 from mixtea.text.names import entity_names
@@ -59,7 +59,7 @@ def test_several_files_in_all_formats(own, tmp_path):
 
 def test_translations_are_shown_last_and_are_no_names_of_ones_own(own):
     task = own({"names_source": "a\tZeta\n", "translations": "a\tAlpha\na\tZeta\nb\tBeta\n"})
-    assert ranks(task.source) == [("Zeta", 0), ("Alpha", TRANSLATED), ("Beta", TRANSLATED)]
+    assert ranks(task.source) == [("Zeta", 0), ("Alpha", TRANSLATION_RANK), ("Beta", TRANSLATION_RANK)]
     assert task.source.label(0) == "Zeta" and task.source.label(1) == "Beta"
     entity, texts = entity_names(task.source)
     assert list(zip(entity.tolist(), texts.tolist(), strict=True))[:4] == [
@@ -75,8 +75,8 @@ def test_a_dictionary_translates_labels_and_else_ids(own):
         "a": ["Unknown", "東京站", "Tokyo Station"], "b": ["Bee"], "c": ["Sea", "Station"]
     }  # fmt: skip
     assert dict(ranks(task.source)) == {
-        "Unknown": 0, "東京站": 0, "Tokyo Station": TRANSLATED, "Bee": TRANSLATED, "Sea": TRANSLATED,
-        "Station": TRANSLATED,
+        "Unknown": 0, "東京站": 0, "Tokyo Station": TRANSLATION_RANK, "Bee": TRANSLATION_RANK, "Sea": TRANSLATION_RANK,
+        "Station": TRANSLATION_RANK,
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from mixtea.io.summary import summary
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.validate import check_task, check_vocabulary
 from mixtea.text.name_looks import MAX_SAMPLE
-from mixtea.text.name_words import CONTAINED, EXACT, FURTHER, is_called_otherwise, kind_of_name
+from mixtea.text.name_words import CONTAINED, EXACT, FURTHER, is_not_called_as_names, kind_of_name
 from mixtea.text.names import entity_names
 from mixtea.voters.attributes.opinions import AttributeOpinions
 
@@ -355,4 +355,4 @@ def test_graphs_without_values(tmp_path):
 )  # fmt: skip
 def test_what_names_are_called(word, kind):
     assert kind_of_name(word) == kind
-    assert is_called_otherwise("item description") and not is_called_otherwise("item")
+    assert is_not_called_as_names("item description") and not is_not_called_as_names("item")

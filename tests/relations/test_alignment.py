@@ -32,7 +32,7 @@ def graph(rows, values=()) -> Graph:
     triples = [(ids.index(h), relations.index(r), ids.index(t)) for h, r, t in rows]
     texts = [(ids.index(entity), predicate, value) for entity, predicate, value in values]
     names = (np.array([*words, None], dtype=object)[:-1] for words in (ids, relations))
-    table = Attributes.from_columns(*zip(*texts, strict=True)) if texts else Attributes.none()
+    table = Attributes.from_columns(*zip(*texts, strict=True)) if texts else Attributes.empty()
     return Graph(*names, np.array(triples, dtype=np.int64).reshape(-1, 3), table.as_set())
 
 
@@ -135,8 +135,8 @@ def test_counts_are_those_of_the_plain_formula():
         source, target = (make_graph([tuple(row) for row in side.tolist()], 6) for side in rows)
         belief = {(int(s), int(t)): round(0.1 + float(p), 2) for s, t, p in rng.random((8, 3)) * (6, 6, 0.9)}
         names = [(source.ids[s], target.ids[t], p) for (s, t), p in belief.items()]
-        pairs = module._believed(mapping(source, target, names))
-        ours, theirs, near, far = statements.relations(source, target, pairs)
+        pairs = module._matched_pairs(mapping(source, target, names))
+        ours, theirs, near, far = statements.compare_relations(source, target, pairs)
         counts = module._counts(ours, theirs, near, far)
         both_ways = {tuple(r) for r in rows[1].tolist()} | {(t, r + 3, h) for h, r, t in rows[1].tolist()}
         wanted = oracle.met({tuple(r) for r in rows[0].tolist()}, both_ways, belief, belief)
@@ -148,9 +148,9 @@ def test_counts_are_those_of_the_plain_formula():
 
 
 def test_of_what_has_too_much_said_about_it_nothing_is_believed(town, monkeypatch):
-    monkeypatch.setattr(statements, "MANY", 1)
+    monkeypatch.setattr(statements, "MAX_TRIPLES_PER_PAIR", 1)
     assert ("class", "mayor", "Person") not in rows_of(relations_of(town))  # mayors have two classes
-    monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(module, "MAX_COUNTERPARTS", 0)
     assert len(relations_of(town)) == 0
 
 
@@ -165,7 +165,7 @@ def test_of_what_has_too_much_said_about_it_nothing_is_believed(town, monkeypatc
     ],
 )  # fmt: skip
 def test_values_are_compared_by_what_they_say(one, other, same):
-    assert (statements.normalised(one) == statements.normalised(other)) is same
+    assert (statements.normalized_value(one) == statements.normalized_value(other)) is same
 
 
 def test_predicates_are_alike_by_dates_and_numbers_however_they_are_written():

@@ -12,9 +12,9 @@ from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.graph.joint_index import joint_triples
 from mixtea.relations import neighbours, parallel
-from mixtea.relations.known import KnownPairs
 from mixtea.relations.neighbours import Neighbourhood
 from mixtea.relations.parallel import merge_parallel
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.agreement import steps as agreement_steps
 from mixtea.voters.agreement.steps import AgreementSteps
 from mixtea.voters.agreement.voter import Agreement
@@ -32,7 +32,7 @@ def few(monkeypatch):
     """Two relations between two entities are many."""
     monkeypatch.setattr(parallel, "MAX_PARALLEL", 1)
     for module in (agreement_steps, neighbours):
-        monkeypatch.setattr(module, "ALIKE", 0.0)
+        monkeypatch.setattr(module, "MIN_RELATION_SIMILARITY", 0.0)
 
 
 def task_of(source, target, n=3):
@@ -81,7 +81,7 @@ def test_the_score_is_that_of_the_dense_twin(few):
     voter, asked, state = asked_of(task_of(SOURCE, TARGET))
     wanted = twin(SOURCE, TARGET, asked)
     assert voter.score(asked, state).tolist() == pytest.approx(wanted, rel=1e-12) and max(wanted) > 1
-    near = Neighbourhood(voter.task, KnownPairs(asked.source, asked.target, state.belief.p.numpy(), {}))
+    near = Neighbourhood(voter.task, ScoredPairs(asked.source, asked.target, state.belief.p.numpy(), {}))
     ends = list(zip(asked.source.tolist(), asked.target.tolist(), strict=True))
     assert [near.score(*pair) for pair in ends] == pytest.approx(wanted, rel=1e-12)
 
@@ -91,8 +91,8 @@ def test_what_a_belief_says_for_others_is_the_same(monkeypatch):
     for most in (16, 1):
         monkeypatch.setattr(parallel, "MAX_PARALLEL", most)
         pairs = [np.array(ends) for ends in zip(*BELIEF, strict=True)]
-        near = Neighbourhood(task_of(SOURCE, TARGET), KnownPairs(*pairs, np.array([*BELIEF.values()]), {}))
-        found.append(near.spoken_for(0, 0, lambda source: (0, 1, 2)))
+        near = Neighbourhood(task_of(SOURCE, TARGET), ScoredPairs(*pairs, np.array([*BELIEF.values()]), {}))
+        found.append(near.supported_pairs(0, 0, lambda source: (0, 1, 2)))
     assert found[0] == pytest.approx(found[1], rel=1e-12) and found[0].keys() == {(1, 1), (1, 2), (2, 2)}
 
 
@@ -109,6 +109,6 @@ def test_a_thousand_parallel_relations_do_not_meet_in_pairs(n, monkeypatch):
     both = [[*graph, *((0, 6 + r, 1) for r in range(n))] for graph in (SOURCE, TARGET)]
     voter, asked, state = asked_of(task_of(*both))
     assert voter.score(asked, state)[0] > np.log(n) and 0 < sum(steps) < 1000
-    voter.known = KnownPairs(asked.source, asked.target, state.belief.p.numpy(), {})
+    voter.known = ScoredPairs(asked.source, asked.target, state.belief.p.numpy(), {})
     words = f"inverse of r0 and {n + 2:,} more: s0 ~ inverse of r0 and {n + 3:,} more: t0"
     assert voter.explain(1, 1)[0].what == words

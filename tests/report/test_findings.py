@@ -8,12 +8,12 @@ import pytest
 from conftest import make_graph, said_graph, said_task
 
 from mixtea.calibration.calibrator import reliability
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.decide.candidates import Candidates
 from mixtea.decide.mapping import Mapping
 from mixtea.evaluation.by_voter import hits_by_voter
 from mixtea.explain.side_by_side import SideBySide
-from mixtea.graph.display import Name, name_of
+from mixtea.graph.graph import DisplayName, display_name
 from mixtea.graph.task import Task
 from mixtea.report import figures, findings, plots
 from mixtea.report.columns import MAX_COLUMNS_SHOWN, MAX_VALUES_SHOWN, compare_columns
@@ -32,7 +32,7 @@ def candidates():
     found = np.array([[1, 2], [3, 2], [3, 0], [0, 5]])
     probability = np.array([[0.9, 0.05], [0.55, 0.4], [0.45, 0.5], [0.0, 0.0]])
     bits = np.array([[15, 0], [5, 0], [2, 8], [0, 0]])
-    voters, names = (bits[..., None] >> np.arange(4) & 1).astype(bool), STRUCTURE
+    voters, names = (bits[..., None] >> np.arange(4) & 1).astype(bool), STRUCTURE_VOTERS
     return Candidates(source, target, np.arange(1, 5), found, probability, probability, voters, np.ones(4), names)
 
 
@@ -78,11 +78,12 @@ def test_an_example_in_words(candidates):
     known = links((1, 1), (2, 2), (2, 4))
     first, second, _, last = (findings.example_mapping(candidates, row, known) for row in range(4))
     assert first == {
-        "source": Name("s1"), "target": Name("t1"), "probability": 0.9, "runner_up": (Name("t2"), 0.05), "right": True,
-        "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [Name("t1")],
+        "source": DisplayName("s1"), "target": DisplayName("t1"), "probability": 0.9,
+        "runner_up": (DisplayName("t2"), 0.05), "right": True,
+        "voters": ["forward", "backward", "propagation", "agreement"], "right_targets": [DisplayName("t1")],
     }  # fmt: skip
     assert (second["voters"], second["right"]) == (["forward", "propagation"], False)
-    assert second["right_targets"] == [Name("t2"), Name("t4")]
+    assert second["right_targets"] == [DisplayName("t2"), DisplayName("t4")]
     assert (last["voters"], last["right"], last["right_targets"]) == ([], None, [])
 
 
@@ -132,8 +133,8 @@ def test_only_addresses_on_the_web_are_links():
     ]  # fmt: skip
     graph = make_graph([], len(good) + len(bad))
     graph.ids[:] = good + bad
-    assert [name_of(graph, i).address for i in range(graph.n_entities)] == good + [""] * len(bad)
-    assert name_of(graph, 0).text == "http://example.org/a"
+    assert [display_name(graph, i).address for i in range(graph.n_entities)] == good + [""] * len(bad)
+    assert display_name(graph, 0).text == "http://example.org/a"
 
 
 def test_figures_are_the_same_bits_every_time_and_hold_no_link_to_elsewhere():

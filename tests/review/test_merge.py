@@ -59,7 +59,7 @@ def test_what_is_a_link_already_stays_what_it_is(six):
 def test_a_source_keeps_its_link_unless_that_is_rejected(six, caplog):
     assert links_of(decided(six, [(0, 5)], [True]))[0] == [(0, 0), (1, 1)] and "another link" in caplog.text
     task = decided(six, [(0, 0), (0, 5)], [False, True])
-    assert links_of(task)[0] == [(1, 1), (0, 5)] and not len(task.sources_with_several)
+    assert links_of(task)[0] == [(1, 1), (0, 5)] and not len(task.multi_target_sources)
 
 
 def test_a_source_that_may_have_several_targets_gets_further_ones(caplog):

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reviewing import model_of
 
-from mixtea.relations.known import KnownPairs
-from mixtea.relations.neighbours import FLOOR, Neighbourhood
+from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.review.posterior import (
     DEFAULT_FACTOR,
     FACTOR_RANGE,
@@ -205,7 +205,7 @@ def slow(model, said):
         believed |= {(source, target): 1.0 for target in mine}
     believed |= {tuple(link): 1.0 for link in model.task.train.tolist()}
     ends = np.array([*believed], dtype=np.int64).reshape(-1, 2)
-    known = KnownPairs(ends[:, 0], ends[:, 1], np.array([*believed.values()]), {})
+    known = ScoredPairs(ends[:, 0], ends[:, 1], np.array([*believed.values()]), {})
     empty = said_task(model.task.source, model.task.target)  # its links are among the believed ones
     now = Neighbourhood(empty, known)
     now._alike = model.neighbourhood._alike  # relations are as alike as the run has found them
@@ -233,7 +233,7 @@ def test_what_speaks_more_equals_a_slow_computation_from_scratch(drawn):
     belief, said = noted(model, decisions)
     for (row, place), more in slow(model, said).items():
         assert belief.support.get(row, {}).get(place, 0.0) == pytest.approx(more, abs=1e-9)
-    assert all(value > FLOOR for source in model.sources.tolist() for value in belief.believed(source).values())
+    assert all(value > MIN_BELIEF for source in model.sources.tolist() for value in belief.believed(source).values())
 
 
 @given(models())

@@ -12,7 +12,7 @@ from conftest import SMALL_BEST
 from served import save_undrawn, serving
 
 from mixtea import MixTEA
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.graph import Graph
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import retrain
@@ -50,7 +50,7 @@ def runs(doubtful_task, doubtful_run, tmp_path_factory):
         "renamed": with_entities(task, range(n), range(n), prefix="new-"),
         "the same": task,
     }
-    folder, settings = tmp_path_factory.mktemp("replaced"), SMALL_BEST | {"voters": STRUCTURE, "max_epochs": 1}
+    folder, settings = tmp_path_factory.mktemp("replaced"), SMALL_BEST | {"voters": STRUCTURE_VOTERS, "max_epochs": 1}
     fitted = {how: MixTEA(**settings, seed=7).fit(one, progress=False) for how, one in tasks.items()}
     return {how: save_undrawn(one, folder / how) for how, one in fitted.items()}
 

@@ -13,7 +13,7 @@ from conftest import labelled, write
 
 from mixtea import MixTEA, RunError, load_task, train
 from mixtea.graph.fingerprint import checksum
-from mixtea.graph.labels import TRANSLATED
+from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.runs.folder import FORMAT, about_task, graph_arrays, read_run, seal, vocabulary
 from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun
 from mixtea.runs.validate import check_task, weight_forms
@@ -205,7 +205,7 @@ def test_a_task_without_links_comes_back_with_its_names(folder, tmp_path):
     again = check_task(about_task(task), vocabulary(task), graph_arrays(task))
     assert "synonyms" not in vocabulary(task) and again.synonyms == ()
     assert repr(again) == repr(task) and again.links_from == "names" and again.train.shape == (0, 2)
-    assert again.source.labels.rank.tolist() == [0, TRANSLATED, TRANSLATED]
+    assert again.source.labels.rank.tolist() == [0, TRANSLATION_RANK, TRANSLATION_RANK]
     assert again.source.labels_of(0) == [("Alpha", ""), ("First", "")] and not again.source.n_attribute_triples
     with pytest.raises(ValueError, match="there is no training link"):
         check_task(about_task(task) | {"links_from": "given"}, vocabulary(task), graph_arrays(task))

@@ -12,7 +12,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from mixtea import MixTEA, cli
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.errors import MissingExtraError, RunError
 from mixtea.runs.tensorboard import TensorBoard, tag
 
@@ -30,7 +30,7 @@ def written(rings, tmp_path_factory):
     """What was written, and the aligner it is about."""
     folder = tmp_path_factory.mktemp("board")
     with TensorBoard(folder) as board:
-        aligner = MixTEA(preset="best", voters=STRUCTURE, **SHORT).fit(rings, on_epoch=board)
+        aligner = MixTEA(preset="best", voters=STRUCTURE_VOTERS, **SHORT).fit(rings, on_epoch=board)
     return scalars(folder), aligner
 
 

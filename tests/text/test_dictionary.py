@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea.text.dictionary import Dictionary
-from mixtea.text.names import LONGEST_NAME
-from mixtea.text.phrases import LONGEST_WORD, MOST_UNITS
+from mixtea.text.names import MAX_NAME_LENGTH
+from mixtea.text.phrases import MAX_PHRASE_LENGTH, MAX_PHRASE_UNITS, Dictionary
 
 WORDS = Dictionary(
     [
@@ -41,12 +40,18 @@ def test_words_and_signs(name, translated):
 
 
 def test_entries_that_are_no_words_are_counted():
-    entries = [("", "x"), ("...", "x"), ("a", " "), ("b" * (LONGEST_WORD + 1), "x"), ("c", "x" * (LONGEST_WORD + 1))]
-    entries += [("字" * (MOST_UNITS + 1), "x"), ("d", "D")]
+    entries = [
+        ("", "x"),
+        ("...", "x"),
+        ("a", " "),
+        ("b" * (MAX_PHRASE_LENGTH + 1), "x"),
+        ("c", "x" * (MAX_PHRASE_LENGTH + 1)),
+    ]
+    entries += [("字" * (MAX_PHRASE_UNITS + 1), "x"), ("d", "D")]
     words = Dictionary(entries)
     assert words.left_out == 6 and words.translated("a b c d") == "a b c D"
 
 
 def test_a_translation_does_not_grow_without_end():
-    words = Dictionary([("a", "x" * LONGEST_WORD)])
-    assert len(words.translated("a " * 10**6)) <= LONGEST_NAME
+    words = Dictionary([("a", "x" * MAX_PHRASE_LENGTH)])
+    assert len(words.translated("a " * 10**6)) <= MAX_NAME_LENGTH

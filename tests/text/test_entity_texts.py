@@ -39,5 +39,5 @@ def test_codes_are_no_names(tmp_path):
 
 
 def test_a_long_text_is_cut(tmp_path, monkeypatch):
-    monkeypatch.setattr(texts, "LONGEST", 12)
+    monkeypatch.setattr(texts, "MAX_TEXT_LENGTH", 12)
     assert ("Harlem. Haar", "A quarter") in entity_texts(graph_of(tmp_path, {"a.ttl": TURTLE}))

@@ -7,8 +7,8 @@ import pytest
 from conftest import make_graph
 
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import TRANSLATED, Labels
-from mixtea.text.names import LONGEST_NAME, entity_names, local_name, plain, readable
+from mixtea.graph.labels import TRANSLATION_RANK, Labels
+from mixtea.text.names import MAX_NAME_LENGTH, entity_names, label_text, local_name, normalized_name
 
 NAMES = {  # ids that hold a name
     "Paris": "Paris",
@@ -79,7 +79,7 @@ def test_ids_that_are_codes(id):
     ],
 )
 def test_labels_in_words(text, words):
-    assert readable(text) == words
+    assert label_text(text) == words
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_labels_in_words(text, words):
     ],
 )
 def test_names_as_they_are_compared(text, compared):
-    assert plain(text) == compared
+    assert normalized_name(text) == compared
 
 
 def test_long_and_odd_texts_take_no_time():
     """Marks in the wrong order are sorted one by one, and brackets that never end are looked for again."""
     for text in ("a" + "\u0301\u0323" * 500_000, "(" * 1_000_000, "\ufdfa" * 1_000_000, "aB" * 500_000, "%41" * 10**6):
-        assert max(map(len, (local_name(text), readable(text)))) <= 2 * LONGEST_NAME
-        assert len(plain(text)) <= 20 * LONGEST_NAME
+        assert max(map(len, (local_name(text), label_text(text)))) <= 2 * MAX_NAME_LENGTH
+        assert len(normalized_name(text)) <= 20 * MAX_NAME_LENGTH
     assert local_name("caf\udce9_x\ud800") == "caf\udce9 x\ud800"
 
 
@@ -123,8 +123,8 @@ def test_entities_are_called_by_labels_and_else_by_their_ids():
     graph = named(
         ["x:Paris", "x:Wien", "Q42", "Rome", "Q1", "Oslo"],
         [
-            (0, "Ville_Lumière", 0), (0, "Ville Lumière", 1), (0, "City of Light", TRANSLATED),
-            (1, "Vienna", TRANSLATED), (2, "http://www.wikidata.org/entity/Q42", 0), (3, "http://ex.org/Q7", 0),
+            (0, "Ville_Lumière", 0), (0, "Ville Lumière", 1), (0, "City of Light", TRANSLATION_RANK),
+            (1, "Vienna", TRANSLATION_RANK), (2, "http://www.wikidata.org/entity/Q42", 0), (3, "http://ex.org/Q7", 0),
         ],
     )  # fmt: skip
     assert rows_of(graph) == [
@@ -144,5 +144,5 @@ def test_a_graph_without_names():
 
 
 def test_a_translation_is_shown_where_there_is_no_label():
-    graph = named(["a", "b"], [(0, "Aa", TRANSLATED), (0, "Zz", 5), (1, "Bb", TRANSLATED)])
+    graph = named(["a", "b"], [(0, "Aa", TRANSLATION_RANK), (0, "Zz", 5), (1, "Bb", TRANSLATION_RANK)])
     assert [graph.label(0), graph.label(1)] == ["Zz", "Bb"]

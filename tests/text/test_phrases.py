@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mixtea.text.phrases import MOST_UNITS, Phrases
+from mixtea.text.phrases import MAX_PHRASE_UNITS, Phrases
 
 
 def phrases(*texts: str) -> Phrases:
@@ -25,6 +25,6 @@ def test_of_two_replacements_the_first_counts():
 
 def test_what_is_no_phrase_is_not_taken():
     found = Phrases()
-    assert not found.add("", "x") and not found.add("a " * (MOST_UNITS + 1), "x")
-    assert found.add("a " * MOST_UNITS, "x") and found.replaced("a " * MOST_UNITS) == "x"
+    assert not found.add("", "x") and not found.add("a " * (MAX_PHRASE_UNITS + 1), "x")
+    assert found.add("a " * MAX_PHRASE_UNITS, "x") and found.replaced("a " * MAX_PHRASE_UNITS) == "x"
     assert found.replaced("") is None

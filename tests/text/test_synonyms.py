@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from conftest import labelled
 
-from mixtea.graph.synonym_groups import first_names, joined
-from mixtea.text.names import LONGEST_NAME, compared
+from mixtea.graph.synonym_groups import canonical_names, merge_groups
+from mixtea.text.names import MAX_NAME_LENGTH, comparison_form
 from mixtea.text.synonyms import Synonyms, acronyms
 
 GROUPS = [("fe", "iron"), ("iron oxide", "rust"), ("h", "hydrogen"), ("größe", "size"), ("москва", "moscow")]
@@ -16,25 +16,25 @@ GROUPS = [("fe", "iron"), ("iron oxide", "rust"), ("h", "hydrogen"), ("größe",
 
 def test_groups_that_share_a_name_are_one_through_any_chain():
     groups = [("a", "b"), ("c", "d"), ("x", "y"), ("d", "e"), ("b", "e")]
-    assert joined(groups) == (("a", "b", "c", "d", "e"), ("x", "y"))
-    assert joined([("y", "x"), ("b", "a", "b")]) == (("a", "b"), ("x", "y"))
-    assert joined([("a", "a"), ("b",), ()]) == joined([]) == ()
+    assert merge_groups(groups) == (("a", "b", "c", "d", "e"), ("x", "y"))
+    assert merge_groups([("y", "x"), ("b", "a", "b")]) == (("a", "b"), ("x", "y"))
+    assert merge_groups([("a", "a"), ("b",), ()]) == merge_groups([]) == ()
 
 
 def test_the_order_of_the_groups_does_not_matter():
     groups = [("a", "b"), ("c", "d"), ("x", "y"), ("d", "b")]
-    assert joined(groups[::-1]) == joined(groups) == joined(joined(groups))
+    assert merge_groups(groups[::-1]) == merge_groups(groups) == merge_groups(merge_groups(groups))
 
 
 def test_a_long_chain_of_groups_is_one():
     n = 50_000
     chain = [(f"{i:06}", f"{i + 1:06}") for i in range(n)]
     for groups in (chain, chain[::-1]):
-        assert len(joined(groups)[0]) == n + 1
+        assert len(merge_groups(groups)[0]) == n + 1
 
 
 def test_the_first_name_is_the_one_that_came_first():
-    assert first_names([("c", "b"), ("y", "x"), ("a", "b")]) == {"c": "c", "b": "c", "a": "c", "y": "y", "x": "y"}
+    assert canonical_names([("c", "b"), ("y", "x"), ("a", "b")]) == {"c": "c", "b": "c", "a": "c", "y": "y", "x": "y"}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_first_name_is_the_one_that_came_first():
     ],
 )
 def test_canonical_names(name, canonical):
-    assert Synonyms(GROUPS).canonical(compared(name)) == canonical
+    assert Synonyms(GROUPS).canonical(comparison_form(name)) == canonical
 
 
 def test_chained_groups_have_one_first_name():
@@ -80,7 +80,7 @@ def test_phrases_do_not_overlap():
 
 def test_names_do_not_grow_without_end():
     synonyms = Synonyms([("z" * 200, "a")])
-    assert len(synonyms.canonical("a " * 400)) == LONGEST_NAME
+    assert len(synonyms.canonical("a " * 400)) == MAX_NAME_LENGTH
     assert len(synonyms.canonical("b" * 3000 + " a")) == 3002
 
 

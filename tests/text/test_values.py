@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea.text.values import GRAMMED, form_of
+from mixtea.text.values import MAX_NGRAM_TEXT_LENGTH, form_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -109,7 +109,7 @@ def test_a_year_is_part_of_a_date_and_a_number():
 def test_long_texts_are_compared_by_their_words_alone_and_cut():
     long = "word " * 1000
     assert form_of(long).text == "" and len(form_of(long).words) < 401
-    assert form_of("a" * GRAMMED).text and not form_of("a" * (GRAMMED + 1)).text
+    assert form_of("a" * MAX_NGRAM_TEXT_LENGTH).text and not form_of("a" * (MAX_NGRAM_TEXT_LENGTH + 1)).text
     assert form_of("9" * 10**6).whole == "9" * 400  # a code, not a number
 
 

@@ -77,7 +77,7 @@ def test_votes_are_kept_between_two_refreshes(rings, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["ivf", "hnsw"])
 def test_approximate_search_finds_nearly_all(kind, monkeypatch):
-    monkeypatch.setattr(nearest_module, "SMALL", 0)
+    monkeypatch.setattr(nearest_module, "MIN_INDEXED_TARGETS", 0)
     source, target = clusters(500, seed=1), clusters(8000, seed=2)
     exact = nearest(source, target, 1, engine="streamed")[1][:, 0]
     found = approximate(source, target, 1, kind)[:, 0]
@@ -90,7 +90,7 @@ def test_approximate_search_finds_nearly_all(kind, monkeypatch):
 
 
 def test_a_search_that_comes_back_short_is_completed(monkeypatch):
-    monkeypatch.setattr(nearest_module, "SMALL", 0)
+    monkeypatch.setattr(nearest_module, "MIN_INDEXED_TARGETS", 0)
     source, target = clusters(20, seed=1), clusters(8000, seed=2)
     found = approximate(source, target, 2000, "ivf")
     assert (found >= 0).all() and all(len(set(row)) == 2000 for row in found.tolist())
@@ -101,7 +101,7 @@ def test_a_search_that_comes_back_short_is_completed(monkeypatch):
     [{"votes_every": 3}, {"loss_rows": 0.5}, {"normaliser": "moments"}, {"search": "ivf"}, {"search": "hnsw"}],
 )
 def test_an_approximate_run_says_so_and_stays_near_the_exact_one(example, fitted, settings, monkeypatch):
-    monkeypatch.setattr(nearest_module, "SMALL", 0)
+    monkeypatch.setattr(nearest_module, "MIN_INDEXED_TARGETS", 0)
     aligner = MixTEA(preset="paper", seed=1, max_epochs=12, device="cpu", **settings).fit(example)
     assert aligner.config.approximations() == settings and fitted.config.approximations() == {}
     assert aligner.score()["hits@1"] == pytest.approx(fitted.score()["hits@1"], abs=0.06)

@@ -9,10 +9,10 @@ import pytest
 from conftest import SMALL_BEST
 
 from mixtea import Config, ConfigError, MixTEA
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.voters.agreement.voter import Agreement
 
-BEST = SMALL_BEST | dict(voters=STRUCTURE, max_epochs=24, votes_every=2)
+BEST = SMALL_BEST | dict(voters=STRUCTURE_VOTERS, max_epochs=24, votes_every=2)
 
 
 def test_enough_validation_links_end_a_training_when_the_answers_stand(rings):
@@ -34,7 +34,7 @@ def test_none_do_not(rings):
 def test_where_links_are_found_by_names_the_answers_may_stand(told):
     """There are no links of which there could be few."""
     named = replace(told, train=told.train[:0], valid=told.valid[:0], links_from="names")
-    aligner = MixTEA(**BEST | {"voters": (*STRUCTURE, "names")}).fit(named)
+    aligner = MixTEA(**BEST | {"voters": (*STRUCTURE_VOTERS, "names")}).fit(named)
     assert aligner.stopped_because_.startswith("predictions are stable") and aligner.n_epochs_ < 24
 
 

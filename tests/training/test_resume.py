@@ -185,8 +185,8 @@ WRONG = {
     "no weights": (("council", "direction_weights"), lambda _: None, "does not fit"),
     "one weight": (("council", "direction_weights"), lambda a: a[:1], "1 numbers instead of 2"),
     "no thread": (("threads",), lambda _: 0, "a number of threads"),
-    "endless seconds": (("seconds",), lambda _: 10**400, "what should be a number"),
-    "misses that are none": (("progress", "misses"), lambda _: float("inf"), "what should be a number"),
+    "endless seconds": (("seconds",), lambda _: 10**400, "is not a number"),
+    "misses that are none": (("progress", "misses"), lambda _: float("inf"), "is not a number"),
     "a best epoch to come": (("progress", "best_epoch"), lambda _: 99, "its best epoch"),
     "a best epoch in words": (("progress", "best_epoch"), lambda _: "one", "its best epoch"),
     "a best student of another size": (("progress", "kept", "entity"), lambda a: a[:2], "the best student: entity"),
@@ -194,22 +194,30 @@ WRONG = {
     "a history of nothing": (("history",), lambda _: [{}], "does not fit"),
     "a history of one epoch": (("history",), lambda h: [h[0]] * 3, "record 2 is not of this epoch"),
     "a loss in words": (("history", 0, "loss_alignment"), lambda _: "small", "what is no number"),
-    "counts in words": (("counts",), lambda _: {"votes": "many"}, "what should be a number"),
+    "counts in words": (("counts",), lambda _: {"votes": "many"}, "is not a number"),
     "a rate lowered somehow": (("lowered",), lambda _: {"factor": 0.1}, "the learning rate"),
-    "a rate lowered by words": (("lowered",), lambda _: dict.fromkeys(LOWERED_FIELDS, "x"), "what should be a number"),
+    "a rate lowered by words": (("lowered",), lambda _: dict.fromkeys(LOWERED_FIELDS, "x"), "is not a number"),
     "a student that is no number": (("student", "entity"), lambda a: a * np.nan, "what is no number"),
     "steps backward": (("optimiser", "0", "step"), lambda a: a * 0 - 1, "of another form"),
     "several steps": (("optimiser", "0", "step"), lambda a: a.reshape(1), "of another form"),
     "moments missing": (("optimiser", "0"), lambda a: {"step": a["step"]}, "of another form"),
-    "votes in double precision": (("votes", "confidence"), lambda a: a.astype(np.float64), "scores that are none"),
+    "votes in double precision": (
+        ("votes", "confidence"),
+        lambda a: a.astype(np.float64),
+        "scores of another type or shape",
+    ),
     "votes about a larger world": (("votes", "shape"), lambda _: [10**15, 10**15], "about other entities"),
     "votes of unknown voters": (("votes", "voters"), lambda a: a[:, :1], "votes of unknown voters"),
     "flat negatives": (("negatives", "held"), lambda a: a.reshape(-1, 2), "negatives of another form"),
     "a trace out of this world": (("trace", "open", "target"), lambda a: a + 1000, "that there are not"),
     "weights of strangers": (("council", "weights"), lambda _: {"strangers": 1.0}, "opinions of unknown voters"),
-    "weights in words": (("council", "weights"), lambda _: {"vectors": "much"}, "what should be a number"),
+    "weights in words": (("council", "weights"), lambda _: {"vectors": "much"}, "is not a number"),
     "scores of strangers": (("council", "opinions", "scores"), lambda a: {"x": a["vectors"]}, "of unknown voters"),
-    "a belief in whole numbers": (("council", "opinions", "belief"), lambda a: a.astype(int), "scores that are none"),
+    "a belief in whole numbers": (
+        ("council", "opinions", "belief"),
+        lambda a: a.astype(int),
+        "scores of another type or shape",
+    ),
 }
 
 
@@ -304,7 +312,7 @@ def test_parameters_that_are_no_numbers_are_noticed_at_once(task):
 
 def test_of_several_processes_none_goes_back_alone(task, monkeypatch):
     Breaks(monkeypatch, {2})
-    monkeypatch.setattr("mixtea.compute.distributed.launched", lambda: 2)
-    monkeypatch.setattr("mixtea.compute.distributed.together", lambda *_: nullcontext())  # nobody to meet here
+    monkeypatch.setattr("mixtea.compute.distributed.n_processes", lambda: 2)
+    monkeypatch.setattr("mixtea.compute.distributed.process_group", lambda *_: nullcontext())  # nobody to meet here
     with pytest.raises(DivergedError, match="epoch 2"):
         fitted(task, "paper")

@@ -10,7 +10,7 @@ import torch
 from conftest import SMALL_BEST, make_graph
 
 from mixtea import Config, ConfigError, MixTEA, Task
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.graph import Graph
 from mixtea.training.trainer import Trainer
 
@@ -93,7 +93,7 @@ def test_other_precision_is_fine_and_other_sharing_of_relations_is_refused(befor
         MixTEA(**SMALL, shared_relations=False).fit(after, warm_start=old)
 
 
-BEST = SMALL_BEST | dict(voters=STRUCTURE, propagation_rounds=2)
+BEST = SMALL_BEST | dict(voters=STRUCTURE_VOTERS, propagation_rounds=2)
 
 
 def test_sure_pairs_are_taken_over_where_nothing_has_changed(rings):
@@ -114,7 +114,7 @@ def test_other_links_are_rehearsed_anew_and_other_voters_begin_anew(rings):
     old = MixTEA(**BEST).fit(rings)
     others = replace(rings, train=rings.test[: len(rings.train)], test=rings.train)
     assert Trainer(others, Config.preset("best", **BEST), CPU, old._warm_start()).holdout is None
-    alone = Trainer(rings, Config.preset("best", **BEST | {"voters": STRUCTURE[:3]}), CPU, old._warm_start())
+    alone = Trainer(rings, Config.preset("best", **BEST | {"voters": STRUCTURE_VOTERS[:3]}), CPU, old._warm_start())
     assert alone.holdout is None and alone.council.candidates is None
 
 

@@ -10,11 +10,11 @@ import torch
 from conftest import SMALL_BEST
 
 from mixtea import Config, MixTEA
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.training.trainer import Trainer
 
 CPU = torch.device("cpu")
-BEST = SMALL_BEST | dict(voters=STRUCTURE, propagation_rounds=2)
+BEST = SMALL_BEST | dict(voters=STRUCTURE_VOTERS, propagation_rounds=2)
 
 
 @pytest.fixture(scope="module")

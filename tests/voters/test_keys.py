@@ -12,7 +12,7 @@ from mixtea import load_task
 from mixtea.compute.pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.io.columns.compared import ComparedColumns
-from mixtea.voters.attributes.opinions import Aligned, weighed
+from mixtea.voters.attributes.opinions import AlignedPredicates, apply_weights
 from mixtea.voters.base import VotingState
 from mixtea.voters.keys import DIFFERENT, EQUAL, Keys
 from mixtea.voters.open_entities import EntityPairs, OpenEntities
@@ -40,23 +40,29 @@ def test_equal_values_are_the_same_and_different_ones_are_not():
 
 
 def test_nobody_decides_without_a_key():
-    assert voter({"tel": {"key": True}}).has_needed() and not voter({"tel": {"weight": 2}}).has_needed()
+    assert voter({"tel": {"key": True}}).is_applicable() and not voter({"tel": {"weight": 2}}).is_applicable()
 
 
-FOUND = [Aligned((0, 0), 0.5), Aligned((0, 1), 0.3), Aligned((2, 2), 0.1)]
+FOUND = [AlignedPredicates((0, 0), 0.5), AlignedPredicates((0, 1), 0.3), AlignedPredicates((2, 2), 0.1)]
 
 
 @pytest.mark.parametrize(
     "wanted, left",
     [
-        (ComparedColumns("a", "x", 2.0, False), [Aligned((2, 2), 0.1), Aligned((0, 0), 1.0)]),
-        (ComparedColumns("b", "x", 1.0, False), [Aligned((0, 1), 0.3), Aligned((2, 2), 0.1), Aligned((1, 0), 0.3)]),
-        (ComparedColumns("a", "", 0.0, False), [Aligned((2, 2), 0.1)]),
-        (ComparedColumns("", "z", 3.0, False), [Aligned((0, 0), 0.5), Aligned((0, 1), 0.3), Aligned((2, 2), 0.3)]),
+        (ComparedColumns("a", "x", 2.0, False), [AlignedPredicates((2, 2), 0.1), AlignedPredicates((0, 0), 1.0)]),
+        (
+            ComparedColumns("b", "x", 1.0, False),
+            [AlignedPredicates((0, 1), 0.3), AlignedPredicates((2, 2), 0.1), AlignedPredicates((1, 0), 0.3)],
+        ),
+        (ComparedColumns("a", "", 0.0, False), [AlignedPredicates((2, 2), 0.1)]),
+        (
+            ComparedColumns("", "z", 3.0, False),
+            [AlignedPredicates((0, 0), 0.5), AlignedPredicates((0, 1), 0.3), AlignedPredicates((2, 2), 0.3)],
+        ),
     ],
 )
 def test_columns_are_compared_as_the_user_says(wanted, left):
-    found = weighed(FOUND, [wanted], ["a", "b", "c"], ["x", "y", "z"])
+    found = apply_weights(FOUND, [wanted], ["a", "b", "c"], ["x", "y", "z"])
     assert [pair.ends for pair in found] == [pair.ends for pair in left]
     np.testing.assert_allclose([pair.weight for pair in found], [pair.weight for pair in left])
-    assert weighed([], [ComparedColumns("a", "x", 1.0, False)], ["a"], ["x"]) == [Aligned((0, 0), 1.0)]
+    assert apply_weights([], [ComparedColumns("a", "x", 1.0, False)], ["a"], ["x"]) == [AlignedPredicates((0, 0), 1.0)]

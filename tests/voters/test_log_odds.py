@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea.compute.matching import matching
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature, among, best_rival
-from mixtea.voters.link_weights import WRONG, choices, fitted_weights, link_loss, robust_weights
-from mixtea.voters.log_odds import Learned, judge, learn
+from mixtea.voters.candidate_pairs import CandidatePairs, Feature, are_links, best_rival
+from mixtea.voters.link_weights import TYPICAL_WRONG_SHARE, choices, fitted_weights, link_loss, robust_weights
+from mixtea.voters.log_odds import LearnedWeights, bounded_log_odds, learn_weights
 from mixtea.voters.names.opinions import NameOpinions
 from mixtea.voters.number_matched import (
     CLEAR_MARGIN,
     CLEARLY_SIMILAR,
     MAX_SHARE,
-    MIN_TELLING,
+    MIN_SAMPLE,
     _n_clear,
-    counted,
+    estimate_matched,
     share_matched,
 )
 
@@ -93,11 +93,11 @@ def test_what_is_never_right_is_less_likely_than_what_is_right_however_similar_i
     n = 400
     pairs = {(i, i): 0.72 for i in range(n)} | {(i, n + i): 1.0 for i in range(n)}
     links = np.stack([np.arange(n)] * 2, axis=1)
-    found = learn(candidates(pairs, (n, 2 * n), (n, n)), FEATURES, links)
+    found = learn_weights(candidates(pairs, (n, 2 * n), (n, n)), FEATURES, links)
     right, equal = found.log_odds(np.array([[0.72, 0.0], [1.0, 1.0]]))
     assert right - equal > np.log(50) and right > np.log(20) and found.weights[1] < -2
     pairs = candidates(pairs, (n, 2 * n), (n, n))
-    judged = judge(pairs, found.log_odds(pairs.columns), links)
+    judged = bounded_log_odds(pairs, found.log_odds(pairs.columns), links)
     assert judged.misleading == 0 and judged.n_links == n and judged.wrong < 0.1
 
 
@@ -135,8 +135,8 @@ def test_a_share_lies_between_nothing_and_all(seed, n, share):
 
 
 def test_few_entities_show_no_share():
-    line = np.repeat(np.arange(MIN_TELLING - 1), 2)
-    assert share_matched(line, np.tile([1.0, 0.1], MIN_TELLING - 1)) == 0
+    line = np.repeat(np.arange(MIN_SAMPLE - 1), 2)
+    assert share_matched(line, np.tile([1.0, 0.1], MIN_SAMPLE - 1)) == 0
     assert share_matched(NO_LINKS[:, 0], np.empty(0)) == 0
 
 
@@ -151,7 +151,7 @@ def drawn(n, share, seed=0):
 @pytest.mark.parametrize(("share", "low", "high"), [(1.0, 0.85, 1.0), (0.9, 0.7, 0.95), (0.6, 0.35, 0.7)])
 def test_the_constant_leads_to_the_number_of_counterparts(share, low, high):
     known = drawn(150, share)
-    n_matched, constant, found = counted(known, 20 * known.similarity)
+    n_matched, constant, found = estimate_matched(known, 20 * known.similarity)
     assert low <= n_matched / 150 <= high
     assert found.probability.sum() == pytest.approx(n_matched, rel=0.02)
     again = matching(*known.ends, 20 * known.similarity + constant, known.shape).probability
@@ -162,17 +162,17 @@ def test_the_constant_leads_to_the_number_of_counterparts(share, low, high):
 
 def test_there_are_at_least_as_many_counterparts_as_clear_matches_and_at_most_nearly_all():
     few = candidates({(0, 0): 0.9, (1, 1): 0.2, (2, 2): 0.1})
-    assert counted(few, 20 * few.similarity)[0] == 1
+    assert estimate_matched(few, 20 * few.similarity)[0] == 1
     all_clear = candidates({(i, i): 0.9 for i in range(4)})
-    assert counted(all_clear, 20 * all_clear.similarity)[0] == pytest.approx(4 * MAX_SHARE)
+    assert estimate_matched(all_clear, 20 * all_clear.similarity)[0] == pytest.approx(4 * MAX_SHARE)
     none = candidates({})
-    assert counted(none, none.similarity)[0] == 0
+    assert estimate_matched(none, none.similarity)[0] == 0
 
 
 def test_no_more_counterparts_are_looked_for_than_candidates_can_match():
     """Each target is the only candidate of two sources, all of the same name: the constant must not grow for them."""
     known = candidates({(0, 0): 0.9, (1, 0): 0.9, (2, 1): 0.9, (3, 1): 0.9}, (40, 40))
-    n_matched, constant, _ = counted(known, 20 * known.similarity)
+    n_matched, constant, _ = estimate_matched(known, 20 * known.similarity)
     assert n_matched == pytest.approx(2 * MAX_SHARE) and constant < 0
 
 
@@ -200,15 +200,19 @@ def test_rivals_are_the_others_of_a_line():
 
 
 def test_log_odds_are_a_constant_and_weighted_features():
-    found = Learned(np.array([20.0, -1.0]), -12.0, 3.0)
+    found = LearnedWeights(np.array([20.0, -1.0]), -12.0, 3.0)
     assert found.log_odds(np.array([[0.5, 0.0], [1.0, 2.0]])) == pytest.approx([-2.0, 6.0])
 
 
 def test_without_links_weights_are_typical_and_nothing_misleads():
     known = drawn(100, 0.9)
-    found = learn(known, FEATURES, NO_LINKS)
-    judged = judge(known, found.log_odds(known.columns), NO_LINKS)
-    assert found.weights.tolist() == [20.0, 0.0] and judged.misleading == judged.n_links == 0 and judged.wrong == WRONG
+    found = learn_weights(known, FEATURES, NO_LINKS)
+    judged = bounded_log_odds(known, found.log_odds(known.columns), NO_LINKS)
+    assert (
+        found.weights.tolist() == [20.0, 0.0]
+        and judged.misleading == judged.n_links == 0
+        and judged.wrong == TYPICAL_WRONG_SHARE
+    )
     p = matching(*known.ends, found.log_odds(known.columns), known.shape).probability
     assert p.sum() == pytest.approx(found.n_matched, rel=0.02)
 
@@ -216,7 +220,7 @@ def test_without_links_weights_are_typical_and_nothing_misleads():
 def test_the_fewer_have_a_counterpart_the_smaller_are_all_log_odds():
     links = np.stack([np.arange(30)] * 2, axis=1)
     for given_links in (NO_LINKS, links):
-        many, few = (learn(drawn(150, share), FEATURES, given_links) for share in (1.0, 0.4))
+        many, few = (learn_weights(drawn(150, share), FEATURES, given_links) for share in (1.0, 0.4))
         assert few.n_matched < many.n_matched
         assert few.log_odds(np.array([0.6, 0.0])) < many.log_odds(np.array([0.6, 0.0])) - 1
 
@@ -225,20 +229,20 @@ def test_neither_similarity_nor_its_absence_is_certain():
     """q = (1 - s) (p + u / m) + s / m, u how likely both ends are unmatched."""
     known = candidates({(0, 0): 1.0, (1, 1): 0.1}, (3, 4))
     log_odds = np.array([9.0, -9.0])
-    judged = judge(known, log_odds, NO_LINKS)
+    judged = bounded_log_odds(known, log_odds, NO_LINKS)
     p = matching(*known.ends, log_odds, known.shape).probability
     unmatched = 1 - p
-    q = (1 - WRONG) * (p + unmatched / 4) + WRONG / 4
+    q = (1 - TYPICAL_WRONG_SHARE) * (p + unmatched / 4) + TYPICAL_WRONG_SHARE / 4
     assert judged.log_odds == pytest.approx(np.log(q / (1 - q))) and 3 < judged.log_odds[0] < 4
     sure, free = judged.of_others(np.array([0, 2]), np.array([3, 3]))
-    assert free == pytest.approx(np.log(1 / 4)) and sure == pytest.approx(np.log(WRONG / 4), abs=0.01)
+    assert free == pytest.approx(np.log(1 / 4)) and sure == pytest.approx(np.log(TYPICAL_WRONG_SHARE / 4), abs=0.01)
 
 
 def test_links_without_a_similar_name_do_not_make_similar_names_doubtful():
     """Half of the links have no candidate at all: names are of no use for them, and right about the others."""
     pairs = candidates({(i, i): 0.9 for i in range(20)}, (50, 50))
     links = np.stack([np.arange(40)] * 2, axis=1)
-    judged = judge(pairs, np.full(20, 6.0), links)
+    judged = bounded_log_odds(pairs, np.full(20, 6.0), links)
     assert judged.misleading == pytest.approx(0.5) and judged.n_links == 40 and judged.wrong < 0.05
 
 
@@ -246,16 +250,16 @@ def test_links_to_others_than_the_similar_one_make_similarity_doubtful():
     """Each linked source has a similar target that is not its own."""
     pairs = candidates({(i, i + 25): 0.9 for i in range(25)}, (50, 50))
     links = np.stack([np.arange(20)] * 2, axis=1)
-    judged = judge(pairs, np.full(25, 6.0), links)
+    judged = bounded_log_odds(pairs, np.full(25, 6.0), links)
     assert judged.wrong > 0.5 and judged.misleading == 1 and judged.log_odds.max() < 0.5
 
 
 def test_few_links_leave_log_odds_near_those_by_the_number_of_counterparts():
     """Each source has one target, similar by half, and links say that it is the right one, the surer the more."""
     pairs = candidates({(i, i): 0.5 for i in range(400)}, (400, 400))
-    without = learn(pairs, FEATURES, NO_LINKS).log_odds(pairs.columns)[0]
+    without = learn_weights(pairs, FEATURES, NO_LINKS).log_odds(pairs.columns)[0]
     links = np.stack([np.arange(400)] * 2, axis=1)
-    after = [learn(pairs, FEATURES, links[:n]).log_odds(pairs.columns)[0] - without for n in (2, 20, 200)]
+    after = [learn_weights(pairs, FEATURES, links[:n]).log_odds(pairs.columns)[0] - without for n in (2, 20, 200)]
     assert abs(after[0]) < 0.1 and after[0] < after[1] < after[2] - 0.5
 
 
@@ -263,7 +267,7 @@ def test_links_that_are_not_found_lower_the_number_of_counterparts():
     """Each of 60 sources has one similar target. That is one of chance if links say that others are right."""
     pairs = candidates({(i, i): 0.9 for i in range(60)}, (60, 60))
     right, wrong = (
-        learn(pairs, FEATURES, np.stack([np.arange(30), (np.arange(30) + by) % 60], axis=1)) for by in (0, 30)
+        learn_weights(pairs, FEATURES, np.stack([np.arange(30), (np.arange(30) + by) % 60], axis=1)) for by in (0, 30)
     )
     probability = [
         matching(*pairs.ends, learned.log_odds(pairs.columns), pairs.shape).probability.mean()
@@ -290,8 +294,8 @@ def test_links_that_the_comparison_is_wrong_about_teach_nothing():
 
 def test_links_are_found_among_pairs():
     links = np.array([[0, 2], [1, 1]])
-    assert among(np.array([0, 0, 1, 1]), np.array([1, 2, 1, 0]), links, 3).tolist() == [False, True, True, False]
-    assert among(np.array([0]), np.array([0]), NO_LINKS, 3).tolist() == [False]
+    assert are_links(np.array([0, 0, 1, 1]), np.array([1, 2, 1, 0]), links, 3).tolist() == [False, True, True, False]
+    assert are_links(np.array([0]), np.array([0]), NO_LINKS, 3).tolist() == [False]
 
 
 # names that mislead

@@ -18,7 +18,7 @@ def _task(tmp_path, value):
 
 def test_one_value_that_everybody_has_tells_nothing(tmp_path):
     opinions = AttributeOpinions(_task(tmp_path, lambda side: "x"))
-    assert opinions.aligned == [] and not opinions.speaks
+    assert opinions.aligned == [] and not opinions.has_both_sides
 
 
 def test_learning_from_nothing_is_refused(tmp_path):

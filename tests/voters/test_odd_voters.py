@@ -43,7 +43,7 @@ class EmptyHanded(Voter):
 @register
 class Listening(Voter):
     name = "listening"
-    listens = True
+    uses_belief = True
 
     def propose(self, state):
         return [(i, i) for i in range(5)]
@@ -90,7 +90,7 @@ class Hungry(EmptyHanded):
 @pytest.mark.parametrize("at", ["learn", "propose", "score"])
 def test_full_memory_names_the_voter_that_fills_it(rings, at, monkeypatch):
     monkeypatch.setattr(Hungry, "at", at)
-    with pytest.raises(VoterError, match=rf"'hungry' .* failed in {at}: MemoryError.*leave it out of") as caught:
+    with pytest.raises(VoterError, match=rf"'hungry' .* failed in {at}: MemoryError.*remove it from") as caught:
         MixTEA(voters=(*OWN, "hungry"), **SMALL).fit(rings)
     assert "entity_dim" not in str(caught.value)
 
@@ -99,7 +99,7 @@ def test_names_that_fill_memory_are_said_to(told, monkeypatch):
     def full(*args):
         raise MemoryError
 
-    monkeypatch.setattr(name_index, "products_of_rows", full)
+    monkeypatch.setattr(name_index, "row_products", full)
     with pytest.raises(FullMemoryError, match="The voter names fills it"):
         MixTEA(**SMALL).fit(told)
 
@@ -174,3 +174,47 @@ def test_backward_is_named_for_the_nearest_source_that_was_not_rejected(rings):
     after = aligner.predict(20)
     named = after.voters[:, :, 1] & (after.target_index == pair[0, 1])
     assert named.sum() == 1 and after.source_index[np.argwhere(named)[0, 0]] != pair[0, 0]
+
+
+@register
+class Degree(Voter):
+    """Compares how many triples entities have: the evidence of a voter that needs triples is structure."""
+
+    name = "degree"
+    needs = ("triples",)
+
+    def score(self, pairs, state):
+        counts = [graph.triple_counts() for graph in (self.task.source, self.task.target)]
+        return np.where(counts[0][pairs.source] == counts[1][pairs.target], 0.5, 0.1)
+
+
+def test_an_outside_voter_states_its_kind_of_evidence_or_has_that_of_its_needs():
+    class Stated(Mute):
+        name = "stated"
+        evidence = "human"
+
+    class Inherited(Stated):
+        needs = ("labels",)
+
+    class Careless(Voter):
+        needs = 5  # refused when it is used
+
+    voters = (Voter, Mute, Degree, EmptyHanded, Stated, Inherited, Careless)
+    assert [voter.evidence for voter in voters] == [
+        "lexical", "structure", "structure", "lexical", "human", "human", "lexical",
+    ]  # fmt: skip
+
+
+def test_outside_structure_is_exported_and_scored_as_structure(rings, tmp_path, monkeypatch):
+    aligner = MixTEA(**SMALL | dict(voters=(*OWN, "degree", "names"))).fit(rings)
+    assert aligner.answers_.evidence_kinds == {"degree": "structure"}
+    aligner.save(tmp_path / "run")
+    monkeypatch.setattr("mixtea.voters.registry._registered", {})  # a run is exported without the voter's package
+    mapping = StoredRun(tmp_path / "run").map(every=True)
+    assert (
+        mapping.evidence_kinds == {"degree": "structure"}
+        and mapping.pairs()["evidence"].str.contains(r"degree=\+").any()
+    )
+    mapping.write(tmp_path / "m.sssom.tsv")
+    text = (tmp_path / "m.sssom.tsv").read_text(encoding="utf-8")
+    assert "semapv:StructuralMatching" in text and "semapv:CompositeMatching" not in text

@@ -18,7 +18,7 @@ from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.reader import StoredRun
 from mixtea.vote import Voter, register
 from mixtea.voters import registry
-from mixtea.voters.registry import known_voters, package_of, voter_named
+from mixtea.voters.registry import known_voters, package_of, voter_class
 
 ALL = ("forward", "backward", "propagation", "agreement", "numbers")
 SETTINGS = SMALL_BEST | dict(
@@ -89,7 +89,7 @@ def run(aligner, tmp_path_factory):
 
 
 def test_it_is_known_by_its_entry_point(installed):
-    assert "numbers" in known_voters() and issubclass(voter_named("numbers"), Voter)
+    assert "numbers" in known_voters() and issubclass(voter_class("numbers"), Voter)
     assert package_of("numbers") == "number-voter 1.2" and package_of("forward") == ""
 
 
@@ -154,7 +154,7 @@ assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls", "--vot
 """
     done = run_process([sys.executable, "-c", program, run, tmp_path])
     assert done.returncode == 0, done.stderr
-    named = "The voter 'numbers' is of the package number-voter 1.2, which is not here."
+    named = "The voter 'numbers' comes from the package number-voter 1.2, which is not available."
     assert named in done.stderr and named in done.stdout and (tmp_path / "m.tsv").stat().st_size
 
 
@@ -166,24 +166,24 @@ assert call("predict", run, "--out", out + "/d.tsv", "--decoder", "csls", "--vot
             "package nowhere failed when it was loaded from nowhere:Voter: ModuleNotFoundError: No module",
         ),
         ("mixtea.vote:Nobody", "package mixtea.* failed when it was loaded from mixtea.vote:Nobody: AttributeError"),
-        ("mixtea.vote:register", "package mixtea.* is not there: mixtea.vote:register is no Voter of that name"),
-        ("mixtea.vote:Voter", "package mixtea.* mixtea.vote:Voter is no Voter of that name"),
+        ("mixtea.vote:register", "package mixtea.* cannot be used: mixtea.vote:register is not a Voter of that name"),
+        ("mixtea.vote:Voter", "package mixtea.* mixtea.vote:Voter is not a Voter of that name"),
         ("", "package without a name failed when it was loaded from : AttributeError"),
     ],
 )
 def test_a_package_that_brings_no_voter_is_named(value, message, monkeypatch):
     monkeypatch.setattr(registry, "entry_points", lambda group: [EntryPoint("broken", value, group)])
     with pytest.raises(VoterError, match=f"The voter 'broken' of the {message}"):
-        voter_named("broken")
+        voter_class("broken")
 
 
 def test_what_cannot_be_a_voter_is_refused():
     with pytest.raises(TypeError, match="a class that is a Voter"):
         register(object)
     for name in ("forward", "vectors", "two words", "", 5, ["a"]):
-        with pytest.raises(ConfigError, match="is no name for a voter"):
+        with pytest.raises(ConfigError, match="cannot name a voter"):
             register(type("Mine", (Voter,), {"name": name}))
     with pytest.raises(MissingVoterError, match=r"There is no voter 'nobody_here'\. There are forward, backward"):
-        voter_named("nobody_here")
+        voter_class("nobody_here")
     with pytest.raises(TypeError, match="has no score method"):
         Voter().score(None, None)

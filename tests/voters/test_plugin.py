@@ -23,9 +23,9 @@ from mixtea.voters import registry
 from mixtea.voters.base import Cost, VotingState
 from mixtea.voters.names.voter import Names
 from mixtea.voters.open_entities import EntityPairs
-from mixtea.voters.plugin import PluginVoter, voter_of
-from mixtea.voters.registry import known_voters, package_of, voter_named
-from mixtea.voters.validate import scores_of
+from mixtea.voters.plugin import PluginVoter, make_voter
+from mixtea.voters.registry import known_voters, package_of, voter_class
+from mixtea.voters.validate import voter_scores
 
 CONFIG = Config.preset("best")
 SETTINGS = SMALL_BEST | dict(
@@ -34,15 +34,15 @@ SETTINGS = SMALL_BEST | dict(
 CALLS = {
     "bind": lambda voter, state, pairs: voter.bind(state.task, CONFIG),
     "propose": lambda voter, state, pairs: voter.propose(state),
-    "score": lambda voter, state, pairs: scores_of(voter, pairs, state),
+    "score": lambda voter, state, pairs: voter_scores(voter, pairs, state),
     "explain": lambda voter, state, pairs: voter.explain(0, 0),
     "learn": lambda voter, state, pairs: voter.learn(state),
     "weight": lambda voter, state, pairs: voter.weight(),
     "cost": lambda voter, state, pairs: voter.cost(),
-    "let_go": lambda voter, state, pairs: voter.let_go(),
+    "release": lambda voter, state, pairs: voter.release(),
     "state_dict": lambda voter, state, pairs: voter.state_dict(),
     "load_state_dict": lambda voter, state, pairs: voter.load_state_dict({}),
-    "has_needed": lambda voter, state, pairs: voter.has_needed(),
+    "is_applicable": lambda voter, state, pairs: voter.is_applicable(),
     "compared": lambda voter, state, pairs: voter.compared(),
     "misleading": lambda voter, state, pairs: voter.misleading(),
 }
@@ -87,7 +87,7 @@ def ask(tiny):
     entities = make_entities(5, 5)
     state = VotingState(tiny, CONFIG, entities, torch.Generator())
     pairs = EntityPairs(pairs_of_keys(torch.arange(3), (5, 5)), entities)
-    return lambda method: CALLS[method](voter_of("faulty", tiny, CONFIG), state, pairs)
+    return lambda method: CALLS[method](make_voter("faulty", tiny, CONFIG), state, pairs)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_whatever_a_method_raises_is_one_error_with_that_as_its_cause(ask, metho
         ask(method)
     said = {ValueError: ": boom", SystemExit: ": 3", OtherError: r": a\nb"}.get(type(error), "")
     assert str(raised.value) == (
-        f"The voter 'faulty' of the package faulty_package failed in {method}: {type(error).__name__}{said}. Mend or "
-        "update it, or leave it out of the voters."
+        f"The voter 'faulty' of the package faulty_package failed in {method}: {type(error).__name__}{said}. Fix or "
+        "update it, or remove it from the voters."
     )
     assert raised.value.__cause__ is error and isinstance(raised.value, MixTEAError) and raised.value.exit_code == 1
 
@@ -133,14 +133,14 @@ class Unreadable:
         raise OSError("no array")
 
 
-NO_PAIRS, NO_SCORES = "proposed no pairs", "must score each of 3 pairs by a number"
+NO_PAIRS, NO_SCORES = "must propose pairs", "must score each of 3 pairs by a number"
 BEYOND = "must score by numbers between -1e6 and 1e6, or NaN for no opinion"
 WRONG = [
     ("bind", None, "must give itself, or another voter, from bind"),
-    ("propose", [[0, 99]], f"{NO_PAIRS} .* numbers outside the graphs"),
-    ("propose", [[0, -1]], f"{NO_PAIRS} .* numbers outside the graphs"),
-    ("propose", [[0.5, 1.0]], rf"{NO_PAIRS} \[p, 2\] of source and target numbers, but float64 \[1, 2\]"),
-    ("propose", [0, 1], rf"{NO_PAIRS} .* but int64 \[2\]"),
+    ("propose", [[0, 99]], f"{NO_PAIRS} .* inside the graphs, not int64"),
+    ("propose", [[0, -1]], f"{NO_PAIRS} .* inside the graphs, not int64"),
+    ("propose", [[0.5, 1.0]], rf"{NO_PAIRS} \[p, 2\] of source and target indices .* not float64 \[1, 2\]"),
+    ("propose", [0, 1], rf"{NO_PAIRS} .* not int64 \[2\]"),
     ("propose", [["a", "b"]], NO_PAIRS),
     ("propose", [[0, 1], [2]], "failed in propose: ValueError"),
     ("propose", 7, NO_PAIRS),
@@ -170,7 +170,7 @@ WRONG = [
     ("cost", Cost(mib=float("inf")), "must cost numbers from 0 on"),
     ("cost", 5, "failed in cost: TypeError"),
     ("state_dict", 5, "failed in state_dict: TypeError"),
-    ("has_needed", np.zeros(2), "failed in has_needed: ValueError"),
+    ("is_applicable", np.zeros(2), "failed in is_applicable: ValueError"),
     ("misleading", (float("nan"), 3), "must give a share of the links from misleading"),
 ]
 
@@ -210,7 +210,9 @@ def test_infinite_log_odds_of_reviewers_are_refused(tiny):
     entities = make_entities(5, 5)
     pairs = EntityPairs(pairs_of_keys(torch.arange(3), (5, 5)), entities)
     with pytest.raises(VoterError, match=f"The voter 'reviewer' {BEYOND}"):
-        scores_of(voter_of("reviewer", said, CONFIG), pairs, VotingState(said, CONFIG, entities, torch.Generator()))
+        voter_scores(
+            make_voter("reviewer", said, CONFIG), pairs, VotingState(said, CONFIG, entities, torch.Generator())
+        )
 
 
 def test_no_opinion_is_not_a_number(ask):
@@ -221,8 +223,8 @@ def test_no_opinion_is_not_a_number(ask):
 @pytest.mark.parametrize(
     ("member", "value"),
     [
-        ("needs", "triples"), ("needs", ("lables",)), ("favours", "target"), ("favours", ("both",)), ("listens", "yes"),
-        ("log_odds", 1), ("shares", "two words"),
+        ("needs", "triples"), ("needs", ("lables",)), ("votes_for", "target"), ("votes_for", ("both",)),
+        ("uses_belief", "yes"), ("is_calibrated", 1), ("score_group", "two words"), ("evidence", "rumour"),
     ],
 )  # fmt: skip
 def test_members_that_cannot_be_meant_are_refused(ask, member, value):
@@ -234,7 +236,7 @@ def test_members_that_cannot_be_meant_are_refused(ask, member, value):
 def test_errors_are_named_wherever_voters_are_asked(rings):
     """In a training, a decoding, an explanation and an estimate."""
     places = {
-        "has_needed": lambda: MixTEA(**SETTINGS).fit(rings),
+        "is_applicable": lambda: MixTEA(**SETTINGS).fit(rings),
         "propose": lambda: MixTEA(**SETTINGS).fit(rings),
         "learn": lambda: MixTEA(**SETTINGS).fit(rings),
         "weight": lambda: MixTEA(**SETTINGS).fit(rings),
@@ -330,8 +332,8 @@ class OwnNames(Names):
 
 
 def test_a_voter_made_of_one_of_ours_comes_to_the_same(told):
-    ours, theirs = voter_of("names", told, CONFIG), voter_of("own_names", told, CONFIG)
-    assert isinstance(theirs, PluginVoter) and theirs.leaves_links_out and theirs.log_odds
+    ours, theirs = make_voter("names", told, CONFIG), make_voter("own_names", told, CONFIG)
+    assert isinstance(theirs, PluginVoter) and theirs.leaves_links_out and theirs.is_calibrated
     assert voters_line([theirs]).replace("own_names", "names") == voters_line([ours])
     assert list(misleading_shares([theirs]).values()) == list(misleading_shares([ours]).values())
     assert list(misleading_links([theirs]).values()) == list(misleading_links([ours]).values())
@@ -351,8 +353,8 @@ def test_packages_that_say_little_of_themselves_are_named_by_their_module(monkey
     faulty()
     assert package_of("faulty") == "faulty_package"
     monkeypatch.setattr(registry, "entry_points", damaged)
-    for call in (known_voters, lambda: voter_named("somebody")):
-        with pytest.raises(VoterError, match=r"Which voters packages bring cannot be read \(TypeError: damaged\)"):
+    for call in (known_voters, lambda: voter_class("somebody")):
+        with pytest.raises(VoterError, match=r"The voters of installed packages cannot be read \(TypeError: damaged\)"):
             call()
 
 

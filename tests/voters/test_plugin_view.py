@@ -21,9 +21,9 @@ from mixtea.graph.task import Reviewed, Task
 from mixtea.vote import Voter, register
 from mixtea.voters.base import Belief, VotingState
 from mixtea.voters.open_entities import EntityPairs
-from mixtea.voters.plugin import voter_of
+from mixtea.voters.plugin import make_voter
 from mixtea.voters.plugin_view import PluginState, pairs_view, task_view
-from mixtea.voters.validate import scores_of
+from mixtea.voters.validate import voter_scores
 
 PARTS = ("task", "vectors", "belief", "sure")
 
@@ -111,7 +111,7 @@ def test_who_writes_is_named_and_nothing_has_changed(rings, what):
     @register
     class Writing(Voter):
         name = "writing"
-        listens = True
+        uses_belief = True
 
         def score(self, pairs, state):
             WRITES[what](self, pairs, state)
@@ -122,7 +122,7 @@ def test_who_writes_is_named_and_nothing_has_changed(rings, what):
     with pytest.raises(
         VoterError, match=r"The voter 'writing' .* failed in score: ValueError: .*(read-only|own its data)"
     ):
-        scores_of(voter_of("writing", rings, Config()), state.belief.pairs, state)
+        voter_scores(make_voter("writing", rings, Config()), state.belief.pairs, state)
     assert all(np.array_equal(*both) for both in zip(before, (a for _, a in arrays_in_own(rings)), strict=True))
     assert state.belief.p.eq(0.5).all() and state.vectors.eq(1).all() and state.sure.eq(0).all()
 

@@ -12,11 +12,11 @@ from conftest import SMALL_BEST, make_graph, said_task
 
 from mixtea import MixTEA
 from mixtea.compute.pairs import pairs_of_keys
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.graph.task import Reviewed
 from mixtea.voters.base import VotingState
 from mixtea.voters.open_entities import EntityPairs, OpenEntities
-from mixtea.voters.registry import voter_named
+from mixtea.voters.registry import voter_class
 from mixtea.voters.reviewer import Reviewer
 
 CONFIG = Config.preset("best")
@@ -37,8 +37,8 @@ def asked(task):
 
 
 def test_it_has_a_name_and_needs_opinions():
-    assert voter_named("reviewer") is Reviewer and Reviewer.log_odds
-    assert Reviewer().bind(told(), CONFIG).has_needed() and not Reviewer().bind(told((), ()), CONFIG).has_needed()
+    assert voter_class("reviewer") is Reviewer and Reviewer.is_calibrated
+    assert Reviewer().bind(told(), CONFIG).is_applicable() and not Reviewer().bind(told((), ()), CONFIG).is_applicable()
 
 
 def test_it_scores_what_was_said_and_is_silent_about_the_rest():
@@ -74,7 +74,7 @@ def voted(rings):
     for weight in (6.0, -6.0):
         pairs, log_odds = np.array([[source, wrong], [source, right]]), np.array([weight, -weight])
         task = replace(rings, reviewed=Reviewed(pairs, log_odds))
-        settings = SMALL_BEST | {"voters": (*STRUCTURE, "reviewer"), "max_epochs": 1}
+        settings = SMALL_BEST | {"voters": (*STRUCTURE_VOTERS, "reviewer"), "max_epochs": 1}
         said[weight] = MixTEA(**settings).fit(task)
     return said, source, right, wrong
 

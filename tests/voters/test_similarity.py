@@ -12,7 +12,7 @@ from mixtea import MixTEA
 from mixtea.config import Config
 from mixtea.council.council import bind_voters
 from mixtea.graph.labels import Labels
-from mixtea.voters.similarity import NEAR, LikenessOpinions, best_of, rank_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_of, rank_of
 
 STRUCTURE = ("forward", "backward", "propagation", "agreement")
 COMPARING = ("names", "attributes", "descriptions")
@@ -38,7 +38,7 @@ def test_the_details_of_a_pair_are_those_of_its_greatest_value():
 
 
 def test_few_of_each_entity_are_kept_and_all_that_are_equal():
-    n = NEAR + 10
+    n = CANDIDATES_PER_ENTITY + 10
     star = np.zeros(n, dtype=np.int64), np.arange(n)
     assert len(best_of(*star, np.linspace(0.1, 0.9, n), (1, n)).value) == n  # each is the only one of its target
     pairs = np.indices((n, n)).reshape(2, -1)
@@ -102,7 +102,7 @@ def test_pairs_of_other_graphs_are_refused(told, name, wrong):
 
 def test_a_likeness_says_what_is_alike():
     with pytest.raises(NotImplementedError):
-        LikenessOpinions(said_task(said_graph(["a"]), said_graph(["b"]))).first_found()
+        SimilarityOpinions(said_task(said_graph(["a"]), said_graph(["b"]))).initial_pairs()
 
 
 def fitted(task, *voters, **settings):
@@ -115,7 +115,7 @@ def assert_same(first, second):
 
 
 def without_names(graph):
-    return replace(graph, labels=Labels.none(), vectors=np.empty((0, 0), dtype=np.float32))
+    return replace(graph, labels=Labels.empty(), vectors=np.empty((0, 0), dtype=np.float32))
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -123,7 +123,7 @@ def test_with_names_on_one_side_alone_no_bit_changes(told, side):
     """Ids such as s0 are no names."""
     bare = replace(told, **{side: without_names(getattr(told, side))})
     (names,) = bind_voters(bare, Config.preset("best"), ["names"])
-    assert not names.has_needed() and bind_voters(told, Config.preset("best"), ["names"])[0].has_needed()
+    assert not names.is_applicable() and bind_voters(told, Config.preset("best"), ["names"])[0].is_applicable()
     assert_same(fitted(bare, *STRUCTURE), fitted(bare, *STRUCTURE, "names", "descriptions"))
 
 

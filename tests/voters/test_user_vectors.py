@@ -13,11 +13,11 @@ from processes import run
 
 from mixtea import Config, MixTEA, Task
 from mixtea.council.council import Council, bind_voters, cover_isolated
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.base import VotingState
-from mixtea.voters.open_entities import EntityPairs, open_entities
-from mixtea.voters.similarity import NEAR
-from mixtea.voters.validate import scores_of
+from mixtea.voters.open_entities import EntityPairs, find_open_entities
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY
+from mixtea.voters.validate import voter_scores
 
 NAN = float("nan")
 OWN = ("forward", "backward", "propagation", "agreement")
@@ -39,7 +39,7 @@ def asked(task, **settings):
     """The voter, and a state in which it is asked."""
     config = Config.preset("best", **settings)
     (voter,) = bind_voters(task, config, ["descriptions"])
-    entities = open_entities(task, torch.Generator().manual_seed(1), torch.device("cpu"), without_triples=True)
+    entities = find_open_entities(task, torch.Generator().manual_seed(1), torch.device("cpu"), without_triples=True)
     return voter, VotingState(task, config, entities, torch.Generator())
 
 
@@ -68,14 +68,16 @@ def test_likeness_is_the_cosine_above_that_of_any_two():
 def test_scores_are_log_odds_and_silence_where_a_side_has_none(precision):
     voter, state = asked(task_of(), precision=precision, sinkhorn_temperature=0.2)
     pairs = every_pair(state)
-    scores = scores_of(voter, pairs, state)
+    scores = voter_scores(voter, pairs, state)
     assert scores.dtype == getattr(torch, precision)
     assert scores.isnan().tolist() == [s == 3 or t == 2 for s, t in zip(pairs.source, pairs.target, strict=True)]
     odds = voter.opinions().log_odds(pairs.source, pairs.target)
     torch.testing.assert_close(scores, torch.from_numpy(0.2 * odds).to(scores.dtype), equal_nan=True)
     by_pair = dict(zip(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True), odds, strict=True))
     assert (
-        by_pair[0, 1] == pytest.approx(by_pair[2, 4], abs=1e-3) and by_pair[2, 4] > 0 > by_pair[0, 0] and voter.log_odds
+        by_pair[0, 1] == pytest.approx(by_pair[2, 4], abs=1e-3)
+        and by_pair[2, 4] > 0 > by_pair[0, 0]
+        and voter.is_calibrated
     )
 
 
@@ -86,7 +88,7 @@ def test_it_proposes_the_nearest_both_ways_of_those_that_have_one():
     draw = np.random.default_rng(1)
     wide, state = asked(task_of(draw.normal(size=(60, 4)), draw.normal(size=(50, 4))))
     counts = np.bincount(wide.propose(state)[:, 0])
-    assert counts.min() == NEAR and counts.max() < 50
+    assert counts.min() == CANDIDATES_PER_ENTITY and counts.max() < 50
     assert voter.cost().mib == pytest.approx(2 * 4 * (8 + 10) / 2**20)
 
 
@@ -123,7 +125,7 @@ def test_it_maps_entities_without_triples():
     voters = bind_voters(task, config, ["forward", "descriptions"])
     generator = torch.Generator().manual_seed(1)
     council = Council(
-        task, config, voters, open_entities(task, generator, torch.device("cpu"), without_triples=True), generator
+        task, config, voters, find_open_entities(task, generator, torch.device("cpu"), without_triples=True), generator
     )
     council.prepare()
     best = council.opinions.pairs.best_of_rows(council.opinions.belief)
@@ -139,7 +141,7 @@ def test_it_maps_entities_without_triples():
 def test_it_explains_itself_by_the_cosine():
     voter, _ = asked(task_of())
     assert voter.explain(2, 4) == ()  # nothing is known of other candidates
-    voter.known = KnownPairs(np.array([2]), np.array([4]), np.ones(1), {"descriptions": np.array([0.4])})
+    voter.known = ScoredPairs(np.array([2]), np.array([4]), np.ones(1), {"descriptions": np.array([0.4])})
     assert voter.explain(2, 4) == [("the given vectors' cosine is 1.000", 0.4)]
     [unknown] = voter.explain(2, 0)  # no stored candidate, so its score is not known
     assert unknown.what == "the given vectors' cosine is 0.707" and np.isnan(unknown.weight)
@@ -182,5 +184,5 @@ def test_alone_with_the_student_it_finds_what_vectors_tell(rings):
 
 
 def test_naming_it_needs_no_torch():
-    program = "import sys, mixtea.voters.user_vectors.voter; assert 'torch' not in sys.modules"
+    program = "import sys, mixtea.voters.user_vectors; assert 'torch' not in sys.modules"
     assert run([sys.executable, "-c", program]).returncode == 0

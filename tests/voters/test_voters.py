@@ -15,8 +15,8 @@ from mixtea.compute.similarity import unit
 from mixtea.config import Config
 from mixtea.graph.graph import Graph
 from mixtea.relations import join as meetings
-from mixtea.relations.known import KnownPairs
 from mixtea.relations.neighbours import Neighbourhood
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.agreement import steps as agreement_steps
 from mixtea.voters.agreement.voter import Agreement
 from mixtea.voters.base import Belief, VotingState
@@ -144,7 +144,7 @@ def test_nothing_speaks_for_entities_that_nothing_known_reaches():
     scores = voter.score(all_pairs(state), state)
     assert scores[0] > 0.9 and scores[1:].tolist() == [0, 0, 0]
     untaught = OpenEntities(state.entities.rows, (5, 5), (1, 2))  # as if the second source had no triples
-    assert untaught.without_untaught(all_pairs(state).rows, scores).isnan().tolist() == [False, False, True, True]
+    assert untaught.mask_without_triples(all_pairs(state).rows, scores).isnan().tolist() == [False, False, True, True]
 
 
 def test_propagation_goes_on_from_what_it_remembers():
@@ -192,10 +192,10 @@ def agreement_voter():
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 @pytest.mark.parametrize("at_once", [1, 7, 4_000_000])
 def test_agreement_equals_the_dense_twin_however_many_triples_are_held(at_once, dense, most, monkeypatch):
-    monkeypatch.setattr(agreement_steps, "STEPS_AT_ONCE", {"cpu": at_once})
+    monkeypatch.setattr(agreement_steps, "STEPS_PER_BLOCK", {"cpu": at_once})
     monkeypatch.setattr(agreement_steps, "MAX_STEPS", most)
-    monkeypatch.setattr(agreement_steps, "DENSE", dense)
-    monkeypatch.setattr(agreement_steps, "ALIKE", 0.0)
+    monkeypatch.setattr(agreement_steps, "MAX_DENSE_PAIRS", dense)
+    monkeypatch.setattr(agreement_steps, "MIN_RELATION_SIMILARITY", 0.0)
     voter, asked, state = agreement_voter()
     wanted = oracle.agreement(SOURCE, TARGET, BELIEF)
     dense = [wanted.get((s, t), 0.0) for s in ROWS[0].tolist() for t in ROWS[1].tolist()]
@@ -206,17 +206,17 @@ def test_agreement_equals_the_dense_twin_however_many_triples_are_held(at_once, 
 @pytest.mark.parametrize("at_once", [1, 1_000_000])
 def test_one_local_step_on_plain_arrays_is_agreement(at_once, monkeypatch):
     """Without torch, for one pair at a time, from what a run has stored."""
-    monkeypatch.setattr(meetings, "AT_ONCE", at_once)
+    monkeypatch.setattr(meetings, "TRIPLES_PER_BLOCK", at_once)
     voter, asked, state = agreement_voter()
     belief = state.belief.p.numpy()
-    near = Neighbourhood(voter.task, KnownPairs(asked.source, asked.target, belief, {}))
+    near = Neighbourhood(voter.task, ScoredPairs(asked.source, asked.target, belief, {}))
     local = [near.score(s, t) for s, t in zip(asked.source.tolist(), asked.target.tolist(), strict=True)]
     assert local == pytest.approx(voter.score(asked, state).tolist()) and max(local) > 0.3
 
 
 def test_agreement_and_propagation_name_the_neighbours_that_speak():
     voter, asked, state = agreement_voter()
-    voter.known = KnownPairs(asked.source, asked.target, state.belief.p.numpy(), {})
+    voter.known = ScoredPairs(asked.source, asked.target, state.belief.p.numpy(), {})
     found = voter.explain(1, 1)
     assert found[0].what == "inverse of r0: e0 ~ inverse of r1: e5" and found[0].weight > found[-1].weight > 0
     assert math.log1p(sum(row.weight for row in found)) == pytest.approx(
@@ -229,7 +229,7 @@ def test_agreement_and_propagation_name_the_neighbours_that_speak():
 
 
 def test_agreement_is_silent_about_relations_with_too_many_neighbours(monkeypatch):
-    monkeypatch.setattr(agreement_steps, "MANY", 0)
+    monkeypatch.setattr(agreement_steps, "MAX_NEIGHBOURS_PER_RELATION", 0)
     voter, asked, state = agreement_voter()
     assert voter.score(asked, state).tolist() == [0.0] * 9
 

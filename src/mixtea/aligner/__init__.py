@@ -17,10 +17,9 @@ from mixtea.aligner.scoring import Scoring, Voters, reproducibly
 from mixtea.calibration.probabilities import SEVERAL_PROBABILITY
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
-from mixtea.compute.device import choose_device
+from mixtea.compute.device import choose_device, reproducible
 from mixtea.compute.memory import enough_memory, remembered_sizes
-from mixtea.compute.reproducible import reproducible
-from mixtea.compute.torchrun import in_company, is_first
+from mixtea.compute.torchrun import is_first, with_other_processes
 from mixtea.config import Config
 from mixtea.council.adapt import adapt_config, without_structure
 from mixtea.council.council import OnRound, bind_voters
@@ -42,7 +41,7 @@ from mixtea.graph.task import Task
 from mixtea.io.links.resolve import entities, links_of
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import METRICS, html_table
-from mixtea.progress import Asked, both, training_progress
+from mixtea.progress import ProgressOption, chain, training_progress
 from mixtea.relations.alignment import MIN_SCORE, Relations, relations_of
 from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.runs.folder import read_run, write_run
@@ -108,7 +107,7 @@ class MixTEA(Scoring):
         self.metrics_, self.by_evidence_ = {}, empty_table()  # of other settings
         return self
 
-    @in_company()
+    @with_other_processes()
     def fit(
         self,
         task: Task,
@@ -119,7 +118,7 @@ class MixTEA(Scoring):
         checkpoints: Checkpoints | PathOrStr | None = None,
         *,
         on_answer: OnAnswer | None = None,
-        progress: Asked = None,
+        progress: ProgressOption = None,
     ) -> MixTEA:
         """Learn from the training links of `task`.
 
@@ -188,8 +187,10 @@ class MixTEA(Scoring):
         with reproducible(config.deterministic), enough_memory(), remembered_sizes():
             start = None if warm_start is None else warm_start._warm_start()
             began_with = None if start is None else (start.task, as_arrays(start.student))
-            callbacks = (both(shown, on_epoch), both(shown.round, on_round), observer, both(shown.answer, on_answer))
-            met = distributed.together(device, lambda: shared_inputs(task, config, device, began_with, checkpoints))
+            callbacks = (chain(shown, on_epoch), chain(shown.round, on_round), observer, chain(shown.answer, on_answer))
+            met = distributed.process_group(
+                device, lambda: shared_inputs(task, config, device, began_with, checkpoints)
+            )
             with met, shown, open_checkpoints(checkpoints, task, config, began_with) as kept:
                 trained = train_with_recovery(task, config, device, start, kept, *callbacks)
         self.task_, self._student, self._vectors = task, trained.student, None

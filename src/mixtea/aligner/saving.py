@@ -67,8 +67,9 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
 
 
 def _origin(aligner: MixTEA) -> dict[str, Any]:
-    """Return the fields that only runs with an earlier run have."""
-    return {"parent": aligner._parent, "matched_since_training": aligner._matched_since}
+    """Return the fields only runs with an earlier run one, or that have voters from outside."""
+    kinds = dict(aligner.answers_.evidence_kinds)
+    return {"parent": aligner._parent, "matched_since_training": aligner._matched_since, "voter_evidence": kinds}
 
 
 def restore_aligner(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:

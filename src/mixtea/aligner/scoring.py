@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from mixtea.compute.device import reproducible
 from mixtea.compute.memory import enough_memory, remembered_sizes
-from mixtea.compute.reproducible import reproducible
 from mixtea.decide.choose import scorable_links
 from mixtea.decide.decode import voter_groups
 from mixtea.evaluation.by_voter import empty_table, hits_by_voter

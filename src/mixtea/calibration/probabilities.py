@@ -20,9 +20,9 @@ from mixtea.calibration.features import (
 )
 from mixtea.calibration.match_prior import estimate_match_prior
 from mixtea.graph.task import Task
-from mixtea.voters.candidate_pairs import among
+from mixtea.voters.candidate_pairs import are_links
 from mixtea.voters.names.disambiguation import own_types
-from mixtea.voters.student import OPINION
+from mixtea.voters.student import VECTORS_GROUP
 
 if TYPE_CHECKING:
     from mixtea.decide.decode import Decoded, StoredOpinions
@@ -88,8 +88,8 @@ class PairProbabilities:
         """Return [sources]: how likely each has several targets: it has several links, or others have."""
         if self.multiple_targets is not None:
             return np.full(self.shape[0], self.multiple_targets)
-        share = np.full(self.shape[0], self.task.several_share)
-        share[self.task.sources_with_several] = SEVERAL_PROBABILITY
+        share = np.full(self.shape[0], self.task.multi_target_share)
+        share[self.task.multi_target_sources] = SEVERAL_PROBABILITY
         return np.where(share > MIN_SEVERAL_SHARE, share, 0.0)
 
     def _mixed(self, *, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +130,7 @@ class PairProbabilities:
         order = np.lexsort((-seen @ RECALIBRATION[0], self.source))
         best = order[np.diff(self.source[order], prepend=-1) > 0]
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
-        right = among(self.source[best], self.target[best], self.task.valid, self.shape[1])
+        right = are_links(self.source[best], self.target[best], self.task.valid, self.shape[1])
         found = sigmoid(seen @ logistic(seen[best], right, *RECALIBRATION)) * of_source[self.source]
         return found if multiple_targets else cap_sums(self.source, found, of_source)
 
@@ -150,7 +150,7 @@ class PairProbabilities:
         """
         n = len(self.task.train) + len(self.task.valid)
         before = n / (n + HALF_WEIGHT_LINKS)
-        at = among(self.source, self.target, self.task.valid, self.shape[1])
+        at = are_links(self.source, self.target, self.task.valid, self.shape[1])
         weight = np.linspace(0.01, 0.99, 99)[:, None]
         found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + MIN_LINK_LIKELIHOOD).sum(axis=1)
         prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
@@ -226,7 +226,7 @@ class PairProbabilities:
         task, judged, best = self.task, self._judged, self._first_of_decoder()
         valid = np.isin(self.source_index, task.valid[:, 0]) & self.has_evidence & (best >= 0)
         sources, places = self.source_index[valid], best[valid]
-        right = among(sources, self.target[places], task.valid, self.shape[1])
+        right = are_links(sources, self.target[places], task.valid, self.shape[1])
         evidence, hidden = (of.match_features(self._neighbours)[sources] for of in (judged, judged.without(task.valid)))
         none = np.zeros(len(sources), dtype=bool)
         triples = np.log1p(task.source.triple_counts()[sources])
@@ -237,7 +237,7 @@ class PairProbabilities:
     def _holdout_examples(self) -> Examples | None:
         """Collect training links scored in the hold-out; None where there are none."""
         task, last = self.task, self.last
-        names = set(self.decoded.opinions.scores) - {OPINION}
+        names = set(self.decoded.opinions.scores) - {VECTORS_GROUP}
         if last is None or not names or not names <= last.scores.keys():
             return None
         kept = np.isin(last.source, task.train[:, 0]) | np.isin(last.target, task.train[:, 1])
@@ -252,7 +252,7 @@ class PairProbabilities:
         counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])
         row, column = pairs.row_margin[best], pairs.column_margin[best]
         found = pair_features(row, column, pairs.structure_score[best], pairs.text_score[best], counts)
-        right = among(source, target, task.train, self.shape[1])
+        right = are_links(source, target, task.train, self.shape[1])
         evidence, hidden = (of.match_features(self._neighbours)[source] for of in (pairs, pairs.without(task.train)))
         return Examples(found, right, evidence, hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
 

@@ -22,10 +22,10 @@ from mixtea.compute.matching import matching, shift_for_total
 from mixtea.config import Config
 from mixtea.council.opinions import Opinions, calibrated_opinions, independent_log_odds
 from mixtea.graph.task import Task
-from mixtea.text.names import is_no_thing
-from mixtea.voters.base import Voter, judges_alone
+from mixtea.text.names import is_vocabulary_term
+from mixtea.voters.base import Voter, is_independent
 from mixtea.voters.open_entities import OpenEntities
-from mixtea.voters.student import OPINION
+from mixtea.voters.student import VECTORS_GROUP
 
 NO_EVIDENCE_WEIGHT = 0.3  # of pairs without evidence in the number that is matched
 
@@ -43,18 +43,20 @@ def collect_evidence(
     ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
     temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
     text = independent_log_odds(opinions.scores, voters, opinions.weights)
-    comparing = sorted({voter.opinion for voter in voters if judges_alone(voter)} & opinions.scores.keys())
+    comparing = sorted({voter.opinion for voter in voters if is_independent(voter)} & opinions.scores.keys())
     views = [_numpy(opinions.scores[name]) / temperature - log_m for name in comparing]
     by_belief = [opinions.scores[name] for name in (by_odds & opinions.scores.keys()) - {*comparing}]
     added = [_numpy(part) / temperature for part in (text, *by_belief) if part is not None]
     others = {name: values for name, values in opinions.scores.items() if name not in by_odds}
-    others = {name: values for name, values in others.items() if name != OPINION} or others  # it has learned the pairs
+    others = {
+        name: values for name, values in others.items() if name != VECTORS_GROUP
+    } or others  # it has learned the pairs
     structure = np.zeros((len(pairs), len(others)))
     for column, name in enumerate(sorted(others)):
         structure[:, column] = np.nan_to_num(_numpy(others[name]))
     possible = np.ones(len(pairs), dtype=bool)
     for graph, own, rows in zip((task.source, task.target), entities.own, ends, strict=True):
-        is_thing = np.array([not is_no_thing(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
+        is_thing = np.array([not is_vocabulary_term(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
         possible &= is_thing[rows]
     log_odds = np.sum([np.nan_to_num(part) for part in added], axis=0, initial=0.0) - log_m + np.zeros(len(pairs))
     return PairEvidence(*ends, log_odds, structure, views, pairs.shape, possible)

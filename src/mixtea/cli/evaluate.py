@@ -13,8 +13,8 @@ from rich.table import Table
 from mixtea.cli import options
 from mixtea.cli.console import one_line
 from mixtea.cli.tables import cell_text
-from mixtea.compute.intervals import beside
-from mixtea.messages import LONGEST_LABEL, json_text
+from mixtea.compute.intervals import interval_text
+from mixtea.messages import MAX_LABEL_LENGTH, json_text
 
 if TYPE_CHECKING:
     from mixtea.evaluation.evaluate import Evaluation
@@ -103,9 +103,11 @@ def _table(title: str, first: str, rows: list[tuple[str, dict[str, Any]]]) -> Ta
         table.add_column(heading, justify="right", no_wrap=True)
     for name, row in rows:
         behind = {"precision": row["judged"], "recall": row["links"]}
-        spread = (f"{row[share]:.3f}{beside(row[share], n, '{:.2f}')}" if n else "–" for share, n in behind.items())
+        spread = (
+            f"{row[share]:.3f}{interval_text(row[share], n, '{:.2f}')}" if n else "–" for share, n in behind.items()
+        )
         f1 = f"{row['f1']:.3f}" if any(behind.values()) else "–"
-        table.add_row(cell_text(_last(name), LONGEST_LABEL), *(f"{row[one]:,}" for one in counts), *spread, f1)
+        table.add_row(cell_text(_last(name), MAX_LABEL_LENGTH), *(f"{row[one]:,}" for one in counts), *spread, f1)
     return table
 
 

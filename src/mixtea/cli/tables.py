@@ -10,14 +10,14 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from mixtea.compute.intervals import ENOUGH, beside
+from mixtea.compute.intervals import MIN_CASES_ALONE, interval_text
 from mixtea.config import PRESETS, Config
 from mixtea.decide.answers import Answers
 from mixtea.decide.new_entities import Matches
 from mixtea.evaluation.by_voter import HITS, LINKS, NOTE, PARTS, voters_text
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
-from mixtea.messages import LONGEST_LABEL, METRICS, decoded_by, origin_of, visible
+from mixtea.messages import MAX_LABEL_LENGTH, METRICS, decoded_by, origin_of, visible
 
 SIDES = ("source", "target")
 MAX_CELL_CHARS = 4096  # characters, of titles and of paths
@@ -72,7 +72,7 @@ def evidence_table(found: pd.DataFrame) -> Table:
 
 def _share(scores: Mapping[str, float], behind: Mapping[str, int], name: str) -> str:
     """Format a score, with an interval if it rests on few links."""
-    return f"{scores[name]:.3f}{beside(scores[name], behind.get(name))}"
+    return f"{scores[name]:.3f}{interval_text(scores[name], behind.get(name))}"
 
 
 def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
@@ -82,13 +82,15 @@ def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
         said.append(f"probabilities: expected calibration error {scores['calibration_error']:.3f}")
     if "accepted@95_precision" in scores:
         share, precision = scores["accepted@95"], scores["accepted@95_precision"]
-        few = beside(precision, behind.get("accepted@95_precision"), "{:.1%}").replace(" (", ", ").replace(")", "")
+        few = (
+            interval_text(precision, behind.get("accepted@95_precision"), "{:.1%}").replace(" (", ", ").replace(")", "")
+        )
         found = f"{precision:.1%} found{few}"
         said.append(f"{share:.0%} of these mappings could be accepted unseen at 95 % precision ({found})")
     if "f1" in scores:
         three = (f"{n.replace('f1', 'F1')} {_share(scores, behind, n)}" for n in ("precision", "recall", "f1"))
         said.append(f"mapping among all targets: {', '.join(three)}")
-    if any(n < ENOUGH for n in behind.values()):
+    if any(n < MIN_CASES_ALONE for n in behind.values()):
         said.append("in brackets: where the true share lies with 95 % confidence")
     return said
 
@@ -103,13 +105,13 @@ def match_table(found: Matches) -> Table:
         ends = (row.source if first else "", row.decision, row.target or "–", found.label(row.target) or "")
         share = "–" if row.probability != row.probability else f"{row.probability:.3f}"
         stored = "the run's answer" if first and row.stored else row.taken_by
-        table.add_row(*(cell_text(cell, LONGEST_LABEL) for cell in ends), share, cell_text(stored, LONGEST_LABEL))
+        table.add_row(*(cell_text(cell, MAX_LABEL_LENGTH) for cell in ends), share, cell_text(stored, MAX_LABEL_LENGTH))
     return table
 
 
 def count_table(task: Task) -> Table:
     fold = f", fold {task.fold}" if task.fold else ""
-    table = Table(title=cell_text(visible(task.name, LONGEST_LABEL) + fold), title_justify="left")
+    table = Table(title=cell_text(visible(task.name, MAX_LABEL_LENGTH) + fold), title_justify="left")
     for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, graph in (("source", task.source), ("target", task.target)):
@@ -148,7 +150,7 @@ def relation_table(found: Mapping[str, Any]) -> Table:
         table.add_column("triples", justify="right")
     rows = ([(row["relation"], f"{row['triples']:,}") for row in found[side]["top_relations"]] for side in SIDES)
     for left, right in zip_longest(*rows, fillvalue=("", "")):
-        table.add_row(*(cell_text(value, LONGEST_LABEL) for value in (*left, *right)))
+        table.add_row(*(cell_text(value, MAX_LABEL_LENGTH) for value in (*left, *right)))
     return table
 
 

@@ -13,7 +13,7 @@ from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
 from mixtea.pipeline import Watch
-from mixtea.progress import Heartbeat, TrainingProgress
+from mixtea.progress import Heartbeat, TerminalProgress
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -43,7 +43,7 @@ class TrainingConsole(Watch):
 
     @contextmanager
     def training(self, config: Config) -> Iterator[None]:
-        with TrainingProgress(config.max_epochs, self.console) as self.progress:
+        with TerminalProgress(config.max_epochs, self.console) as self.progress:
             yield
 
     def round(self, number: int, n_sure: int) -> None:

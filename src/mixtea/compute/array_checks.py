@@ -1,7 +1,7 @@
-"""What numbers must look like that come from a file, whoever wrote it: run folders and checkpoints are checked alike.
+"""Checks of numbers from files of unknown origin: run folders and checkpoints alike.
 
-Indices become addresses in compiled code, and sizes become memory, so none is believed. Every check raises ValueError;
-who calls it names the file.
+Indices become addresses in compiled code, and sizes become memory, so none is trusted. Every check raises ValueError;
+the caller adds the name of the file.
 """
 
 from __future__ import annotations
@@ -17,70 +17,71 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def is_number(value: Any, most: float = math.inf) -> bool:
-    """A number that JSON has, finite, not further from 0 than `most`."""
+    """Return whether a value is a finite number of JSON, at most `most` in size."""
     return type(value) in (int, float) and abs(value) <= min(most, sys.float_info.max)
 
 
 def is_numbers(value: Any) -> bool:
-    """Names with numbers."""
+    """Return whether a value maps names to numbers."""
     return isinstance(value, dict) and all(map(is_number, value.values()))
 
 
 def check_numbers(values: Iterable[Any], n: int | None = None) -> None:
-    """Finite numbers, and n of them."""
+    """Check for finite numbers, n of them if given."""
     found = list(values)
     if not all(map(is_number, found)):
-        raise ValueError("what should be a number is none")
+        raise ValueError("a value is not a number")
     if n is not None and len(found) != n:
         raise ValueError(f"{len(found)} numbers instead of {n}")
 
 
 def check_history(history: Any, n_epochs: int | None = None) -> None:
-    """A record of numbers an epoch, from the first on, and n_epochs of them."""
+    """Check for a record of numbers per epoch, from the first on, n_epochs of them if given."""
     if not isinstance(history, list) or len(history) != (len(history) if n_epochs is None else n_epochs):
         raise ValueError(f"it does not have a record for each of {n_epochs} epochs")
     for epoch, record in enumerate(history, 1):
         if not is_numbers(record):
-            raise ValueError("a record holds what is no number")
+            raise ValueError("a record holds a value that is not a number")
         if record.get("epoch") != epoch:
             raise ValueError(f"record {epoch} is not of this epoch")
 
 
 def check_within(numbers: np.ndarray, end: int, what: str, begin: int = 0) -> None:
-    """All numbers from `begin` to below `end`."""
+    """Check that all numbers are from `begin` to below `end`."""
     if numbers.size and not begin <= numbers.min() <= numbers.max() < end:
         raise ValueError(f"{what} is not among {begin} to {end - 1}")
 
 
 def check_pairs(pairs: np.ndarray, sizes: tuple[int, int]) -> None:
-    """int64 [p, 2] of entities of two graphs of these sizes."""
+    """Check for int64 [p, 2], entities of two graphs of these sizes."""
     if pairs.dtype != np.int64 or pairs.shape[1:] != (2,) or not ((pairs >= 0) & (pairs < sizes)).all():
         raise ValueError("pairs of entities outside the graphs")
 
 
 def check_lengths(arrays: Arrays) -> None:
+    """Check that all arrays are equally long."""
     if len({len(values) for values in arrays.values()}) > 1:
         raise ValueError("its arrays differ in length")
 
 
 def check_finite(name: str, values: np.ndarray, most: float = math.inf, *, or_nan: bool = False) -> None:
-    """Numbers that are not further from 0 than `most`; NaN only where it may mean something."""
+    """Check that numbers are at most `most` in size; NaN is allowed with `or_nan`."""
     good = np.isfinite(values) & (np.abs(values) <= most)
     if or_nan:
         good |= np.isnan(values)
     if not good.all():
-        raise ValueError(f"{name} holds what is no number, or too large a one")
+        raise ValueError(f"{name} holds a value that is not a number, or too large")
 
 
 def check_scores(name: str, values: Any, precision: str, *, or_nan: bool = False) -> None:
-    """Numbers in a row, of the vectors' kind."""
+    """Check for a one-dimensional array of this precision."""
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != precision:
-        raise ValueError(f"{name}: scores that are none")
+        raise ValueError(f"{name}: scores of another type or shape")
     check_finite(name, values, or_nan=or_nan)
 
 
 def check_same_form(arrays: Arrays, like: Arrays, what: str) -> None:
-    """As many numbers of the same kind as another's, and finite."""
+    """Check that arrays have the names, dtypes and shapes of others, and are finite."""
     if arrays.keys() != like.keys():
         raise ValueError(f"{what} has other parameters")
     for name, array in arrays.items():

@@ -1,4 +1,4 @@
-"""Tensors as plain arrays and back: what a checkpoint holds, which may be anyone's."""
+"""Conversion between tensors and plain arrays, for checkpoints of unknown origin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def as_tensors(arrays: Mapping[str, np.ndarray], device: torch.device) -> dict[s
 
 
 def checked_rows(array: Any, n: int, like: Tensor, width: int | None = None) -> Tensor:
-    """Whole numbers below n, [p] or [p, width], on the device of `like`; ValueError if they are not."""
+    """Return whole numbers below n, [p] or [p, width], on the device of `like`; ValueError for anything else."""
     if array.dtype != np.int64 or array.shape[1:] != (() if width is None else (width,)):
         raise ValueError(f"rows of shape {array.shape}, type {array.dtype}")
     if array.size and not (array.min() >= 0 and array.max() < n):

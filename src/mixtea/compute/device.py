@@ -1,8 +1,11 @@
-"""Where to compute."""
+"""Choice of the device, and deterministic algorithms on it."""
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -11,7 +14,7 @@ from mixtea.errors import ConfigError
 
 
 def choose_device(name: str) -> torch.device:
-    """auto is CUDA where there is one."""
+    """Return the device of a name; auto is CUDA where there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not isinstance(name, str):
@@ -29,3 +32,16 @@ def choose_device(name: str) -> torch.device:
 
 def describe_device(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else f"CPU ({platform.machine()})"
+
+
+@contextmanager
+def reproducible(wanted: bool) -> Iterator[None]:
+    """Use only deterministic algorithms while the block runs."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)

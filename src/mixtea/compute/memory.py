@@ -1,4 +1,4 @@
-"""Blocks: how large they are, and what happens when memory is full.
+"""Sizes of blocks, and what happens when memory is full.
 
 When memory runs out, a sweep begins again with half the block; inside `remembered_sizes` the same function keeps to the
 smaller size from then on.
@@ -21,12 +21,16 @@ from mixtea.errors import FullMemoryError, is_full_memory
 
 logger = logging.getLogger(__name__)
 # A block is as small as keeps the products fast, and wide enough for some hundreds of rows of a wide problem.
-LEAST_MIB, MOST_MIB, ROWS = {"cpu": 32, "cuda": 256}, {"cpu": 256, "cuda": 4096}, {"cpu": 256, "cuda": 1024}
+MIN_BLOCK_MIB, MAX_BLOCK_MIB, BLOCK_ROWS = (
+    {"cpu": 32, "cuda": 256},
+    {"cpu": 256, "cuda": 4096},
+    {"cpu": 256, "cuda": 1024},
+)
 ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls back to kernels several times slower
-FEWEST_ROWS = 16  # products of fewer rows are rounded in another way, so a shorter rest joins the block before it
+MIN_BLOCK_ROWS = 16  # products of fewer rows are rounded in another way, so a shorter rest joins the block before it
 CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
-WAY_OUT = "Use a smaller entity_dim, or a machine with more memory."
-T = TypeVar("T")
+ADVICE = "Use a smaller entity_dim, or a machine with more memory."
+ResultT = TypeVar("ResultT")
 _sizes: ContextVar[BlockSizes | None] = ContextVar("mixtea_block_sizes", default=None)
 
 
@@ -46,9 +50,9 @@ class BlockSizes:
 
 
 def block_mib(row_bytes: int, device: torch.device) -> int:
-    """The size of a block whose rows take `row_bytes`, in MiB: at most a quarter of what is free on a GPU."""
+    """Return the size in MiB of a block whose rows take `row_bytes`: at most a quarter of what is free on a GPU."""
     kind = device.type
-    wanted = min(max(ROWS[kind] * row_bytes >> 20, LEAST_MIB[kind]), MOST_MIB[kind])
+    wanted = min(max(BLOCK_ROWS[kind] * row_bytes >> 20, MIN_BLOCK_MIB[kind]), MAX_BLOCK_MIB[kind])
     if kind == "cuda":
         wanted = max(1, min(wanted, torch.cuda.mem_get_info(device)[0] >> 22))
     return wanted
@@ -57,11 +61,11 @@ def block_mib(row_bytes: int, device: torch.device) -> int:
 def row_blocks(
     start: int, stop: int, row_bytes: int, device: torch.device, block_size: int | None = None, mib: int | None = None
 ) -> Iterator[slice]:
-    """Slices that cover start..stop: of `block_size` rows, or of as many as fit into `mib` MiB (else a default)."""
+    """Yield slices that cover start..stop, of `block_size` rows or as many as fit into `mib` MiB (else a default)."""
     size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
-    if block_size is None and size > FEWEST_ROWS:
-        size -= size % (ALIGNED_ROWS if size > ALIGNED_ROWS else FEWEST_ROWS)
-    least = 1 if block_size or size < FEWEST_ROWS else FEWEST_ROWS
+    if block_size is None and size > MIN_BLOCK_ROWS:
+        size -= size % (ALIGNED_ROWS if size > ALIGNED_ROWS else MIN_BLOCK_ROWS)
+    least = 1 if block_size or size < MIN_BLOCK_ROWS else MIN_BLOCK_ROWS
     while start < stop:
         end = start + size
         if stop - end < least:
@@ -70,8 +74,8 @@ def row_blocks(
         start = end
 
 
-def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mib: int | None) -> T:
-    """function(mib); when memory runs out, again with half the block, down to one MiB.
+def sweep(function: Callable[[int], ResultT], row_bytes: int, device: torch.device, mib: int | None) -> ResultT:
+    """Return function(mib); when memory runs out, try again with half the block, down to one MiB.
 
     Inside `remembered_sizes` the size that fits is kept for this function.
     """
@@ -85,7 +89,7 @@ def sweep(function: Callable[[int], T], row_bytes: int, device: torch.device, mi
             if not is_full_memory(error):
                 raise
             if size < 2:
-                raise FullMemoryError(f"Memory is full even with the smallest blocks. {WAY_OUT}") from error
+                raise FullMemoryError(f"Memory is full even with the smallest blocks. {ADVICE}") from error
         sizes.halve(place, size)
         if device.type == "cuda":
             torch.cuda.empty_cache()
@@ -102,16 +106,16 @@ def remembered_sizes() -> Iterator[None]:
             _sizes.reset(token)
 
 
-def give_back() -> None:
-    """Hand memory that is free back to the system, where the C library would keep it (glibc): the peak is lower so."""
+def release_free_memory() -> None:
+    """Return free memory to the system, where the C library would keep it (glibc), for a lower peak."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)
 
 
 @contextmanager
-def enough_memory(way_out: str = WAY_OUT) -> Iterator[None]:
-    """Around what cannot be done in smaller blocks: full memory becomes an error that names the way out."""
+def enough_memory(way_out: str = ADVICE) -> Iterator[None]:
+    """Turn full memory into an error with advice, around code that cannot use smaller blocks."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:

@@ -13,9 +13,9 @@ from mixtea.compute.memory import enough_memory, row_blocks, sweep
 from mixtea.compute.similarity import Groups, groups_of_equal_rows, tie_tolerance, top_k, unit
 from mixtea.errors import MissingExtraError
 
-SMALL = 10_000  # targets; below it an index is not worth building
+MIN_INDEXED_TARGETS = 10_000  # targets; below it an index is not worth building
 FAISS_BYTES = 256 << 20  # that it may take beside the vectors; where there is less, it crashes
-SPARE = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
+SPARE_CANDIDATES = 8  # candidates beyond k, so that near ties at the edge are decided by the exact re-scoring
 
 
 @enough_memory()
@@ -28,7 +28,7 @@ def nearest(
     engine: str = "auto",
     mib: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """e_j = argmin_j d(e_i, e_j) (Eq. 1), for the k best: (nearness [n, k], target rows [n, k]), best first.
+    """Find e_j = argmin_j d(e_i, e_j) (Eq. 1), the k best: (nearness [n, k], target rows [n, k]), best first.
 
     Nearness is the cosine, or the negated Euclidean or Manhattan distance. `engine` is "faiss" or "streamed", both
     exact, "auto" (Faiss on CPU if it is installed), or "ivf" or "hnsw", which may miss some. Every engine only proposes
@@ -42,7 +42,7 @@ def nearest(
     k = min(k, len(target))
     groups = groups_of_equal_rows(target)
     different = groups.members[groups.start].sort().values  # the first row of each group
-    wider = min(k + SPARE, len(different))
+    wider = min(k + SPARE_CANDIDATES, len(different))
     if engine == "auto":
         fast = source.device.type == "cpu" and has_faiss() and _room_for_faiss(source, target)
         engine = "faiss" if fast else "streamed"
@@ -58,7 +58,7 @@ def nearest(
 
 
 def _with_twins(scores: Tensor, found: Tensor, groups: Groups, k: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The first k rows when each of the groups `found` [n, w] gives all its members."""
+    """Return the first k rows when each of the groups `found` [n, w] gives all its members."""
     size = groups.size[found]
     ends = size.cumsum(1)
     slots = torch.arange(k, device=found.device).expand(len(found), k).contiguous()
@@ -72,7 +72,7 @@ def has_faiss() -> bool:
 
 
 def _room_for_faiss(source: Tensor, target: Tensor) -> bool:
-    """Whether there is memory for Faiss. It is asked for and given back unused, which costs nothing."""
+    """Return whether memory suffices for Faiss, by allocating it unused, which costs nothing."""
     try:
         torch.empty(FAISS_BYTES + 8 * (source.numel() + target.numel()), dtype=torch.uint8)
     except RuntimeError:
@@ -82,7 +82,7 @@ def _room_for_faiss(source: Tensor, target: Tensor) -> bool:
 
 @enough_memory("Use search=exact, which searches in blocks.")
 def approximate(source: Tensor, target: Tensor, k: int, kind: str, metric: str = "cosine") -> Tensor:
-    """int64 [n, k]: the targets nearest to each source row that a Faiss index finds.
+    """Return int64 [n, k]: the targets nearest to each source row by a Faiss index.
 
     `kind` is "ivf" (inverted lists), "hnsw" (a graph of neighbours) or "faiss" (exact). Vectors are unit for cosine.
     """
@@ -106,7 +106,7 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
     measure = {"cosine": faiss.METRIC_INNER_PRODUCT, "euclidean": faiss.METRIC_L2, "manhattan": faiss.METRIC_L1}[metric]
     lists = max(1, int(2 * n**0.5))
     index: Any
-    if kind == "faiss" or n < SMALL:
+    if kind == "faiss" or n < MIN_INDEXED_TARGETS:
         index = faiss.IndexFlat(d, measure)
     elif kind == "hnsw":
         index = faiss.IndexHNSWFlat(d, 32, faiss.METRIC_L2)  # the order of cosines too, as the vectors are unit
@@ -122,7 +122,7 @@ def _index(kind: str, items: np.ndarray, metric: str) -> Any:
 def _rescored(
     source: Tensor, target: Tensor, candidates: Tensor, metric: str, mib: int | None
 ) -> tuple[Tensor, Tensor]:
-    """Nearness in float64 of candidates [n, w], which ascend in each row, and they themselves; best first."""
+    """Return the nearness in float64 of candidates [n, w], ascending per row, and these; best first."""
     scores = torch.empty(candidates.shape, dtype=torch.float64, device=source.device)
     found = torch.empty_like(candidates)
     row_bytes = candidates.shape[1] * source.shape[1] * 16
@@ -138,7 +138,7 @@ def _rescored(
 
 
 def _order(scores: Tensor, tolerance: float) -> Tensor:
-    """Places of scores [n, w] from the greatest; those that differ by rounding alone keep their order."""
+    """Return the order of scores [n, w], greatest first; those that differ by rounding alone keep their order."""
     ranked = scores.sort(dim=1, descending=True)
     step = torch.zeros_like(ranked.indices)
     step[:, 1:] = ranked.values[:, :-1] - ranked.values[:, 1:] > tolerance

@@ -1,6 +1,6 @@
-"""Texts as sparse rows of character n-grams and words, and the pairs of rows that are most alike. No torch.
+"""Texts as sparse rows of character n-grams and words, and the most similar pairs of rows. No torch.
 
-Nothing here holds a product of all with all: a row is looked up through its rarest n-grams.
+A product of all with all is never held: a row is looked up through its rarest n-grams.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
-from mixtea.compute.distinct import distinct
-
-LENGTHS = (2, 3, 4)  # of n-grams
-BUDGET = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
-LEAST_BUDGET, BUDGET_IN_ALL = 3_000, 2e9  # a million rows are looked up through fewer
-AT_ONCE = 1 << 18  # pairs whose rows are multiplied at a time
-HELD_AT_ONCE = 1 << 23  # numbers in the rows that are multiplied at a time: some may be long
+NGRAM_LENGTHS = (2, 3, 4)  # of n-grams
+MAX_ROWS_LOOKED_UP = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
+MIN_ROWS_LOOKED_UP, MAX_LOOKUPS = 3_000, 2e9  # a million rows are looked up through fewer
+PAIRS_PER_BLOCK = 1 << 18  # pairs whose rows are multiplied at a time
+NUMBERS_PER_BLOCK = 1 << 23  # numbers in the rows that are multiplied at a time: some may be long
 _MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 
 
-def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[csr_matrix]:
-    """How often each n-gram, and each word, stands in each text: a matrix a side, with the same columns.
+def ngram_counts(*sides: Sequence[str], lengths: Sequence[int] = NGRAM_LENGTHS) -> list[csr_matrix]:
+    """Count n-grams and words per text: a matrix per side, with the same columns.
 
     A text is padded with a space at both ends, so that beginnings and ends count. Columns are hashes of 64 bits.
     """
@@ -32,7 +30,7 @@ def gram_rows(*sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[c
 
 
 def _counted(sides: Sequence[Sequence[str]], lengths: Sequence[int]) -> tuple[list[csr_matrix], np.ndarray]:
-    """(a matrix per side, the key of each column, ascending)."""
+    """Return (a matrix per side, the key of each column, ascending)."""
     parts = [_grams([f" {text} " for text in texts], lengths) for texts in sides]
     column, known = pd.factorize(np.concatenate([keys for _, keys in parts]), sort=True)
     found, begin = [], 0
@@ -45,7 +43,7 @@ def _counted(sides: Sequence[Sequence[str]], lengths: Sequence[int]) -> tuple[li
 
 
 def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """(text number, key) of every n-gram and every word."""
+    """Return (text number, key) of every n-gram and every word."""
     letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     row = np.repeat(np.arange(len(texts), dtype=np.int32), sizes)
@@ -62,7 +60,7 @@ def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np
 
 
 def _words(letters: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(text number, key) of every word; texts begin and end with a space."""
+    """Return (text number, key) of every word; texts begin and end with a space."""
     space = letters == ord(" ")
     word, start = np.cumsum(space), np.flatnonzero(space)
     place = (np.arange(len(letters)) - start[word - 1]).astype(np.uint64) if len(start) else word.astype(np.uint64)
@@ -77,14 +75,14 @@ def _mixed(key: np.ndarray) -> np.ndarray:
     return (key ^ (key >> np.uint64(27))) * _MIX[0]
 
 
-def weighted(*sides: csr_matrix) -> list[csr_matrix]:
-    """TF-IDF, rows of length 1: (1 + log count) log(rows / rows with it), frequencies over both sides together."""
+def tfidf(*sides: csr_matrix) -> list[csr_matrix]:
+    """Return TF-IDF rows of length 1: (1 + log count) log(rows / rows with it), frequencies over all sides together."""
     rarity = _rarity(sides)
     return [_by_rarity(side, rarity) for side in sides]
 
 
 def _rarity(sides: Sequence[csr_matrix]) -> np.ndarray:
-    """[columns]: log(rows / rows with it), over all sides together."""
+    """Return [columns]: log(rows / rows with it), over all sides together."""
     n = sum(side.shape[0] for side in sides)
     held = sum(np.bincount(side.indices, minlength=side.shape[1]) for side in sides)
     return np.log(n / np.maximum(held, 1)).astype(np.float32)
@@ -92,17 +90,17 @@ def _rarity(sides: Sequence[csr_matrix]) -> np.ndarray:
 
 def _by_rarity(rows: csr_matrix, rarity: np.ndarray) -> csr_matrix:
     data = (1 + np.log(rows.data)) * rarity[rows.indices]
-    return unit_rows(csr_matrix((data, rows.indices, rows.indptr), rows.shape))
+    return sparse_unit_rows(csr_matrix((data, rows.indices, rows.indptr), rows.shape))
 
 
-class GramSpace:
-    """The n-grams of known texts and how rare each is, to turn further texts into rows of the same columns.
+class NgramSpace:
+    """The n-grams of known texts and their rarity, to turn further texts into rows of the same columns.
 
-    `rows` are the weighted rows of each side. The last column is that of all n-grams that no known text has: it is part
-    of a row's length, and nothing is alike by it.
+    `rows` are the weighted rows of each side. The last column is that of all unknown n-grams: it counts for a row's
+    length alone.
     """
 
-    def __init__(self, *sides: Sequence[str], lengths: Sequence[int] = LENGTHS) -> None:
+    def __init__(self, *sides: Sequence[str], lengths: Sequence[int] = NGRAM_LENGTHS) -> None:
         counted, self.keys = _counted(sides, lengths)
         self.lengths, self.rarity = lengths, _rarity(counted)
         self.unknown = np.float32(np.log(max(sum(map(len, sides)), 1)))  # the rarity of what one text has
@@ -128,8 +126,8 @@ class GramSpace:
         return csr_matrix((data, (rows, ends)), shape=(len(texts), len(self.keys) + 1))
 
 
-def unit_rows(rows: csr_matrix) -> csr_matrix:
-    """Each row divided by its length."""
+def sparse_unit_rows(rows: csr_matrix) -> csr_matrix:
+    """Divide each row by its length."""
     return csr_matrix(diags(1 / np.maximum(row_lengths(rows), 1e-12)) @ rows).astype(np.float32)
 
 
@@ -137,34 +135,34 @@ def row_lengths(rows: csr_matrix) -> np.ndarray:
     return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
 
 
-def alike_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows of the first, rows of the second): the k most alike of each row, both ways, each pair once."""
-    ahead = _most_alike(first, second, k)
-    back = _most_alike(second, first, k)
+def similar_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (rows of the first, rows of the second): the k most similar of each row, both ways, each pair once."""
+    ahead = _most_similar(first, second, k)
+    back = _most_similar(second, first, k)
     m = second.shape[0]
     key = distinct(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
     return key // max(m, 1), key % max(m, 1)
 
 
-def _most_alike(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _most_similar(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
     return RowIndex(second).most_alike(first, k)
 
 
 class RowIndex:
-    """Rows in which others are looked up."""
+    """An index of rows by their columns, to look up similar ones."""
 
     def __init__(self, rows: csr_matrix) -> None:
         self.rows, self.columns = rows, csr_matrix(rows.T)
         self.held = np.bincount(rows.indices, minlength=rows.shape[1])
 
     def most_alike(self, others: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """(other rows, rows): each of the others and the k that are most alike, as far as rare n-grams lead to them."""
+        """Return (other rows, rows): the k most similar rows for each of the others, as rare n-grams lead to them."""
         found = top_products(_rarest(others, self.held), self.columns, k)
         return np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices.astype(np.int64)
 
 
 def top_products(first: csr_matrix, second: csr_matrix, k: int) -> csr_matrix:
-    """Of each row of first @ second the k largest that are above 0."""
+    """Return the k largest positive entries per row of first @ second."""
     from sparse_dot_topn import sp_matmul_topn
 
     if not (first.nnz and second.nnz):
@@ -173,8 +171,8 @@ def top_products(first: csr_matrix, second: csr_matrix, k: int) -> csr_matrix:
 
 
 def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
-    """Of each row the columns that the fewest others hold, as many as lead to BUDGET of them; the rarest always."""
-    budget = min(BUDGET, max(LEAST_BUDGET, BUDGET_IN_ALL / max(rows.shape[0], 1)))
+    """Keep the rarest columns of each row, as many as lead to MAX_ROWS_LOOKED_UP others; one at least."""
+    budget = min(MAX_ROWS_LOOKED_UP, max(MIN_ROWS_LOOKED_UP, MAX_LOOKUPS / max(rows.shape[0], 1)))
     row, others = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), held[rows.indices]
     order = np.argsort(row * (int(held.max(initial=0)) + 1) + others, kind="stable")  # rows stand in order already
     led = np.cumsum(others[order])
@@ -185,8 +183,8 @@ def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
     return csr_matrix((rows.data[kept], rows.indices[kept], ends), shape=rows.shape)
 
 
-def products_of_rows(first: csr_matrix, second: csr_matrix, row: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """float32: first[i] . second[j] of each pair."""
+def row_products(first: csr_matrix, second: csr_matrix, row: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return float32: first[i] . second[j] of each pair."""
     found = np.empty(len(row), dtype=np.float32)
     for part in _blocks(np.diff(first.indptr), np.diff(second.indptr), row, other):
         found[part] = np.asarray(first[row[part]].multiply(second[other[part]]).sum(axis=1)).ravel()
@@ -194,9 +192,19 @@ def products_of_rows(first: csr_matrix, second: csr_matrix, row: np.ndarray, oth
 
 
 def _blocks(sizes: np.ndarray, others: np.ndarray, row: np.ndarray, other: np.ndarray) -> Iterator[slice]:
-    """Cut pairs of rows of these sizes into slices of at most AT_ONCE pairs and about HELD_AT_ONCE numbers."""
-    for begin in range(0, len(row), AT_ONCE):
-        held = np.cumsum(sizes[row[begin : begin + AT_ONCE]] + others[other[begin : begin + AT_ONCE]])
-        cuts = np.flatnonzero(np.diff(held // HELD_AT_ONCE)) + 1
+    """Cut pairs of rows of these sizes into slices, by PAIRS_PER_BLOCK and NUMBERS_PER_BLOCK."""
+    for begin in range(0, len(row), PAIRS_PER_BLOCK):
+        held = np.cumsum(sizes[row[begin : begin + PAIRS_PER_BLOCK]] + others[other[begin : begin + PAIRS_PER_BLOCK]])
+        cuts = np.flatnonzero(np.diff(held // NUMBERS_PER_BLOCK)) + 1
         for start, end in pairwise([0, *cuts.tolist(), len(held)]):
             yield slice(begin + start, begin + end)
+
+
+def distinct(numbers: np.ndarray) -> np.ndarray:
+    """Return each of the numbers [n] once, ascending: `np.unique` by sorting, which is faster than its hash table.
+
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    ordered = np.sort(numbers)
+    return ordered[np.r_[True, ordered[1:] != ordered[:-1]]] if len(ordered) else ordered

@@ -1,6 +1,6 @@
-"""Sparse candidates: the pairs of n x m that anyone considers, and what can be asked of their scores.
+"""Sparse candidate pairs of n x m, and reductions of their scores.
 
-A score is a tensor with one number a pair. Everything here is linear in the number of pairs.
+A score is a tensor with one number per pair. Everything here is linear in the number of pairs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 from mixtea.compute.memory import enough_memory, row_blocks, sweep
 from mixtea.compute.similarity import aligned_rows, products_by_row, similarities, width
 
-LEAST = -torch.inf
+NO_SCORE = -torch.inf
 FEWER_PAIRS = "Use fewer vote_candidates, or a machine with more memory."
 
 
@@ -31,11 +31,11 @@ class Pairs:
 
     @property
     def key(self) -> Tensor:
-        """int64, ascending: one number a pair."""
+        """Return int64, ascending: one number per pair."""
         return self.source * self.shape[1] + self.target
 
     def find(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The place of each pair among these, and whether it is there at all (the place is 0 where it is not)."""
+        """Return the index of each pair among these (0 for others), and whether it is among them."""
         wanted = source * self.shape[1] + target
         if not len(self):
             return torch.zeros_like(wanted), torch.zeros_like(wanted, dtype=torch.bool)
@@ -54,18 +54,18 @@ class Pairs:
         return values.new_zeros(self.shape[1]).index_add_(0, self.target, values)
 
     def row_max(self, values: Tensor) -> Tensor:
-        """[n]: the greatest value of each source row, -inf where it has no pair."""
-        return values.new_full((self.shape[0],), LEAST).scatter_reduce_(0, self.source, values, "amax")
+        """Return [n]: the greatest value of each source row, -inf where it has no pair."""
+        return values.new_full((self.shape[0],), NO_SCORE).scatter_reduce_(0, self.source, values, "amax")
 
     def column_max(self, values: Tensor) -> Tensor:
-        return values.new_full((self.shape[1],), LEAST).scatter_reduce_(0, self.target, values, "amax")
+        return values.new_full((self.shape[1],), NO_SCORE).scatter_reduce_(0, self.target, values, "amax")
 
     def best_of_rows(self, values: Tensor) -> Tensor:
-        """bool a pair: the first of the greatest in its source row."""
+        """Return bool per pair: the first of the greatest in its source row."""
         return self._first(values == self.row_max(values)[self.source], self.source, self.shape[0])
 
     def best_of_columns(self, values: Tensor) -> Tensor:
-        """bool a pair: the first of the greatest in its target column."""
+        """Return bool per pair: the first of the greatest in its target column."""
         return self._first(values == self.column_max(values)[self.target], self.target, self.shape[1])
 
     def _first(self, among: Tensor, line: Tensor, n: int) -> Tensor:
@@ -75,17 +75,17 @@ class Pairs:
         return among & (first[line] == place)
 
 
-def places(rows: Tensor, n: int) -> Tensor:
-    """[n]: where each of n entities stands in `rows`, -1 for those that do not."""
+def positions(rows: Tensor, n: int) -> Tensor:
+    """Return [n]: the index of each of n entities in `rows`, -1 for others."""
     place = torch.full((n,), -1, device=rows.device)
     place[rows] = torch.arange(len(rows), device=rows.device)
     return place
 
 
 def rank_within(line: Tensor, values: Tensor, n: int) -> Tensor:
-    """The rank of each value among those of its line (a row or column, one of n), 0 for the greatest.
+    """Return the rank of each value within its line (a row or column, one of n), 0 for the greatest.
 
-    The first of equal ones comes first.
+    Of equal values the first ranks first.
     """
     order = torch.argsort(values, descending=True, stable=True)
     order = order[torch.argsort(line[order], stable=True)]
@@ -95,8 +95,8 @@ def rank_within(line: Tensor, values: Tensor, n: int) -> Tensor:
     return rank
 
 
-def among_best(line: Tensor, values: Tensor, n: int, k: int) -> Tensor:
-    """bool: the k greatest values of each line (a row or column, one of n), to about nine digits of their range."""
+def top_k_mask(line: Tensor, values: Tensor, n: int, k: int) -> Tensor:
+    """Return bool: the k greatest values of each line (one of n rows or columns), to nine digits of their range."""
     if not len(line):
         return torch.zeros_like(line, dtype=torch.bool)
     low, high = values.min().double(), values.max().double()
@@ -109,13 +109,13 @@ def among_best(line: Tensor, values: Tensor, n: int, k: int) -> Tensor:
 
 
 def pairs_of_keys(key: Tensor, shape: tuple[int, int], *, ascending: bool = False) -> Pairs:
-    """Pairs from numbers source * m + target, in any order and repeated or not, unless they are `ascending`."""
+    """Make pairs of keys source * m + target, sorted and without repetitions unless they are `ascending` already."""
     key = key if ascending else torch.unique(key)
     return Pairs(key // shape[1], key % shape[1], shape)
 
 
 def without(pairs: Pairs, others: Pairs | None) -> Pairs:
-    """The pairs that are not among others between the same rows."""
+    """Remove the pairs that are among others between the same rows."""
     return pairs if others is None or not len(others) else pairs.where(~others.find(pairs.source, pairs.target)[1])
 
 
@@ -128,7 +128,7 @@ def union(parts: Sequence[Pairs]) -> Pairs:
 def nearest_pairs(
     source: Tensor, target: Tensor, k: int, *, looking: tuple[Tensor, Tensor] | None = None, mib: int | None = None
 ) -> Pairs:
-    """Each row's k nearest targets and each target's k nearest rows, for unit vectors [n, d], [m, d].
+    """Return each row's k nearest targets and each target's k nearest rows, for unit vectors [n, d], [m, d].
 
     `looking` are the rows and the targets whose nearest are wanted, all of them if it is None.
     """
@@ -140,10 +140,10 @@ def nearest_pairs(
 
 
 def _nearest(source: Tensor, target: Tensor, k: int, rows: Tensor | None, mib: int | None) -> tuple[Tensor, Tensor]:
-    """(row, column): the k nearest columns of each of `rows`.
+    """Return (row, column): the k nearest columns of each of `rows`.
 
-    A vector of zeros is as near to one column as to any other. Those that stand together, as entities without triples
-    do, are not multiplied with all columns.
+    A vector of zeros is as near to one column as to any other. Blocks of them, as of entities without triples, are not
+    multiplied with all columns.
     """
     m, k = len(target), min(k, len(target))
     if rows is None:
@@ -164,6 +164,6 @@ def _nearest(source: Tensor, target: Tensor, k: int, rows: Tensor | None, mib: i
 @enough_memory(FEWER_PAIRS)
 @torch.no_grad()
 def cosines(source: Tensor, target: Tensor, pairs: Pairs) -> Tensor:
-    """source[i] . target[j] of each pair, for unit vectors; of halves, in single precision."""
+    """Return source[i] . target[j] of each pair, for unit vectors; of halves, in single precision."""
     start = torch.searchsorted(pairs.source, torch.arange(pairs.shape[0] + 1, device=source.device))
     return products_by_row(source, target, start, pairs.source, pairs.target)

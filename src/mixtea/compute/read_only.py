@@ -1,4 +1,4 @@
-"""Arrays that cannot be written to, out of whatever holds numbers: tensors, tables, tasks. No torch."""
+"""Read-only views of tensors, tables and tasks. No torch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def as_numpy(values: Any) -> np.ndarray:
 def read_only(value: Any) -> Any:
     """Return the same value, in the same memory, with all arrays and mappings in it read-only.
 
-    It looks into dataclasses, named tuples and mappings; a tensor becomes an array; all else stays as it is.
+    Dataclasses, named tuples and mappings are searched; a tensor becomes an array; all else is unchanged.
 
     >>> array = np.zeros(2)
     >>> read_only({"a": array})["a"].flags.writeable, array.flags.writeable

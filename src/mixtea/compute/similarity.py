@@ -1,7 +1,7 @@
-"""The engine: what is asked of all n x m similarities, answered in blocks of rows; nothing ever builds n x m.
+"""Reductions of n x m similarities, in blocks of rows; the whole matrix is never built.
 
-Every function takes unit vectors where it says cosine, so that a block is one matrix product. Where several processes
-share a run, each sweeps its own share of the rows, and all end with the same answer.
+Every function takes unit vectors where it computes cosines, so that a block is one matrix product. Where several
+processes share a run, each sweeps its own share of the rows, and all end with the same answer.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ EPSILON = 1e-12  # the least norm that is divided by
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Rows divided by their L2 norm; a zero row stays zero."""
+    """Divide rows by their L2 norm; a zero row remains zero."""
     return F.normalize(vectors, dim=-1, eps=EPSILON)
 
 
 def inverse_norm(rows: Tensor) -> Tensor:
-    """[n]: 1 / |row|, and 0 for a zero row, which so stays zero and gets no gradient."""
+    """Return [n]: 1 / |row|, and 0 for a zero row, which so remains zero and gets no gradient."""
     norm = torch.linalg.vector_norm(rows, dim=1)
     return norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0)
 
 
 def width(target: Tensor) -> int:
-    """The bytes of one row of similarities to all targets."""
+    """Return the bytes of one row of similarities to all targets."""
     return len(target) * target.element_size()
 
 
 @contextmanager
 def fast_products(wanted: bool) -> Iterator[None]:
-    """tf32 products with float32 sums on GPUs that have them, while the block runs; nothing changes on a CPU."""
+    """Use tf32 products with float32 sums on GPUs that have them, while the block runs; a CPU is not affected."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if wanted else "highest")
     try:
@@ -60,8 +60,8 @@ class Best(NamedTuple):
 
 @torch.no_grad()
 def best_both_ways(source: Tensor, target: Tensor, *, block_size: int | None = None, mib: int | None = None) -> Best:
-    """Argmax of source @ target.T along both sides in one sweep; the lowest index wins an exact tie."""
-    mine, aligned = distributed.share(len(source)), aligned_rows(target)
+    """Return the argmax of source @ target.T along both sides in one sweep; the lowest index wins an exact tie."""
+    mine, aligned = distributed.own_rows(len(source)), aligned_rows(target)
 
     def run(mib: int) -> Best:
         return _best_of_rows(source, aligned, len(target), mine, block_size, mib)
@@ -89,13 +89,13 @@ def _best_of_rows(source: Tensor, target: Tensor, m: int, mine: slice, block_siz
 
 
 def aligned_rows(target: Tensor) -> Tensor:
-    """On a GPU the target rows and some of zeros, so that their number suits its fast matrix products."""
+    """Pad the target rows with zeros on a GPU, so that their number suits its fast matrix products."""
     missing = -len(target) % ALIGNED_ROWS if target.device.type == "cuda" else 0
     return F.pad(target, (0, 0, 0, missing)) if missing else target
 
 
 def similarities(source: Tensor, target: Tensor, m: int) -> Tensor:
-    """source @ target.T, -inf to all targets from the m-th on: those that only align."""
+    """Return source @ target.T, -inf for the padding from the m-th target on."""
     block = source @ target.T
     if m < len(target):
         block[:, m:] = -torch.inf
@@ -103,9 +103,9 @@ def similarities(source: Tensor, target: Tensor, m: int) -> Tensor:
 
 
 def tie_tolerance(dtype: torch.dtype) -> float:
-    """Similarities that are nearer than this are equal: 1e-6 in float32, 1e-12 in float64.
+    """Return the difference below which similarities are equal: 1e-6 in float32, 1e-12 in float64.
 
-    The same two vectors give slightly different products at different places of a matrix product.
+    The same two vectors give slightly different products at different positions of a matrix product.
     """
     return 1e-12 if dtype == torch.float64 else 1e-6
 
@@ -114,7 +114,7 @@ def tie_tolerance(dtype: torch.dtype) -> float:
 def count_better_and_equal(
     source: Tensor, target: Tensor, truth: Tensor, *, block_size: int | None = None, mib: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """How many targets are more similar to source row i than target row truth[i], and how many equally, it included."""
+    """Count the targets that are more similar to source row i than row truth[i], and those equally, it included."""
     tolerance = tie_tolerance(source.dtype)
     better, equal = torch.empty_like(truth), torch.empty_like(truth)
 
@@ -139,7 +139,7 @@ def top_k(
     block_size: int | None = None,
     mib: int | None = None,
 ) -> Tensor:
-    """int64 [n, k]: the k nearest targets of each source row, in no particular order among near ties."""
+    """Return int64 [n, k]: the k nearest targets of each source row, in no particular order among near ties."""
     found = torch.empty(len(source), k, dtype=torch.int64, device=source.device)
 
     def run(mib: int) -> None:
@@ -151,7 +151,7 @@ def top_k(
 
 
 def nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
-    """[b, m]: larger is nearer; the cosine of unit vectors, or a negated distance."""
+    """Return [b, m], larger is nearer: the cosine of unit vectors, or a negated distance."""
     if metric == "cosine":
         return source @ target.T
     if metric == "euclidean":
@@ -161,7 +161,7 @@ def nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
 
 @torch.no_grad()
 def products_at(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, chunk_bytes: int) -> Tensor:
-    """[p]: left_i . right_j for the p pairs (i, j) of `rows` and `columns`, as many at a time as chunk_bytes hold.
+    """Return [p]: left_i . right_j for the p pairs (i, j) of `rows` and `columns`, in chunks of chunk_bytes.
 
     Of halves, in single precision.
     """
@@ -181,7 +181,7 @@ def products_at(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, chun
 
 @torch.no_grad()
 def products_by_row(left: Tensor, right: Tensor, start: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """The same for pairs that ascend by row, those of row i from start[i] on; on a CPU without copies of vectors."""
+    """Return the same for pairs that ascend by row, those of row i from start[i] on; a CPU copies no vectors."""
     if left.device.type != "cpu" or not len(rows):
         return products_at(left, right, rows, columns, CHUNK_BYTES[left.device.type])
     shape, kind = (len(left), len(right)), torch.promote_types(left.dtype, torch.float32)
@@ -200,7 +200,7 @@ class Groups(NamedTuple):
 
 
 def groups_of_equal_rows(vectors: Tensor) -> Groups:
-    """Bit-equal rows, found by a 64-bit hash of their bits; members ascend within a group."""
+    """Group bit-equal rows by a 64-bit hash of their bits; members ascend within a group."""
     bits = vectors.contiguous().view(torch.int64 if vectors.dtype == torch.float64 else torch.int32)
     generator = torch.Generator().manual_seed(0)
     odd = torch.empty(bits.shape[1], dtype=torch.int64).random_(-(2**63), None, generator=generator) | 1
@@ -217,7 +217,7 @@ def groups_of_equal_rows(vectors: Tensor) -> Groups:
 
 
 def unit_rows(vectors: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """unit(vectors[first]), unit(vectors[second]) for disjoint rows, with one copy and one gradient of each."""
+    """Return unit(vectors[first]), unit(vectors[second]) for disjoint rows, with one copy and one gradient of each."""
     return _UnitRows.apply(vectors, first, second)
 
 

@@ -1,4 +1,4 @@
-"""What the launcher of several processes says: how many there are, and which this one is. No torch."""
+"""The environment of the launcher of several processes: their number, and the rank of this one. No torch."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def launched_as() -> int:
-    """The number that the launcher gave this process; 0 without a launcher."""
-    return int(os.environ.get("RANK", "0")) if launched() > 1 else 0
+def process_rank() -> int:
+    """Return the rank that the launcher gave this process; 0 without a launcher."""
+    return int(os.environ.get("RANK", "0")) if n_processes() > 1 else 0
 
 
-def launched() -> int:
-    """How many processes the launcher has started."""
+def n_processes() -> int:
+    """Return the number of processes that the launcher has started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 @contextmanager
-def in_company() -> Iterator[None]:
-    """Be known to the other processes while the block runs, so that none waits for one that has ended.
+def with_other_processes() -> Iterator[None]:
+    """Register with the other processes while the block runs, so that none waits for one that has ended.
 
-    In a single process nothing happens. Around a function: `@in_company()`.
+    In a single process nothing happens. Around a function: `@with_other_processes()`.
     """
-    if launched() < 2:
+    if n_processes() < 2:
         yield
         return
     from mixtea.compute.distributed import connected
@@ -33,10 +33,10 @@ def in_company() -> Iterator[None]:
 
 
 def is_first() -> bool:
-    """Whether this process speaks and writes for all of them."""
-    return launched_as() == 0
+    """Return whether this process reports and writes for all of them."""
+    return process_rank() == 0
 
 
 def local_device() -> str:
-    """The GPU of this process among those of its machine."""
+    """Return the GPU of this process among those of its machine."""
     return f"cuda:{int(os.environ.get('LOCAL_RANK', '0'))}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mixtea.config import FIELDS, PRESETS, SIZES, Config
+from mixtea.config import FIELDS, PRESETS, PROPAGATION_SIZES, Config
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
-from mixtea.voters.registry import voter_named
+from mixtea.voters.registry import voter_class
 
 REVIEWER = "reviewer"  # the voter
 MIN_LARGE = 50_000  # entities of each side from which on propagation is approximate on a CPU
@@ -79,15 +79,15 @@ def lighten(task: Task, config: Config, device: str) -> dict[str, Any]:
     Sizes that a user has chosen stay.
     """
     large = min(task.source.n_entities, task.target.n_entities) >= MIN_LARGE
-    usual = all(getattr(config, name) == FIELDS[name].default for name in SIZES)
+    usual = all(getattr(config, name) == FIELDS[name].default for name in PROPAGATION_SIZES)
     if not (large and usual and device == "cpu" and "propagation" in config.voters):
         return {}
     rows = {"loss_rows": config.loss_rows / 4} if config.loss_rows == PRESETS["best"]["loss_rows"] else {}
-    return {name: getattr(config, name) // 2 for name in SIZES} | rows
+    return {name: getattr(config, name) // 2 for name in PROPAGATION_SIZES} | rows
 
 
 def _without_triples(task: Task, names: Sequence[str]) -> tuple[str, ...]:
-    left = tuple(name for name in names if "triples" not in voter_named(name).needs)
+    left = tuple(name for name in names if "triples" not in voter_class(name).needs)
     if names and not left:
         who = " and ".join(side for side in ("source", "target") if not getattr(task, side).n_triples)
         raise ConfigError(

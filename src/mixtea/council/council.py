@@ -12,8 +12,8 @@ from torch import Tensor
 from mixtea.compute import distributed
 from mixtea.compute.array_checks import check_numbers
 from mixtea.compute.arrays import State
-from mixtea.compute.memory import give_back
-from mixtea.compute.pairs import Pairs, among_best, pairs_of_keys, union, without
+from mixtea.compute.memory import release_free_memory
+from mixtea.compute.pairs import Pairs, pairs_of_keys, top_k_mask, union, without
 from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
 from mixtea.council.normalise import normalise_with_null
@@ -29,12 +29,12 @@ from mixtea.council.weights import shrunk_hits, view_weights, vote_weights
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
 from mixtea.progress import doing
-from mixtea.voters.base import AFTER, BEFORE, Belief, Voter, VotingState
+from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Belief, Voter, VotingState
 from mixtea.voters.directions import directions
 from mixtea.voters.open_entities import EntityPairs, OpenEntities
-from mixtea.voters.plugin import voter_of
-from mixtea.voters.similarity import LikenessVoter
-from mixtea.voters.validate import memory_for, proposal_of, scores_of
+from mixtea.voters.plugin import make_voter
+from mixtea.voters.similarity import SimilarityVoter
+from mixtea.voters.validate import memory_for, proposed_pairs, voter_scores
 from mixtea.voters.votes import Votes
 
 OnRound = Callable[[int, int], None]
@@ -50,12 +50,12 @@ def bind_voters(
     task: Task, config: Config, names: Sequence[str], packages: Mapping[str, str] | None = None
 ) -> list[Voter]:
     """Return the voters of these names, bound to the task; `packages` are those of voters not installed here."""
-    return [voter_of(name, task, config, (packages or {}).get(name, "")) for name in names]
+    return [make_voter(name, task, config, (packages or {}).get(name, "")) for name in names]
 
 
 def cover_isolated(voters: Sequence[Voter]) -> bool:
     """Check whether some voter covers entities without triples: it needs neither these nor vectors."""
-    return any(not {"triples", "vectors"} & set(voter.needs) and voter.has_needed() for voter in voters)
+    return any(not {"triples", "vectors"} & set(voter.needs) and voter.is_applicable() for voter in voters)
 
 
 class Council:
@@ -106,8 +106,8 @@ class Council:
         while number < rounds:
             number += 1
             rough = rough and number < rounds
-            self._learn(BEFORE, rough)
-            if not self._judge(untrained, None, BEFORE, 1 if rough else BELIEF_ROUNDS):
+            self._learn(BEFORE_TRAINING, rough)
+            if not self._judge(untrained, None, BEFORE_TRAINING, 1 if rough else BELIEF_ROUNDS):
                 return
             n_now = len(self.sure_pairs())
             if on_round is not None:
@@ -126,7 +126,7 @@ class Council:
     @torch.no_grad()
     def judge_untrained(self) -> bool:
         """Judge once, by voters that need no training; return whether there was anything to judge."""
-        return self._judge(self.voters, None, BEFORE, BELIEF_ROUNDS)
+        return self._judge(self.voters, None, BEFORE_TRAINING, BELIEF_ROUNDS)
 
     @torch.no_grad()
     def cast(self, vectors: Tensor, epoch: int) -> list[Votes]:
@@ -144,7 +144,7 @@ class Council:
         return self._best_of_belief()
 
     def _nearest(self, vectors: Tensor) -> list[Votes]:
-        config, state = self.config, self._state(vectors, BEFORE)
+        config, state = self.config, self._state(vectors, BEFORE_TRAINING)
         with fast_products(config.fast_products):
             cast = directions(
                 *state.unit_vectors, tied_votes=config.tied_votes, search=config.search, rejected=self.rejected,
@@ -166,10 +166,10 @@ class Council:
         return [Votes(pairs.source[b], pairs.target[b], p.new_ones(int(b.sum())), pairs.shape, named[b]) for b in best]
 
     @torch.no_grad()
-    def judge(self, vectors: Tensor, epoch: int = AFTER) -> None:
+    def judge(self, vectors: Tensor, epoch: int = AFTER_TRAINING) -> None:
         """Form the belief anew, from vectors [n, d] of all entities and the other voters."""
         with fast_products(self.config.fast_products):
-            if not self._judge(self.voters, vectors, epoch, BELIEF_ROUNDS if epoch == AFTER else 1):
+            if not self._judge(self.voters, vectors, epoch, BELIEF_ROUNDS if epoch == AFTER_TRAINING else 1):
                 who = ", ".join(self.names)
                 raise ConfigError(
                     f"None of the voters {who} proposes a pair and scores it by itself. Add one that does."
@@ -183,29 +183,29 @@ class Council:
         if not self.learned:
             self._learn(epoch)
         if vectors is not None:
-            give_back()
+            release_free_memory()
         state = self._state(vectors, epoch)
         pairs = self._proposed(voters, state)
-        first = {voter.opinion: voter for voter in reversed(voters) if not voter.listens}
+        first = {voter.opinion: voter for voter in reversed(voters) if not voter.uses_belief}
         if pairs is None or not first:
             return False
         asked, before = EntityPairs(pairs, self.entities), self._belief()
-        pairs, scores = drop_unscored(pairs, {name: scores_of(voter, asked, state) for name, voter in first.items()})
+        pairs, scores = drop_unscored(pairs, {name: voter_scores(voter, asked, state) for name, voter in first.items()})
 
         def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
             state.belief = belief
-            return scores_of(voter, asked, state)
+            return voter_scores(voter, asked, state)
 
         weights = self.weights | self._weights_of_views(voters)
         self.opinions = form_opinions(pairs, self.entities, scores, weights, voters, ask, self.config, before, rounds)
-        distributed.from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
+        distributed.broadcast_from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
         self.candidates = top_candidates(self.opinions)
         return True
 
     def _weights_of_views(self, voters: Sequence[Voter]) -> dict[str, float]:
         """Weigh the voters that compare texts against each other; anew after they have learned."""
         if self.view_weights is None:
-            comparing = [voter for voter in voters if isinstance(voter, LikenessVoter) and voter.has_needed()]
+            comparing = [voter for voter in voters if isinstance(voter, SimilarityVoter) and voter.is_applicable()]
             shape = (self.task.source.n_entities, self.task.target.n_entities)
             self.view_weights = view_weights(comparing, self.task.train, shape)
         return self.view_weights
@@ -215,17 +215,17 @@ class Council:
         rejected.
         """
         proposing = {voter.opinion: voter for voter in reversed(voters) if voter.proposes}
-        found = [own for voter in proposing.values() if (own := proposal_of(voter, state)) is not None]
+        found = [own for voter in proposing.values() if (own := proposed_pairs(voter, state)) is not None]
         if not found:
             return None
         found += [] if self.candidates is None else [self.candidates]
-        key = distributed.copied(union(found).key)
+        key = distributed.broadcast(union(found).key)
         return without(pairs_of_keys(key, found[0].shape, ascending=True), self.rejected)
 
     def _learn(self, epoch: int, rough: bool = False) -> None:
         """Let all voters learn from the sure pairs."""
         if not rough:
-            give_back()
+            release_free_memory()
         state = self._state(None, epoch, rough)
         for voter in self.voters:
             doing(f"{voter.name}: learning from {len(state.sure):,} sure pairs")
@@ -276,7 +276,7 @@ class Council:
         the share of the links that are k's favourite for their source, among those on which it has an opinion.
         """
         device = links.device
-        self.direction_weights = distributed.agreed(vote_weights(hits), device)
+        self.direction_weights = distributed.broadcast_numbers(vote_weights(hits), device)
         if self.opinions is None or not len(self.opinions.pairs):
             return
         names = [name for name in self.opinions.scores if name not in calibrated_opinions(self.voters)]
@@ -284,7 +284,7 @@ class Council:
             return
         counts = [self._right_and_scored(links, self.opinions.scores[name]) for name in names]
         shares = shrunk_hits([right for right, _ in counts], [scored for _, scored in counts], len(links))
-        shares = distributed.agreed(shares, device)
+        shares = distributed.broadcast_numbers(shares, device)
         self.weights = dict(zip(names, (len(names) * w for w in vote_weights(shares)), strict=True))
 
     def share_right(self, links: Tensor) -> float:
@@ -346,8 +346,8 @@ class Council:
 def top_candidates(opinions: Opinions) -> Pairs:
     """Return the best candidates of each source and of each target."""
     pairs, total = opinions.pairs, opinions.total
-    best_of_rows = among_best(pairs.source, total, pairs.shape[0], CANDIDATES_KEPT)
-    return pairs.where(best_of_rows | among_best(pairs.target, total, pairs.shape[1], CANDIDATES_KEPT))
+    best_of_rows = top_k_mask(pairs.source, total, pairs.shape[0], CANDIDATES_KEPT)
+    return pairs.where(best_of_rows | top_k_mask(pairs.target, total, pairs.shape[1], CANDIDATES_KEPT))
 
 
 def rejected_pairs(task: Task, entities: OpenEntities) -> Pairs | None:

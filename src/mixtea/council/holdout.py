@@ -18,8 +18,8 @@ from mixtea.council.council import Council, cover_isolated
 from mixtea.graph.task import Task
 from mixtea.progress import doing
 from mixtea.voters.base import Voter
-from mixtea.voters.open_entities import open_entities
-from mixtea.voters.plugin import voter_of
+from mixtea.voters.open_entities import find_open_entities
+from mixtea.voters.plugin import make_voter
 
 HOLDOUT_ROUNDS = 2
 MIN_LINKS_SINGLE_ROUND = 500  # held out in one round, which then is the only one
@@ -43,13 +43,13 @@ def holdout_opinions(council: Council) -> HoldoutOpinions | None:
     left out, since these are asked about anyway. None where no voter scores without training, and without such links.
     """
     task, config = council.task, council.config
-    settled = np.flatnonzero(np.isin(task.train[:, 0], task.settled(0)))
+    settled = np.flatnonzero(np.isin(task.train[:, 0], task.closed_entities(0)))
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
-    if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.listens for v in untrained):
+    if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.uses_belief for v in untrained):
         return None
     doing("calibration: judging links as if they were not known")
     for voter in untrained:
-        voter.let_go()  # it has judged for the last time, and others like it judge now
+        voter.release()  # it has judged for the last time, and others like it judge now
     order = settled[np.random.default_rng(config.seed).permutation(len(settled))]
     found = [_judge_held_out(council, untrained, part) for part in _split(order)]
     names = sorted(set().union(*(scores for _, _, scores in found)))
@@ -80,7 +80,7 @@ def _judge_held_out(
     fewer = replace(task, train=np.delete(task.train, held, axis=0))
     asked = [_rebind(voter, fewer, config) for voter in voters]
     generator = torch.Generator(sure.device).manual_seed(config.seed)
-    entities = open_entities(fewer, generator, sure.device, without_triples=cover_isolated(asked))
+    entities = find_open_entities(fewer, generator, sure.device, without_triples=cover_isolated(asked))
     council = Council(fewer, config, asked, entities, generator)
     council.weights = known.weights
     ends = [torch.from_numpy(links[:, side]).to(sure.device) for side in (0, 1)]
@@ -98,4 +98,4 @@ def _judge_held_out(
 
 def _rebind(voter: Voter, task: Task, config: Config) -> Voter:
     """Return the voter as it would be with fewer links; voters of text judge each link as unknown anyway."""
-    return voter if voter.leaves_links_out else voter_of(voter.name, task, config)
+    return voter if voter.leaves_links_out else make_voter(voter.name, task, config)

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from mixtea.compute.array_checks import check_numbers, check_scores
 from mixtea.compute.arrays import State, as_arrays, as_tensors, checked_rows
-from mixtea.compute.pairs import LEAST, Pairs, pairs_of_keys
+from mixtea.compute.pairs import NO_SCORE, Pairs, pairs_of_keys
 from mixtea.config import Config
 from mixtea.council.normalise import csls, sinkhorn
-from mixtea.voters.base import Belief, Voter, judges_alone
+from mixtea.voters.base import Belief, Voter, is_independent
 from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
 MIN_VIEW_WEIGHT = 0.05  # of a view that may replace the best one
@@ -66,7 +66,7 @@ def form_opinions(
     scale, sure_of_worth = score_factors(voters, weights), calibrated_opinions(voters)
     total = total_score(scores, scale, sure_of_worth)
     belief = compute_belief(pairs, total, config)
-    belief_voters = [voter for voter in voters if voter.listens]
+    belief_voters = [voter for voter in voters if voter.uses_belief]
     log_odds_alone = independent_log_odds(scores, voters, weights)
     held = before or Belief(asked, belief, log_odds_alone)
     for _ in range(rounds if belief_voters else 0):
@@ -84,14 +84,14 @@ def score_factors(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict
 
 def calibrated_opinions(voters: Sequence[Voter]) -> frozenset[str]:
     """Return the opinions that are calibrated: their scores are log-odds."""
-    return frozenset(voter.opinion for voter in voters if voter.log_odds)
+    return frozenset(voter.opinion for voter in voters if voter.is_calibrated)
 
 
 def independent_log_odds(
     scores: Mapping[str, Tensor], voters: Sequence[Voter], weights: Mapping[str, float] | None = None
 ) -> Tensor | None:
     """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
-    names = sorted({voter.opinion for voter in voters if judges_alone(voter)} & scores.keys())
+    names = sorted({voter.opinion for voter in voters if is_independent(voter)} & scores.keys())
     scored = [name for name in names if not bool(scores[name].isnan().all())]
     return sum_views({name: scores[name] for name in scored}, weights or {}) if scored else None
 
@@ -190,9 +190,9 @@ def find_supporters(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence
     for column, voter in enumerate(voters):
         if voter.opinion not in scores:
             continue
-        values = scores[voter.opinion].nan_to_num(nan=LEAST)
+        values = scores[voter.opinion].nan_to_num(nan=NO_SCORE)
         best = {"target": pairs.best_of_rows, "source": pairs.best_of_columns}
-        for end in voter.favours:
+        for end in voter.votes_for:
             named[:, column] |= best[end](values)
         named[:, column] &= values > 0
     return named

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from mixtea.compute.intervals import beside
+from mixtea.compute.intervals import interval_text
 from mixtea.council.adapt import has_structure
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.progress import doing
-from mixtea.voters.base import Voter, judges_alone
+from mixtea.voters.base import Voter, is_independent
 from mixtea.voters.learned_text import LearnedView
-from mixtea.voters.similarity import LikenessVoter
+from mixtea.voters.similarity import SimilarityVoter
 
 MIN_SHARE_REPORTED = 0.05  # of misleading links; less is usual
 
@@ -20,7 +20,7 @@ MIN_SHARE_REPORTED = 0.05  # of misleading links; less is usual
 def voters_line(voters: Sequence[Voter]) -> str:
     """Describe in a line the applicable voters, their coverage of each side, and the voters without evidence."""
     doing(f"what {', '.join(voter.name for voter in voters)} can compare")
-    active = [voter for voter in voters if voter.has_needed()]
+    active = [voter for voter in voters if voter.is_applicable()]
     inactive = [voter.name for voter in voters if voter not in active]
     described = ", ".join(voter.name + _coverage(voter) for voter in active)
     return f"voters: {described or 'none'}" + (f"; without evidence: {', '.join(inactive)}" if inactive else "")
@@ -43,7 +43,7 @@ def misleading_links(voters: Sequence[Voter]) -> dict[str, int]:
 
 def learned_views(voters: Sequence[Voter]) -> dict[str, LearnedView]:
     """Return by voter that compares texts what it has learned; after learning."""
-    found = {voter.name: voter.view() for voter in voters if isinstance(voter, LikenessVoter)}
+    found = {voter.name: voter.view() for voter in voters if isinstance(voter, SimilarityVoter)}
     return {name: view for name, view in found.items() if view is not None}
 
 
@@ -55,7 +55,7 @@ def misleading_lines(shares: Mapping[str, float], n_links: Mapping[str, int] = M
     """
 
     def line(name: str, share: float) -> str:
-        interval = beside(share, n_links.get(name), "{:.0%}")
+        interval = interval_text(share, n_links.get(name), "{:.0%}")
         return f"{name} are uninformative for about {share:.0%}{interval} of the links".replace("%", " %")
 
     return [line(name, share) for name, share in shares.items() if share > MIN_SHARE_REPORTED]
@@ -66,7 +66,7 @@ def check_can_train(task: Task, voters: Sequence[Voter]) -> None:
 
     Training links are enough where both graphs have relation triples.
     """
-    able = [voter for voter in voters if judges_alone(voter)]
+    able = [voter for voter in voters if is_independent(voter)]
     if not len(task.train):
         if task.links_from != "names":
             raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")
@@ -78,7 +78,7 @@ def check_can_train(task: Task, voters: Sequence[Voter]) -> None:
 
 
 def _check_comparable(task: Task, missing: str, voters: Sequence[Voter], advice: str) -> None:
-    if not any(voter.has_needed() for voter in voters):
+    if not any(voter.is_applicable() for voter in voters):
         inactive = ", ".join(voter.name for voter in voters)
         raise DataError(
             f"{task.name}: no {missing}, and nothing that both graphs say of their entities is comparable "
@@ -88,5 +88,5 @@ def _check_comparable(task: Task, missing: str, voters: Sequence[Voter], advice:
 
 def no_structure_line(voters: Sequence[Voter]) -> str:
     """Describe in a line, for a task without relation triples, which voters are left to decide."""
-    active = " and ".join(voter.name for voter in voters if voter.has_needed())
+    active = " and ".join(voter.name for voter in voters if voter.is_applicable())
     return f"no relation triples: structure has nothing to learn from; {active or 'none'} decide"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixtea.compute.distinct import distinct
 from mixtea.compute.matching import matching
+from mixtea.compute.ngrams import distinct
 from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 from mixtea.voters.link_weights import fitted_weights
 
 if TYPE_CHECKING:
-    from mixtea.voters.similarity import LikenessVoter
+    from mixtea.voters.similarity import SimilarityVoter
 
 MAX_SHRINKAGE = 20  # links by which a voter without a score for some is drawn to the mean
 SURE_PROBABILITY = 0.9  # by the best view alone, from which on a pair shows the weight of the others
@@ -42,7 +42,7 @@ def shrunk_hits(right: Sequence[float], scored: Sequence[float], n_links: int) -
     return [(r + d * mean) / (n + d) if n + d else mean for r, n, d in zip(right, scored, drawn, strict=True)]
 
 
-def view_weights(voters: Sequence[LikenessVoter], links: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
+def view_weights(voters: Sequence[SimilarityVoter], links: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
     """Learn the weight of each view by the pairs that the best view is sure of, and then by links [p, 2].
 
     The best view is the one that is sure of the most pairs; it has weight 1, unless links show something else.

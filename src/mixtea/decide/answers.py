@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from mixtea.config import VECTORS
+from mixtea.config import VECTOR_VOTERS
 from mixtea.decide.candidates import Candidates, evidence_texts
 from mixtea.decide.choose import (
     DECISIONS,
@@ -30,8 +30,9 @@ from mixtea.decide.mapping import (
 )
 from mixtea.evaluation.mapping_scores import judged_rows, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
-from mixtea.relations.known import KnownPairs
-from mixtea.voters.student import OPINION
+from mixtea.relations.scored_pairs import ScoredPairs
+from mixtea.voters.base import EvidenceKind
+from mixtea.voters.student import VECTORS_GROUP
 
 CANDIDATES_STORED = 20  # per source
 
@@ -108,6 +109,7 @@ class Answers:
     of the ranked candidates, NaN where it has none; `parts` [p, 2] what it adds, in units of the temperature, to the
     score of the target that is decided on, and of the first candidate. `fallback` are the fallback targets of the
     others where every source is to be mapped; None for a run that did not keep them.
+    `evidence_kinds` are as in Mapping.
     """
 
     task: Task
@@ -119,11 +121,13 @@ class Answers:
     is_assigned: np.ndarray
     parts: dict[str, np.ndarray] = field(default_factory=dict)
     fallback: FallbackTargets | None = None
+    evidence_kinds: Table[str, EvidenceKind] = field(default_factory=dict)
 
     @property
     def active_voters(self) -> tuple[str, ...]:
         """Return the deciding voters that had an opinion on any pair."""
-        return tuple(name for name in self.voter_names if (OPINION if name in VECTORS else name) in self.parts)
+        groups = {name: VECTORS_GROUP if name in VECTOR_VOTERS else name for name in self.voter_names}
+        return tuple(name for name, group in groups.items() if group in self.parts)
 
     def candidates(self, k: int) -> Candidates:
         """Return the k best of each source; all that are stored if there are fewer."""
@@ -139,6 +143,7 @@ class Answers:
             self.task, self.voter_names, self.source_index, self.decided, self.is_assigned, parts, choice,
             with_given=with_given, fallback=self.fallback,
         )  # fmt: skip
+        mapping = replace(mapping, evidence_kinds=self.evidence_kinds)
         return add_further_targets(mapping, self.task, self.voter_names, self.source_index, self.ranked, choice)
 
     def evidence(self) -> np.ndarray:
@@ -177,12 +182,12 @@ class Answers:
         pairs, truth = self.mapping(Choice(every=True)).pairs(), scorable_links(self.task, links)
         return threshold_curve(pairs, truth, complete=complete)
 
-    def known(self) -> KnownPairs:
+    def known(self) -> ScoredPairs:
         """Return the scored pairs that explanations are made of, made once."""
         return self._known
 
     @cached_property
-    def _known(self) -> KnownPairs:
+    def _known(self) -> ScoredPairs:
         k = self.ranked.target.shape[1]
         scores = {name: values.ravel() for name, values in self.scores.items()}
-        return KnownPairs(self.source_index.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
+        return ScoredPairs(self.source_index.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)

@@ -183,7 +183,7 @@ def add_further_targets(
     frame = mapping.frame
     mapped = task.target.find(frame.loc[frame["target"].notna(), "target"].to_numpy())
     taken = np.concatenate([mapped, task.train[:, 1], task.valid[:, 1]])
-    has_one = np.isin(source_index, np.r_[task.train[:, 0], task.sources_with_several, _mapped_sources(mapping, task)])
+    has_one = np.isin(source_index, np.r_[task.train[:, 0], task.multi_target_sources, _mapped_sources(mapping, task)])
     row, place, probability = further_targets(
         found, taken, has_one, max(MIN_FURTHER_PROBABILITY, choice.precision or 0.0)
     )
@@ -218,7 +218,7 @@ def scorable_links(task: Task, links: np.ndarray) -> pd.DataFrame:
     """
     given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
     is_given = np.isin(links @ [m, 1], given @ [m, 1])
-    asked_again = np.isin(links[:, 0], np.setdiff1d(task.train[:, 0], task.settled(0)))
+    asked_again = np.isin(links[:, 0], np.setdiff1d(task.train[:, 0], task.closed_entities(0)))
     links = links[~np.where(asked_again, is_given, np.isin(links[:, 0], given[:, 0]))]
     return pd.DataFrame({"source": task.source.ids[links[:, 0]], "target": task.target.ids[links[:, 1]]})
 

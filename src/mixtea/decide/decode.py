@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from mixtea.calibration.unsupervised import PairEvidence, collect_evidence, has_no_links
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, places, without
+from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, positions, without
 from mixtea.compute.similarity import fast_products, unit
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import Config
 from mixtea.council.council import BELIEF_ROUNDS, bind_voters, cover_isolated, drop_unscored, rejected_pairs
 from mixtea.council.holdout import HoldoutOpinions
 from mixtea.council.opinions import (
@@ -31,11 +31,11 @@ from mixtea.council.opinions import (
 from mixtea.decide.decoders import decide
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
-from mixtea.voters.base import AFTER, Belief, Voter, VotingState, judges_alone
-from mixtea.voters.open_entities import EntityPairs, OpenEntities, open_entities
-from mixtea.voters.registry import voter_named
-from mixtea.voters.student import OPINION
-from mixtea.voters.validate import scores_of
+from mixtea.voters.base import AFTER_TRAINING, Belief, Voter, VotingState, is_independent
+from mixtea.voters.open_entities import EntityPairs, OpenEntities, find_open_entities
+from mixtea.voters.registry import voter_class
+from mixtea.voters.student import VECTORS_GROUP
+from mixtea.voters.validate import voter_scores
 
 MIXTURE = {"teaching": "mixture", "search": "exact", "metric": "cosine"}
 
@@ -63,7 +63,7 @@ def stored_opinions(
     """
     pairs, own = opinions.pairs, entities.own
     source, target = (own[side][rows].cpu().numpy() for side, rows in enumerate((pairs.source, pairs.target)))
-    scores = {name: s.cpu().numpy() for name, s in opinions.scores.items() if name != OPINION}
+    scores = {name: s.cpu().numpy() for name, s in opinions.scores.items() if name != VECTORS_GROUP}
     if holdout is not None:
         source, target = np.r_[source, holdout.source], np.r_[target, holdout.target]
         no_score = np.full(len(holdout.source), np.nan)
@@ -115,7 +115,7 @@ class Decoded:
 
         Without the student, unless it decides alone.
         """
-        scored = {name: values for name, values in scores.items() if name != OPINION} or dict(scores)
+        scored = {name: values for name, values in scores.items() if name != VECTORS_GROUP} or dict(scores)
         log_odds = calibrated_opinions(self.voters)
         parts = score_parts(scored, score_factors(self.voters, self.opinions.weights), log_odds)
         found = [np.zeros(len(next(iter(scores.values())))) for _ in range(2)]
@@ -127,8 +127,8 @@ class Decoded:
     def rank_among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
         """Rank candidates among some rows alone, which become rows 0, 1, 2, ... in their given order."""
         pairs, config = self.opinions.pairs, self.config
-        source = places(sources, pairs.shape[0])[pairs.source]
-        target = places(targets, pairs.shape[1])[pairs.target]
+        source = positions(sources, pairs.shape[0])[pairs.source]
+        target = positions(targets, pairs.shape[1])[pairs.target]
         inside = (source >= 0) & (target >= 0)
         order = torch.argsort(source[inside] * len(targets) + target[inside])
         few = Pairs(source[inside][order], target[inside][order], (len(sources), len(targets)))
@@ -139,10 +139,12 @@ class Decoded:
 
 def check_deciding(voters: Sequence[Voter], config: Config) -> None:
     """Refuse voters whose scores a training with these settings does not leave, before it begins."""
-    if all(voter.listens for voter in voters):
+    if all(voter.uses_belief for voter in voters):
         names = ", ".join(voter.name for voter in voters)
         raise ConfigError(f"decode_voters: {names} only scores what others propose. Name forward,backward too.")
-    others = [v.name for v in voters if not v.listens and v.opinion != OPINION and v.name not in config.voters]
+    others = [
+        v.name for v in voters if not v.uses_belief and v.opinion != VECTORS_GROUP and v.name not in config.voters
+    ]
     if others:
         raise ConfigError(
             f"{', '.join(others)} did not vote in this training, so there is nothing to decode. "
@@ -151,16 +153,17 @@ def check_deciding(voters: Sequence[Voter], config: Config) -> None:
 
 
 def voter_groups(config: Config, last: StoredOpinions | None) -> dict[str, tuple[str, ...]]:
-    """List the voters that decide together and alone: all, structure, and each voter of text.
+    """Group the deciding voters: all, those of structure, and each that compares entities without a belief.
 
-    Empty where none of the latter has any stored opinion.
+    Empty where none of the latter has stored opinions.
     """
     voters, held = config.deciding_voters, {} if last is None else last.scores
-    alike = [name for name in voters if name in held and name not in STRUCTURE and not np.isnan(held[name]).all()]
-    alike = [name for name in alike if judges_alone(voter_named(name))]
-    seeing = tuple(name for name in voters if name in STRUCTURE)
-    alone = {"structure": seeing} if set(seeing) - {"agreement"} else {}  # which only scores by the belief
-    return {"all": voters} | alone | {name: (name,) for name in alike} if alike else {}
+    with_opinion = [name for name in voters if name in held and not np.isnan(held[name]).all()]
+    kinds = {name: voter_class(name) for name in (voters if with_opinion else ())}
+    comparing = [name for name in with_opinion if kinds[name].evidence != "structure" and is_independent(kinds[name])]
+    structure = tuple(name for name, kind in kinds.items() if kind.evidence == "structure")
+    alone = {} if all(kinds[name].uses_belief for name in structure) else {"structure": structure}
+    return {"all": voters} | alone | {name: (name,) for name in comparing} if comparing else {}
 
 
 @torch.no_grad()
@@ -177,16 +180,16 @@ def decode(
     voters = bind_voters(task, config, config.deciding_voters, packages)
     check_deciding(voters, config)
     generator = torch.Generator().manual_seed(config.seed)
-    entities = open_entities(task, generator, vectors.device, without_triples=cover_isolated(voters))
+    entities = find_open_entities(task, generator, vectors.device, without_triples=cover_isolated(voters))
     units = (unit(vectors[entities.rows[0]]), unit(vectors[entities.rows[1]]))
-    state = VotingState(task, config, entities, torch.Generator(vectors.device), vectors=vectors, epoch=AFTER)
+    state = VotingState(task, config, entities, torch.Generator(vectors.device), vectors=vectors, epoch=AFTER_TRAINING)
     deciding = {voter.opinion for voter in voters}
-    others = {voter.opinion for voter in voters if not voter.listens} - {OPINION}
-    if last is not None and (others or deciding == {OPINION, *last.scores}):
+    others = {voter.opinion for voter in voters if not voter.uses_belief} - {VECTORS_GROUP}
+    if last is not None and (others or deciding == {VECTORS_GROUP, *last.scores}):
         opinions = _reindexed(units, state, voters, last)
     else:
         opinions = _from_student(units, state, voters)
-    compared = has_no_links(task) and any(judges_alone(voter) for voter in voters)
+    compared = has_no_links(task) and any(is_independent(voter) for voter in voters)
     if not compared and independent_log_odds(opinions.scores, voters) is None:
         return Decoded(entities, opinions, voters, config)  # no voter compares texts
     evidence, alone = collect_evidence(opinions, entities, voters, task, config), has_no_links(task)
@@ -211,10 +214,10 @@ def _reindexed(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Vo
     pairs = pairs_of_keys(key, entities.shape)
     order = torch.argsort(key)
     deciding = {voter.opinion for voter in voters}
-    scores = {OPINION: _student_scores(units, pairs, entities)} if OPINION in deciding else {}
+    scores = {VECTORS_GROUP: _student_scores(units, pairs, entities)} if VECTORS_GROUP in deciding else {}
     scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in deciding}
     pairs, scores = drop_unscored(pairs, scores)
-    if any(voter.listens and voter.opinion not in scores for voter in voters):
+    if any(voter.uses_belief and voter.opinion not in scores for voter in voters):
         return form_opinions(
             pairs, entities, scores, last.weights, voters, _score_function(state), state.config, None, BELIEF_ROUNDS
         )
@@ -223,7 +226,7 @@ def _reindexed(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Vo
 
 
 def _student_scores(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
-    return entities.without_untaught(pairs, cosines(*units, pairs))
+    return entities.mask_without_triples(pairs, cosines(*units, pairs))
 
 
 def _from_student(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter]) -> Opinions:
@@ -232,7 +235,7 @@ def _from_student(units: tuple[Tensor, Tensor], state: VotingState, voters: list
     with fast_products(config.fast_products):
         pairs = nearest_pairs(*units, config.vote_candidates, mib=config.block_mib)
     pairs = without(pairs, rejected_pairs(state.task, entities))
-    pairs, scores = drop_unscored(pairs, {OPINION: _student_scores(units, pairs, entities)})
+    pairs, scores = drop_unscored(pairs, {VECTORS_GROUP: _student_scores(units, pairs, entities)})
     return form_opinions(pairs, entities, scores, {}, voters, _score_function(state), config, None, BELIEF_ROUNDS)
 
 
@@ -241,6 +244,6 @@ def _score_function(state: VotingState) -> ScoreFunction:
 
     def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
         state.belief = belief
-        return scores_of(voter, asked, state)
+        return voter_scores(voter, asked, state)
 
     return ask

@@ -15,6 +15,7 @@ from mixtea.graph.graph import Graph
 from mixtea.io.formats.sssom_slots import Slots
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import html_table
+from mixtea.voters.base import EvidenceKind
 
 COLUMNS = (
     "source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given", "evidence", "decision",
@@ -48,7 +49,8 @@ class Mapping:
     source was to be, "further target" where a source has several, or "given". `links_from` is that of the task.
     `expected` is how many of the sources that were asked about have a counterpart by the evidence; `links_are_random`
     whether the training links look like a random choice of such. `slots` are the SSSOM slots of given links, by their
-    ids; `n_links` how many links the probabilities were learned from.
+    ids; `n_links` how many links the probabilities were learned from. `evidence_kinds` is the
+    kind of evidence per opinion of a voter from outside.
     """
 
     source: Graph
@@ -59,6 +61,7 @@ class Mapping:
     links_are_random: bool = True
     slots: Table[tuple[str, str], Slots] = field(default_factory=dict)
     n_links: int = 0
+    evidence_kinds: Table[str, EvidenceKind] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -13,7 +13,7 @@ from torch import Tensor
 from mixtea.calibration.calibrator import calibration_measures
 from mixtea.calibration.probabilities import PairProbabilities, match_greedily
 from mixtea.compute.nearest import nearest
-from mixtea.compute.pairs import pairs_of_keys, places
+from mixtea.compute.pairs import pairs_of_keys, positions
 from mixtea.config import Config
 from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, Ranked
 from mixtea.decide.candidates import Candidates
@@ -26,6 +26,7 @@ from mixtea.decide.ranked_links import RankedLinks
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
 from mixtea.progress import doing
+from mixtea.voters.registry import outside_evidence
 
 ONE_TO_ONE = "one_to_one"  # the decoder that gives each target once
 
@@ -53,7 +54,7 @@ class Predictor:
     ) -> None:  # fmt: skip
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
-        self.source_index = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
+        self.source_index = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
         self.rows = torch.from_numpy(self.source_index).to(vectors.device)
         if decoded is not None:
             self.decoded = decoded
@@ -81,8 +82,18 @@ class Predictor:
         scores = {name: self._looked_up(target, s, np.nan).cpu().numpy() for name, s in held.items()}
         first = torch.from_numpy(decided.target[:, :1]).to(self.rows.device)
         parts = self._parts(torch.cat([first, target[:, :1]], dim=1))
+        kinds = outside_evidence(self.decoded.voters)
         return Answers(
-            self.task, self.config.deciding_voters, self.source_index, found, scores, decided, is_assigned, parts, left
+            self.task,
+            self.config.deciding_voters,
+            self.source_index,
+            found,
+            scores,
+            decided,
+            is_assigned,
+            parts,
+            left,
+            kinds,
         )
 
     def candidates(self, k: int) -> Candidates:
@@ -271,7 +282,7 @@ class Predictor:
         decoded, rows = self.decoded, self.rows
         pairs, m = decoded.opinions.pairs, self.task.target.n_entities
         ends = decoded.entities.own
-        own = places(rows, self.task.source.n_entities)[ends[0][pairs.source]] * m + ends[1][pairs.target]
+        own = positions(rows, self.task.source.n_entities)[ends[0][pairs.source]] * m + ends[1][pairs.target]
         short = (torch.bincount(own // m, minlength=len(rows)) < min(k, m)).nonzero().flatten()
         found = self._nearest(rows[short], k)[1]
         filler = (short[:, None] * m + found).flatten()

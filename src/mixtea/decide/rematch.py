@@ -80,7 +80,7 @@ def renumber_run(task: Task, old: Answers, last: StoredOpinions, changed: tuple[
     order = np.flatnonzero(there)[np.lexsort((ends[1][there], ends[0][there]))]
     scores = {name: values[order] for name, values in last.scores.items()}
     opinions = StoredOpinions(ends[0][order].astype(np.int32), ends[1][order].astype(np.int32), scores, last.weights)
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
+    free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
     row_of = np.full(task.source.n_entities, -1)
     row_of[free] = np.arange(len(free))
     now = np.append(row_of, -1)[source[old.source_index]]
@@ -109,8 +109,9 @@ def _renumbered(
     scores = {name: _moved(np.take_along_axis(part[rows], order, axis=1), now, n) for name, part in old.scores.items()}
     parts = {name: _moved(part[rows], now, n) for name, part in old.parts.items()}
     return Answers(
-        task, old.voter_names, free, ranked, scores, decided, is_assigned, parts, _fallback(old, rows, now, n, target)
-    )
+        task, old.voter_names, free, ranked, scores, decided, is_assigned, parts,
+        _fallback(old, rows, now, n, target), old.evidence_kinds,
+    )  # fmt: skip
 
 
 def _fallback(old: Answers, rows: np.ndarray, now: np.ndarray, n: int, target: np.ndarray) -> FallbackTargets:
@@ -182,7 +183,7 @@ def _has_target(answers: Answers) -> np.ndarray:
 def _subset(graph: Graph, rows: np.ndarray) -> Graph:
     """Return these entities with their values and labels, without triples; the indices `rows` ascend."""
     stays = np.isin(np.arange(graph.n_entities), rows)
-    attributes, labels = graph.attributes.kept(stays), graph.labels.kept(stays)
+    attributes, labels = graph.attributes.subset(stays), graph.labels.subset(stays)
     return Graph(
         graph.ids[stays], graph.relations[:0], graph.triples[:0], attributes, labels, graph.prefixes,
         name_predicates=graph.name_predicates,

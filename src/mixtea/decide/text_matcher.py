@@ -21,13 +21,13 @@ from mixtea.decide.decode import StoredOpinions
 from mixtea.decide.new_entities import TargetOwners
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
-from mixtea.text.names import is_no_thing, names_by_id
+from mixtea.text.names import is_vocabulary_term, names_from_ids
 from mixtea.voters.attributes.later import ValueLookup
-from mixtea.voters.candidate_pairs import values_of
+from mixtea.voters.candidate_pairs import look_up
 from mixtea.voters.learned_text import LearnedText, LearnedView
-from mixtea.voters.log_odds import Learned, judge_further, share_matched
+from mixtea.voters.log_odds import LearnedWeights, bounded_log_odds_of_new, match_probability
 from mixtea.voters.names.later import NameLookup
-from mixtea.voters.similarity import LikenessOpinions
+from mixtea.voters.similarity import SimilarityOpinions
 
 LOOKUPS: dict[str, type[NameLookup] | type[ValueLookup]] = {  # voters that can judge new entities
     "names": NameLookup,
@@ -84,7 +84,7 @@ def _sum_log_odds(views: Mapping[str, np.ndarray], weights: Mapping[str, float],
 
 def open_opinions(task: Task, last: StoredOpinions, names: list[str], temperature: float) -> OpenOpinions:
     """Select the opinions of the voters `names` about open pairs from the stored ones."""
-    kept = ~(np.isin(last.source, task.settled(0)) | np.isin(last.target, task.settled(1)))
+    kept = ~(np.isin(last.source, task.closed_entities(0)) | np.isin(last.target, task.closed_entities(1)))
     views = {name: last.scores[name][kept].astype(np.float64) / temperature for name in names}
     n_open = max(1, task.target.n_entities - len(task.train))
     return OpenOpinions(last.source[kept].astype(np.int64), last.target[kept].astype(np.int64), views, n_open)
@@ -112,7 +112,7 @@ def learned_text(
     best = order[np.diff(source[order], prepend=-1) > 0]
     ranked, k = answers.ranked, answers.ranked.target.shape[1]
     stored = (answers.source_index.repeat(k), ranked.target.ravel())
-    right = values_of((source[best], target[best]), stored, ranked.probability(k).ravel(), shape[1], 0.0)
+    right = look_up((source[best], target[best]), stored, ranked.probability(k).ravel(), shape[1], 0.0)
     seen = np.stack([np.ones(len(best)), _logit(matched.probability[best])], axis=1)
     a, b = logistic(seen, right, *RECALIBRATION).tolist()
     return LearnedText({name: views[name] for name in names}, float(constant), (a, b))
@@ -138,8 +138,8 @@ class TextMatcher:
         self.task, self.learned, self.weights = task, learned, last.weights
         found = open_opinions(task, last, sorted(learned.views), temperature)
         self.n_open = found.n_open
-        self.allowed = np.array([not is_no_thing(str(id)) for id in task.target.ids], dtype=float)
-        self.ids_are_names = any(names_by_id(task.source.ids))
+        self.allowed = np.array([not is_vocabulary_term(str(id)) for id in task.target.ids], dtype=float)
+        self.ids_are_names = any(names_from_ids(task.source.ids))
         self.lookups = {name: LOOKUPS[name](task, view) for name, view in learned.views.items()}
         ranked, k = answers.ranked, answers.ranked.target.shape[1]
         self.claims = {
@@ -147,7 +147,7 @@ class TextMatcher:
         }
         for name, view in learned.views.items():
             odds = np.nan_to_num(found.views[name], nan=-np.inf) - np.log(self.n_open)
-            share = share_matched(odds, view.wrong, task.target.n_entities)
+            share = match_probability(odds, view.wrong, task.target.n_entities)
             self.claims[name] = Claims(found.source, found.target, share)
         self.taken = TargetOwners.of(answers)
         self.given = np.unique(np.concatenate([task.train, task.valid])[:, 1])
@@ -182,17 +182,17 @@ class TextMatcher:
         known = np.any([np.zeros(n, dtype=bool), *(of.has[0] for of in opinions.values())], axis=0)
         return MatchedPairs(*ends, probability, if_free, known, views)
 
-    def _opinions(self, entities: Graph) -> dict[str, LikenessOpinions]:
+    def _opinions(self, entities: Graph) -> dict[str, SimilarityOpinions]:
         """Return the opinions of each view on the entities; ids are names only if they are so in the run."""
         numbers = np.arange(entities.n_entities).astype(str).astype(object)
         named = entities if self.ids_are_names else replace(entities, ids=numbers)
         none = np.empty((0, 2), dtype=np.int64)
         task = Task("new", named, self.task.target, none, none, none)
-        opinions: dict[str, LikenessOpinions] = {}
+        opinions: dict[str, SimilarityOpinions] = {}
         opinions |= {name: found for name, of in self.lookups.items() if (found := of.opinions(task)) is not None}
         for name, of in opinions.items():
             view = self.learned.views[name]
-            of.n_open, of.learned = self.n_open, Learned(view.weights, view.constant, 0.0)
+            of.n_open, of.learned = self.n_open, LearnedWeights(view.weights, view.constant, 0.0)
         return opinions
 
     def _probabilities(
@@ -206,14 +206,14 @@ class TextMatcher:
         return probability, np.where(taken & (if_free > weight), np.maximum(hoped, probability), probability)
 
     def _views(
-        self, opinions: Mapping[str, LikenessOpinions], ends: tuple[np.ndarray, np.ndarray],
+        self, opinions: Mapping[str, SimilarityOpinions], ends: tuple[np.ndarray, np.ndarray],
         unmatched: Mapping[str, np.ndarray],
     ) -> dict[str, np.ndarray]:  # fmt: skip
         """Compute the log-odds of pairs by each view, by how likely targets are `unmatched` by others."""
         views = {name: np.full(len(ends[0]), np.nan) for name in self.learned.views}
         for name, of in opinions.items():
             odds, wrong = of.learned.log_odds(of.columns), self.learned.views[name].wrong
-            of.judged = judge_further(of.candidates, odds, unmatched[name] * self.allowed, wrong)
+            of.judged = bounded_log_odds_of_new(of.candidates, odds, unmatched[name] * self.allowed, wrong)
             views[name] = of.log_odds(*ends)
         return views
 

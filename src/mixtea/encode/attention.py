@@ -15,9 +15,10 @@ LEAKY_SLOPE = 0.2
 
 
 def attend(hidden: Tensor, scores: Tensor, neighbours: Adjacency, activation: str) -> Tensor:
-    """out_i = sum_j alpha_ij hidden_j, alpha_i = softmax_j(act(scores_i0 + scores_j1)) over i's neighbours j (Eq. 2-3).
+    """Compute attention over neighbours (Eq. 2-3).
 
-    hidden [n, d] is W_g h, scores [n, 2] is hidden @ [a_left, a_right]. An entity without neighbours gets zeros.
+    out_i = sum_j alpha_ij hidden_j, alpha_i = softmax_j(act(scores_i0 + scores_j1)) over i's neighbours j. hidden [n,
+    d] is W_g h, scores [n, 2] is hidden @ [a_left, a_right]. An entity without neighbours gets zeros.
     """
     return _Attention.apply(hidden, scores[:, 0], scores[:, 1], neighbours, activation)
 

@@ -14,7 +14,7 @@ from mixtea.compute.similarity import inverse_norm
 def concatenate(
     weights: Tensor, blocks: list[Tensor], masks: list[Tensor | None], *, dropout: float = 0.0, normalize: bool = True
 ) -> Tensor:
-    """h = [w_1 b_1, w_2 b_2, ...] along the columns, weights [k] already softmaxed, blocks [n, d_k] (Eq. 6).
+    """Compute h = [w_1 b_1, w_2 b_2, ...] along the columns, weights [k] already softmaxed, blocks [n, d_k] (Eq. 6).
 
     A bool mask [n, d_k] drops from its block first, the rest being divided by 1 - dropout; with `normalize` each row
     of a block then has L2 norm 1, or stays zero.
@@ -23,7 +23,7 @@ def concatenate(
 
 
 class _Concatenate(torch.autograd.Function):
-    """Keeps the blocks, which exist anyway, the masks and one number a row.
+    """Weighted concatenation that saves the blocks, which exist anyway, the masks and one number per row.
 
     With x = block * mask: out = f x, where f = w / |x| (normalize) or w / (1 - dropout). With y = x / |x|,
     d x = f (g - y (y . g)) and d w = y . g summed; without norms d x = f g and d w = (f / w) x . g summed.
@@ -63,13 +63,13 @@ class _Concatenate(torch.autograd.Function):
 
 
 def _parts(weights: Tensor, whole: Tensor, blocks: Sequence[Tensor], masks: list[Tensor | None]) -> Iterator[Any]:
-    """(weight, columns of the whole, block, mask) for each block."""
+    """Return (weight, columns of the whole, block, mask) per block."""
     columns = whole.split([b.shape[1] for b in blocks], dim=1)
     return zip(weights.unbind(), columns, blocks, masks, strict=True)
 
 
 def _masked(block: Tensor, mask: Tensor | None, out: Tensor) -> None:
-    """out = block * mask."""
+    """Compute out = block * mask."""
     if mask is None:
         out.copy_(block)
     else:

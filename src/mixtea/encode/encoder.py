@@ -40,21 +40,21 @@ class Encoder(nn.Module):
         self.weight = ones(n_blocks).requires_grad_(trained)
 
     def block_weights(self) -> dict[str, float]:
-        """What each block counts in the concatenation (Eq. 6)."""
+        """Return the weight of each block in the concatenation (Eq. 6)."""
         names = [f"layer_{i + 1}" for i in range(self.config.n_layers)]
         names += ["relations_out", "relations_in"] if self.config.use_relations else []
         return dict(zip(names, self.weight.detach().softmax(0).tolist(), strict=True))
 
     @enough_memory()
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
-        """[n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out from it."""
+        """Return [n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out by it."""
         layers, means = self._layers(), self._relation_means()
         masks = [self._mask(layer, dropout_from) for layer in layers] + [None] * len(means)
         weights, p, normalize = self.weight.softmax(0), self.config.dropout, self.config.normalize_blocks
         return concatenate(weights, layers + means, masks, dropout=p, normalize=normalize)
 
     def _layers(self) -> list[Tensor]:
-        """h^(1) .. h^(L): Eq. 2-3, ELU on the output."""
+        """Compute h^(1) .. h^(L): Eq. 2-3, ELU on the output."""
         hidden: Tensor = self.entity
         layers = []
         for transform, attention in zip(self.transform, self.attention, strict=True):
@@ -66,7 +66,7 @@ class Encoder(nn.Module):
         return layers
 
     def _relation_means(self) -> list[Tensor]:
-        """h^{r+}, h^{r-}: Eq. 4-5; nothing without relations."""
+        """Compute h^{r+}, h^{r-}: Eq. 4-5; nothing without relations."""
         if self.relation is None:
             return []
         return [average(self.relation, mean) for mean in (self.structure.outward, self.structure.inward)]
@@ -77,7 +77,7 @@ class Encoder(nn.Module):
 
 
 def dropout_mask(shape: torch.Size, p: float, generator: torch.Generator) -> Tensor:
-    """bool, false with probability p (to 1/65536): four decisions from each 64 random bits."""
+    """Draw bool, false with probability p (to 1/65536): four decisions from each 64 random bits."""
     n = shape.numel()
     words = torch.empty((n + 3) // 4, dtype=torch.int64, device=generator.device)
     words.random_(-(2**63), None, generator=generator)
@@ -85,7 +85,7 @@ def dropout_mask(shape: torch.Size, p: float, generator: torch.Generator) -> Ten
 
 
 def average(vectors: Tensor, mean: Mean) -> Tensor:
-    """mean.matrix @ vectors, with a gradient to the vectors alone."""
+    """Return mean.matrix @ vectors, with a gradient to the vectors alone."""
     return _Average.apply(vectors, mean)
 
 

@@ -1,4 +1,4 @@
-"""What the encoder needs of two graphs, as sparse arrays that student and teacher share."""
+"""Sparse arrays of two graphs that the encoders of student and teacher share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Mean:
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Both graphs in one numbering: source entities first, then target entities."""
+    """Both graphs in joint indices: source entities first, then target entities."""
 
     n_source: int
     n_target: int
@@ -64,12 +64,12 @@ class Structure:
         return _moved(self, device, dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Structure:
-        """Itself: nobody writes to it, and torch cannot copy compressed rows."""
+        """Return itself: it is never written to, and torch cannot copy compressed rows."""
         return self
 
 
 def _moved(value: Any, device: torch.device, dtype: torch.dtype) -> Any:
-    """Every tensor inside nested dataclasses on `device`, those with fractions as `dtype`."""
+    """Move every tensor inside nested dataclasses to `device`, floating-point ones as `dtype`."""
     if isinstance(value, Tensor):
         return value.to(device, dtype if value.is_floating_point() else None)
     if isinstance(value, Structure | Adjacency | Mean):
@@ -99,7 +99,7 @@ def _adjacency(head: np.ndarray, tail: np.ndarray, n: int, self_connection: bool
 
 
 def _mean(entity: np.ndarray, relation: np.ndarray, n: int, n_relations: int, kind: str) -> Mean:
-    """Rows that average the relation vectors at each entity (Eq. 4-5): over occurrences, or over the set."""
+    """Return rows that average the relation vectors at each entity (Eq. 4-5): over occurrences, or over the set."""
     counts = sp.coo_matrix((np.ones(len(entity)), (entity, relation)), shape=(n, n_relations)).tocsr()
     if kind == "set":
         counts.data[:] = 1.0
@@ -114,19 +114,19 @@ def _compressed(matrix: sp.csr_matrix) -> Tensor:
 
 
 def csr(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A compressed-row tensor without a check of its (known good) indices."""
+    """Make a compressed-row tensor without a check of its (known good) indices."""
     return torch.sparse_csr_tensor(start, column, values, shape, check_invariants=False)
 
 
 def product(matrix: Tensor, dense: Tensor) -> Tensor:
-    """matrix @ dense for compressed rows; where the same bits are asked for on a GPU, by sums in a fixed order."""
+    """Return matrix @ dense for compressed rows; in deterministic mode on a GPU, summed in a fixed order."""
     if dense.device.type != "cuda" or not torch.are_deterministic_algorithms_enabled():
         return matrix @ dense
     return product_in_order(matrix, dense)
 
 
 def product_in_order(matrix: Tensor, dense: Tensor) -> Tensor:
-    """matrix @ dense, added up in one order, some rows of the matrix at a time."""
+    """Return matrix @ dense, summed in one order, some rows of the matrix at a time."""
     start, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     row = torch.repeat_interleave(torch.arange(len(start) - 1, device=start.device), start.diff())
     row_bytes = dense.shape[1] * dense.element_size()
@@ -141,7 +141,7 @@ def product_in_order(matrix: Tensor, dense: Tensor) -> Tensor:
 
 
 def _whole_rows(start: Tensor, size: int) -> Iterator[slice]:
-    """Parts of the entries of about `size`. A row that fits is not cut, so that its sum is the same for every size."""
+    """Cut the entries into parts of about `size`, but not within a row that fits: its sum is the same for any size."""
     n = int(start[-1])
     wanted = torch.arange(size, max(n, size), size, device=start.device)
     whole = start[torch.searchsorted(start, wanted, right=True) - 1]

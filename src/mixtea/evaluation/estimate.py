@@ -15,7 +15,7 @@ import torch
 from mixtea.compute.memory import block_mib
 from mixtea.compute.nearest import has_faiss
 from mixtea.compute.similarity import fast_products
-from mixtea.config import MOMENTS_TEMPERATURE, STRUCTURE, Config
+from mixtea.config import MOMENTS_TEMPERATURE, STRUCTURE_VOTERS, Config
 from mixtea.council.adapt import adapt_config
 from mixtea.council.council import bind_voters
 from mixtea.graph.task import Task
@@ -121,7 +121,7 @@ def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: f
     if config.only_vectors_vote:
         vote = product * (1.0 if config.search == "exact" else 0.5) / speed
     else:
-        names = [name for name in config.voters if name not in STRUCTURE]
+        names = [name for name in config.voters if name not in STRUCTURE_VOTERS]
         others = {voter.opinion: voter.cost().products for voter in bind_voters(task, config, names)}
         vote = product * (2 * OPEN_SHARE + sum(others.values())) / speed + _judgement_seconds(n + m, config, kind)
     sweeps = vote / config.votes_every + loss / speed if config.pseudo_weight > 0 else 0.0

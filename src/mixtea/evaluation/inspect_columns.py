@@ -10,15 +10,15 @@ import numpy as np
 from mixtea.errors import shorten
 from mixtea.graph.builder import ColumnRead, FileRead
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import PLAIN
+from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.graph.task import SPLITS, Task
 from mixtea.io.columns.kinds import NAME, TEXT
 from mixtea.io.columns.rows import name_of_table
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.attributes.voter import Attributes
 from mixtea.voters.base import Voter
-from mixtea.voters.candidate_pairs import among
-from mixtea.voters.similarity import LikenessOpinions
+from mixtea.voters.candidate_pairs import are_links
+from mixtea.voters.similarity import SimilarityOpinions
 
 MAX_PARTNERS_SHOWN = 4
 HEADER = ("side", "column", "taken as", "compared with", "filled", "distinct")
@@ -56,7 +56,7 @@ def _table(file: FileRead, graph: Graph) -> str:
 
 
 def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, list[str]]) -> dict[str, Any]:
-    predicate = PLAIN.get(column.name.casefold(), column.name)
+    predicate = PLAIN_LABEL_PREDICATES.get(column.name.casefold(), column.name)
     is_name = graph.is_name(predicate)
     taken = NAME if is_name else TEXT if column.kind == NAME else column.kind
     found = _names_of(other) if is_name else partners.get(column.name, [])
@@ -73,7 +73,7 @@ def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, 
 
 def _names_of(graph: Graph) -> list[str]:
     columns = [column.name for file in graph.files for column in file.columns]
-    return [name for name in dict.fromkeys(columns) if graph.is_name(PLAIN.get(name.casefold(), name))]
+    return [name for name in dict.fromkeys(columns) if graph.is_name(PLAIN_LABEL_PREDICATES.get(name.casefold(), name))]
 
 
 def column_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -95,13 +95,13 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (side, shorten(row["column"], 40), taken, partners, f"{row['filled']:.0%}", f"{row['distinct']:.0%}")
 
 
-def candidate_summary(task: Task, views: Mapping[str, LikenessOpinions]) -> list[dict[str, Any]]:
+def candidate_summary(task: Task, views: Mapping[str, SimilarityOpinions]) -> list[dict[str, Any]]:
     """Count the pairs that each view brings together before anything is learned, and the links among them."""
     links = np.concatenate([getattr(task, split) for split in SPLITS])
     found = []
     for name, opinions in views.items():
         pairs = opinions.proposed()
-        n_found = int(among(links[:, 0], links[:, 1], pairs, task.target.n_entities).sum())
+        n_found = int(are_links(links[:, 0], links[:, 1], pairs, task.target.n_entities).sum())
         found.append({"by": name, "pairs": len(pairs), "links": len(links), "links_found": n_found})
     return found
 
@@ -122,5 +122,5 @@ def columns_by_voters(task: Task, voters: Sequence[Voter]) -> list[str]:
     """Return the lines of `column_lines` with what the voter of values compares, if it takes part."""
     if not has_tables(task):
         return []
-    of_values = [voter.opinions() for voter in voters if isinstance(voter, Attributes) and voter.has_needed()]
+    of_values = [voter.opinions() for voter in voters if isinstance(voter, Attributes) and voter.is_applicable()]
     return column_lines(column_summary(task, next(iter(of_values), None)))

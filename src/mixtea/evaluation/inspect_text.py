@@ -9,13 +9,13 @@ import numpy as np
 
 from mixtea.evaluation.inspect_columns import candidate_lines, candidate_summary, column_summary, has_tables
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import TRANSLATED
+from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.graph.task import Task
-from mixtea.text.equality import equal_among
+from mixtea.text.equality import equal_name_pairs
 from mixtea.text.names import entity_names
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.names.opinions import NameOpinions
-from mixtea.voters.similarity import LikenessOpinions
+from mixtea.voters.similarity import SimilarityOpinions
 
 
 def text_summary(task: Task) -> dict[str, Any]:
@@ -26,13 +26,13 @@ def text_summary(task: Task) -> dict[str, Any]:
     many ways. `compared` are the entities that it has an opinion about before it has learned.
     """
     source, target = entity_names(task.source), entity_names(task.target)
-    n_equal, pairs = equal_among(source, target)
+    n_equal, pairs = equal_name_pairs(source, target)
     right = len(set(map(tuple, pairs.tolist())) & set(map(tuple, task.train.tolist())))
     judged = np.isin(pairs[:, 0], task.train[:, 0]) | np.isin(pairs[:, 1], task.train[:, 1])
     values = AttributeOpinions(task) if _has_values(task) else None
     sides, equal_values = _values(values)
-    views: dict[str, LikenessOpinions] = {"names": NameOpinions(task)} if len(source[0]) and len(target[0]) else {}
-    views |= {"values": values} if values is not None and values.speaks else {}
+    views: dict[str, SimilarityOpinions] = {"names": NameOpinions(task)} if len(source[0]) and len(target[0]) else {}
+    views |= {"values": values} if values is not None and values.has_both_sides else {}
     return {
         "source": _side(task.source, source[0]) | sides[0],
         "target": _side(task.target, target[0]) | sides[1],
@@ -69,7 +69,7 @@ def _values(opinions: AttributeOpinions | None) -> tuple[list[dict[str, int]], i
 
 def _side(graph: Graph, entity: np.ndarray) -> dict[str, int]:
     """Count the names of a graph, whose named entities are these."""
-    n_translations = int((graph.labels.rank == TRANSLATED).sum())
+    n_translations = int((graph.labels.rank == TRANSLATION_RANK).sum())
     own = entity_names(graph, translated=False)[0] if n_translations else entity
     return {
         "entities": graph.n_entities,

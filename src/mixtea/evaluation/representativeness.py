@@ -12,7 +12,7 @@ from mixtea.compute.intervals import interval
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.graph.terms import types_of
-from mixtea.text.equality import named_alike
+from mixtea.text.equality import has_shared_name
 
 MIN_SOURCES = 20  # of links that are compared
 MIN_TRIPLES_DIFFERENCE = 0.1  # from one half, of how likely a link's source has more triples than any source
@@ -31,7 +31,7 @@ def compare_sample(task: Task, links: np.ndarray) -> dict[str, Any]:
     linked = np.intersect1d(links[:, 0], everyone)
     if not len(linked):
         return {"sources": 0, "of": len(everyone), "differs": []}
-    triples, named = task.source.triple_counts(), named_alike(task.source, task.target)
+    triples, named = task.source.triple_counts(), has_shared_name(task.source, task.target)
     more = _greater_share(triples[linked], triples[everyone])
     found: dict[str, Any] = {
         "sources": len(linked),

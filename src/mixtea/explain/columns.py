@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from mixtea.explain.side_by_side import SideBySide, local_part
-from mixtea.relations.join import Pairs
-from mixtea.relations.triples import Statements, attributes
+from mixtea.relations.join import WeightedPairs
+from mixtea.relations.triples import Triples, compare_attributes
 
 
 class ColumnPair(NamedTuple):
@@ -25,8 +25,8 @@ class ColumnPair(NamedTuple):
 
 def column_pairs(compare: SideBySide, pairs: np.ndarray) -> list[ColumnPair]:
     """List columns that the voter compares or that have the same name, in the order of the source; `pairs` [p, 2]."""
-    near = Pairs.of(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
-    ours, theirs, *_ = attributes(compare.task.source, compare.task.target, near)
+    near = WeightedPairs.of(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
+    ours, theirs, *_ = compare_attributes(compare.task.source, compare.task.target, near)
     compared = {
         (_without_language(one.name, ours), _without_language(other.name, theirs))
         for one, other in compare.columns_compared()
@@ -40,12 +40,12 @@ def column_pairs(compare: SideBySide, pairs: np.ndarray) -> list[ColumnPair]:
     ]
 
 
-def _without_language(name: str, of: Statements) -> str:
+def _without_language(name: str, of: Triples) -> str:
     """Return the predicate of a column that is one of its languages."""
     return name if name in of.names else name.rpartition("@")[0]
 
 
-def _counted(first: tuple[Statements, int], second: tuple[Statements, int], pairs: np.ndarray) -> ColumnPair:
+def _counted(first: tuple[Triples, int], second: tuple[Triples, int], pairs: np.ndarray) -> ColumnPair:
     """Count the entities and the pairs that have values of two columns."""
     (ours, one), (theirs, other) = first, second
     rows = [

@@ -13,7 +13,7 @@ from mixtea.errors import MissingVoterError
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.voters.attributes.voter import Attributes
 from mixtea.voters.base import Evidence, Voter
-from mixtea.voters.plugin import voter_of
+from mixtea.voters.plugin import make_voter
 
 COLUMNS = ("voter", "what", "weight")
 
@@ -29,7 +29,7 @@ class Explainer:
         self.voters: dict[str, Voter | MissingVoterError] = {}
         for name in config.voters:
             try:
-                voter = voter_of(name, answers.task, config, packages.get(name, ""))
+                voter = make_voter(name, answers.task, config, packages.get(name, ""))
             except MissingVoterError as error:
                 self.voters[name] = error
                 continue

@@ -11,10 +11,10 @@ import numpy as np
 
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
-from mixtea.relations.triples import normalised
-from mixtea.text.names import readable
+from mixtea.relations.triples import normalized_value
+from mixtea.text.names import label_text, last_part
 from mixtea.voters.attributes.index import Column
-from mixtea.voters.attributes.opinions import LISTED, AttributeOpinions, best_pairs, is_alike
+from mixtea.voters.attributes.opinions import MAX_VALUES_COMPARED, AttributeOpinions, best_pairs, is_similar
 
 SAME, ALIKE, DIFFERS, LEFT, RIGHT, PENDING = "same", "alike", "differs", "left", "right", "pending"
 LABEL_COLUMN = "label"  # the column of a label that no attribute states
@@ -52,7 +52,7 @@ def shown_values(graph: Graph, number: int) -> list[ShownValue]:
 
 def local_part(name: str) -> str:
     """Return the last part of a predicate's name, without case."""
-    return name.replace("#", "/").replace(":", "/").rstrip("/").rpartition("/")[2].casefold()
+    return last_part(name.rstrip("/#:")).casefold()
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class _Pairing:
     ) -> None:
         self.sides, self.shared_columns, self.opinions = sides, shared_columns, opinions
         self.open = [set(range(len(side))) for side in sides]
-        self.keys = [[normalised(value.text, value.datatype) for value in side] for side in sides]
+        self.keys = [[normalized_value(value.text, value.datatype) for value in side] for side in sides]
         self.compared = [] if opinions is None else opinions.columns_compared
         known = [set[Column](), set[Column]()] if opinions is None else opinions.columns_known
         self.columns = [[_column(value, of) for value in side] for side, of in zip(sides, known, strict=True)]
@@ -122,7 +122,7 @@ class _Pairing:
         likeness = self._likeness([one], [other]).item()
         if np.isnan(likeness):
             return Row(PENDING, left, right)
-        return Row(ALIKE if is_alike(likeness) else DIFFERS, left, right, likeness)
+        return Row(ALIKE if is_similar(likeness) else DIFFERS, left, right, likeness)
 
     def _in_column(self, columns: tuple[Column, Column], side: int, place: int) -> Hashable:
         return self.columns[side][place] == columns[side] or None
@@ -154,7 +154,8 @@ class _Pairing:
         found = [(one, same.pop(0)) for one in ours if (same := waiting.get(self.keys[0][one]))]
         used = [{pair[side] for pair in found} for side in (0, 1)]
         ours, theirs = (
-            [place for place in of if place not in done][:LISTED] for of, done in zip((ours, theirs), used, strict=True)
+            [place for place in of if place not in done][:MAX_VALUES_COMPARED]
+            for of, done in zip((ours, theirs), used, strict=True)
         )
         likeness = np.nan_to_num(self._likeness(ours, theirs))
         return [*found, *((ours[i], theirs[j]) for (i, j), _ in best_pairs(likeness))]
@@ -190,7 +191,7 @@ def _column(value: ShownValue, known: set[Column]) -> Column:
 
 def _number(opinions: AttributeOpinions, value: ShownValue) -> int:
     """Return the index of a value, -1 for a translated label; names of entities are known as they are read."""
-    keys = ((value.text, value.datatype), (readable(value.text), ""))
+    keys = ((value.text, value.datatype), (label_text(value.text), ""))
     return next((opinions.number_of[key] for key in keys if key in opinions.number_of), -1)
 
 

@@ -17,7 +17,7 @@ from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import character_problem, raise_unsupported, surrogate_problem
 from mixtea.graph.graph import Graph
 from mixtea.graph.iris import SIDES, decode_id, encode_in
-from mixtea.messages import HALF, visible
+from mixtea.messages import HALF_CHARACTER, visible
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class IriAssigner:
         return encode_in(name, self.namespace)
 
     def _problem(self, name: str) -> str:
-        half = HALF.search(name)
+        half = HALF_CHARACTER.search(name)
         if half:
             return surrogate_problem(half[0])
         if not name:

@@ -27,7 +27,10 @@ def write_parquet(mapping: Mapping, path: Path, metadata: MappingMetadata) -> in
         else pa.array(rows[name], _KINDS[name], from_pandas=True)
         for name in rows.columns
     }
-    more = {"predicate_id": metadata.predicate, "mapping_justification": shared_justification(rows, metadata)}
+    more = {
+        "predicate_id": metadata.predicate,
+        "mapping_justification": shared_justification(rows, metadata, mapping.evidence_kinds),
+    }
     write_columns(columns, path, metadata, more)
     return int(rows["target"].notna().sum())
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mixtea.errors import RunError, shorten
-from mixtea.messages import HALF
+from mixtea.messages import HALF_CHARACTER
 
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./#%?=&~+:@-]|(?<!:) (?=[A-Za-z0-9_]))*(?<!:)")
 _NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
@@ -73,7 +73,7 @@ def character_problem(character: str, why: str, instead: str = DEFAULT_ADVICE) -
 
 def surrogate_problems(texts: Iterable[str | None]) -> dict[str, str]:
     """Return the texts with half a surrogate pair, which no encoding can hold, with the problem."""
-    found = ((text, HALF.search(text)) for text in texts if text)
+    found = ((text, HALF_CHARACTER.search(text)) for text in texts if text)
     return {text: surrogate_problem(half[0]) for text, half in found if half}
 
 

@@ -8,6 +8,7 @@ same reason tool and date are in each row, not in the head, where links were giv
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping as Table
 from pathlib import Path
 
 import pandas as pd
@@ -29,10 +30,16 @@ from mixtea.export.quoting import (
 from mixtea.graph.graph import Graph
 from mixtea.relations.alignment import Relations
 from mixtea.runs.atomic import atomic_file
+from mixtea.voters.base import EvidenceKind
+from mixtea.voters.registry import built_in_evidence
 
-BY_STRUCTURE, BY_NAMES = "semapv:StructuralMatching", "semapv:LexicalMatching"
-BY_SEVERAL = "semapv:CompositeMatching"
-STRUCTURE_OPINIONS = {"vectors", "propagation", "agreement", "domain_range"}  # by triples and links alone
+JUSTIFICATIONS: dict[str, str] = {  # by kind of evidence
+    "structure": "semapv:StructuralMatching",
+    "lexical": "semapv:LexicalMatching",
+    "semantic": "semapv:SemanticSimilarityThresholdMatching",
+    "human": "semapv:ManualMappingCuration",
+}
+BY_STRUCTURE, BY_SEVERAL = JUSTIFICATIONS["structure"], "semapv:CompositeMatching"
 GIVEN_JUSTIFICATION = "semapv:UnspecifiedMatching"
 NO_TERM_FOUND = "sssom:NoTermFound"
 EXTENSIONS = {
@@ -104,7 +111,7 @@ def _columns(rows: pd.DataFrame, mapping: Mapping, metadata: MappingMetadata, cu
         "object_label": target_labels,
         "mapping_justification": [
             GIVEN_JUSTIFICATION if is_given else why
-            for is_given, why in zip(given, justifications(rows, metadata), strict=True)
+            for is_given, why in zip(given, justifications(rows, metadata, mapping.evidence_kinds), strict=True)
         ],
     }
     curies.require({c for name in ("predicate_id", "mapping_justification") for c in columns[name]})
@@ -158,25 +165,24 @@ def _head(
         )
 
 
-def justifications(rows: pd.DataFrame, metadata: MappingMetadata) -> list[str]:
-    """Return the justification of each predicted mapping.
+def justifications(rows: pd.DataFrame, metadata: MappingMetadata, kinds: Table[str, EvidenceKind]) -> list[str]:
+    """Return the term of each predicted mapping: that of the metadata or, where this is structure, by its evidence.
 
-    It is that of `metadata`; where this is structural and other evidence supports the pair, lexical for names alone,
-    else composite.
+    `kinds` are the kinds of evidence of voters from outside. Evidence of several kinds is a composite matching.
     """
     if metadata.justification != BY_STRUCTURE:
         return [metadata.justification] * len(rows)
-    return [_justification(evidence or "") for evidence in optional_texts(rows["evidence"])]
+    known = {**built_in_evidence(), **kinds}
+    return [_justification(evidence or "", known) for evidence in optional_texts(rows["evidence"])]
 
 
-def _justification(evidence: str) -> str:
-    spoke_for = {part.partition("=")[0] for part in evidence.split() if "=+" in part}
-    if spoke_for <= STRUCTURE_OPINIONS:
-        return BY_STRUCTURE
-    return BY_NAMES if spoke_for == {"names"} else BY_SEVERAL
+def _justification(evidence: str, kinds: Table[str, EvidenceKind]) -> str:
+    supporting = {part.partition("=")[0] for part in evidence.split() if "=+" in part}
+    found = {JUSTIFICATIONS[kinds.get(name, "lexical")] for name in supporting} or {BY_STRUCTURE}
+    return found.pop() if len(found) == 1 else BY_SEVERAL
 
 
-def shared_justification(rows: pd.DataFrame, metadata: MappingMetadata) -> str:
-    """Return one justification for all predicted mappings together."""
-    found = set(justifications(rows[~rows["given"]], metadata)) or {metadata.justification}
+def shared_justification(rows: pd.DataFrame, metadata: MappingMetadata, kinds: Table[str, EvidenceKind]) -> str:
+    """Return one term for all predicted mappings together."""
+    found = set(justifications(rows[~rows["given"]], metadata, kinds)) or {metadata.justification}
     return found.pop() if len(found) == 1 else BY_SEVERAL

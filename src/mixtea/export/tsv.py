@@ -12,7 +12,7 @@ from mixtea.decide.mapping import Mapping
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import DEFAULT_ADVICE, character_problem, raise_unsupported, surrogate_problem, tsv_text
 from mixtea.export.table import format_number, text_frame
-from mixtea.messages import HALF
+from mixtea.messages import HALF_CHARACTER
 from mixtea.runs.atomic import atomic_file
 
 _FORMAT = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
@@ -62,7 +62,7 @@ def _problem(label: str, instead: str) -> str:
     """Return why a file without quotes cannot hold a label: separators, or a byte order mark in front; "" if it can."""
     if not label:
         return f"has no label, where a line needs one. {instead}"
-    half, found = HALF.search(label), _SEPARATORS.search(label)
+    half, found = HALF_CHARACTER.search(label), _SEPARATORS.search(label)
     if half:
         return surrogate_problem(half[0])
     if found:

@@ -1,4 +1,4 @@
-"""What a file says of a graph, in numbers, and several of them as one."""
+"""Integer-encoded contents of one input; `concat` merges several."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import KEPT
+from mixtea.errors import MAX_VALUE_KEPT
 
 if TYPE_CHECKING:
     from mixtea.io.formats.tsv import Table
@@ -19,7 +19,7 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import Labels
 from mixtea.graph.text_column import TextColumn
 
-HEADER = (
+HEADER_ADVICE = (
     "If it is one, remove it, or name the columns head, relation and tail; if each row is an entity, name the column "
     "of its ids id."
 )
@@ -42,10 +42,10 @@ class ColumnRead(NamedTuple):
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file that a graph was read from, and what it held: statements, the IRI of an ontology, what is to be said.
+    """A file that a graph was read from, and its contents: counts, the IRI of an ontology, notes for the user.
 
-    `base` is what its relative IRIs were taken as relative to, where it has such without a base of its own. `columns`
-    are those of a table with an entity per row.
+    `base` is the IRI that its relative IRIs were resolved against, where it has none of its own. `columns` are those of
+    a table with an entity per row.
     """
 
     path: Path
@@ -59,21 +59,22 @@ class FileRead:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """`ids` and `predicates` are arrays of str; the other numbers are places in them.
+class GraphData:
+    """Entities, triples, attribute triples and labels of one input, encoded as integers.
 
-    `triples` is int64 [t, 3] (head, predicate, tail). Attribute triples and labels are as they come, repetitions
-    included; the predicates of attribute triples are among `predicates` too. Labels are looked for when all parts of a
-    side are joined, and then `kinds` (uint8 [n], numbers of vocabulary.KINDS) are. `ontology` is the IRI that the file
-    says it has, and `notes` are what a user should know of it; `base` is that of `FileRead`. `kept_apart` are tables
-    whose name stands before the ids of their rows, as other tables have some of these too.
+    `ids` and `predicates` are arrays of str, all other numbers are indices into them. `triples` is int64 [t, 3] (head,
+    predicate, tail). Attribute triples and labels are as read, repetitions included; the predicates of attribute
+    triples are among `predicates` too. Labels and `kinds` (uint8 [n], numbers of terms.ENTITY_KINDS) are found after
+    all inputs of a side are merged. `ontology` is the IRI that the file declares, `notes` are for the user, and `base`
+    is that of `FileRead`. `kept_apart` are tables whose name precedes the ids of their rows, as other tables share some
+    of these.
     """
 
     ids: np.ndarray
     predicates: np.ndarray
     triples: np.ndarray
-    attributes: Attributes = field(default_factory=Attributes.none)
-    labels: Labels = field(default_factory=Labels.none)
+    attributes: Attributes = field(default_factory=Attributes.empty)
+    labels: Labels = field(default_factory=Labels.empty)
     prefixes: dict[str, str] = field(default_factory=dict)
     ontology: str = ""
     notes: tuple[str, ...] = ()
@@ -81,39 +82,39 @@ class Part:
     kinds: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
     kept_apart: tuple[str, ...] = ()
 
-    def kept(self, stays: np.ndarray) -> Part:
-        """The entities that stay (bool [n]), numbered anew, and what is stated of them alone."""
+    def subset(self, stays: np.ndarray) -> GraphData:
+        """Return the entities to keep (bool [n]), renumbered, with the triples and values among them alone."""
         place = np.cumsum(stays) - 1
         triples = self.triples[stays[self.triples[:, [0, 2]]].all(axis=1)]
         triples = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
-        attributes, labels = self.attributes.kept(stays), self.labels.kept(stays)
+        attributes, labels = self.attributes.subset(stays), self.labels.subset(stays)
         kinds = self.kinds[stays] if len(self.kinds) else self.kinds
         return replace(self, ids=self.ids[stays], triples=triples, attributes=attributes, labels=labels, kinds=kinds)
 
-    def stated(self) -> np.ndarray:
-        """bool [n]: the entities that a triple or an attribute triple names."""
+    def referenced(self) -> np.ndarray:
+        """Return bool [n]: the entities of a triple or an attribute triple."""
         found = np.zeros(len(self.ids), dtype=bool)
         found[np.concatenate([self.triples[:, [0, 2]].ravel(), self.attributes.entity])] = True
         return found
 
 
-def only_stated(part: Part) -> Part:
-    """The part without entities that nothing is stated of any more."""
-    stays = part.stated()
-    return part if stays.all() else part.kept(stays)
+def without_unreferenced(part: GraphData) -> GraphData:
+    """Drop the entities without any triple or attribute triple."""
+    stays = part.referenced()
+    return part if stays.all() else part.subset(stays)
 
 
-def triple_part(table: Table) -> Part:
-    """Head, relation, tail: entities in the order of the heads, then of the tails."""
+def triple_data(table: Table) -> GraphData:
+    """Encode rows of head, relation, tail: entities in the order of the heads, then of the tails."""
     head, relation, tail = table.columns
     codes, ids = pd.factorize(np.concatenate([head, tail]))
     relations, predicates = pd.factorize(relation)
     triples = np.stack([codes[: len(head)], relations, codes[len(head) :]], axis=1).astype(np.int64)
-    return Part(ids, predicates, triples)
+    return GraphData(ids, predicates, triples)
 
 
 def header_note(table: Table) -> tuple[str, ...]:
-    """What to tell of a first line that may be a header: none of its words stands in another."""
+    """Return a note if the first line may be a header: none of its words is in another line."""
     if len(table) < 3 or table.lines[0] != 1:
         return ()
     first = [str(column[0]) for column in table.columns]
@@ -122,79 +123,81 @@ def header_note(table: Table) -> tuple[str, ...]:
         return ()
     if any((column[1:] == word).any() for word in first[::2] for column in table.columns[::2]):
         return ()
-    return (f"line 1, {' '.join(first)[:KEPT]!r}, may be a header, and is read as a triple. {HEADER}",)
+    return (f"line 1, {' '.join(first)[:MAX_VALUE_KEPT]!r}, may be a header, and is read as a triple. {HEADER_ADVICE}",)
 
 
-def attribute_part(table: Table) -> Part:
-    """Entity, predicate, value."""
+def attribute_data(table: Table) -> GraphData:
+    """Encode rows of entity, predicate, value."""
     entity, ids = pd.factorize(table.columns[0])
     predicate, predicates = pd.factorize(table.columns[1])
     columns = (TextColumn.coded(predicates, predicate), TextColumn.from_texts(table.columns[2]))
-    return Part(ids, predicates, _none(), Attributes(entity.astype(np.int32), *columns, *[_empty(len(table))] * 2))
+    return GraphData(
+        ids, predicates, _no_triples(), Attributes(entity.astype(np.int32), *columns, *[_blank_column(len(table))] * 2)
+    )
 
 
-def values_part(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn]]) -> Part:
-    """Entities, each once, and what is said of them: predicates with the numbers of entities and a value for each.
+def value_data(ids: np.ndarray, said: Sequence[tuple[str, np.ndarray, TextColumn]]) -> GraphData:
+    """Encode distinct entities with their values: per predicate the entity indices, and a value for each.
 
     The columns of values are compact.
     """
     if not said:
-        return Part(ids, np.empty(0, dtype=object), _none())
+        return GraphData(ids, np.empty(0, dtype=object), _no_triples())
     codes, words = pd.factorize(np.array([word for word, _, _ in said], dtype=object))
     entity = np.concatenate([numbers for _, numbers, _ in said]).astype(np.int32)
     predicate = TextColumn.coded(words, np.repeat(codes, [len(numbers) for _, numbers, _ in said]))
     columns = (
         predicate,
-        TextColumn.joined([values for _, _, values in said], are_compact=True),
-        *[_empty(len(entity))] * 2,
+        TextColumn.concat([values for _, _, values in said], are_compact=True),
+        *[_blank_column(len(entity))] * 2,
     )
-    return Part(ids, words, _none(), Attributes(entity, *columns))
+    return GraphData(ids, words, _no_triples(), Attributes(entity, *columns))
 
 
-def entity_part(ids: np.ndarray) -> Part:
-    """Entities alone, in this order."""
-    return Part(pd.unique(ids), np.empty(0, dtype=object), _none())
+def entity_data(ids: np.ndarray) -> GraphData:
+    """Encode entities alone, in this order."""
+    return GraphData(pd.unique(ids), np.empty(0, dtype=object), _no_triples())
 
 
-def joined(parts: Sequence[Part]) -> Part:
-    """One part of all: entities and predicates keep the order in which they come first."""
+def concat(parts: Sequence[GraphData]) -> GraphData:
+    """Merge several inputs; entities and predicates keep the order of their first occurrence."""
     if len(parts) == 1:
         return parts[0]
-    entity_places, ids = _places([part.ids for part in parts])
-    predicate_places, predicates = _places([part.predicates for part in parts])
-    triples = [_none()]
+    entity_places, ids = _joint_codes([part.ids for part in parts])
+    predicate_places, predicates = _joint_codes([part.predicates for part in parts])
+    triples = [_no_triples()]
     prefixes: dict[str, str] = {}
     for part, entity, predicate in zip(parts, entity_places, predicate_places, strict=True):
         head, relation, tail = part.triples.T
         triples.append(np.stack([entity[head], predicate[relation], entity[tail]], axis=1))
         prefixes = part.prefixes | prefixes
     both = zip(parts, entity_places, strict=True)
-    attributes = Attributes.joined([part.attributes.moved(place) for part, place in both])
+    attributes = Attributes.concat([part.attributes.moved(place) for part, place in both])
     apart = tuple(dict.fromkeys(name for part in parts for name in part.kept_apart))
-    return Part(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes, kept_apart=apart)
+    return GraphData(ids, predicates, np.concatenate(triples), attributes, prefixes=prefixes, kept_apart=apart)
 
 
-def each_once(triples: np.ndarray) -> np.ndarray:
-    """The triples without repetitions, each where it stands first.
+def distinct_triples(triples: np.ndarray) -> np.ndarray:
+    """Return the triples without repetitions, in the order of their first occurrence.
 
-    >>> each_once(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
+    >>> distinct_triples(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 1]])).tolist()
     [[0, 0, 1], [1, 0, 0]]
     """
     sizes = [int(column.max(initial=0)) + 1 for column in triples.T]
     if math.prod(sizes) >= 1 << 63:
         return triples[~pd.DataFrame(triples).duplicated().to_numpy()]
-    keys = _keys(triples, sizes)
+    keys = _triple_keys(triples, sizes)
     keys.sort()  # most graphs have few repetitions, if any: those are looked at
     several = np.unique(keys[1:][keys[1:] == keys[:-1]])
     if not len(several):
         return triples
-    keys = _keys(triples, sizes)
+    keys = _triple_keys(triples, sizes)
     rows = np.flatnonzero(several[np.searchsorted(several[:-1], keys)] == keys)
     return np.delete(triples, rows[pd.Index(keys[rows]).duplicated()], axis=0)
 
 
-def _keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
-    """A number for each triple, the same for the same one; as little memory as can be."""
+def _triple_keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
+    """Return a number per triple, equal for equal triples, in as little memory as possible."""
     keys: np.ndarray = triples[:, 0] * sizes[1]
     keys += triples[:, 1]
     keys *= sizes[2]
@@ -202,17 +205,17 @@ def _keys(triples: np.ndarray, sizes: list[int]) -> np.ndarray:
     return keys
 
 
-def _places(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """For each array the places of its words among the unique ones of all; and those."""
+def _joint_codes(words: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return per array the indices of its words among the unique words of all, and these."""
     codes, unique = pd.factorize(np.concatenate([np.empty(0, dtype=object), *words]))
     ends = np.cumsum([len(one) for one in words])
     return np.split(codes.astype(np.int64), ends[:-1]), unique
 
 
-def _empty(n: int) -> TextColumn:
-    """A column that says nothing in n rows."""
+def _blank_column(n: int) -> TextColumn:
+    """Return a column of n blank texts."""
     return TextColumn.coded([""], np.zeros(n, dtype=np.int64)).compact()
 
 
-def _none() -> np.ndarray:
+def _no_triples() -> np.ndarray:
     return np.empty((0, 3), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What has changed between two states of a graph, entity by entity."""
+"""Differences between two states of a graph, per entity."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from mixtea.graph.graph import Graph
 
 
 class Difference(NamedTuple):
-    """`place` [n_old] is the number of each earlier entity now, -1 for one that is gone; `touched` [n_new] says which
+    """New indices of the earlier entities, and the entities that changed.
 
-    entities are new, or are said other things of: values, labels, or triples.
+    `place` [n_old] is the index of each earlier entity now, -1 for one that is gone; `touched` [n_new] marks entities
+    that are new, or whose values, labels or triples are others.
     """
 
     place: np.ndarray
@@ -24,12 +25,12 @@ class Difference(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How many entities are new, changed or gone, of those that were there."""
+        """Return the share of entities that are new, changed or gone."""
         return (int(self.touched.sum()) + self.n_gone) / max(len(self.place), 1)
 
     @property
     def untouched(self) -> np.ndarray:
-        """[n_old]: the number now of each earlier entity of which the same is said, else -1."""
+        """Return [n_old]: the index now of each earlier entity that is unchanged, else -1."""
         found = np.full(len(self.place), -1)
         there = np.flatnonzero(self.place >= 0)
         same = there[~self.touched[self.place[there]]]
@@ -39,7 +40,7 @@ class Difference(NamedTuple):
 
 def difference(old: Graph, new: Graph) -> Difference:
     """Compare two states of a graph by the ids of its entities."""
-    place, before, now = new.find(old.ids), _said(old), _said(new)
+    place, before, now = new.find(old.ids), _statements(old), _statements(new)
     touched = np.ones(new.n_entities, dtype=bool)
     for number, at in enumerate(place.tolist()):
         if at >= 0:
@@ -47,8 +48,8 @@ def difference(old: Graph, new: Graph) -> Difference:
     return Difference(place, touched)
 
 
-def _said(graph: Graph) -> list[set[tuple[str, ...]]]:
-    """What is said of each entity, as sets of values, labels and triples."""
+def _statements(graph: Graph) -> list[set[tuple[str, ...]]]:
+    """Return the values, labels and triples of each entity as a set."""
     said: list[set[tuple[str, ...]]] = [set() for _ in range(graph.n_entities)]
     of, labels = graph.attributes, graph.labels
     values = (column.tolist() for column in (of.predicate, of.value, of.language, of.datatype))

@@ -1,4 +1,4 @@
-"""What is said of entities, row by row, in columns: attribute triples, and the base of labels."""
+"""Tables with rows about entities, in columns: attribute triples, and the base of labels."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import pandas as pd
 
 from mixtea.graph.text_column import TextColumn
 
-PARTS = ("data", "offsets", "codes")  # of a column of texts
+TEXT_ARRAYS = ("data", "offsets", "codes")  # of a column of texts
 
 
 @dataclass(frozen=True, eq=False)
 class EntityTable:
-    """`entity` (int32 [n]) is the number of the entity that each row is about; the other columns are as long.
+    """A table whose rows are about entities; those of a graph are sorted by entity, so that its rows are adjacent.
 
-    `KINDS` says of each column whether it is a TextColumn, or which numbers its array holds. The tables of a graph are
-    sorted by entity, so that the rows of one are found at once.
+    `entity` (int32 [n]) is the index of the entity per row; the other columns are as long. `COLUMN_TYPES` is the type
+    of each column: TextColumn, or the dtype of its array.
     """
 
-    KINDS: ClassVar[dict[str, Any]] = {"entity": np.int32}
+    COLUMN_TYPES: ClassVar[dict[str, Any]] = {"entity": np.int32}
     entity: np.ndarray
 
     @classmethod
-    def none(cls) -> Self:
-        """No row at all."""
-        return cls.from_columns(*([] for _ in cls.KINDS))
+    def empty(cls) -> Self:
+        """Return a table without rows."""
+        return cls.from_columns(*([] for _ in cls.COLUMN_TYPES))
 
     @classmethod
     def from_columns(cls, *columns: Iterable[Any]) -> Self:
-        """A table of texts and numbers; columns that are not given are empty texts or zeros."""
+        """Make a table of texts and numbers; columns that are missing are empty texts or zeros."""
         found: list[Any] = []
-        for place, kind in enumerate(cls.KINDS.values()):
+        for place, kind in enumerate(cls.COLUMN_TYPES.values()):
             if kind is TextColumn:
                 given = columns[place] if place < len(columns) else [""] * len(found[0])
                 found.append(TextColumn.from_texts(given))
@@ -44,30 +44,32 @@ class EntityTable:
         return cls(*found)
 
     @classmethod
-    def joined(cls, tables: Sequence[Self]) -> Self:
-        """The rows of all tables, one table after the other."""
+    def concat(cls, tables: Sequence[Self]) -> Self:
+        """Concatenate the rows of tables."""
 
         def column(name: str, kind: Any) -> Any:
             parts = [getattr(table, name) for table in tables]
-            return TextColumn.joined(parts) if kind is TextColumn else np.concatenate(parts)
+            return TextColumn.concat(parts) if kind is TextColumn else np.concatenate(parts)
 
-        return cls(*(column(name, kind) for name, kind in cls.KINDS.items()))
+        return cls(*(column(name, kind) for name, kind in cls.COLUMN_TYPES.items()))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """The table that `arrays` comes from."""
+        """Make the table that `arrays` returned these for."""
 
         def column(name: str, kind: Any) -> Any:
-            return TextColumn(*(arrays[f"{name}.{part}"] for part in PARTS)) if kind is TextColumn else arrays[name]
+            return (
+                TextColumn(*(arrays[f"{name}.{part}"] for part in TEXT_ARRAYS)) if kind is TextColumn else arrays[name]
+            )
 
-        return cls(*(column(name, kind) for name, kind in cls.KINDS.items()))
+        return cls(*(column(name, kind) for name, kind in cls.COLUMN_TYPES.items()))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything in the table as arrays; of a column of texts there are three."""
+        """Return all columns as arrays; a column of texts has three."""
         found: dict[str, np.ndarray] = {}
         for name, column in self._columns().items():
             is_text = isinstance(column, TextColumn)
-            found |= {f"{name}.{part}": getattr(column, part) for part in PARTS} if is_text else {name: column}
+            found |= {f"{name}.{part}": getattr(column, part) for part in TEXT_ARRAYS} if is_text else {name: column}
         return found
 
     def __len__(self) -> int:
@@ -78,19 +80,19 @@ class EntityTable:
         return sum(array.nbytes for array in self.arrays().values())
 
     def take(self, rows: np.ndarray) -> Self:
-        """These rows, by number or as a mask."""
+        """Select rows, by index or as a mask."""
         return self._each(lambda column: column.take(rows) if isinstance(column, TextColumn) else column[rows])
 
-    def kept(self, stays: np.ndarray) -> Self:
-        """The rows of the entities that stay (bool [n]), which are numbered anew."""
+    def subset(self, stays: np.ndarray) -> Self:
+        """Select the rows of the entities to keep (bool [n]), which are renumbered."""
         return self.take(stays[self.entity]).moved(np.cumsum(stays) - 1)
 
     def moved(self, place: np.ndarray) -> Self:
-        """The rows with number `place[i]` for entity i."""
+        """Renumber entities: i becomes `place[i]`."""
         return replace(self, entity=place[self.entity].astype(np.int32))
 
-    def once(self, *names: str) -> Self:
-        """Of the rows that are equal in these columns the first, without texts that no row has any more."""
+    def drop_duplicates(self, *names: str) -> Self:
+        """Keep the first of the rows that are equal in these columns, and the texts that are still used."""
         columns = {
             name: column.codes if isinstance(column, TextColumn) else column for name, column in self._columns().items()
         }
@@ -101,21 +103,21 @@ class EntityTable:
         return kept._each(lambda column: column.compact() if isinstance(column, TextColumn) else column)
 
     def rows_of(self, index: int) -> range:
-        """The numbers of the rows of an entity, in a table that is sorted."""
+        """Return the indices of the rows of an entity, in a sorted table."""
         key = np.int32(index)  # a number of another type would have the whole column copied
         return range(*(int(np.searchsorted(self.entity, key, side)) for side in ("left", "right")))
 
     def _columns(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.KINDS}
+        return {name: getattr(self, name) for name in self.COLUMN_TYPES}
 
     def _each(self, change: Callable[[Any], Any]) -> Self:
         return replace(self, **{name: change(column) for name, column in self._columns().items()})
 
 
 def _is_ascending(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether each row has a greater number in the first column than the one before, or the same and a greater second.
+    """Return whether rows ascend strictly, by the first column and then by the second.
 
-    Then no two rows are equal, which is seen faster so than by a table of them.
+    Then no two rows are equal, which is faster to check than by hashing them.
     """
     steps = first[1:] > first[:-1]
     return bool((steps | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))).all())
@@ -130,13 +132,17 @@ class Attributes(EntityTable):
     ([0, 1], ['42', '007'])
     """
 
-    KINDS: ClassVar = {"entity": np.int32} | dict.fromkeys(("predicate", "value", "language", "datatype"), TextColumn)
+    COLUMN_TYPES: ClassVar = {"entity": np.int32} | dict.fromkeys(
+        ("predicate", "value", "language", "datatype"), TextColumn
+    )
     predicate: TextColumn
     value: TextColumn
     language: TextColumn
     datatype: TextColumn
 
     def as_set(self) -> Self:
-        """Each triple once, by entity and then as they came."""
+        """Return each triple once, sorted by entity and then as read."""
         in_order = bool((self.entity[:-1] <= self.entity[1:]).all())
-        return (self if in_order else self.take(np.argsort(self.entity, kind="stable"))).once(*self.KINDS)
+        return (self if in_order else self.take(np.argsort(self.entity, kind="stable"))).drop_duplicates(
+            *self.COLUMN_TYPES
+        )

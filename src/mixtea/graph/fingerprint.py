@@ -1,4 +1,4 @@
-"""Whether two tasks are the same to a training."""
+"""Checksums of what a training depends on in a task."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mixtea.graph.task import Task
 
 
 def checksum(task: Task) -> str:
-    """Return that of all that training sees, for comparison of tasks as a whole."""
+    """Return the checksum of the whole task, as training sees it."""
     return hashlib.sha256("".join(checksums(task).values()).encode()).hexdigest()[:16]
 
 
 def checksums(task: Task) -> dict[str, str]:
-    """Return one per part that training sees: graphs with texts and vectors, links to learn from, what people said.
+    """Return a checksum per part that training sees: graphs with texts and vectors, links to learn from, decisions.
 
-    Columns to compare and synonyms are "" where there are none, so that the checksum of the whole is what it is without
-    these parts.
+    Columns to compare and synonyms are "" where there are none, so that the checksum of the whole does not depend on
+    them then.
     """
     return {
         "source graph": _of_graph(task.source),

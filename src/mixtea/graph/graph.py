@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,29 +13,29 @@ from mixtea.graph import prefixes as prefixing
 from mixtea.graph.builder import FileRead
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import NO_LABEL, Labels, label_rank
-from mixtea.graph.terms import INDIVIDUAL, KINDS
+from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL
+from mixtea.messages import visible
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """One side of a task.
 
-    `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) in the order of the
-    files. `attributes` are the triples whose object is a literal, and `labels` all that people call the entities. A
-    graph is a set: what is stated twice counts once. `prefixes` shorten IRIs for display. `left_out` are the ids of
-    entities that the user did not want, and `obsolete` those of them that the files call so. `vectors` are the user's
-    own, float32 [n_entities, d], NaN for an entity without one; there are none, [0, 0], unless they were given. `iri`
-    is that of the ontology that the graph is, if it says so. `kinds` (uint8 [n_entities], or none) are numbers of
-    vocabulary.KINDS: who is a class, a property or an individual, as the files say. `name_predicates` are those whose
-    values are labels, where these are others than the vocabulary's (labels.RANKS). `kept_apart` are the tables whose
-    rows have ids that rows of other tables have too: their name stands before the id, as in `films/12`.
+    `ids` and `relations` are arrays of str, `triples` is int64 [t, 3] (head, relation, tail) in the order of the files.
+    `attributes` are the triples whose object is a literal, `labels` all names of the entities. A graph is a set:
+    repeated statements count once. `prefixes` shorten IRIs for display. `left_out` are the ids of entities that the
+    user excluded, and `obsolete` those of them that the files mark so. `vectors` are the user's own, float32
+    [n_entities, d], NaN for an entity without one; [0, 0] if none were given. `iri` is that of the ontology, if the
+    file declares one. `kinds` (uint8 [n_entities], or empty) are numbers of terms.ENTITY_KINDS. `name_predicates` are
+    those whose values are labels, where these differ from labels.LABEL_RANKS. `kept_apart` are the tables whose rows
+    share ids with rows of other tables: their name precedes the id, as in `films/12`.
     """
 
     ids: np.ndarray
     relations: np.ndarray
     triples: np.ndarray
-    attributes: Attributes = field(default_factory=Attributes.none, repr=False)
-    labels: Labels = field(default_factory=Labels.none, repr=False)
+    attributes: Attributes = field(default_factory=Attributes.empty, repr=False)
+    labels: Labels = field(default_factory=Labels.empty, repr=False)
     prefixes: dict[str, str] = field(default_factory=dict, repr=False)
     files: tuple[FileRead, ...] = ()
     left_out: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object), repr=False)
@@ -62,45 +63,45 @@ class Graph:
         return len(self.attributes)
 
     def kind_counts(self) -> dict[str, int]:
-        """How many classes, properties and individuals there are; empty where nothing says what is which."""
-        counts = np.bincount(self.kinds, minlength=len(KINDS)).tolist()
-        found = {kind: n for kind, n in zip(KINDS, counts, strict=True) if n}
-        return found if found.keys() - {KINDS[INDIVIDUAL]} else {}
+        """Count classes, properties and individuals; empty where the files do not distinguish them."""
+        counts = np.bincount(self.kinds, minlength=len(ENTITY_KINDS)).tolist()
+        found = {kind: n for kind, n in zip(ENTITY_KINDS, counts, strict=True) if n}
+        return found if found.keys() - {ENTITY_KINDS[INDIVIDUAL]} else {}
 
     def triple_counts(self) -> np.ndarray:
-        """[n_entities]: the relation triples that each entity is an end of."""
+        """Return [n_entities]: the number of relation triples of each entity."""
         return np.bincount(self.triples[:, [0, 2]].ravel(), minlength=self.n_entities)
 
     def triples_of(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        """[k, 3] and [l, 3]: the triples that an entity is the head of, and those that it is the tail of."""
+        """Return [k, 3] and [l, 3]: the triples with an entity as head, and those with it as tail."""
         order, starts = self._by_end
         rows = order[starts[index] : starts[index + 1]]
         return self.triples[rows[rows < self.n_triples]], self.triples[rows[rows >= self.n_triples] - self.n_triples]
 
     @cached_property
     def _by_end(self) -> tuple[np.ndarray, np.ndarray]:
-        """The places of heads and tails, one after the other, by entity; and where those of each begin."""
+        """Sort the heads and tails by entity; return the order, and the start of each entity."""
         ends = np.concatenate([self.triples[:, 0], self.triples[:, 2]])
         starts = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=self.n_entities))])
         return np.argsort(ends, kind="stable"), starts
 
     def isolated(self) -> np.ndarray:
-        """bool [n]: the entities without a relation triple; structure says nothing about them."""
+        """Return bool [n]: the entities without a relation triple."""
         alone = np.ones(self.n_entities, dtype=bool)
         alone[self.triples[:, [0, 2]].ravel()] = False
         return alone
 
     def has_vector(self) -> np.ndarray:
-        """bool [n]: the entities that the user gave a vector."""
+        """Return bool [n]: the entities with a vector of the user."""
         return ~np.isnan(self.vectors[:, 0]) if self.vectors.size else np.zeros(self.n_entities, dtype=bool)
 
     def find(self, ids: np.ndarray) -> np.ndarray:
-        """The index of each id among the entities, -1 where it is unknown."""
+        """Return the index of each id among the entities, -1 where it is missing."""
         known = pd.Index(self.ids, dtype=object)  # else all ids would be copied into a table of Arrow
         return known.get_indexer(pd.Index(ids, dtype=object)).astype(np.int64)
 
     def attributes_of(self, index: int) -> list[tuple[str, str, str, str]]:
-        """(predicate, value, language, datatype) of each attribute triple of an entity."""
+        """Return (predicate, value, language, datatype) of each attribute triple of an entity."""
         of = self.attributes
         return [(of.predicate[i], of.value[i], of.language[i], of.datatype[i]) for i in of.rows_of(index)]
 
@@ -109,17 +110,36 @@ class Graph:
         return predicate in self.name_predicates if self.name_predicates else label_rank(predicate) != NO_LABEL
 
     def labels_of(self, index: int) -> list[tuple[str, str]]:
-        """(text, language) of all labels of an entity, the one to show first; the language is "" where none is said."""
+        """Return (text, language) of all labels of an entity, the preferred one first; the language may be ""."""
         return [(self.labels.text[row], self.labels.language[row]) for row in self.labels.rows_of(index)]
 
     def label(self, index: int) -> str | None:
-        """The label that people are shown; None if the entity has none."""
+        """Return the preferred label; None if the entity has none."""
         rows = self.labels.rows_of(index)
         return self.labels.text[rows[0]] if rows else None
 
     def display(self, index: int) -> str:
-        """The entity for a person: its label, else its IRI with a prefix, else its id."""
+        """Return the label of an entity, else its IRI with a prefix, else its id."""
         return self.label(index) or self.shorten(str(self.ids[index]))
 
     def shorten(self, iri: str) -> str:
         return prefixing.shorten(iri, self.prefixes)
+
+
+MAX_ADDRESS_LENGTH = 2000
+_LINK = re.compile(r"https?://[^\s/?#<>\"{}|\\^`@]+([/?#][^\s<>\"{}|\\^`]*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class DisplayName:
+    """An entity for display: a text, and an address if its id is one on the web."""
+
+    text: str
+    address: str = ""
+
+
+def display_name(graph: Graph, index: int) -> DisplayName:
+    """Return an entity for display; only http and https ids are addresses."""
+    label = str(graph.ids[index])
+    is_address = len(label) <= MAX_ADDRESS_LENGTH and _LINK.fullmatch(label) and visible(label) == label
+    return DisplayName(graph.display(index), label if is_address else "")

@@ -17,12 +17,12 @@ NOTES = tuple(f"{side}_ids" for side in SIDES)  # by which files note the namesp
 
 
 def id_namespace(set_id: str, side: str) -> str:
-    """Where the plain ids of a side live."""
+    """Return the namespace of the plain ids of a side."""
     return f"{set_id}{MARK}{side}/"
 
 
 def encode_id(id: str, set_id: str, side: str) -> str:
-    """The IRI that stands for a plain id.
+    """Return the IRI of a plain id.
 
     >>> encode_id("100 % é", "https://example.org/set", "target")
     'https://example.org/set#mixtea/target/100%20%25%20%C3%A9'
@@ -31,12 +31,12 @@ def encode_id(id: str, set_id: str, side: str) -> str:
 
 
 def encode_in(id: str, namespace: str) -> str:
-    """The IRI that stands for a plain id in a namespace."""
+    """Return the IRI of a plain id in a namespace."""
     return namespace + quote(id, safe="")
 
 
 def decode_id(iri: str, namespace: str = "") -> str | None:
-    """The plain id that an IRI stands for, in a given namespace too; None where it stands for itself.
+    """Return the plain id of an IRI, also in a given namespace; None for any other IRI.
 
     >>> decode_id("https://example.org/set#mixtea/target/100%20%25%20%C3%A9")
     '100 % é'

@@ -1,4 +1,4 @@
-"""Both graphs in one numbering: targets after all sources, relations of the same name as one where wanted."""
+"""Joint indices of both graphs: targets after all sources, relations of the same name as one where wanted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mixtea.graph.graph import Graph
 
 
 def joint_triples(source: Graph, target: Graph, *, shared_relations: bool) -> tuple[np.ndarray, int]:
-    """[3, t]: head, relation, tail of all triples in one numbering, source first; and the number of relations."""
+    """Return [3, t]: head, relation, tail of all triples in joint indices, source first; and how many relations."""
     relation_of, n_relations = relation_numbers(source, target, shared_relations)
     parts = [
         np.stack([g.triples[:, 0] + shift, relation_of[side][g.triples[:, 1]], g.triples[:, 2] + shift])
@@ -18,7 +18,7 @@ def joint_triples(source: Graph, target: Graph, *, shared_relations: bool) -> tu
 
 
 def relation_numbers(source: Graph, target: Graph, shared: bool) -> tuple[tuple[np.ndarray, np.ndarray], int]:
-    """For each graph, the joint number of each of its relations; the same name shares a number if `shared`."""
+    """Return per graph the joint index of each relation, and their number; equal names share one if `shared`."""
     first = np.arange(source.n_relations)
     if not shared:
         second = source.n_relations + np.arange(target.n_relations)

@@ -1,4 +1,4 @@
-"""Values that stand where entities should: a table has no sign for what is a text, a number or a date."""
+"""Detection of literals among the objects of plain triples: tables do not mark texts, numbers and dates."""
 
 from __future__ import annotations
 
@@ -11,47 +11,50 @@ from shlex import quote
 import numpy as np
 
 from mixtea.errors import shorten
-from mixtea.graph.builder import Part, only_stated
+from mixtea.graph.builder import GraphData, without_unreferenced
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import NO_LABEL, PLAIN, label_rank
-from mixtea.graph.terms import values_of
+from mixtea.graph.labels import NO_LABEL, PLAIN_LABEL_PREDICATES, label_rank
+from mixtea.graph.terms import iri_literals
 
 NUMBER = re.compile(r"[+-]?\d[\d.,:/TZ+-]*(?:[eE][+-]?\d+)?|(?:true|false)", re.IGNORECASE)  # dates and times too
-NAMED = re.compile(r"[\w.-]*:\S+")  # an IRI or an id with a prefix
-SENTENCE = 6  # words
-MOST, FEW = 0.8, 0.05  # of a relation's objects; of the graph's subjects
-SAMPLE, SHOWN = 20_000, 5  # triples that are looked at; relations that are told
-FORMS = ("number", "word", "words", "sentence")  # of what is no id by its form
+PREFIXED_ID = re.compile(r"[\w.-]*:\S+")  # an IRI or an id with a prefix
+SENTENCE_WORDS = 6  # words
+MIN_LITERAL_SHARE, RARE_FORM_SHARE = 0.8, 0.05  # of a relation's objects; of the graph's subjects
+MAX_TRIPLES_SAMPLED, MAX_RELATIONS_SHOWN = 20_000, 5  # triples that are looked at; relations that are told
+LITERAL_FORMS = ("number", "word", "words", "sentence")  # of what is no id by its form
 
 
-def as_values(part: Part, wanted: np.ndarray) -> Part:
-    """The part with values in place of the objects of some predicates (a mask); `name` and `label` are labels then."""
-    words = [PLAIN.get(name, name) if here else name for name, here in zip(part.predicates, wanted, strict=True)]
+def objects_to_literals(part: GraphData, wanted: np.ndarray) -> GraphData:
+    """Turn the objects of some predicates (a mask) into values; those of `name` and `label` become labels."""
+    words = [
+        PLAIN_LABEL_PREDICATES.get(name, name) if here else name
+        for name, here in zip(part.predicates, wanted, strict=True)
+    ]
     part = replace(part, predicates=np.array(words, dtype=object))
     rows = wanted[part.triples[:, 1]]
-    attributes = Attributes.joined([part.attributes, values_of(part, rows, "")])
-    return only_stated(replace(part, triples=part.triples[~rows], attributes=attributes))
+    attributes = Attributes.concat([part.attributes, iri_literals(part, rows, "")])
+    return without_unreferenced(replace(part, triples=part.triples[~rows], attributes=attributes))
 
 
-def says_labels(part: Part) -> np.ndarray:
-    """bool: the predicates of labels, such as rdfs:label, whose objects are plain texts throughout."""
+def label_predicates(part: GraphData) -> np.ndarray:
+    """Return bool: the predicates of labels, such as rdfs:label, whose objects are plain texts throughout."""
     found = np.array([label_rank(str(name)) != NO_LABEL for name in part.predicates], dtype=bool)
     for word in np.flatnonzero(found):
         objects = np.unique(part.triples[part.triples[:, 1] == word, 2])
-        found[word] = len(objects) and not any(form(str(id)) == "id" for id in part.ids[objects])
+        found[word] = len(objects) and not any(id_form(str(id)) == "id" for id in part.ids[objects])
     return found
 
 
-def literal_doubts(graph: Graph, side: str) -> Iterator[str]:
-    """Relations whose objects are never subjects, and are written as hardly one of these is: numbers, dates, texts."""
-    triples = graph.triples[:: len(graph.triples) // SAMPLE + 1]
-    relations, values = triples[:, 1], _like_values(graph, triples)
+def literal_warnings(graph: Graph, side: str) -> Iterator[str]:
+    """Yield a warning about relations whose objects are never subjects and look like numbers, dates or texts."""
+    triples = graph.triples[:: len(graph.triples) // MAX_TRIPLES_SAMPLED + 1]
+    relations, values = triples[:, 1], _looks_literal(graph, triples)
     counts = [np.bincount(relations[rows], minlength=graph.n_relations) for rows in (values, values >= 0)]
-    doubtful = np.flatnonzero((counts[0] > 0) & (counts[0] >= MOST * counts[1]))
+    doubtful = np.flatnonzero((counts[0] > 0) & (counts[0] >= MIN_LITERAL_SHARE * counts[1]))
     if len(doubtful):
-        names = [str(name) for name in graph.relations[doubtful[:SHOWN]]]
-        more = f" and {len(doubtful) - SHOWN} more" if len(doubtful) > SHOWN else ""
+        names = [str(name) for name in graph.relations[doubtful[:MAX_RELATIONS_SHOWN]]]
+        more = f" and {len(doubtful) - MAX_RELATIONS_SHOWN} more" if len(doubtful) > MAX_RELATIONS_SHOWN else ""
         such = graph.ids[triples[values & (relations == doubtful[0]), 2][0]]
         way_out = " ".join(f"--literals {quote(name)}" for name in names)
         yield (
@@ -60,27 +63,27 @@ def literal_doubts(graph: Graph, side: str) -> Iterator[str]:
         )
 
 
-def _like_values(graph: Graph, triples: np.ndarray) -> np.ndarray:
-    """bool: the triples with an object that looks like a value."""
+def _looks_literal(graph: Graph, triples: np.ndarray) -> np.ndarray:
+    """Return bool: the triples whose object looks like a literal."""
     is_subject = np.zeros(graph.n_entities, dtype=bool)
     is_subject[graph.triples[:, 0]] = True
-    usual = Counter(form(str(id)) for id in graph.ids[np.unique(triples[:, 0])])
-    rare = {how for how in FORMS if usual[how] < FEW * usual.total()}
+    usual = Counter(id_form(str(id)) for id in graph.ids[np.unique(triples[:, 0])])
+    rare = {how for how in LITERAL_FORMS if usual[how] < RARE_FORM_SHARE * usual.total()}
     objects, places = np.unique(triples[:, 2], return_inverse=True)
-    odd = np.array([form(str(id)) in rare for id in graph.ids[objects]], dtype=bool)
+    odd = np.array([id_form(str(id)) in rare for id in graph.ids[objects]], dtype=bool)
     found: np.ndarray = (odd & ~is_subject[objects])[places]
     return found
 
 
-def form(text: str) -> str:
-    """How an id is written.
+def id_form(text: str) -> str:
+    """Classify how an id is written.
 
-    >>> [form(text) for text in ("http://e.org/a", "wd:Q1", "-3.5", "2001-01-31", "Rome", "New York")]
+    >>> [id_form(text) for text in ("http://e.org/a", "wd:Q1", "-3.5", "2001-01-31", "Rome", "New York")]
     ['id', 'id', 'number', 'number', 'word', 'words']
     """
-    if NAMED.fullmatch(text):
+    if PREFIXED_ID.fullmatch(text):
         return "id"
     if NUMBER.fullmatch(text):
         return "number"
     n = len(text.split())
-    return "word" if n < 2 else "words" if n < SENTENCE else "sentence"
+    return "word" if n < 2 else "words" if n < SENTENCE_WORDS else "sentence"

@@ -40,10 +40,10 @@ OWL = BUILT_IN["owl"]
 OBO_ID = re.compile(r"[A-Za-z_]+:\w+")
 
 
-def joined(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """All prefixes of several files, then the built-in ones; of two with one name or one namespace the first stays.
+def merge_prefixes(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Merge prefixes of several files, then the built-in ones; the first of a name or a namespace counts.
 
-    >>> joined([{"": "http://dbpedia.org/resource/"}])["owl"]
+    >>> merge_prefixes([{"": "http://dbpedia.org/resource/"}])["owl"]
     'http://www.w3.org/2002/07/owl#'
     """
     found: dict[str, str] = {}
@@ -57,7 +57,7 @@ def joined(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def expand(text: str, prefixes: Mapping[str, str]) -> str:
-    """`dbr:Berlin` as an IRI; a text without a known prefix stays as it is.
+    """Expand `dbr:Berlin` to an IRI; a text without a known prefix is unchanged.
 
     >>> expand("owl:sameAs", BUILT_IN)
     'http://www.w3.org/2002/07/owl#sameAs'
@@ -76,7 +76,7 @@ def iris(*names: str) -> frozenset[str]:
 
 
 def obo_iri(text: str) -> str:
-    """`GO:0008150` as the IRI that OBO gives it; a text that is written otherwise stays as it is.
+    """Return the IRI of `GO:0008150` in OBO; another text is unchanged.
 
     >>> obo_iri("GO:0008150"), obo_iri("http://e.org/a")
     ('http://purl.obolibrary.org/obo/GO_0008150', 'http://e.org/a')
@@ -85,7 +85,7 @@ def obo_iri(text: str) -> str:
 
 
 def shorten(label: str, prefixes: Mapping[str, str]) -> str:
-    """The IRI with the prefix of the longest namespace that it starts with; else the label as it is.
+    """Replace the longest namespace that an IRI starts with by its prefix; other texts are unchanged.
 
     >>> shorten("http://www.wikidata.org/entity/Q64", BUILT_IN)
     'wd:Q64'

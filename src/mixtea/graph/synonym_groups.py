@@ -7,22 +7,22 @@ from collections.abc import Iterable, Sequence
 Groups = tuple[tuple[str, ...], ...]
 
 
-def joined(groups: Iterable[Sequence[str]]) -> Groups:
+def merge_groups(groups: Iterable[Sequence[str]]) -> Groups:
     """Join groups that share a name; return those of two names or more, each sorted, and sorted.
 
-    >>> joined([("b", "a"), ("x", "y"), ("c", "b"), ("z", "z")])
+    >>> merge_groups([("b", "a"), ("x", "y"), ("c", "b"), ("z", "z")])
     (('a', 'b', 'c'), ('x', 'y'))
     """
     found: dict[str, list[str]] = {}
-    for name, first in first_names(groups).items():
+    for name, first in canonical_names(groups).items():
         found.setdefault(first, []).append(name)
     return tuple(sorted(tuple(sorted(group)) for group in found.values() if len(group) > 1))
 
 
-def first_names(groups: Iterable[Sequence[str]]) -> dict[str, str]:
-    """Return by name the one that came first of all that it is joined with, by one group or a chain of groups.
+def canonical_names(groups: Iterable[Sequence[str]]) -> dict[str, str]:
+    """Return per name the first of all names that it is connected with, directly or by a chain of groups.
 
-    >>> first_names([("iron", "fe"), ("ferrum", "fe")])
+    >>> canonical_names([("iron", "fe"), ("ferrum", "fe")])
     {'iron': 'iron', 'fe': 'iron', 'ferrum': 'iron'}
     """
     place: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Bytes and places of texts, for Arrow and from it, and what can be told of many texts at once."""
+"""Texts as bytes and offsets: to Arrow and back, and fast tests on many texts at once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NO_BYTES = np.empty(0, dtype=np.uint8)
-MAX_LENGTH = 63  # bytes: longer texts count as so long where texts are compared by their looks
+MAX_SKETCH_LENGTH = 63  # bytes: longer texts count as so long where texts are compared by their looks
 
 
-def in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The codes (below n) numbered as they come first, and which each of these was."""
+def renumber_in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Renumber codes (below n) by their first occurrence; also return the old code of each new one."""
     rows = np.arange(len(codes), dtype=np.int32)
     first = np.full(n, -1, dtype=np.int32)
     first[codes[::-1]] = rows[::-1]  # the last that is written stays
@@ -24,15 +24,15 @@ def in_order(codes: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     return number[first][codes] if len(codes) else codes, codes[is_first]
 
 
-def ends_of(lengths: np.ndarray) -> np.ndarray:
-    """Offsets of texts of these lengths."""
+def offsets_of(lengths: np.ndarray) -> np.ndarray:
+    """Return the offsets of texts of these lengths."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def is_ascending(texts: pa.LargeBinaryArray) -> bool:
-    """Whether each text is longer than the one before or of the same length and greater, as ids often are.
+    """Return whether texts ascend strictly by length and then alphabetically, as ids often do.
 
-    Then all are distinct, which is seen much faster so than by a table of them.
+    Then all are distinct, which is much faster to check than by hashing them.
     """
     import pyarrow.compute as pc
 
@@ -44,9 +44,9 @@ def is_ascending(texts: pa.LargeBinaryArray) -> bool:
     return bool((greater | (lengths[1:] > lengths[:-1])).all())
 
 
-def looks_of(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """int32 [n]: a number for each text, by its length and its first and last byte: equal texts have the same."""
-    lengths = np.minimum(np.diff(offsets), MAX_LENGTH).astype(np.int32)
+def sketches_of(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return int32 [n]: a number per text, from its length, first and last byte; equal texts have the same."""
+    lengths = np.minimum(np.diff(offsets), MAX_SKETCH_LENGTH).astype(np.int32)
     if not len(data):
         return lengths
     first, last = (data[np.minimum(places, len(data) - 1)] for places in (offsets[:-1], offsets[1:] - 1))
@@ -54,8 +54,8 @@ def looks_of(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return looks
 
 
-def flags(looks: np.ndarray) -> np.ndarray:
-    found = np.zeros((MAX_LENGTH + 1) << 16, dtype=bool)
+def sketch_set(looks: np.ndarray) -> np.ndarray:
+    found = np.zeros((MAX_SKETCH_LENGTH + 1) << 16, dtype=bool)
     found[looks] = True
     return found
 
@@ -67,7 +67,7 @@ def are_in(texts: pa.LargeBinaryArray, known: pa.LargeBinaryArray) -> pa.Boolean
 
 
 def to_arrow(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:
-    """The texts for Arrow, without a copy."""
+    """Wrap the texts for Arrow, without a copy."""
     import pyarrow as pa
 
     buffers = [None, *(pa.py_buffer(np.require(array, requirements=["C", "A"])) for array in (offsets, data))]
@@ -75,14 +75,14 @@ def to_arrow(data: np.ndarray, offsets: np.ndarray) -> pa.LargeBinaryArray:
 
 
 def from_arrow(texts: pa.LargeBinaryArray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes and the offsets of what Arrow has made, as arrays of our own."""
+    """Copy bytes and offsets of an Arrow array into NumPy arrays."""
     _, offsets, data = texts.buffers()
     places = np.frombuffer(offsets, dtype=np.int64)[: len(texts) + 1] if len(texts) else np.zeros(1, dtype=np.int64)
     content = np.frombuffer(data, dtype=np.uint8) if data is not None else NO_BYTES
     return content[: places[-1]].copy(), places.copy()
 
 
-def numbers(values: np.ndarray) -> pa.Array:
+def as_arrow(values: np.ndarray) -> pa.Array:
     import pyarrow as pa
 
     return pa.array(values)

@@ -1,4 +1,4 @@
-"""A column of texts in three arrays, without a Python object a row: every different text is stored once."""
+"""Columns of texts in three arrays, without a Python object per row: every distinct text is stored once."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ import numpy as np
 from mixtea.graph.text_arrays import (
     NO_BYTES,
     are_in,
-    ends_of,
-    flags,
+    as_arrow,
     from_arrow,
-    in_order,
     is_ascending,
-    looks_of,
-    numbers,
+    offsets_of,
+    renumber_in_order,
+    sketch_set,
+    sketches_of,
     to_arrow,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-AT_ONCE = 4096  # texts that are Python objects while a column is built
-MANY_ALIKE = 0.5  # of the texts look like another one: then all are compared
+TEXTS_PER_BLOCK = 4096  # texts that are Python objects while a column is built
+COMPARE_ALL_SHARE = 0.5  # of the texts look like another one: then all are compared
 MAY_BE_SPACE = np.isin(np.arange(256), [*b" \t\n\r\f\v\x1c\x1d\x1e\x1f", 0xC2, 0xE1, 0xE2, 0xE3])  # first bytes
 
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """`codes` (int32 [n]) say which text each row has; text k is `data[offsets[k] : offsets[k + 1]]`, in UTF-8.
+    """A column of texts: `codes` (int32 [n]) index the distinct texts, in the order of their first occurrence.
 
-    The texts are in the order in which the rows bring them. A lone surrogate is encoded like any other character.
+    Text k is `data[offsets[k] : offsets[k + 1]]`, in UTF-8; a lone surrogate is encoded like any other character.
 
     >>> column = TextColumn.from_texts(["NA", "1e5", "NA"])
     >>> column[2], column.texts(), column.codes.tolist()
@@ -49,31 +49,31 @@ class TextColumn:
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> TextColumn:
         builder, left = TextBuilder(), iter(texts)
-        while block := list(islice(left, AT_ONCE)):
+        while block := list(islice(left, TEXTS_PER_BLOCK)):
             builder.extend(block)
         return builder.column()
 
     @classmethod
     def of_arrow(cls, texts: pa.LargeBinaryArray) -> TextColumn:
-        """Return a row for each of the texts, in UTF-8, that Arrow has read."""
+        """Make a row per text, in UTF-8, of an Arrow array."""
         return _coded(texts)
 
     @classmethod
     def coded(cls, texts: Sequence[str], numbers: np.ndarray) -> TextColumn:
-        """A row for each of the numbers, which are places in `texts`; of these, some may be equal."""
+        """Make a row per number, an index into `texts`, some of which may be equal."""
         column = cls.from_texts(texts)
         return cls(column.data, column.offsets, column.codes[numbers])
 
     @classmethod
-    def joined(cls, columns: Sequence[TextColumn], *, are_compact: bool = False) -> TextColumn:
-        """The rows of all columns, one column after the other; `are_compact` if each is as `compact` gives it."""
+    def concat(cls, columns: Sequence[TextColumn], *, are_compact: bool = False) -> TextColumn:
+        """Concatenate the rows of columns; `are_compact` if `compact` would not change any of them."""
         if len(columns) == 1:
             return columns[0]
         columns = columns if are_compact else [column.compact() for column in columns]
         data = np.concatenate([NO_BYTES, *(column.data for column in columns)])
         lengths = np.concatenate([NO_BYTES, *(np.diff(column.offsets) for column in columns)])
         places = np.cumsum([0, *(column.n_texts for column in columns)])
-        texts = _distinct_among(data, ends_of(lengths), np.diff(places))
+        texts = _distinct_among(data, offsets_of(lengths), np.diff(places))
         rows = [column.codes + np.int32(start) for column, start in zip(columns, places[:-1], strict=True)]
         codes = np.concatenate([np.empty(0, dtype=np.int32), *rows])
         if texts.n_texts == places[-1]:  # no text of two columns
@@ -87,12 +87,12 @@ class TextColumn:
         return self.text(self.codes[row])
 
     def text(self, code: int) -> str:
-        """Return the text of a number among the different ones."""
+        """Return the distinct text of a code."""
         return self.data[self.offsets[code] : self.offsets[code + 1]].tobytes().decode("utf-8", "surrogatepass")
 
     @property
     def n_texts(self) -> int:
-        """How many different texts there are."""
+        """Return the number of distinct texts."""
         return len(self.offsets) - 1
 
     @property
@@ -100,12 +100,12 @@ class TextColumn:
         return self.data.nbytes + self.offsets.nbytes + self.codes.nbytes
 
     def texts(self) -> list[str]:
-        """The different texts, as `codes` number them."""
+        """Return the distinct texts, in the order of `codes`."""
         whole, places = self.data.tobytes(), self.offsets.tolist()
         return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(places)]
 
     def objects(self) -> np.ndarray:
-        """The different texts as an array of str."""
+        """Return the distinct texts as an array of str."""
         found = np.empty(self.n_texts, dtype=object)
         if self.n_texts:
             try:
@@ -115,42 +115,42 @@ class TextColumn:
         return found
 
     def array(self) -> np.ndarray:
-        """The text of each row as an array of str; equal ones are one object."""
+        """Return the text per row as an array of str; equal ones are one object."""
         found: np.ndarray = self.objects()[self.codes]
         return found
 
     def tolist(self) -> list[str]:
-        """The text of each row; equal ones are one object."""
+        """Return the text per row; equal ones are one object."""
         if len(self) < self.n_texts:
             return [self.text(code) for code in self.codes.tolist()]
         texts = self.texts()
         return [texts[code] for code in self.codes.tolist()]
 
     def take(self, rows: np.ndarray) -> TextColumn:
-        """These rows, by number or as a mask. Texts that none of them has stay until `compact`."""
+        """Select rows, by index or as a mask; unused texts remain until `compact`."""
         return TextColumn(self.data, self.offsets, self.codes[rows])
 
     def rows_with(self, words: Collection[str]) -> np.ndarray:
-        """The numbers of the rows that hold one of the words."""
+        """Return the indices of the rows that hold one of the words."""
         found = np.array([text in words for text in self.texts()], dtype=bool)
         return np.flatnonzero(found[self.codes]) if found.any() else np.empty(0, dtype=np.int64)
 
     def compact(self) -> TextColumn:
-        """The same rows with no text but theirs, in their order."""
+        """Drop unused texts, and order the others by first occurrence."""
         if self.n_texts == 1 and len(self):
             return self
-        codes, used = in_order(self.codes, self.n_texts)
+        codes, used = renumber_in_order(self.codes, self.n_texts)
         if len(used) == self.n_texts and (used[:-1] < used[1:]).all():
             return self
-        data, offsets = from_arrow(to_arrow(self.data, self.offsets).take(numbers(used)))
+        data, offsets = from_arrow(to_arrow(self.data, self.offsets).take(as_arrow(used)))
         return TextColumn(data, offsets, codes)
 
     def is_among(self, others: TextColumn) -> np.ndarray:
-        """bool [n_texts]: which texts are one of the others'."""
-        theirs = looks_of(others.data, others.offsets)
-        found: np.ndarray = flags(theirs)[looks_of(self.data, self.offsets)]
+        """Return bool [n_texts]: the texts that `others` has too."""
+        theirs = sketches_of(others.data, others.offsets)
+        found: np.ndarray = sketch_set(theirs)[sketches_of(self.data, self.offsets)]
         if found.any():
-            texts = to_arrow(self.data, self.offsets).filter(numbers(found))
+            texts = to_arrow(self.data, self.offsets).filter(as_arrow(found))
             known = to_arrow(others.data, others.offsets)
             if len(texts) < len(known):  # the smaller of the two becomes a table
                 known = known.filter(are_in(known, texts))
@@ -158,7 +158,7 @@ class TextColumn:
         return found
 
     def are_blank(self) -> np.ndarray:
-        """bool [n_texts]: which texts are empty, or nothing but spaces."""
+        """Return bool [n_texts]: the texts that are empty or white space."""
         lengths = np.diff(self.offsets)
         found = lengths == 0
         first = np.zeros(self.n_texts, dtype=np.uint8)
@@ -168,13 +168,13 @@ class TextColumn:
         return found
 
     def contain(self, part: str) -> np.ndarray:
-        """bool [n_texts]: which texts have this in them."""
+        """Return bool [n_texts]: the texts that contain `part`."""
         import pyarrow.compute as pc
 
         return pc.match_substring(to_arrow(self.data, self.offsets), part).to_numpy(zero_copy_only=False)
 
     def ranks(self) -> np.ndarray:
-        """int64 [n_texts]: the place of each text in the order of code points."""
+        """Return int64 [n_texts]: the rank of each text in the order of code points."""
         if not self.n_texts:
             return np.empty(0, dtype=np.int64)
         import pyarrow.compute as pc
@@ -186,7 +186,7 @@ class TextColumn:
 
 
 class TextBuilder:
-    """A column that grows by one text after the other; few of them are Python objects at a time."""
+    """A column under construction, text by text, with few Python objects at a time."""
 
     def __init__(self) -> None:
         self.data, self.lengths = bytearray(), array("q")
@@ -194,7 +194,7 @@ class TextBuilder:
 
     def append(self, text: str) -> None:
         self.waiting.append(text)
-        if len(self.waiting) >= AT_ONCE:
+        if len(self.waiting) >= TEXTS_PER_BLOCK:
             self._encode_waiting()
 
     def extend(self, texts: Iterable[str]) -> None:
@@ -207,18 +207,18 @@ class TextBuilder:
         self.waiting.clear()
 
     def column(self) -> TextColumn:
-        """What has been appended; the builder is of no use after that."""
+        """Return the column; the builder cannot be used again."""
         self._encode_waiting()
-        return _distinct(np.frombuffer(self.data, np.uint8), ends_of(np.frombuffer(self.lengths, np.int64)))
+        return _distinct(np.frombuffer(self.data, np.uint8), offsets_of(np.frombuffer(self.lengths, np.int64)))
 
 
 def is_distinct(data: np.ndarray, offsets: np.ndarray) -> bool:
-    """Whether no two of the texts are the same."""
+    """Return whether all texts differ."""
     return _distinct(data, offsets).n_texts == len(offsets) - 1
 
 
 def _distinct(data: np.ndarray, offsets: np.ndarray) -> TextColumn:
-    """A row for each of the texts, the same code for the same text. Where there is none, Arrow is not needed."""
+    """Make a row per text, with equal codes for equal texts; without texts Arrow is not needed."""
     if len(offsets) == 1:
         return TextColumn(NO_BYTES, offsets, np.empty(0, dtype=np.int32))
     return _coded(to_arrow(data, offsets))
@@ -232,25 +232,25 @@ def _coded(texts: pa.LargeBinaryArray) -> TextColumn:
 
 
 def _distinct_among(data: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> TextColumn:
-    """The same of groups of so many texts, distinct in each; only those that look like some of another are compared."""
-    groups = np.split(looks_of(data, offsets), np.cumsum(sizes)[:-1])
-    once, again = flags(NO_BYTES), flags(NO_BYTES)
+    """Do so for groups of these sizes, distinct within each; only texts with a sketch in common are compared."""
+    groups = np.split(sketches_of(data, offsets), np.cumsum(sizes)[:-1])
+    once, again = sketch_set(NO_BYTES), sketch_set(NO_BYTES)
     for looks in groups:
-        here = flags(looks)
+        here = sketch_set(looks)
         again |= once & here
         once |= here
     alike = np.concatenate([again[looks] for looks in groups])
     if not alike.any():
         return TextColumn(data, offsets, np.arange(len(alike), dtype=np.int32))
-    return _distinct(data, offsets) if alike.mean() > MANY_ALIKE else _without_repeated(data, offsets, alike)
+    return _distinct(data, offsets) if alike.mean() > COMPARE_ALL_SHARE else _without_repeated(data, offsets, alike)
 
 
 def _without_repeated(data: np.ndarray, offsets: np.ndarray, alike: np.ndarray) -> TextColumn:
     texts, rows = to_arrow(data, offsets), np.flatnonzero(alike)
-    among = texts.take(numbers(rows)).dictionary_encode().indices.to_numpy()
+    among = texts.take(as_arrow(rows)).dictionary_encode().indices.to_numpy()
     _, first = np.unique(among, return_index=True)
     same = np.arange(len(alike))
     same[rows] = rows[first][among]
     is_first = same == np.arange(len(alike))
     codes = (np.cumsum(is_first) - 1)[same]
-    return TextColumn(*from_arrow(texts.filter(numbers(is_first))), codes.astype(np.int32))
+    return TextColumn(*from_arrow(texts.filter(as_arrow(is_first))), codes.astype(np.int32))

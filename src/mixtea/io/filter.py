@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from mixtea.errors import DataError
-from mixtea.graph.terms import KINDS
+from mixtea.graph.terms import ENTITY_KINDS
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Reading:
             if not isinstance(value, bool):
                 object.__setattr__(self, option.name, (value,) if isinstance(value, str) else tuple(value))
         kinds = [kind.strip() for words in self.entities for kind in words.split(",")]
-        if unknown := [kind for kind in kinds if kind not in KINDS]:
-            raise DataError(f"entities is {unknown[0]!r} (--entities). Choose some of {', '.join(KINDS)}.")
+        if unknown := [kind for kind in kinds if kind not in ENTITY_KINDS]:
+            raise DataError(f"entities is {unknown[0]!r} (--entities). Choose some of {', '.join(ENTITY_KINDS)}.")
         object.__setattr__(self, "entities", tuple(kinds))
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from mixtea.errors import DataError, Problems
 from mixtea.graph import prefixes
 from mixtea.graph.graph import Graph
-from mixtea.graph.literal_columns import literal_doubts
+from mixtea.graph.literal_columns import literal_warnings
 from mixtea.graph.task import SPLITS, Task, no_links
 from mixtea.io.columns.compared import compared_columns
 from mixtea.io.columns.hints import column_hints
@@ -52,7 +52,7 @@ from mixtea.io.vectors.installed_model import model_folder
 from mixtea.io.vectors.load import with_vectors
 from mixtea.io.vectors.text_model import OnTexts
 from mixtea.messages import visible
-from mixtea.progress import doing, shown_texts
+from mixtea.progress import doing, text_progress
 
 logger = logging.getLogger(__name__)
 MAX_WARNING = 6000  # characters; a warning may name a file by its whole path
@@ -190,7 +190,7 @@ def load_task(
     of_both, of_source, of_target = (as_words(value, name) for name, value in chosen.items())
     name_columns = NameColumns(of_both, of_source, of_target)
     asked = Asked(strict, seed, names, attributes, links_from, name_columns, column_hints(columns))
-    on_texts = on_texts or shown_texts()
+    on_texts = on_texts or text_progress()
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
@@ -272,7 +272,7 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         problems.add(path_of(files["train"][0]), None, "", "no link, only rejected pairs", todo)
         problems.raise_if_any()
     source, target = (
-        replace(graph, prefixes=prefixes.joined([graph.prefixes, *(file.prefixes for file in read)]))
+        replace(graph, prefixes=prefixes.merge_prefixes([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
     if asked.links_from == "names":
@@ -281,7 +281,7 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
         *of_held, *warnings, *several_links(read, source, target),
     ]  # fmt: skip
-    of_values = [*literal_doubts(source, "source"), *literal_doubts(target, "target")]
+    of_values = [*literal_warnings(source, "source"), *literal_warnings(target, "target")]
     name = "-".join(map(_name, sides.values()))
     said = _logged([*_notes(source, target), *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])

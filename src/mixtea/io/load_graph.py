@@ -12,10 +12,10 @@ import pandas as pd
 
 from mixtea.errors import DataError, Problems
 from mixtea.graph import prefixes
-from mixtea.graph.builder import FileRead, Part, attribute_part, each_once, entity_part, joined
+from mixtea.graph.builder import FileRead, GraphData, attribute_data, concat, distinct_triples, entity_data
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
-from mixtea.graph.terms import kinds_of
+from mixtea.graph.terms import entity_kinds
 from mixtea.io.columns.hints import Hints, column_hints
 from mixtea.io.columns.rows import RowTable, parts_of_tables
 from mixtea.io.filter import Reading
@@ -137,14 +137,14 @@ def read_graph(
     if attributes is not None:
         with collected(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
-            parts.append(attribute_part(table))
+            parts.append(attribute_data(table))
             files.append(FileRead(attributes, "TSV", 0, len(table)))
     if len(parts) < len(paths) + (attributes is not None):
         return _no_graph()
     if also is not None:
-        parts.append(entity_part(np.sort(also)))
-    part = joined(parts)
-    part = selection.with_values(part, prefixes.joined([part.prefixes]))
+        parts.append(entity_data(np.sort(also)))
+    part = concat(parts)
+    part = selection.with_values(part, prefixes.merge_prefixes([part.prefixes]))
     return _graph(_labelled(part, labels, problems), files, selection, problems)
 
 
@@ -160,7 +160,7 @@ def _read_already(one: InMemory, selection: Selection, hints: Hints | None) -> G
     return graph
 
 
-def _read(one: Given, problems: Problems) -> tuple[Part | RowTable, Path, str]:
+def _read(one: Given, problems: Problems) -> tuple[GraphData | RowTable, Path, str]:
     """Read a file or an object; return what it holds, what it is called, and its format."""
     if isinstance(one, InMemory):
         doing(f"reading {one.path}")
@@ -170,16 +170,16 @@ def _read(one: Given, problems: Problems) -> tuple[Part | RowTable, Path, str]:
     return read_part(one, kind, problems), one, kind
 
 
-def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:
+def _graph(part: GraphData, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:
     """The part as a graph, with the relations that its triples have."""
-    known = prefixes.joined([part.prefixes])
-    part = replace(part, kinds=kinds_of(part))
+    known = prefixes.merge_prefixes([part.prefixes])
+    part = replace(part, kinds=entity_kinds(part))
     kept, left_out, obsolete = selection(part, known)
     if len(part.ids) and not len(kept.ids):
         todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
         problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
     used = np.bincount(kept.triples[:, 1], minlength=len(kept.predicates)) > 0  # not by attribute triples alone
-    triples = each_once(kept.triples)
+    triples = distinct_triples(kept.triples)
     if not used.all():
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
@@ -189,7 +189,7 @@ def _graph(part: Part, files: list[FileRead], selection: Selection, problems: Pr
     return Graph(*parts, iri=iri, kinds=kept.kinds, obsolete=obsolete, kept_apart=kept.kept_apart)
 
 
-def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:
+def _labelled(part: GraphData, path: Path | None, problems: Problems) -> GraphData:
     """The part with the labels that its attribute triples state, and those of a table that are of its entities."""
     part = replace(part, labels=Labels.of_attributes(part.attributes))
     if path is None:
@@ -198,5 +198,5 @@ def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:
         ids, texts = read_table(path, 2, problems, may_be_empty=True).columns
         place = pd.Index(part.ids, dtype=object).get_indexer(pd.Index(ids, dtype=object))
         more = Labels.of_entities(place[place >= 0], texts[place >= 0])
-        return replace(part, labels=Labels.joined([part.labels, more]))
+        return replace(part, labels=Labels.concat([part.labels, more]))
     return part

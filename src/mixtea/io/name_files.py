@@ -11,16 +11,15 @@ import pandas as pd
 
 from mixtea.errors import Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import LANGUAGES, TRANSLATED, Labels
+from mixtea.graph.labels import DEFAULT_LANGUAGES, TRANSLATION_RANK, Labels
 from mixtea.io.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
 from mixtea.io.formats.tables import read_columns
 from mixtea.io.formats.tsv import Table
 from mixtea.io.formats.typed_tables import TYPED
 from mixtea.io.safe.problems import collected
 from mixtea.io.sniff import kind_among
-from mixtea.text.dictionary import Dictionary
 from mixtea.text.names import entity_names
-from mixtea.text.phrases import TOO_LONG
+from mixtea.text.phrases import TOO_LONG, Dictionary
 
 TABLES = ("TSV", "CSV", *TYPED)
 
@@ -36,7 +35,7 @@ class NameFiles:
     synonyms: Sequence[Path] = ()
 
     def added(
-        self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = LANGUAGES
+        self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = DEFAULT_LANGUAGES
     ) -> tuple[Graph, Graph, list[str]]:
         """Both graphs with the labels that the files say, and warnings; what is wrong with a file is a problem."""
         warnings: list[str] = []
@@ -46,7 +45,7 @@ class NameFiles:
 
         target = _labelled(target, labels(target, self.target, "target", 0), languages)
         source = _labelled(source, labels(source, self.source, "source", 0), languages)
-        found = labels(source, self.translations, "source", TRANSLATED)
+        found = labels(source, self.translations, "source", TRANSLATION_RANK)
         if self.dictionary:
             found.append(_by_dictionary(self.dictionary, source, problems, warnings))
         return _labelled(source, found, languages), target, warnings
@@ -55,14 +54,14 @@ class NameFiles:
 def _labelled(graph: Graph, more: list[Labels], languages: Sequence[str]) -> Graph:
     if not more:
         return graph
-    return replace(graph, labels=Labels.joined([graph.labels, *more]).as_set(languages))
+    return replace(graph, labels=Labels.concat([graph.labels, *more]).as_set(languages))
 
 
 def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, warnings: list[str]) -> Labels:
     """The labels of a table of ids and texts. Of ids that the graph does not have, all are too many."""
     table = _read(path, NAME_HEADERS, problems)
     if table is None or not graph.n_entities:  # whose files are reported already
-        return Labels.none()
+        return Labels.empty()
     warnings += [f"{path}: {note}" for note in table.notes]
     ids, texts = table.columns
     place = graph.find(ids)
@@ -104,7 +103,7 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
     if len(entries) and not has_word.any():
         warnings.append(f"{paths[0]}: no name of the source has a word that is in the dictionary")
     found = [texts[code] or "" for code in names.codes[has_word].tolist()]
-    return Labels.of_entities(entity[has_word], found, TRANSLATED)
+    return Labels.of_entities(entity[has_word], found, TRANSLATION_RANK)
 
 
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:

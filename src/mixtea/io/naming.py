@@ -13,11 +13,11 @@ import pandas as pd
 
 from mixtea.errors import DataError, shorten
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import LANGUAGES, NO_LABEL, PLAIN, TAKEN, Labels, label_rank
+from mixtea.graph.labels import DEFAULT_LANGUAGES, NAME_RANK, NO_LABEL, PLAIN_LABEL_PREDICATES, Labels, label_rank
 from mixtea.graph.prefixes import expand
 from mixtea.io.columns.hints import ColumnHints
 from mixtea.io.columns.kinds import NAME
-from mixtea.text.name_looks import looks_of, names_among, rows_by_predicate
+from mixtea.text.name_looks import name_predicates, predicate_profiles, rows_by_predicate
 
 DOUBTFUL = 0.5  # share of the entities with a name, or of the names that differ, below which names are in doubt
 MAX_SHOWN = 20  # columns that an error lists
@@ -46,7 +46,7 @@ class NameColumns:
         return replace(self, source=found[0], target=found[1], never=(never[0], never[1]))
 
     def applied(
-        self, source: Graph, target: Graph, find: Sequence[bool], languages: Sequence[str] = LANGUAGES
+        self, source: Graph, target: Graph, find: Sequence[bool], languages: Sequence[str] = DEFAULT_LANGUAGES
     ) -> tuple[Graph, Graph]:
         """Return both graphs with the labels that are wanted, else where `find` says so with those that are found."""
         graphs = (source, target)
@@ -58,15 +58,15 @@ class NameColumns:
             for side, predicate in enumerate(found):
                 wanted[side] += [predicate] if predicate else []
         looks = [
-            [look for look in looks_of(graph) if look.predicate not in no_names] if here and not own else []
+            [look for look in predicate_profiles(graph) if look.predicate not in no_names] if here and not own else []
             for graph, here, own, no_names in zip(graphs, find, wanted, self.never, strict=True)
         ]
         taken = []
         for side, graph in enumerate(graphs):
             if wanted[side]:
-                ranks = {predicate: min(rank, TAKEN) for rank, predicate in enumerate(wanted[side])}
-                taken.append(_labelled(graph, ranks, Labels.none(), languages))
-            elif ranks := names_among(graph, looks[side], graphs[1 - side], looks[1 - side]):
+                ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(wanted[side])}
+                taken.append(_labelled(graph, ranks, Labels.empty(), languages))
+            elif ranks := name_predicates(graph, looks[side], graphs[1 - side], looks[1 - side]):
                 known = {word: rank for word in graph.attributes.predicate.texts() if (rank := label_rank(word)) >= 0}
                 taken.append(_labelled(graph, known | ranks, graph.labels, languages))
             else:
@@ -112,7 +112,7 @@ def names_doubt(source: Graph, target: Graph) -> str:
 def _labelled(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:
     """Return the graph with the values of these predicates as labels, beside those that it has already."""
     stated = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
-    return replace(graph, labels=Labels.joined([labels, stated]).as_set(languages), name_predicates=tuple(ranks))
+    return replace(graph, labels=Labels.concat([labels, stated]).as_set(languages), name_predicates=tuple(ranks))
 
 
 def _wanted(graph: Graph, words: Sequence[str], side: str) -> list[str]:
@@ -128,7 +128,7 @@ def _wanted(graph: Graph, words: Sequence[str], side: str) -> list[str]:
 def _predicate(graph: Graph, word: str) -> str | None:
     """Return the attribute predicate that a user means, as it is written, with a prefix, or in other letters."""
     there = graph.attributes.predicate.texts()
-    meant = (word, expand(word, graph.prefixes), PLAIN.get(word.casefold()))
+    meant = (word, expand(word, graph.prefixes), PLAIN_LABEL_PREDICATES.get(word.casefold()))
     exact = next((one for one in meant if one in there), None)
     return exact or next((one for one in there if graph.shorten(one).casefold() == word.casefold()), None)
 
@@ -145,4 +145,6 @@ def _unknown(word: str, who: str, option: str, graphs: Sequence[Graph]) -> str:
 def _as_written(graph: Graph, predicate: str) -> str:
     """Return what the column of a predicate is called in its table, else the predicate with a prefix."""
     columns = (column.name for file in graph.files for column in file.columns)
-    return next((name for name in columns if PLAIN.get(name.casefold()) == predicate), graph.shorten(predicate))
+    return next(
+        (name for name in columns if PLAIN_LABEL_PREDICATES.get(name.casefold()) == predicate), graph.shorten(predicate)
+    )

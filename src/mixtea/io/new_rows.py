@@ -11,7 +11,7 @@ import numpy as np
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import NO_LABEL, TAKEN, Labels
+from mixtea.graph.labels import NAME_RANK, NO_LABEL, Labels
 from mixtea.io.load_graph import read_graph
 from mixtea.io.memory.dispatch import given
 from mixtea.io.safe.limits import in_force
@@ -62,7 +62,7 @@ def _with_values(graph: Graph, known: Graph) -> Graph:
     here = wanted[graph.triples[:, 1]]
     head, relation, tail = graph.triples[here].T
     more = Attributes.from_columns(head, graph.relations[relation], graph.ids[tail])
-    attributes = Attributes.joined([graph.attributes, more]).as_set()
+    attributes = Attributes.concat([graph.attributes, more]).as_set()
     triples = graph.triples[~here]
     triples[:, 1] = (np.cumsum(~wanted) - 1)[triples[:, 1]]
     return replace(graph, triples=triples, relations=graph.relations[~wanted], attributes=attributes)
@@ -72,7 +72,7 @@ def _named_alike(graph: Graph, known: Graph) -> Graph:
     """The graph with the labels by the predicates that name the known one, where these are not the vocabulary's."""
     if not known.name_predicates:
         return graph
-    ranks = {predicate: min(rank, TAKEN) for rank, predicate in enumerate(known.name_predicates)}
+    ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(known.name_predicates)}
     labels = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
     return replace(graph, labels=labels.as_set(), name_predicates=known.name_predicates)
 
@@ -108,7 +108,7 @@ def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:
     called = [(i, known.label(at)) for i, at in zip(led_to.tolist(), place.tolist(), strict=True) if at >= 0]
     names = [(i, text) for i, text in called if text is not None]
     labels = Labels.of_entities([i for i, _ in names], [text for _, text in names])
-    return replace(graph, labels=Labels.joined([graph.labels, labels]).as_set())
+    return replace(graph, labels=Labels.concat([graph.labels, labels]).as_set())
 
 
 def _said(graph: Graph, index: int, columns: set[str]) -> Rows:

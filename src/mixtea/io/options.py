@@ -9,8 +9,8 @@ from typing import Any
 
 from mixtea.errors import DataError, Problems
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import LANGUAGES
-from mixtea.graph.terms import only_types
+from mixtea.graph.labels import DEFAULT_LANGUAGES
+from mixtea.graph.terms import type_rows
 from mixtea.io.columns.hints import ColumnHints
 from mixtea.io.name_files import NameFiles
 from mixtea.io.naming import NameColumns
@@ -42,7 +42,7 @@ class Asked:
         return self.links_from == "given"
 
     def completed(
-        self, source: Graph, target: Graph, problems: Problems, languages: tuple[str, ...] = LANGUAGES,
+        self, source: Graph, target: Graph, problems: Problems, languages: tuple[str, ...] = DEFAULT_LANGUAGES,
         *, finds_names: bool = False,
     ) -> tuple[Graph, Graph, list[str]]:  # fmt: skip
         """Return both graphs with more names, and without values if they are not wanted; and warnings.
@@ -55,7 +55,7 @@ class Asked:
             wanted = self.name_columns.with_hints(self.columns, source, target)
             source, target = wanted.applied(source, target, find, languages)
         if not self.attributes:
-            source, target = (replace(graph, attributes=only_types(graph.attributes)) for graph in (source, target))
+            source, target = (replace(graph, attributes=type_rows(graph.attributes)) for graph in (source, target))
         return self.names.added(source, target, problems, languages)
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixtea.graph.builder import Part
+from mixtea.graph.builder import GraphData
 from mixtea.graph.entity_table import Attributes
-from mixtea.graph.literal_columns import as_values, says_labels
+from mixtea.graph.literal_columns import label_predicates, objects_to_literals
 from mixtea.graph.prefixes import expand
-from mixtea.graph.terms import INDIVIDUAL, KINDS, TYPE, is_obsolete, types_of, values_of
+from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL, TYPE, iri_literals, is_obsolete, types_of
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.filter import Reading
 
@@ -28,21 +28,21 @@ class Selection:
             for word in getattr(reading, name)
         }
 
-    def with_values(self, part: Part, prefixes: dict[str, str]) -> Part:
+    def with_values(self, part: GraphData, prefixes: dict[str, str]) -> GraphData:
         """The part with values in place of the entities that are objects of `literals`, and of labels in a table."""
-        wanted = self._are("literals", part.predicates, prefixes) | says_labels(part)
-        return as_values(part, wanted) if wanted.any() else part
+        wanted = self._are("literals", part.predicates, prefixes) | label_predicates(part)
+        return objects_to_literals(part, wanted) if wanted.any() else part
 
-    def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray, np.ndarray]:
+    def __call__(self, part: GraphData, prefixes: dict[str, str]) -> tuple[GraphData, np.ndarray, np.ndarray]:
         """What is kept of the part, the ids of the entities that are not, and of those the obsolete ones."""
         gone = is_obsolete(part) & (not self.reading.keep_obsolete)
         gone &= not gone.all()
         self.obsolete.append(int(gone.sum()))
         obsolete = part.ids[gone]
-        kept, left_out = self._wanted(part.kept(~gone) if gone.any() else part, prefixes)
+        kept, left_out = self._wanted(part.subset(~gone) if gone.any() else part, prefixes)
         return kept, np.concatenate([obsolete, left_out]), obsolete
 
-    def _wanted(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
+    def _wanted(self, part: GraphData, prefixes: dict[str, str]) -> tuple[GraphData, np.ndarray]:
         """What the options keep, and the ids of the others."""
         if self.reading.keeps_all:
             return part, np.empty(0, dtype=object)
@@ -51,24 +51,24 @@ class Selection:
         attributes = part.attributes.take(_of(part.attributes.predicate, set(part.predicates[allowed])))
         kept = replace(part, triples=triples, attributes=attributes)
         of_kind = self._of_kinds(part)
-        stays = kept.stated() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
+        stays = kept.referenced() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
         if not of_kind.all():  # of which type an entity is stays known
             is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)[triples[:, 1]]
-            values = values_of(kept, is_type & ~of_kind[triples[:, 2]])
-            kept = replace(kept, attributes=Attributes.joined([attributes, values]))
-        return kept.kept(stays), part.ids[~stays]
+            values = iri_literals(kept, is_type & ~of_kind[triples[:, 2]])
+            kept = replace(kept, attributes=Attributes.concat([attributes, values]))
+        return kept.subset(stays), part.ids[~stays]
 
-    def _of_kinds(self, part: Part) -> np.ndarray:
+    def _of_kinds(self, part: GraphData) -> np.ndarray:
         """bool [n]: those of a wanted kind."""
         if not self.reading.entities:
             return np.ones(len(part.ids), dtype=bool)
-        wanted = np.array([kind in self.reading.entities for kind in KINDS])
+        wanted = np.array([kind in self.reading.entities for kind in ENTITY_KINDS])
         if (part.kinds == INDIVIDUAL).all():
             self.without_kinds += not wanted[INDIVIDUAL]
             return np.ones(len(part.ids), dtype=bool)
         return wanted[part.kinds]
 
-    def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+    def _predicates(self, part: GraphData, prefixes: dict[str, str]) -> np.ndarray:
         allowed = np.ones(len(part.predicates), dtype=bool)
         if self.reading.keep_predicates:
             allowed = self._are("keep_predicates", part.predicates, prefixes)
@@ -76,7 +76,7 @@ class Selection:
             allowed &= ~self._are("drop_predicates", part.predicates, prefixes)
         return allowed
 
-    def _typed(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+    def _typed(self, part: GraphData, prefixes: dict[str, str]) -> np.ndarray:
         if not self.reading.keep_types:
             return np.ones(len(part.ids), dtype=bool)
         entities, types = types_of(part.ids, part.predicates, part.triples, part.attributes)
@@ -87,7 +87,7 @@ class Selection:
         typed[entities[self._are("keep_types", np.array(types, dtype=object), prefixes)]] = True
         return typed
 
-    def _in_namespaces(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+    def _in_namespaces(self, part: GraphData, prefixes: dict[str, str]) -> np.ndarray:
         if not self.reading.namespaces:
             return np.ones(len(part.ids), dtype=bool)
         inside = np.zeros(len(part.ids), dtype=bool)

@@ -11,7 +11,7 @@ import numpy as np
 from mixtea.errors import shorten
 from mixtea.graph.builder import FileRead
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import TRANSLATED, Labels
+from mixtea.graph.labels import TRANSLATION_RANK, Labels
 from mixtea.graph.task import SPLITS, Task
 from mixtea.io.checks import pair_doubts
 from mixtea.io.naming import names_taken
@@ -40,7 +40,7 @@ def summary(task: Task) -> dict[str, Any]:
 
 def _graph(graph: Graph) -> dict[str, Any]:
     degree = degrees(graph)
-    own = graph.labels.take(graph.labels.rank != TRANSLATED)
+    own = graph.labels.take(graph.labels.rank != TRANSLATION_RANK)
     return {
         "entities": graph.n_entities,
         "relations": graph.n_relations,

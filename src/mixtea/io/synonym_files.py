@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mixtea.errors import Problems
-from mixtea.graph.synonym_groups import Groups, joined
+from mixtea.graph.synonym_groups import Groups, merge_groups
 from mixtea.io.formats.tsv import text_blocks
 from mixtea.io.safe.encoding import encoding_of
 from mixtea.io.safe.limits import in_force
 from mixtea.io.safe.problems import beyond, collected
 from mixtea.io.sniff import kind_among
-from mixtea.text.names import plain
-from mixtea.text.phrases import LONGEST_WORD, MOST_UNITS, TOO_LONG
+from mixtea.text.names import normalized_name
+from mixtea.text.phrases import MAX_PHRASE_LENGTH, MAX_PHRASE_UNITS, TOO_LONG
 
 TEXTS = ("TSV", "CSV")  # a file of tabs may be called .csv
 WRITE = "Write two names or more in a line, separated by tabs."
@@ -32,7 +32,7 @@ def read_synonyms(paths: Sequence[Path], problems: Problems) -> tuple[Groups, li
             groups += file.groups()
         if n := file.n_long:
             warnings.append(f"{path}: {f'{n:,} names are' if n > 1 else '1 name is'} left out, with {TOO_LONG}")
-    return joined(groups), warnings
+    return merge_groups(groups), warnings
 
 
 class _GroupFile:
@@ -68,8 +68,8 @@ class _GroupFile:
             raise beyond(self.path, number, f"{n:,} columns", "max_columns")
         names = []
         for cell in line.split("\t"):
-            name = plain(cell)
-            if len(cell) > LONGEST_WORD or len(name.split()) > MOST_UNITS:
+            name = normalized_name(cell)
+            if len(cell) > MAX_PHRASE_LENGTH or len(name.split()) > MAX_PHRASE_UNITS:
                 self.n_long += 1
             elif name:
                 names.append(name)

@@ -1,7 +1,7 @@
-"""How alike the relations, attribute predicates and classes of two graphs are, given a mapping of entities. No torch.
+"""Alignment of relations, attribute predicates and classes of two graphs, given a mapping of entities. No torch.
 
-As in PARIS (Suchanek, Abiteboul and Senellart, 2011): r lies within r' as far as statements of r meet statements of r',
-among those whose two ends are both matched.
+As in PARIS (Suchanek, Abiteboul and Senellart, 2011): r lies within r' as far as triples of r meet triples of r', among
+those whose two ends are both matched.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pandas as pd
 from mixtea.compute.intervals import wilson
 from mixtea.errors import ConfigError
 from mixtea.graph.graph import Graph
-from mixtea.relations.join import Pairs, meetings
-from mixtea.relations.triples import COMPARED, KINDS, Statements
+from mixtea.relations.join import WeightedPairs, join_triples
+from mixtea.relations.triples import COMPARISON_KINDS, COMPARISONS, Triples
 
 if TYPE_CHECKING:
     from mixtea.decide.mapping import Mapping
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 COLUMNS = ("kind", "source", "target", "relation", "inverse", "score", "count", "source_count", "target_count")
 MIN_SCORE = 0.1
 Z = 1.64  # standard errors below what was seen: nineteen times of twenty, the true share is greater
-BOTH = 0.5  # equal where the smaller share of the two directions is at least this part of the greater
-TURNED = 0.9  # a pair is inverse where its score as such, times this, is greater: symmetric relations are not
-FEW = 20  # counterparts of an entity; of one that has more, none says anything
+EQUAL_RATIO = 0.5  # equal where the smaller share of the two directions is at least this part of the greater
+INVERSE_FACTOR = 0.9  # a pair is inverse where its score as such, times this, is greater: symmetric relations are not
+MAX_COUNTERPARTS = 20  # counterparts of an entity; of one that has more, none says anything
 
 
 @dataclass(frozen=True, eq=False)
 class Relations:
     """Pairs of relations, of attribute predicates and of classes, the best score first in each kind.
 
-    `frame` has the columns of COLUMNS: `kind` is relation, attribute or class, an attribute being a predicate that has
+    `frame` has the columns of COLUMNS: `kind` is relation, attribute or class, an attribute being a predicate with
     literals in one graph at least, and in the other perhaps entities of these names; `source` and `target` are ids as
-    in the graphs; `relation` says that the source is equal to, narrower or broader than the target, or its inverse.
-    `inverse` is true where the target is read from its object to its subject. `score` is a cautious share: of the
-    source's statements that the target makes too (narrower), of the target's that the source makes (broader), or the
-    smaller of both. `count` statements met, of `source_count` and `target_count` that could have, each counted as far
-    as the mapping of its ends is believed. For classes, members are counted. `links_from` is that of the task.
+    in the graphs; `relation` is that of the source to the target: equal, narrower, broader or inverse. `inverse` is
+    true where the target is read from its object to its subject. `score` is a cautious share: of the source's triples
+    that the target has too (narrower), of the target's that the source has (broader), or the smaller of both. `count`
+    triples met, of `source_count` and `target_count` that could have, each weighted by the probability of the mapping
+    of its ends. For classes, members are counted. `links_from` is that of the task.
     """
 
     source: Graph
@@ -51,53 +51,53 @@ class Relations:
         return len(self.frame)
 
     def __repr__(self) -> str:
-        found = (f"{int((self.frame['kind'] == kind).sum()):,} of kind {kind}" for kind in KINDS)
+        found = (f"{int((self.frame['kind'] == kind).sum()):,} of kind {kind}" for kind in COMPARISON_KINDS)
         return f"Relations({', '.join(found)})"
 
     def to_frame(self) -> pd.DataFrame:
         return self.frame.copy()
 
     def above(self, score: float) -> Relations:
-        """Without the pairs that score less."""
+        """Return the pairs with at least this score."""
         return replace(self, frame=self.frame[self.frame["score"] >= score].reset_index(drop=True))
 
 
 def relations_of(mapping: Mapping, min_score: float = MIN_SCORE) -> Relations:
-    """What a mapping, given links included, says of relations, attribute predicates and classes."""
+    """Align relations, attribute predicates and classes by a mapping with its given links."""
     if not 0 <= min_score <= 1:
         raise ConfigError(f"min_score must be from 0 to 1, not {min_score!r}.")
-    source, target, pairs = mapping.source, mapping.target, _believed(mapping)
-    rows = pd.concat([_alike(kind, *compared(source, target, pairs)) for kind, compared in COMPARED])
-    order = np.lexsort([-rows["count"], -rows["score"], rows["kind"].map(KINDS.index)])
+    source, target, pairs = mapping.source, mapping.target, _matched_pairs(mapping)
+    rows = pd.concat([_aligned(kind, *compared(source, target, pairs)) for kind, compared in COMPARISONS])
+    order = np.lexsort([-rows["count"], -rows["score"], rows["kind"].map(COMPARISON_KINDS.index)])
     found = rows.iloc[order].reset_index(drop=True)
     return Relations(source, target, found, mapping.links_from).above(min_score)
 
 
-def _believed(mapping: Mapping) -> Pairs:
-    """The pairs of the mapping by number, without entities of too many counterparts."""
+def _matched_pairs(mapping: Mapping) -> WeightedPairs:
+    """Return the pairs of the mapping by entity index, without entities of too many counterparts."""
     rows = mapping.pairs()
     ends = [g.find(rows[side].to_numpy()) for side, g in (("source", mapping.source), ("target", mapping.target))]
-    few = np.all([np.bincount(end, minlength=1)[end] <= FEW for end in ends], axis=0)
-    return Pairs.of(ends[0][few], ends[1][few], rows["probability"].to_numpy(np.float64)[few])
+    few = np.all([np.bincount(end, minlength=1)[end] <= MAX_COUNTERPARTS for end in ends], axis=0)
+    return WeightedPairs.of(ends[0][few], ends[1][few], rows["probability"].to_numpy(np.float64)[few])
 
 
-def _alike(kind: str, ours: Statements, theirs: Statements, near: Pairs, far: Pairs) -> pd.DataFrame:
-    """The rows of one kind."""
+def _aligned(kind: str, ours: Triples, theirs: Triples, near: WeightedPairs, far: WeightedPairs) -> pd.DataFrame:
+    """Return the rows of one kind."""
     rows = _counts(ours, theirs, near, far)
     within = lower_bound(rows["count"].to_numpy(), rows["source_count"].to_numpy())
     around = lower_bound(rows["count_back"].to_numpy(), rows["target_count"].to_numpy())
     less, more = np.minimum(within, around), np.maximum(within, around)
-    equal, inverse = less >= BOTH * more, theirs.inverse[rows["second"]]
+    equal, inverse = less >= EQUAL_RATIO * more, theirs.inverse[rows["second"]]
     words = np.select([equal & inverse, equal, within > around], ["inverse", "equal", "narrower"], "broader")
     ends = {"source": ours.names[rows["first"]], "target": theirs.names[rows["second"]]}
     names = {side: pd.Series(ids, rows.index, dtype=object) for side, ids in ends.items()}
     rows = rows.assign(kind=kind, **names, relation=words, inverse=inverse, score=np.where(equal, less, more))
-    return _without_lesser(rows)[list(COLUMNS)]
+    return _without_dominated(rows)[list(COLUMNS)]
 
 
-def _without_lesser(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of a pair and the same one inverse the better; no two as equal that both have something better to be equal to."""
-    favour = rows["score"] * np.where(rows["inverse"], TURNED, 1)
+def _without_dominated(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep the better of a pair and its inverse, and an equal pair only where one of both has none better."""
+    favour = rows["score"] * np.where(rows["inverse"], INVERSE_FACTOR, 1)
     rows = rows.loc[favour.sort_values(ascending=False, kind="stable").index]
     rows = rows[~rows.duplicated(["source", "target"])]
     sides = (rows.groupby(["relation", side], sort=False)["score"] for side in ("source", "target"))
@@ -105,11 +105,11 @@ def _without_lesser(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[~(beaten & rows["relation"].isin(["equal", "inverse"]))]
 
 
-def _counts(ours: Statements, theirs: Statements, near: Pairs, far: Pairs) -> pd.DataFrame:
-    """For each two kinds that meet: how many statements of the one met the other, and the other way; how many could."""
-    first, second, weight = meetings((ours.near, ours.far), (theirs.near, theirs.far), near, far)
+def _counts(ours: Triples, theirs: Triples, near: WeightedPairs, far: WeightedPairs) -> pd.DataFrame:
+    """Count for each two kinds that meet the triples that met, from either side, and those that could have."""
+    first, second, weight = join_triples((ours.near, ours.far), (theirs.near, theirs.far), near, far)
     kinds = np.stack([ours.kind[first], theirs.kind[second]])
-    (key, met), (_, met_back) = _met(kinds, first, weight), _met(kinds, second, weight)
+    (key, met), (_, met_back) = _distinct_counts(kinds, first, weight), _distinct_counts(kinds, second, weight)
     could = [
         np.bincount(side.kind, near.matched(end, side.near) * far.matched(end, side.far), minlength=len(side.names))
         for end, side in (("source", ours), ("target", theirs))
@@ -118,8 +118,8 @@ def _counts(ours: Statements, theirs: Statements, near: Pairs, far: Pairs) -> pd
     return pd.DataFrame(columns | {"source_count": could[0][key[0]], "target_count": could[1][key[1]]})
 
 
-def _met(kinds: np.ndarray, statement: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different columns of `kinds` [2, m], and how many statements met in each: every one once, at its best."""
+def _distinct_counts(kinds: np.ndarray, statement: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct columns of `kinds` [2, m], and how many triples met in each, every one once at its best."""
     order = np.lexsort([-weight, statement, kinds[1], kinds[0]])
     rows = np.r_[kinds, statement[None]][:, order]
     once = np.r_[True, (np.diff(rows) != 0).any(axis=0)][: len(order)]
@@ -128,7 +128,7 @@ def _met(kinds: np.ndarray, statement: np.ndarray, weight: np.ndarray) -> tuple[
 
 
 def lower_bound(met: np.ndarray, could: np.ndarray) -> np.ndarray:
-    """The lower end of Wilson's interval for met / could: one of one is no certainty.
+    """Return the lower end of Wilson's interval for met / could, so that one of one is not certain.
 
     >>> lower_bound(np.array([1.0, 10.0, 5.0]), np.array([1.0, 10.0, 10.0])).round(2).tolist()
     [0.27, 0.79, 0.27]

@@ -1,4 +1,4 @@
-"""Which matched neighbours speak for a pair, from plain arrays: one local step of neighbour agreement. No torch."""
+"""Matched neighbours that support a pair, from plain arrays: one local step of neighbour agreement. No torch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
-from mixtea.relations.join import Pairs, meetings
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.join import WeightedPairs, join_triples
 from mixtea.relations.parallel import merge_parallel
+from mixtea.relations.scored_pairs import ScoredPairs
 
-MANY = 200  # neighbours through one relation, from which on a single one says nothing
-FLOOR = 0.1  # a weaker belief is not listened to
-ALIKE = 0.02  # relations less alike than this do not speak
+MAX_NEIGHBOURS_PER_RELATION = 200  # neighbours through one relation, from which on a single one says nothing
+MIN_BELIEF = 0.1  # a weaker belief is not listened to
+MIN_RELATION_SIMILARITY = 0.02  # relations less alike than this do not speak
 
 
-class Speaking(NamedTuple):
-    """Triples (a, r, x) and (b, r', y) that speak for (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
+class NeighbourSupport(NamedTuple):
+    """Triples (a, r, x) and (b, r', y) that support (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
 
     source: np.ndarray
     target: np.ndarray
@@ -31,9 +31,9 @@ class Speaking(NamedTuple):
 
 
 class Neighbourhood:
-    """The triples of both graphs walked both ways, the links, and what is believed of further pairs."""
+    """The triples of both graphs walked both ways, the links, and the belief in further pairs."""
 
-    def __init__(self, task: Task, known: KnownPairs, *, shared_relations: bool = True) -> None:
+    def __init__(self, task: Task, known: ScoredPairs, *, shared_relations: bool = True) -> None:
         self.task, self.shared, self.n_source = task, shared_relations, task.source.n_entities
         merged = merge_parallel(task, shared_relations=shared_relations)
         (head, relation, tail), self.relations, self.n_merged = merged
@@ -43,21 +43,21 @@ class Neighbourhood:
         key = key[np.r_[True, key[1:] != key[:-1]][: len(key)]]
         first, far = key // self.n, key % self.n
         _, place, count = np.unique(first, return_inverse=True, return_counts=True)
-        kept = count[place] <= MANY
+        kept = count[place] <= MAX_NEIGHBOURS_PER_RELATION
         self.near, self.kind, self.far = first[kept] // self.n_kinds, first[kept] % self.n_kinds, far[kept]
         self.count = count[place][kept]
         self.multiplicity = self.n_merged[(self.near >= self.n_source).astype(np.int64), self.kind // 2]
-        strong = known.belief > FLOOR
+        strong = known.belief > MIN_BELIEF
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
         self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
         self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
 
     def score(self, source: int, target: int) -> float:
-        """log(1 + sum of the weights of what speaks for the pair), as neighbour agreement has it."""
-        return float(np.log1p(self.speaking(source, target).weight.sum()))
+        """Return log(1 + sum of the weights of the support of a pair), as in neighbour agreement."""
+        return float(np.log1p(self.support(source, target).weight.sum()))
 
-    def speaking(self, source: int, target: int, above: float = FLOOR) -> Speaking:
-        """What speaks for a pair, by numbers in their own graphs; `above` is the least belief in the neighbours."""
+    def support(self, source: int, target: int, above: float = MIN_BELIEF) -> NeighbourSupport:
+        """Return the support of a pair, by entity indices; `above` is the minimal belief in the neighbours."""
         theirs: dict[int, list[int]] = {}
         for j in self._steps_to(target + self.n_source).tolist():
             theirs.setdefault(int(self.near[j]) - self.n_source, []).append(j)
@@ -69,20 +69,20 @@ class Neighbourhood:
             for j in theirs.get(end, ())
         ]
         first, second = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
-        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        meaning = self._relation_similarity(self.kind[first] * self.n_kinds + self.kind[second])
         few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
         n_pairs = self.multiplicity[first] * self.multiplicity[second]
         weight = np.array([row[2] for row in rows]) * meaning * few * n_pairs
-        kept = meaning > ALIKE
+        kept = meaning > MIN_RELATION_SIMILARITY
         ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
-        return Speaking(*(part[kept] for part in ends))
+        return NeighbourSupport(*(part[kept] for part in ends))
 
-    def spoken_for(
+    def supported_pairs(
         self, source: int, target: int, asked: Callable[[int], Iterable[int]]
     ) -> dict[tuple[int, int], float]:
-        """What belief in a pair says for pairs one step further, for each unit of it, by numbers in their own graphs.
+        """Return the pairs one step further that a pair supports, with the weight per unit of belief.
 
-        Of each source beside the pair only the targets that are `asked` about are looked at.
+        Of each source beside the pair only the targets of `asked` are looked at.
         """
         theirs: dict[int, list[int]] = {}
         for j in self._steps_from(target + self.n_source).tolist():
@@ -96,23 +96,28 @@ class Neighbourhood:
         if not rows:
             return {}
         first, second = np.array(rows, dtype=np.int64).T
-        meaning = self._meaning(self.kind[first] * self.n_kinds + self.kind[second])
+        meaning = self._relation_similarity(self.kind[first] * self.n_kinds + self.kind[second])
         weight = meaning / np.sqrt(np.maximum(self.count[first], self.count[second]))
         weight *= self.multiplicity[first] * self.multiplicity[second]
         found: dict[tuple[int, int], float] = {}
-        for i, j, value in zip(first[meaning > ALIKE], second[meaning > ALIKE], weight[meaning > ALIKE], strict=True):
+        for i, j, value in zip(
+            first[meaning > MIN_RELATION_SIMILARITY],
+            second[meaning > MIN_RELATION_SIMILARITY],
+            weight[meaning > MIN_RELATION_SIMILARITY],
+            strict=True,
+        ):
             pair = (int(self.far[i]), int(self.far[j]) - self.n_source)
             found[pair] = found.get(pair, 0.0) + float(value)
         return found
 
     def believed(self, source: int) -> dict[int, float]:
-        """The belief in each target of a source, by numbers in their own graphs."""
+        """Return the belief in each target of a source, by entity indices."""
         order, starts = self._by_source
         rows = order[starts[source] : starts[source + 1]]
         return dict(zip((self.target[rows] - self.n_source).tolist(), self.belief[rows].tolist(), strict=True))
 
     def prepare(self) -> None:
-        """Make all indices now."""
+        """Build all indices now."""
         _ = (self._by_far, self._by_near, self._by_source, self._alike)
 
     def relation_name(self, side: int, kind: int) -> str:
@@ -127,7 +132,7 @@ class Neighbourhood:
 
     @cached_property
     def _relation_places(self) -> dict[int, tuple[Graph, int]]:
-        """Map a joint relation number to a graph that has it, the source graph if both do, and its number there."""
+        """Map the joint index of a relation to a graph that has it, preferably the source, and its index there."""
         graphs = (self.task.target, self.task.source)
         numbers, _ = relation_numbers(self.task.source, self.task.target, self.shared)
         return {
@@ -137,7 +142,7 @@ class Neighbourhood:
         }
 
     def _steps_to(self, entity: int) -> np.ndarray:
-        """The steps that end at an entity, by its joint number."""
+        """Return the steps that end at an entity, by its joint index."""
         order, starts = self._by_far
         return order[starts[entity] : starts[entity + 1]]
 
@@ -157,8 +162,8 @@ class Neighbourhood:
     def _by_source(self) -> tuple[np.ndarray, np.ndarray]:
         return _index(self.source, self.n_source)
 
-    def _meaning(self, key: np.ndarray) -> np.ndarray:
-        """How alike two relations are, by r * n_kinds + r'."""
+    def _relation_similarity(self, key: np.ndarray) -> np.ndarray:
+        """Return how similar two relations are, by r * n_kinds + r'."""
         keys, values = self._alike
         if not len(keys):
             return np.zeros(len(key))
@@ -167,11 +172,11 @@ class Neighbourhood:
 
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
-        """The belief in triples of r that meet triples of r', over the geometric mean of what both could have met."""
-        pairs = Pairs.of(self.source, self.target, self.belief)
+        """Divide the belief in triples of r that meet triples of r' by the geometric mean of what both could meet."""
+        pairs = WeightedPairs.of(self.source, self.target, self.belief)
         sides = [np.flatnonzero(part) for part in (self.near < self.n_source, self.near >= self.n_source)]
         ours, theirs = ((self.near[side], self.far[side]) for side in sides)
-        first, second, weight = meetings(ours, theirs, pairs, pairs)
+        first, second, weight = join_triples(ours, theirs, pairs, pairs)
         kinds = self.kind[sides[0][first]] * self.n_kinds + self.kind[sides[1][second]]
         key, where = np.unique(kinds, return_inverse=True)
         total = np.bincount(where, weight, minlength=len(key))
@@ -186,12 +191,12 @@ class Neighbourhood:
 
 
 def _index(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each of n numbers stands: the places in order, and where those of each begin."""
+    """Sort positions by the number there, one of n; also return where those of each number begin."""
     return np.argsort(of, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(of, minlength=n))])
 
 
-def neighbourhood(task: Task, known: KnownPairs, shared_relations: bool) -> Neighbourhood:
-    """That of a task by what is known of it, made once for all who ask."""
+def neighbourhood(task: Task, known: ScoredPairs, shared_relations: bool) -> Neighbourhood:
+    """Return the neighbourhood of a task under these pairs, made once for all callers."""
     held: dict[bool, Neighbourhood] = known.__dict__.setdefault("neighbourhoods", {})
     if shared_relations not in held or held[shared_relations].task is not task:
         held[shared_relations] = Neighbourhood(task, known, shared_relations=shared_relations)

@@ -13,10 +13,10 @@ MAX_PARALLEL = 16  # relations from one entity to another; beyond, those with th
 
 
 class MergedTriples(NamedTuple):
-    """The triples of both graphs in joint numbers, with one relation per set of relations that have the same triples.
+    """The triples of both graphs in joint indices, with one relation per set of relations with the same triples.
 
-    `relations` [r] are the joint numbers of the relations that are left, and `triples` [3, t] refer to their places in
-    it. `multiplicity` [2, r] is how many relations of the source and of the target graph each of them stands for.
+    `relations` [r] are the joint indices of the remaining relations, and `triples` [3, t] refer to their positions in
+    it. `multiplicity` [2, r] is how many relations of the source and of the target graph each of them represents.
     """
 
     triples: np.ndarray

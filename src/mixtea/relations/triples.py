@@ -1,4 +1,4 @@
-"""What a graph states, by kind, as numbers that both graphs share where they can be compared. No torch."""
+"""Triples of a graph by kind, with indices that both graphs share where they can be compared. No torch."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import pandas as pd
 
 from mixtea.graph.graph import Graph
 from mixtea.graph.terms import TYPE
-from mixtea.relations.join import Pairs
+from mixtea.relations.join import WeightedPairs
 from mixtea.text.names import entity_names
 from mixtea.text.values import form_of
 
-MANY = 200  # statements between the same two ends, or classes of one entity, from which on a single one says nothing
+MAX_TRIPLES_PER_PAIR = (
+    200  # statements between the same two ends, or classes of one entity, from which on a single one says nothing
+)
 
 
-class Statements(NamedTuple):
-    """(near, kind, far), each once. A kind is a relation, a predicate or a class, and may be the inverse of one.
+class Triples(NamedTuple):
+    """Distinct triples (near, kind, far). A kind is a relation, a predicate or a class, and may be an inverse.
 
     `names` and `inverse` are by kind: its id, and whether it is read from its far end.
     """
@@ -31,48 +33,50 @@ class Statements(NamedTuple):
     inverse: np.ndarray
 
     @classmethod
-    def of(cls, rows: np.ndarray, names: np.ndarray) -> Statements:
-        """Rows [t, 3], without those between two ends of which too much is said."""
+    def of(cls, rows: np.ndarray, names: np.ndarray) -> Triples:
+        """Make triples of rows [t, 3], without those between two ends with too many."""
         rows = np.unique(rows.astype(np.int64), axis=0)
         _, place, count = np.unique(rows[:, [0, 2]], axis=0, return_inverse=True, return_counts=True)
-        near, kind, far = rows[count[place.reshape(-1)] <= MANY].T
+        near, kind, far = rows[count[place.reshape(-1)] <= MAX_TRIPLES_PER_PAIR].T
         return cls(near, kind, far, names, np.zeros(len(names), dtype=bool))
 
-    def both_ways(self) -> Statements:
-        """The same, and after them all again from their far ends, as kinds of their own."""
+    def both_ways(self) -> Triples:
+        """Append all triples from their far ends, as kinds of their own."""
         n = len(self.names)
-        return Statements(
+        return Triples(
             np.r_[self.near, self.far], np.r_[self.kind, self.kind + n], np.r_[self.far, self.near],
             np.r_[self.names, self.names], np.r_[self.inverse, ~self.inverse],
         )  # fmt: skip
 
 
-Compared = tuple[Statements, Statements, Pairs, Pairs]  # of both graphs, and which near and which far ends are the same
+Comparison = tuple[
+    Triples, Triples, WeightedPairs, WeightedPairs
+]  # of both graphs, and which near and which far ends are the same
 
 
-def relations(source: Graph, target: Graph, pairs: Pairs) -> Compared:
-    """Relation triples, those of the target both ways."""
-    ours, theirs = (Statements.of(graph.triples, graph.relations) for graph in (source, target))
+def compare_relations(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+    """Compare relation triples, those of the target both ways."""
+    ours, theirs = (Triples.of(graph.triples, graph.relations) for graph in (source, target))
     return ours, theirs.both_ways(), pairs, pairs
 
 
-def attributes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
-    """Attribute triples, but for empty values; `normalised` says which values are the same."""
-    return _by_texts(_Said.literals(source), _Said.literals(target), pairs)
+def compare_attributes(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+    """Compare attribute triples with values that are equal by `normalized_value`, without empty ones."""
+    return _compare_texts(_TextTriples.literals(source), _TextTriples.literals(target), pairs)
 
 
-def literals_and_entities(source: Graph, target: Graph, pairs: Pairs) -> Compared:
-    """Attribute triples of the source, relation triples of the target: a value there may be an entity's name here."""
-    return _by_texts(_Said.literals(source), _Said.named_tails(target), pairs)
+def compare_literals_to_entities(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+    """Compare attribute triples of the source with relation triples of the target to entities of that name."""
+    return _compare_texts(_TextTriples.literals(source), _TextTriples.named_tails(target), pairs)
 
 
-def entities_and_literals(source: Graph, target: Graph, pairs: Pairs) -> Compared:
-    """The same with the relation triples of the source."""
-    return _by_texts(_Said.named_tails(source), _Said.literals(target), pairs)
+def compare_entities_to_literals(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+    """Compare relation triples of the source with attribute triples of the target."""
+    return _compare_texts(_TextTriples.named_tails(source), _TextTriples.literals(target), pairs)
 
 
-class _Said(NamedTuple):
-    """Statements (entity, kind) about a text: the place of each one's in `texts`, None for an empty one."""
+class _TextTriples(NamedTuple):
+    """Triples (entity, kind) about a text: the index of each one's in `texts`, None for an empty one."""
 
     entity: np.ndarray
     kind: np.ndarray
@@ -81,15 +85,15 @@ class _Said(NamedTuple):
     names: np.ndarray
 
     @classmethod
-    def literals(cls, graph: Graph) -> _Said:
-        of, words, (texts, place) = graph.attributes, graph.attributes.predicate.texts(), _normalised_values(graph)
+    def literals(cls, graph: Graph) -> _TextTriples:
+        of, words, (texts, place) = graph.attributes, graph.attributes.predicate.texts(), _normalized_values(graph)
         is_value = np.array([word not in TYPE for word in words], dtype=bool)[of.predicate.codes]
         names = np.array([*words, None], dtype=object)[:-1]
         return cls(of.entity[is_value], of.predicate.codes[is_value], place[is_value], texts, names)
 
     @classmethod
-    def named_tails(cls, graph: Graph) -> _Said:
-        """Each triple once for every name of its tail."""
+    def named_tails(cls, graph: Graph) -> _TextTriples:
+        """Return each triple once for every name of its tail."""
         owner, column = entity_names(graph)
         order = np.argsort(owner, kind="stable")
         n = np.bincount(owner, minlength=graph.n_entities)
@@ -97,50 +101,50 @@ class _Said(NamedTuple):
         head, kind, tail = graph.triples[repeated].T
         step = np.arange(len(repeated)) - np.searchsorted(repeated, repeated)
         place = column.codes[order][(np.cumsum(n) - n)[tail] + step]
-        return cls(head, kind, place, [normalised(text) or None for text in column.texts()], graph.relations)
+        return cls(head, kind, place, [normalized_value(text) or None for text in column.texts()], graph.relations)
 
 
-def _by_texts(ours: _Said, theirs: _Said, pairs: Pairs) -> Compared:
+def _compare_texts(ours: _TextTriples, theirs: _TextTriples, pairs: WeightedPairs) -> Comparison:
     codes, _ = pd.factorize(np.array([*ours.texts, *theirs.texts, None], dtype=object)[:-1])
     sides = []
     for said, start in ((ours, 0), (theirs, len(ours.texts))):
         rows = np.stack([said.entity, said.kind, codes[start + said.place]], axis=1)
-        sides.append(Statements.of(rows[rows[:, 2] >= 0], said.names))
+        sides.append(Triples.of(rows[rows[:, 2] >= 0], said.names))
     same = np.intersect1d(sides[0].far, sides[1].far)
-    return sides[0], sides[1], pairs, Pairs(same, same, np.ones(len(same)))
+    return sides[0], sides[1], pairs, WeightedPairs(same, same, np.ones(len(same)))
 
 
-def classes(source: Graph, target: Graph, pairs: Pairs) -> Compared:
-    """(member, class), of members that are typed in both graphs; all of them have the same far end."""
+def compare_classes(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+    """Compare (member, class), of members that are typed in both graphs; all of them have the same far end."""
     sides = []
     for graph in (source, target):
         typed = graph.triples[np.isin(graph.relations, list(TYPE))[graph.triples[:, 1]]]
-        sides.append(Statements.of(np.stack([typed[:, 0], typed[:, 2], np.zeros(len(typed))], axis=1), graph.ids))
+        sides.append(Triples.of(np.stack([typed[:, 0], typed[:, 2], np.zeros(len(typed))], axis=1), graph.ids))
     both = np.isin(pairs.source, sides[0].near) & np.isin(pairs.target, sides[1].near)
     one = np.zeros(1, dtype=np.int64)
-    return sides[0], sides[1], Pairs(*(part[both] for part in pairs)), Pairs(one, one, np.ones(1))
+    return sides[0], sides[1], WeightedPairs(*(part[both] for part in pairs)), WeightedPairs(one, one, np.ones(1))
 
 
-KINDS = ("relation", "attribute", "class")
-COMPARED: tuple[tuple[str, Callable[[Graph, Graph, Pairs], Compared]], ...] = (
-    ("relation", relations), ("attribute", attributes), ("attribute", literals_and_entities),
-    ("attribute", entities_and_literals), ("class", classes),
+COMPARISON_KINDS = ("relation", "attribute", "class")
+COMPARISONS: tuple[tuple[str, Callable[[Graph, Graph, WeightedPairs], Comparison]], ...] = (
+    ("relation", compare_relations), ("attribute", compare_attributes), ("attribute", compare_literals_to_entities),
+    ("attribute", compare_entities_to_literals), ("class", compare_classes),
 )  # fmt: skip
 
 
-def _normalised_values(graph: Graph) -> tuple[list[str | None], np.ndarray]:
-    """The different literals of a graph, None for an empty one, and the place of each attribute triple's among them."""
+def _normalized_values(graph: Graph) -> tuple[list[str | None], np.ndarray]:
+    """Return the distinct literals of a graph, None for an empty one, and the index of each attribute triple's."""
     value, datatype = graph.attributes.value, graph.attributes.datatype
     keys, place = np.unique(value.codes.astype(np.int64) * datatype.n_texts + datatype.codes, return_inverse=True)
     texts, kinds = value.texts(), datatype.texts()
     literals = (divmod(key, len(kinds)) for key in keys.tolist())
-    return [normalised(texts[text], kinds[kind]) or None for text, kind in literals], place.reshape(-1)
+    return [normalized_value(texts[text], kinds[kind]) or None for text, kind in literals], place.reshape(-1)
 
 
-def normalised(text: str, datatype: str = "") -> str:
-    """A value as it is compared: as the voter of attributes does, or as it stands where that sees nothing to compare.
+def normalized_value(text: str, datatype: str = "") -> str:
+    """Return a value as the voter `attributes` compares it, or as it is where that finds nothing to compare.
 
-    >>> normalised(" 1.50 "), normalised("1.5e0"), normalised("007"), normalised("New  YORK"), normalised("3.5.1990")
-    ('1.5', '1.5', '007', 'new york', '1990-05-03')
+    >>> [normalized_value(text) for text in (" 1.50 ", "1.5e0", "007", "New  YORK", "3.5.1990")]
+    ['1.5', '1.5', '007', 'new york', '1990-05-03']
     """
     return form_of(text, datatype).whole or " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -10,7 +10,7 @@ from mixtea.decide.mapping import Mapping
 from mixtea.explain.columns import ColumnPair, column_pairs
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.explain.value_lines import value_lines
-from mixtea.graph.display import name_of
+from mixtea.graph.graph import display_name
 from mixtea.graph.task import Task
 from mixtea.report.findings import draw_rows
 
@@ -55,6 +55,6 @@ def _example(compare: SideBySide, pair: np.ndarray, probability: float) -> dict[
     lines, n = value_lines(compare, source, target, MAX_VALUES_SHOWN)
     task = compare.task
     return {
-        "source": name_of(task.source, source), "target": name_of(task.target, target), "probability": probability,
-        "lines": lines, "more": n - len(lines),
+        "source": display_name(task.source, source), "target": display_name(task.target, target),
+        "probability": probability, "lines": lines, "more": n - len(lines),
     }  # fmt: skip

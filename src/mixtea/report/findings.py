@@ -15,9 +15,9 @@ from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
 from mixtea.evaluation.by_voter import HITS, LINKS, PARTS, STRUCTURE, voters_text
 from mixtea.fields import written
-from mixtea.graph.display import name_of
+from mixtea.graph.graph import display_name
 from mixtea.graph.task import SPLITS, Task
-from mixtea.messages import LONGEST_LABEL, METRICS, visible
+from mixtea.messages import MAX_LABEL_LENGTH, METRICS, visible
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
@@ -27,7 +27,7 @@ MAX_CURVE_POINTS = 400  # of a curve that is a few centimetres wide
 
 def label_text(label: object) -> str:
     """Return a label of unknown origin as one safe, shortened line."""
-    return visible(label, LONGEST_LABEL)
+    return visible(label, MAX_LABEL_LENGTH)
 
 
 def graph_counts(task: Task) -> dict[str, Any]:
@@ -159,9 +159,9 @@ def example_mapping(candidates: Candidates, row: int, links: np.ndarray) -> dict
     """Describe a row of candidates: labels, probability, voters, runner-up, and the right targets."""
     source, found = int(candidates.source_index[row]), candidates.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), candidates.probability[row].tolist()
-    label = partial(name_of, candidates.target)
+    label = partial(display_name, candidates.target)
     return {
-        "source": name_of(candidates.source, source),
+        "source": display_name(candidates.source, source),
         "target": label(found[0]),
         "probability": probability[0],
         "voters": candidates.names_of(row),

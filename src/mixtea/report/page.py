@@ -15,8 +15,8 @@ from mixtea.aligner import MixTEA
 from mixtea.aligner.saving import versions
 from mixtea.calibration.calibrator import calibration_measures
 from mixtea.compute.device import describe_device
-from mixtea.compute.intervals import beside
-from mixtea.config import VECTORS, Config
+from mixtea.compute.intervals import interval_text
+from mixtea.config import VECTOR_VOTERS, Config
 from mixtea.council.summary import misleading_lines
 from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
@@ -74,7 +74,7 @@ def make_report(aligner: MixTEA) -> str:
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = findings.label_text
-    environment.globals["beside"] = beside
+    environment.globals["beside"] = interval_text
     return environment.from_string(_text("report.html.j2")).render(page, style=Markup(_text("report.css")))
 
 
@@ -136,7 +136,9 @@ class Reasons:
         """Return `evidence`, the contribution of each opinion, and `reasons`, the voters by piece of evidence."""
         said = self.explain(int(self.answers.source_index[row]), int(self.answers.ranked.target[row, 0]))
         reasons: dict[str, list[str]] = {}
-        for _, rows in said[~said["voter"].isin(VECTORS)].groupby("voter", sort=False):  # the cosine is in the score
+        for _, rows in said[~said["voter"].isin(VECTOR_VOTERS)].groupby(
+            "voter", sort=False
+        ):  # the cosine is in the score
             for voter, what, weight in rows.head(MAX_REASONS_SHOWN).itertuples(index=False):
                 if not math.isnan(weight):
                     reasons.setdefault(what, []).append(voter)

@@ -10,18 +10,17 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from mixtea.config import VECTORS
+from mixtea.config import VECTOR_VOTERS
 from mixtea.explain.marking import Marked, mark_differences
 from mixtea.explain.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
 from mixtea.explain.value_lines import Line, value_lines
-from mixtea.graph.display import name_of
-from mixtea.graph.graph import Graph
+from mixtea.graph.graph import Graph, display_name
 from mixtea.graph.terms import TYPE
 from mixtea.messages import visible
 from mixtea.review.model import Model
 from mixtea.review.posterior import Effect, Posterior
 from mixtea.review.reviewers import Share
-from mixtea.voters.student import OPINION
+from mixtea.voters.student import VECTORS_GROUP
 
 MAX_VALUES_SHOWN, MAX_NEIGHBOURS_SHOWN, MAX_REASONS_SHOWN = 24, 30, 4
 MAX_ALTERNATIVES = 9  # as many as there are keys
@@ -210,7 +209,9 @@ class Cards:
         found = []
         for number, name in enumerate(model.voters):
             part = (
-                model.parts.get(OPINION if name in VECTORS else name) if place == 0 and model.is_mapped[row] else None
+                model.parts.get(VECTORS_GROUP if name in VECTOR_VOTERS else name)
+                if place == 0 and model.is_mapped[row]
+                else None
             )
             adds = None if part is None or np.isnan(part[row]) else float(part[row])
             own = reasons.get(name, [])[:MAX_REASONS_SHOWN]
@@ -315,7 +316,7 @@ class Cards:
 
 def entity(graph: Graph, number: int) -> Entity:
     """Return an entity with its display texts, each one line."""
-    found = name_of(graph, number)
+    found = display_name(graph, number)
     onwards, back = graph.triples_of(number)
     kinds = [graph.display(tail) for _, name, tail in onwards.tolist() if graph.relations[name] in TYPES]
     kinds += [value for predicate, value, *_ in graph.attributes_of(number) if predicate in TYPES]

@@ -47,7 +47,7 @@ def write_decisions(
     Return the number of pairs.
     """
     by_id = {one.id: one for one in active}
-    said = pair_decisions([by_id[number] for number in sorted(by_id)], task.ids_with_several)
+    said = pair_decisions([by_id[number] for number in sorted(by_id)], task.multi_target_ids)
     frame = pd.DataFrame(list(said), columns=["source", "target"], dtype=object).assign(
         probability=1.0, runner_up=None, runner_up_probability=np.nan, voters="", given=True, evidence="", decision=""
     )[list(COLUMNS)]

@@ -41,7 +41,7 @@ def reviewed_task(task: Task, active: Iterable[Decision]) -> Task:
     """
     active = list(active)
     measured = measure_reviewers(active, known_targets(task))
-    said = pair_decisions(active, task.ids_with_several)
+    said = pair_decisions(active, task.multi_target_ids)
     rows = list(said.items())
     ends = [[pair[side] for pair, _ in rows] for side in (0, 1)]
     numbers = [
@@ -59,7 +59,7 @@ def _is_settled(task: Task, pairs: np.ndarray) -> np.ndarray:
     """bool [p]: find the pairs that given links decide: they are given, or their source has its only target."""
     given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
     is_given = np.isin(pairs @ [m, 1], given @ [m, 1])
-    return is_given | (np.isin(pairs[:, 0], given[:, 0]) & ~task.may_have_several(pairs[:, 0]))
+    return is_given | (np.isin(pairs[:, 0], given[:, 0]) & ~task.may_have_multiple_targets(pairs[:, 0]))
 
 
 def _reliability(said: PairDecision, measured: Mapping[str, Reviewer]) -> float:

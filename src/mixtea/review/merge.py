@@ -71,7 +71,7 @@ def merge_decisions(task: Task, pairs: np.ndarray, same: np.ndarray, reliability
 def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray:
     """Return the new pairs that contradict no link: their source has none, or may have several."""
     new = _without(accepted, given)
-    other = np.isin(new[:, 0], given[:, 0]) & ~task.may_have_several(new[:, 0])
+    other = np.isin(new[:, 0], given[:, 0]) & ~task.may_have_multiple_targets(new[:, 0])
     if other.any():
         logger.warning("%d accepted pairs are left out: their sources have another link", int(other.sum()))
     return new[~other]

@@ -9,8 +9,8 @@ import numpy as np
 
 from mixtea.decide.choose import DECISIONS
 from mixtea.decide.mapping import MAPPED, Mapping
-from mixtea.relations.known import KnownPairs
 from mixtea.relations.neighbours import Neighbourhood, neighbourhood
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.runs.folder import SEAL
 from mixtea.runs.reader import StoredRun
 
@@ -50,7 +50,7 @@ class Model:
         return self.run.map()
 
     @cached_property
-    def known(self) -> KnownPairs:
+    def known(self) -> ScoredPairs:
         return self.run.answers_.known()
 
     @cached_property

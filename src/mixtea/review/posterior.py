@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixtea.relations.neighbours import FLOOR
+from mixtea.relations.neighbours import MIN_BELIEF
 from mixtea.review.model import Model
 
 DEFAULT_FACTOR = 4.0  # log-odds per unit of agreement, if the run has none
@@ -93,7 +93,10 @@ class Posterior:
         """Return the source, and the sources that are believed to have the target."""
         near, model = self.model.neighbourhood, self.model
         rivals = (int(model.sources[row]) for row, _ in model.rivals(pair[1]))
-        return [pair[0], *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > FLOOR)]
+        return [
+            pair[0],
+            *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > MIN_BELIEF),
+        ]
 
     def believed(self, source: int) -> dict[int, float]:
         """Return the beliefs in the targets of a source, given the decisions."""
@@ -107,7 +110,7 @@ class Posterior:
             if log_odds == -math.inf or self.is_taken(target, source):
                 continue
             p = p if not log_odds else p / (p + (1 - p) * math.exp(-log_odds))
-            if p > FLOOR:
+            if p > MIN_BELIEF:
                 found[target] = p
         return found
 
@@ -125,7 +128,7 @@ class Posterior:
         """Return by row and place the change of support beside pairs whose beliefs change."""
         model, found = self.model, dict[tuple[int, int], float]()
         for (source, target), change in changes.items():
-            for (beside, end), weight in model.neighbourhood.spoken_for(source, target, self._likely).items():
+            for (beside, end), weight in model.neighbourhood.supported_pairs(source, target, self._likely).items():
                 row = int(model.row_of[beside])
                 place = model.target[row].tolist().index(end)
                 found[row, place] = found.get((row, place), 0.0) + change * weight

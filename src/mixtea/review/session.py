@@ -179,7 +179,7 @@ class Session:
         model = self.state.original
         parts = {name: part[row] for name, part in model.parts.items() if not np.isnan(part[row])}
         strongest = max(parts, key=lambda name: parts[name]) if parts else ""
-        said = model.neighbourhood.speaking(int(model.sources[row]), int(model.target[row, 0]))
+        said = model.neighbourhood.support(int(model.sources[row]), int(model.target[row, 0]))
         kinds = sorted({int(kind) for kind in said.kind[np.argsort(-said.weight)][:1].tolist()})
         return strongest, tuple(map(str, kinds))
 

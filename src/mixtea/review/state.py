@@ -55,7 +55,7 @@ class ReviewState:
         self.notices: dict[str, str] = {}  # for people, by what they are about
         self.run_now, self.other_graphs = self.original.name, ""  # the manifest on the disk, and why it does not fit
         self._manifest_seen: tuple[int, ...] = ()
-        self.index = DecisionIndex(self.original.task.ids_with_several, concerns_run=self._concerns_run)
+        self.index = DecisionIndex(self.original.task.multi_target_ids, concerns_run=self._concerns_run)
         self.weights: dict[
             str, float
         ] = {}  # log-odds of a reviewer's decisions, infinite for facts; of those with audits

@@ -13,6 +13,7 @@ from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, R
 from mixtea.decide.choose import DECISIONS
 from mixtea.graph.task import Task
 from mixtea.runs.safe_read import Form
+from mixtea.voters.base import EvidenceKind
 
 Arrays = Mapping[str, np.ndarray]
 PREFIX = "score."  # of an opinion's scores
@@ -108,10 +109,16 @@ def check_answer_arrays(arrays: Arrays, task: Task) -> None:
 
 
 def check_answers(
-    candidates: Arrays, mapping: Arrays, task: Task, config: Config, *, links_are_random: bool = True
+    candidates: Arrays,
+    mapping: Arrays,
+    task: Task,
+    config: Config,
+    *,
+    links_are_random: bool = True,
+    evidence_kinds: Mapping[str, EvidenceKind] | None = None,
 ) -> Answers:
     """Make answers from checked arrays; raise ValueError if they are not about this task."""
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.settled(0))
+    free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
     p, k = len(free), min(CANDIDATES_STORED, task.target.n_entities)
     ranks = np.tile(np.arange(1, k + 1), p)
     if not (np.array_equal(mapping["source"], free) and np.array_equal(candidates["source"], free.repeat(k))):
@@ -141,7 +148,9 @@ def check_answers(
     )
     scores = {n.removeprefix(PREFIX): v.reshape(shape) for n, v in candidates.items() if n.startswith(PREFIX)}
     parts = {n.removeprefix(PART): values for n, values in mapping.items() if n.startswith(PART)}
-    return Answers(task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts, left)
+    return Answers(
+        task, voters, free, ranked, scores, decided, mapping["is_free"].astype(bool), parts, left, evidence_kinds or {}
+    )
 
 
 def _ranked(

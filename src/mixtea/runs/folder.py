@@ -209,8 +209,8 @@ def _results(folder: Path, about: dict[str, Any]) -> RunResults:
     with clear_read_errors(path):
         candidates = read_arrays(path, candidate_forms(list(array_forms(path)), config, real))
         check_answer_arrays(candidates, task)
-        are_random = about.get("links_are_random", True)
-        answers = check_answers(candidates, mapping, task, config, links_are_random=are_random)
+        are_random, kinds = about.get("links_are_random", True), about.get("voter_evidence", {})
+        answers = check_answers(candidates, mapping, task, config, links_are_random=are_random, evidence_kinds=kinds)
     with clear_read_errors(folder / "metrics.json"):
         metrics = read_json(folder / "metrics.json")
         if not is_numbers(metrics):

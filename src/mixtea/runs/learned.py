@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from mixtea.compute.array_checks import check_numbers, is_number
-from mixtea.voters.attributes.index import MOST
+from mixtea.voters.attributes.index import MAX_PREDICATE_PAIRS
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.learned_text import ComparedPredicates, LearnedText, LearnedView
 from mixtea.voters.names.opinions import NAME_FEATURES
-from mixtea.voters.similarity import LikenessOpinions
+from mixtea.voters.similarity import SimilarityOpinions
 
 VERSION = 1
 MAX_WEIGHT = 1e4  # or constant: log-odds beyond a hundred change nothing
-FEATURES: dict[str, tuple[Feature, ...]] = {"names": NAME_FEATURES, "attributes": LikenessOpinions.FEATURES}
+FEATURES: dict[str, tuple[Feature, ...]] = {"names": NAME_FEATURES, "attributes": SimilarityOpinions.FEATURES}
 
 
 def learned_json(learned: LearnedText) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _view(name: str, held: dict[str, Any]) -> LearnedView:
     check_numbers(weights, len(FEATURES[name]))
     if not is_number(wrong) or not 0 < wrong < 1:
         raise ValueError(f"{name}: a share that is not valid")
-    if len(compared) > MOST:
+    if len(compared) > MAX_PREDICATE_PAIRS:
         raise ValueError(f"{name}: more pairs of predicates than are ever compared")
     return LearnedView(np.array(weights, float), float(constant), float(wrong), tuple(map(_pair, compared)))
 

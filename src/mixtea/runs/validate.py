@@ -25,7 +25,7 @@ from mixtea.compute.array_checks import (
 from mixtea.config import PRESETS, Config
 from mixtea.council.trace import COLUMNS
 from mixtea.graph.graph import Graph
-from mixtea.graph.synonym_groups import joined
+from mixtea.graph.synonym_groups import merge_groups
 from mixtea.graph.task import SPLITS, Reviewed, Task
 from mixtea.io.columns.compared import ComparedColumns
 from mixtea.io.columns.hints import MAX_WEIGHT
@@ -33,7 +33,7 @@ from mixtea.io.formats.sssom_slots import SLOTS
 from mixtea.io.options import LINKS_FROM
 from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms
-from mixtea.voters.base import LARGEST
+from mixtea.voters.base import EVIDENCE_KINDS, MAX_SCORE
 
 SIDES = ("source", "target")
 MAX_EPOCHS = 1_000_000
@@ -59,6 +59,7 @@ _RUN_FIELDS: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: r
     "seconds": (True, lambda value: is_number(value) and value >= 0),
     "voter_weights": (True, lambda value: is_weights(value)),
     "voter_packages": (True, is_text_dict),
+    "voter_evidence": (False, lambda value: is_text_dict(value) and {*value.values()} <= {*EVIDENCE_KINDS}),
     "epoch_seconds": (True, lambda value: isinstance(value, list) and all(map(is_number, value))),
     "files": (True, lambda value: isinstance(value, dict) and all(map(is_entry, value.items()))),
     "preset": (True, lambda value: type(value) is str and value in PRESETS),
@@ -107,7 +108,7 @@ def is_entry(item: tuple[str, Any]) -> bool:
 
 def is_weights(value: Any) -> bool:
     known = isinstance(value, dict) and all(type(name) is str and name.isidentifier() for name in value)
-    return known and all(is_number(weight, LARGEST) and weight >= 0 for weight in value.values())
+    return known and all(is_number(weight, MAX_SCORE) and weight >= 0 for weight in value.values())
 
 
 def check_config(settings: Any) -> Config:
@@ -118,7 +119,7 @@ def check_config(settings: Any) -> Config:
     if not _DEVICE.fullmatch(config.device):
         raise ValueError(f"there is no device {config.device!r}")
     for name in ("agreement_weight", "agreement_weight_few"):
-        if getattr(config, name) > LARGEST:
+        if getattr(config, name) > MAX_SCORE:
             raise ValueError(f"{name} is too large")
     return config
 
@@ -176,7 +177,7 @@ def check_synonyms(groups: Any) -> None:
         raise TypeError("the synonyms are not groups")
     if not all(type(word) is str for group in groups for word in group):
         raise TypeError("a synonym is not a text")
-    if joined(groups) != tuple(map(tuple, groups)):
+    if merge_groups(groups) != tuple(map(tuple, groups)):
         raise ValueError("the synonyms are not in order, or a word is in two groups")
 
 
@@ -227,7 +228,7 @@ def _reviewed(arrays: Arrays) -> Reviewed:
     pairs, log_odds = (arrays[name] for name in REVIEW_ARRAYS)
     if len(pairs) != len(log_odds):
         raise ValueError("the opinions of reviewers are not one per pair")
-    check_finite("reviewed_log_odds", log_odds, LARGEST)
+    check_finite("reviewed_log_odds", log_odds, MAX_SCORE)
     return Reviewed(pairs, log_odds)
 
 
@@ -250,7 +251,7 @@ def _check_vectors(vectors: np.ndarray, n_entities: int, side: str) -> np.ndarra
     if len(vectors) != n_entities or not vectors.shape[1]:
         raise ValueError(f"the {side} has vectors {list(vectors.shape)} for {n_entities} entities")
     if not (np.isfinite(vectors).all(axis=1) | np.isnan(vectors).all(axis=1)).all():
-        raise ValueError(f"a vector of the {side} holds infinite numbers")
+        raise ValueError(f"a vector of the {side} holds a value that is not a number")
     return vectors
 
 
@@ -293,7 +294,7 @@ def check_opinions(opinions: Arrays, task: Task) -> None:
     if not opinions:
         return
     for name in opinions.keys() - {*SIDES}:
-        check_finite(name, opinions[name], LARGEST, or_nan=True)
+        check_finite(name, opinions[name], MAX_SCORE, or_nan=True)
     ends = [opinions[side] for side in SIDES]
     for end, graph in zip(ends, (task.source, task.target), strict=True):
         check_within(end, graph.n_entities, "an entity of an opinion")

@@ -25,7 +25,7 @@ def text_forms(side: str) -> dict[str, Form]:
     return {
         f"{side}_{name}.{part}": (SAFETENSORS_TYPES[str(array.dtype)], (None,))
         for name, table in TABLES.items()
-        for part, array in table.none().arrays().items()
+        for part, array in table.empty().arrays().items()
     }
 
 
@@ -34,7 +34,7 @@ def text_arrays(graph: Graph, side: str) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     for name in TABLES:
         table: EntityTable = getattr(graph, name)
-        for column in (getattr(table, part) for part, kind in table.KINDS.items() if kind is TextColumn):
+        for column in (getattr(table, part) for part, kind in table.COLUMN_TYPES.items() if kind is TextColumn):
             _check_whole(column)
         found |= {f"{side}_{name}.{part}": array for part, array in table.arrays().items()}
     return found
@@ -63,7 +63,7 @@ def check_texts(arrays: Mapping[str, np.ndarray], side: str, n_entities: int) ->
 
 
 def _check_table(table: EntityTable, n_entities: int, what: str) -> None:
-    for name, kind in table.KINDS.items():
+    for name, kind in table.COLUMN_TYPES.items():
         column = getattr(table, name)
         if len(column) != len(table):
             raise ValueError(f"{what} differ in length")

@@ -1,11 +1,11 @@
-"""Dates in the common ways to write them, with the months of several languages. No torch."""
+"""Dates in common notations, with the months of several languages. No torch."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-SHORTEST = 3  # letters of a month that is not written out
+MIN_MONTH_LETTERS = 3  # letters of a month that is not written out
 _TIME = r"[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,12})?)? ?"
 _ZONE = r"(?:Z|UTC|[+-]\d\d(?::?\d\d)?)?"
 _YEAR_FIRST = (
@@ -38,12 +38,12 @@ stycznia lutego marca kwietnia maja czerwca lipca sierpnia września październi
 """
 
 
-def date_of(text: str, datatype: str = "") -> list[str]:
-    """`1990`, `05`, `03`, or the first of them, of a text with digits of ASCII; [] if it is no date.
+def parse_date(text: str, datatype: str = "") -> list[str]:
+    """Return year, month and day (`1990`, `05`, `03`), or the first of them, of a text; [] if it is not a date.
 
-    Of two numbers before a year the day comes first, unless it could only be the month.
+    Digits are those of ASCII. Of two numbers before a year the first is the day, unless only the second can be.
 
-    >>> date_of("3. März 1990"), date_of("1990年5月"), date_of("1990", "xsd:gYear"), date_of("Mayor 1990")
+    >>> parse_date("3. März 1990"), parse_date("1990年5月"), parse_date("1990", "xsd:gYear"), parse_date("Mayor 1990")
     (['1990', '03', '03'], ['1990', '05'], ['1990'], [])
     """
     year = _YEAR.fullmatch(text) if datatype.endswith(_DATED) else None
@@ -69,16 +69,16 @@ def _written(year: str, month: str | int | None, day: str | None) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """In small letters without accents."""
+    """Return a text in lower case without accents."""
     return "".join(c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))
 
 
 def _months() -> dict[str, int]:
-    """The number of a month by its name in any of the languages, and by each beginning that no other month has."""
+    """Map the names of months in all languages, and each unambiguous beginning of them, to their numbers."""
     found: dict[str, set[int]] = {}
     for names in _LANGUAGES.strip().splitlines():
         for number, name in enumerate(_folded(names).split(), 1):
-            for size in range(SHORTEST, len(name) + 1):
+            for size in range(MIN_MONTH_LETTERS, len(name) + 1):
                 found.setdefault(name[:size], set()).add(number)
     return {name: min(numbers) for name, numbers in found.items() if len(numbers) == 1}
 

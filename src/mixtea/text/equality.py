@@ -1,4 +1,4 @@
-"""Entities of two graphs that are called the same, and nobody else so."""
+"""Entities of two graphs with equal names that are unique on either side."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import pandas as pd
 
 from mixtea.graph.graph import Graph
 from mixtea.graph.text_column import TextColumn
-from mixtea.text.names import entity_names, plain
+from mixtea.text.names import entity_names, normalized_name
 
 Names = tuple[np.ndarray, TextColumn]
 
 
 def equal_names(source: Graph, target: Graph) -> tuple[int, np.ndarray]:
-    """(how many names both sides have, int64 [p, 2] pairs of entities that have one which nobody else has).
+    """Return (number of names that both sides have, int64 [p, 2] pairs with a name unique on each side).
 
-    Names are equal if they are in `plain` writing. An entity whose names lead to two others is in no pair.
+    Names are compared by `normalized_name`. An entity whose names lead to two others is in no pair.
     """
-    return equal_among(entity_names(source), entity_names(target))
+    return equal_name_pairs(entity_names(source), entity_names(target))
 
 
-def equal_among(source: Names, target: Names) -> tuple[int, np.ndarray]:
-    """The same of what `entity_names` has found on each side."""
+def equal_name_pairs(source: Names, target: Names) -> tuple[int, np.ndarray]:
+    """Do so for the results of `entity_names` on each side."""
     sides = [_plain_names(*names) for names in (source, target)]
     alike = set(sides[0]["name"]) & set(sides[1]["name"])
     once = [side[side["name"].isin(alike) & ~side["name"].duplicated(keep=False)] for side in sides]
@@ -32,21 +32,21 @@ def equal_among(source: Names, target: Names) -> tuple[int, np.ndarray]:
 
 
 def linked_by_name(source: Graph, target: Graph, links: np.ndarray) -> np.ndarray:
-    """bool [p], of links [p, 2]: whether the two have a name in common, in `plain` writing."""
+    """Return bool [p]: the links [p, 2] whose ends have a name in common, by `normalized_name`."""
     ours, theirs = (_plain_names(*entity_names(graph)) for graph in (source, target))
     pairs = pd.DataFrame({"link": np.arange(len(links)), "entity": links[:, 0], "other": links[:, 1]})
     named = pairs.merge(ours, on="entity").merge(theirs, left_on=["other", "name"], right_on=["entity", "name"])
     return np.isin(np.arange(len(links)), named["link"].to_numpy())
 
 
-def named_alike(source: Graph, target: Graph) -> np.ndarray:
-    """bool [n]: the source entities with a name that somebody on the other side has too, in `plain` writing."""
+def has_shared_name(source: Graph, target: Graph) -> np.ndarray:
+    """Return bool [n]: the source entities with a name that the other side has too, by `normalized_name`."""
     ours, theirs = (_plain_names(*entity_names(graph)) for graph in (source, target))
     return np.isin(np.arange(source.n_entities), ours.loc[ours["name"].isin(theirs["name"]), "entity"].to_numpy())
 
 
 def _plain_names(entity: np.ndarray, names: TextColumn) -> pd.DataFrame:
-    """Each entity with each of its names in plain writing, once."""
-    writing = np.array([plain(text) for text in names.texts()], dtype=object)[names.codes]
+    """Return each entity with each of its normalized names, once."""
+    writing = np.array([normalized_name(text) for text in names.texts()], dtype=object)[names.codes]
     rows = pd.DataFrame({"entity": entity, "name": pd.Series(writing, dtype=object)})
     return rows[rows["name"] != ""].drop_duplicates()

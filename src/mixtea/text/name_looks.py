@@ -1,4 +1,4 @@
-"""What the values of predicates look like, and which of them are names by that and by what they are called.
+"""Detection of name columns, by how predicates are called and by their values.
 
 A predicate (of a table: a column) that is called as names are and whose values can be names is taken. Without one, and
 where ids are not names either, it is the one whose values look like names: filled, distinct, short, of letters, and
@@ -17,30 +17,37 @@ import pandas as pd
 
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import NO_LABEL, PLAIN, TAKEN, TAKEN_FURTHER, TRANSLATED, label_rank
-from mixtea.graph.literal_columns import form
+from mixtea.graph.labels import (
+    FURTHER_NAME_RANK,
+    NAME_RANK,
+    NO_LABEL,
+    PLAIN_LABEL_PREDICATES,
+    TRANSLATION_RANK,
+    label_rank,
+)
+from mixtea.graph.literal_columns import id_form
 from mixtea.graph.terms import TYPE, types_of
 from mixtea.graph.text_column import TextColumn
-from mixtea.text.entity_texts import IRIS as DESCRIBING
-from mixtea.text.name_words import EXACT, FURTHER, is_called_otherwise, kind_of_name
-from mixtea.text.names import LONGEST_NAME, is_code, names_by_id, plain
+from mixtea.text.entity_texts import DESCRIPTION_IRIS as DESCRIBING
+from mixtea.text.name_words import EXACT, FURTHER, is_not_called_as_names, kind_of_name
+from mixtea.text.names import MAX_NAME_LENGTH, is_code, names_from_ids, normalized_name
 
 MIN_NAMED = 0.5  # share of the entities with values: with so many labels, or names in their ids, none is looked for
-MIN_BY_WORD, MIN_BY_LOOK = 0.5, 0.8  # share filled, share distinct and share of texts that can be names
+MIN_SHARE_BY_WORD, MIN_SHARE_BY_VALUES = 0.5, 0.8  # share filled, share distinct and share of texts that can be names
 MIN_ENTITIES, MAX_WORDS = 10, 12  # by look: entities with the predicate, and words of its median text
-MIN_SHARED = 0.2  # by look: share of the words, of the side that has fewer, that both have
+MIN_SHARED_WORDS = 0.2  # by look: share of the words, of the side that has fewer, that both have
 MIN_LETTERS = 0.6  # share of a name's letters and digits
-CODE_LENGTH, SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
+MAX_CODE_LENGTH, MIN_SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
 _DIGITS, _LONG_WORD = re.compile(r"\d+"), re.compile(r"[^\W\d_]{6}")
 MAX_SAMPLE = 5000  # texts or ids that are looked at
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """The values of a predicate, each different one once: who has one, and which share of the entities that is.
+class PredicateProfile:
+    """Distinct values of a predicate, the entities that have one, and shares.
 
-    `filled` is the share of those of the same types, `filled_of_all` that of all with values, `distinct` how many of
-    the values are different.
+    `filled` is the share of entities of the same types that have a value, `filled_of_all` that of all with values,
+    `distinct` the share of values that differ.
     """
 
     predicate: str
@@ -53,7 +60,7 @@ class Look:
     @cached_property
     def sample(self) -> list[str]:
         """Return values that are evenly spread over all, as much of each as counts as a name."""
-        return [self.values.text(code)[:LONGEST_NAME] for code in _spread(self.values.codes).tolist()]
+        return [self.values.text(code)[:MAX_NAME_LENGTH] for code in _spread(self.values.codes).tolist()]
 
     @cached_property
     def words(self) -> set[str]:
@@ -72,8 +79,8 @@ class Look:
         return float(np.median([len(text.split()) for text in self.sample]))
 
 
-def looks_of(graph: Graph) -> list[Look]:
-    """Return what the predicates of values look like, of entities without a label if most have one.
+def predicate_profiles(graph: Graph) -> list[PredicateProfile]:
+    """Return profiles of the predicates of values, of entities without a label if most have one.
 
     Of an ontology with its instances, classes may have labels and instances titles; of several tables each may have
     names of its own.
@@ -96,64 +103,69 @@ def looks_of(graph: Graph) -> list[Look]:
             filled = in_tables.get(predicate, len(entities) / of_types)
             shares = (filled, len(entities) / len(described), len(codes) / len(rows))
             values = TextColumn(of.value.data, of.value.offsets, codes)
-            found.append(Look(predicate, values, entities, *shares))
+            found.append(PredicateProfile(predicate, values, entities, *shares))
     return found
 
 
 def _filled_in_tables(graph: Graph) -> dict[str, float]:
     """Return how often columns are filled, of those of several tables that have no column of labels."""
-    tables = [{PLAIN.get(one.name.casefold(), one.name): one.filled for one in file.columns} for file in graph.files]
+    tables = [
+        {PLAIN_LABEL_PREDICATES.get(one.name.casefold(), one.name): one.filled for one in file.columns}
+        for file in graph.files
+    ]
     if sum(map(bool, tables)) < 2:
         return {}
     unlabelled = (table for table in tables if all(label_rank(word) == NO_LABEL for word in table))
     return {word: filled for table in unlabelled for word, filled in table.items()}
 
 
-def names_among(graph: Graph, looks: list[Look], other: Graph, others: list[Look]) -> dict[str, int]:
+def name_predicates(
+    graph: Graph, looks: list[PredicateProfile], other: Graph, others: list[PredicateProfile]
+) -> dict[str, int]:
     """Return the predicates to take as names with their ranks; those called so before one that only looks so."""
     named, ranks = _has_label(graph), dict[str, int]()
-    for kind, look in _called_so(looks):
+    for kind, look in _called_as_names(looks):
         if kind != FURTHER and not named[look.entities].mean() >= MIN_NAMED:
-            ranks[look.predicate] = TAKEN
+            ranks[look.predicate] = NAME_RANK
             named[look.entities] = True
         elif ranks and kind in (EXACT, FURTHER):
-            ranks[look.predicate] = TAKEN_FURTHER
+            ranks[look.predicate] = FURTHER_NAME_RANK
     if ranks or not looks or _has_named_ids(graph) or _mostly_labelled(graph):
         return ranks
     words = _words_of_names(other, others)
     shared = [
-        look for look in _by_look(looks)
-        if len(look.words & words) >= MIN_SHARED * max(min(len(look.words), len(words)), 1)
+        look for look in _with_name_values(looks)
+        if len(look.words & words) >= MIN_SHARED_WORDS * max(min(len(look.words), len(words)), 1)
     ]  # fmt: skip
-    return {look.predicate: TAKEN for look in sorted(shared, key=lambda look: look.median_length)[:1]}
+    return {look.predicate: NAME_RANK for look in sorted(shared, key=lambda look: look.median_length)[:1]}
 
 
-def _called_so(looks: list[Look]) -> list[tuple[int, Look]]:
+def _called_as_names(looks: list[PredicateProfile]) -> list[tuple[int, PredicateProfile]]:
     """Return the predicates called as names are, with how, whose values can be names: the best first."""
     found = [
         (kind, look) for look in looks
         if (kind := kind_of_name(look.predicate)) is not None
-        and look.distinct >= MIN_BY_WORD and (kind == FURTHER or look.filled >= MIN_BY_WORD)
-        and look.readable >= MIN_BY_WORD
+        and look.distinct >= MIN_SHARE_BY_WORD and (kind == FURTHER or look.filled >= MIN_SHARE_BY_WORD)
+        and look.readable >= MIN_SHARE_BY_WORD
     ]  # fmt: skip
     return sorted(found, key=lambda one: (one[0], -one[1].filled * one[1].distinct))
 
 
-def _by_look(looks: list[Look]) -> list[Look]:
+def _with_name_values(looks: list[PredicateProfile]) -> list[PredicateProfile]:
     """Return the predicates whose values look like names whatever they are called."""
     return [
         look for look in looks
-        if min(look.filled_of_all, look.distinct) >= MIN_BY_LOOK and len(look.entities) >= MIN_ENTITIES
-        and look.predicate not in DESCRIBING and not is_called_otherwise(look.predicate)
-        and look.readable >= MIN_BY_LOOK and look.median_words <= MAX_WORDS
+        if min(look.filled_of_all, look.distinct) >= MIN_SHARE_BY_VALUES and len(look.entities) >= MIN_ENTITIES
+        and look.predicate not in DESCRIBING and not is_not_called_as_names(look.predicate)
+        and look.readable >= MIN_SHARE_BY_VALUES and look.median_words <= MAX_WORDS
     ]  # fmt: skip
 
 
-def _words_of_names(graph: Graph, looks: list[Look]) -> set[str]:
+def _words_of_names(graph: Graph, looks: list[PredicateProfile]) -> set[str]:
     """Return the words of what is a name in a graph, or can be one."""
     labels = _spread(np.arange(graph.labels.text.n_texts))
     texts = [graph.labels.text.text(code) for code in labels.tolist()] or [*_sampled_id_names(graph)]
-    candidates = [*(look for _, look in _called_so(looks)), *_by_look(looks)]
+    candidates = [*(look for _, look in _called_as_names(looks)), *_with_name_values(looks)]
     return _words(texts).union(*(look.words for look in candidates))
 
 
@@ -179,9 +191,9 @@ def _mostly_labelled(graph: Graph) -> bool:
 
 
 def _has_label(graph: Graph) -> np.ndarray:
-    """bool [n]: the entities with a label of their own."""
+    """Return bool [n]: the entities with a label of their own."""
     found = np.zeros(graph.n_entities, dtype=bool)
-    found[graph.labels.entity[graph.labels.rank != TRANSLATED]] = True
+    found[graph.labels.entity[graph.labels.rank != TRANSLATION_RANK]] = True
     return found
 
 
@@ -191,11 +203,11 @@ def _has_named_ids(graph: Graph) -> bool:
 
 
 def _sampled_id_names(graph: Graph) -> list[str]:
-    return names_by_id(graph.ids[_spread(np.arange(graph.n_entities))])
+    return names_from_ids(graph.ids[_spread(np.arange(graph.n_entities))])
 
 
 def _types(graph: Graph) -> np.ndarray:
-    """int64 [n]: a number for the first type of each entity, 0 where it has none."""
+    """Return int64 [n]: a number for the first type of each entity, 0 for none."""
     entities, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
     number: dict[str, int] = {}
     group = np.zeros(graph.n_entities, dtype=np.int64)
@@ -211,39 +223,41 @@ def _spread(numbers: np.ndarray) -> np.ndarray:
 def share_readable(texts: list[str]) -> float:
     """Return the share of texts that can be names; 0 where they are codes of one length, such as `FRA`."""
     lengths = [
-        len(text) for text in texts if len(text) <= CODE_LENGTH and " " not in text and text.lower() != text.upper()
+        len(text) for text in texts if len(text) <= MAX_CODE_LENGTH and " " not in text and text.lower() != text.upper()
     ]
-    if len(texts) >= MIN_ENTITIES and np.bincount(lengths or [0]).max() >= SAME_LENGTH * len(texts):
+    if len(texts) >= MIN_ENTITIES and np.bincount(lengths or [0]).max() >= MIN_SAME_LENGTH * len(texts):
         return 0.0
     numbered = [_DIGITS.sub("", text) for text in texts if _is_numbered_name(text)]
-    differ = len(set(numbered)) >= MIN_BY_WORD * len(numbered)
+    differ = len(set(numbered)) >= MIN_SHARE_BY_WORD * len(numbered)
     return (sum(map(_can_be_name, texts)) + (len(numbered) if differ else 0)) / len(texts)
 
 
 def _is_numbered_name(text: str) -> bool:
-    """Return whether a text is one word with digits that may be a name, if it differs from others by more than these.
+    """Return whether a text is one word with digits that may be a name, if others differ by more than these.
 
     >>> [_is_numbered_name(text) for text in ("2-methylnaphthalene", "SKU-12a", "B00004TKVY", "x1")]
     [True, False, False, False]
     """
-    signs = plain(text).replace(" ", "")
+    signs = normalized_name(text).replace(" ", "")
     letters = len(signs) - sum(map(str.isdigit, signs))
-    is_one = len(text.split()) == 1 and letters < len(signs) and "@" not in text and form(text) not in ("id", "number")
+    is_one = (
+        len(text.split()) == 1 and letters < len(signs) and "@" not in text and id_form(text) not in ("id", "number")
+    )
     return is_one and letters >= MIN_LETTERS * len(signs) and _LONG_WORD.search(signs) is not None
 
 
 def _can_be_name(text: str) -> bool:
-    """Return whether a text is mostly letters, and is not a number, an IRI, an address of mail or a code.
+    """Return whether a text is mostly letters, and not a number, an IRI, a mail address or a code.
 
     >>> [_can_be_name(text) for text in ("Ulysses (1954)", "北京", "SKU-12a", "1999-01-31", "a@b.org", "IBM")]
     [True, True, False, False, False, True]
     """
-    signs = plain(text).replace(" ", "")
-    if not signs or "@" in text or form(text) in ("id", "number") or is_code(text):
+    signs = normalized_name(text).replace(" ", "")
+    if not signs or "@" in text or id_form(text) in ("id", "number") or is_code(text):
         return False
     digits = sum(map(str.isdigit, signs))
     return not (digits and len(text.split()) == 1) and len(signs) - digits >= MIN_LETTERS * len(signs)
 
 
 def _words(texts: Sequence[str]) -> set[str]:
-    return {word for text in texts for word in plain(text).split()}
+    return {word for text in texts for word in normalized_name(text).split()}

@@ -69,7 +69,7 @@ def kind_of_name(predicate: str) -> int | None:
     return FURTHER if QUALIFIES_FURTHER & {*words} else CONTAINED
 
 
-def is_called_otherwise(predicate: str) -> bool:
+def is_not_called_as_names(predicate: str) -> bool:
     """Return whether a predicate is called as something that no name is, such as a description or an address."""
     return bool(NOT_NAMES & {*_words(predicate)})
 

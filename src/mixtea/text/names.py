@@ -1,4 +1,4 @@
-"""What an entity is called: by its labels, else by what its id says, where that is a name and no code."""
+"""Names of entities: their labels, else the name in their id, if it is not a code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from anyascii import anyascii
 
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import TRANSLATED
+from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.text_column import TextColumn
 
-LONGEST_NAME = 1000  # characters of a text that count as a name
-NUMBERED_SHARE, NUMBERED_LEAST = 0.05, 10  # of the entities of a side that one numbering must have to be one
-CODED_SHARE = 0.5  # of the ids of a side that are codes or like such: then none of these is a name
+MAX_NAME_LENGTH = 1000  # characters of a text that count as a name
+MIN_NUMBERED_SHARE, MIN_NUMBERED = 0.05, 10  # of the entities of a side that one numbering must have to be one
+MIN_CODED_SHARE = 0.5  # of the ids of a side that are codes or like such: then none of these is a name
 _IS_IRI = re.compile(r"https?://|urn:", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*")
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9.-]*:(?=[^\W_])")
@@ -34,87 +34,96 @@ _DIGITS = re.compile(r"\d+")
 
 
 def local_name(id: str) -> str:
-    """The name that an id holds, in words; "" where it is a number or a code.
+    """Return the name that an id or IRI holds, in words; "" for a number or a code.
 
     >>> local_name("http://dbpedia.org/resource/Ang_Lee"), local_name("http://ex.org/onto#ConferenceMember")
     ('Ang Lee', 'Conference Member')
     >>> local_name("wd:Q42"), local_name("wn30:n-00001740"), local_name("1984")
     ('', '', '')
     """
-    part, is_title = _last_part(expand(id, BUILT_IN))
+    part, is_title = _without_namespace(expand(id, BUILT_IN))
     try:
-        part = unquote(part[:LONGEST_NAME], errors="strict")
+        part = unquote(part[:MAX_NAME_LENGTH], errors="strict")
     except UnicodeError:  # not of UTF-8: then it stays as it is written
-        part = part[:LONGEST_NAME]
+        part = part[:MAX_NAME_LENGTH]
     name = " ".join(part.replace("_", " ").split())
     if is_code(name):
         return ""
     return name if is_title or " " in name else _camel_words(name)
 
 
-def is_no_thing(id: str) -> bool:
-    """Whether an id is of a blank node, or a word that RDF or OWL itself is made of: nobody maps such.
+def last_part(id: str) -> str:
+    """Return the part of an id or IRI behind the last slash, # or colon, as it is written.
 
-    >>> [is_no_thing(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "rdf:List", "http://ex.org/Class")]
+    >>> last_part("http://purl.obolibrary.org/obo/MA_0000072"), last_part("http://ex.org/")
+    ('MA_0000072', '')
+    """
+    return id[max(map(id.rfind, "/#:")) + 1 :]
+
+
+def is_vocabulary_term(id: str) -> bool:
+    """Return whether an id is a blank node, or a term of RDF or OWL itself.
+
+    >>> [is_vocabulary_term(id) for id in ("_:b0", "http://www.w3.org/2002/07/owl#Class", "rdf:List", "http://ex.org/Class")]
     [True, True, True, False]
     """
     return expand(id, BUILT_IN).startswith(("_:", *_VOCABULARIES))
 
 
-def readable(text: str) -> str:
-    """A label in words: of an IRI the name that it holds, "" if that is a code; of other texts the text.
+def label_text(text: str) -> str:
+    """Return a label in words: the local name of an IRI ("" for a code), other texts as they are.
 
-    >>> readable("http://dbpedia.org/resource/Deepest_Shame"), readable("Wide-Eye_2"), readable("1984")
+    >>> label_text("http://dbpedia.org/resource/Deepest_Shame"), label_text("Wide-Eye_2"), label_text("1984")
     ('Deepest Shame', 'Wide-Eye 2', '1984')
-    >>> readable("http://www.wikidata.org/entity/Q1000001")
+    >>> label_text("http://www.wikidata.org/entity/Q1000001")
     ''
     """
     if _IS_IRI.match(text):
         return local_name(text)
-    return " ".join(text[:LONGEST_NAME].replace("_", " ").split())
+    return " ".join(text[:MAX_NAME_LENGTH].replace("_", " ").split())
 
 
-def plain(text: str) -> str:
-    """A name as it is compared: small letters and digits, without what stands in brackets unless that is all.
+def normalized_name(text: str) -> str:
+    """Return a name as it is compared: case-folded letters and digits, without brackets unless nothing else is left.
 
-    >>> plain("National_Front_(France)"), plain("ＡＢＣ – Straße!"), plain("(1965)")
+    >>> normalized_name("National_Front_(France)"), normalized_name("ＡＢＣ – Straße!"), normalized_name("(1965)")
     ('national front', 'abc strasse', '1965')
     """
-    folded = unicodedata.normalize("NFKC", text[:LONGEST_NAME]).casefold()
-    return in_words(_BRACKETS.sub(" ", folded)) or in_words(folded)
+    folded = unicodedata.normalize("NFKC", text[:MAX_NAME_LENGTH]).casefold()
+    return alphanumeric_words(_BRACKETS.sub(" ", folded)) or alphanumeric_words(folded)
 
 
-def in_words(text: str) -> str:
-    """Letters with their marks, and digits; a space for whatever else stands between them."""
+def alphanumeric_words(text: str) -> str:
+    """Return the letters with their marks, and the digits of a text, with single spaces between words."""
     if text.isascii():
         return " ".join(_ASCII_WORD.findall(text))
     return " ".join("".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in text).split())
 
 
-def in_latin(text: str) -> str:
-    """Small Latin letters and digits: without accents, other scripts as they sound.
+def transliterated(text: str) -> str:
+    """Return a text in lower-case Latin letters and digits, without accents.
 
-    >>> in_latin("crème brûlée"), in_latin("москва"), in_latin("北京"), in_latin("ガンダム")
+    >>> transliterated("crème brûlée"), transliterated("москва"), transliterated("北京"), transliterated("ガンダム")
     ('creme brulee', 'moskva', 'beijing', 'gandamu')
     """
     if text.isascii():
         return text
     bare = "".join(c for c in unicodedata.normalize("NFC", text) if not unicodedata.combining(c))
-    return in_words(anyascii(bare).lower())
+    return alphanumeric_words(anyascii(bare).lower())
 
 
-def compared(text: str) -> str:
+def comparison_form(text: str) -> str:
     """Return a name in the form in which names of both sides are compared: plain, and in Latin letters if it can be.
 
-    >>> compared("Łódź (city)"), compared("Москва")
+    >>> comparison_form("Łódź (city)"), comparison_form("Москва")
     ('lodz', 'moskva')
     """
-    words = plain(text)
-    return in_latin(words) or words
+    words = normalized_name(text)
+    return transliterated(words) or words
 
 
 def is_code(name: str) -> bool:
-    """Whether a text is an identifier rather than a name: no letters, hexadecimal, or letters with numbers.
+    """Return whether a text is an identifier rather than a name: no letters, hexadecimal, or letters with numbers.
 
     >>> [is_code(text) for text in ("E000143", "GO 0008150", "person1-Address620", "0038d267", "U2", "X-Change 2")]
     [True, True, True, True, False, False]
@@ -129,18 +138,18 @@ def is_code(name: str) -> bool:
 
 
 def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, TextColumn]:
-    """(int32 [r] entities, their names): all labels in words, or what the id says where there is no label of its own.
+    """Return (int32 [r] entities, their names): all labels in words, or the local name where there is no own label.
 
-    Sorted by entity, each name of an entity once; an entity without any name has no row. A translation is a name, but
-    not one of its own, and is left out unless `translated`. Ids that differ from many others by numbers alone
-    (`item 17`) are no names.
+    Sorted by entity, each name of an entity once; an entity without a name has no row. Translations are names too, but
+    not own ones, and are left out unless `translated`. Ids that differ from many others by numbers alone (`item 17`)
+    are not names.
     """
-    labels = graph.labels if translated else graph.labels.take(graph.labels.rank != TRANSLATED)
-    words = [readable(text) for text in labels.text.texts()]
+    labels = graph.labels if translated else graph.labels.take(graph.labels.rank != TRANSLATION_RANK)
+    words = [label_text(text) for text in labels.text.texts()]
     said = np.array([bool(word) for word in words], dtype=bool)[labels.text.codes]
     has_own = np.zeros(graph.n_entities, dtype=bool)
-    has_own[labels.entity[said & (labels.rank != TRANSLATED)]] = True
-    ids = [] if has_own.all() else names_by_id(graph.ids)
+    has_own[labels.entity[said & (labels.rank != TRANSLATION_RANK)]] = True
+    ids = [] if has_own.all() else names_from_ids(graph.ids)
     by_id = [(i, name) for i, name in enumerate(ids) if name and not has_own[i]]
     by_label = zip(labels.entity[said].tolist(), labels.text.codes[said].tolist(), strict=True)
     rows = dict.fromkeys([*((entity, words[code]) for entity, code in by_label), *by_id])
@@ -149,23 +158,23 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
     return entity[order], TextColumn.from_texts(name for _, name in rows).take(order)
 
 
-def names_by_id(ids: np.ndarray) -> list[str]:
-    """Return the local name of each id, "" where it is none.
+def names_from_ids(ids: np.ndarray) -> list[str]:
+    """Return the local name of each id, "" where it is not a name.
 
     Ids of tables are codes too where they have digits and no word in letters (`B00004TKVY`), as most ids of the side.
     """
     names = [local_name(id) for id in ids]
     coded = [not name or (_is_like_code(name) and not _IS_IRI.match(id)) for id, name in zip(ids, names, strict=True)]
-    if sum(coded) >= CODED_SHARE * len(ids):
+    if sum(coded) >= MIN_CODED_SHARE * len(ids):
         names = ["" if is_one else name for name, is_one in zip(names, coded, strict=True)]
     shapes = [_DIGITS.sub("0", name) for name in names]
-    least = max(NUMBERED_LEAST, NUMBERED_SHARE * len(ids))
+    least = max(MIN_NUMBERED, MIN_NUMBERED_SHARE * len(ids))
     numbering = {shape for shape, n in Counter(shapes).items() if n >= least and "0" in shape}
     return ["" if shape in numbering else name for name, shape in zip(names, shapes, strict=True)]
 
 
-def _last_part(id: str) -> tuple[str, bool]:
-    """What follows the namespace, and whether it is the title of an article."""
+def _without_namespace(id: str) -> tuple[str, bool]:
+    """Return the part of an id behind its namespace, and whether it is the title of an article."""
     authority = _AUTHORITY.match(id)
     rest = id[authority.end() :] if authority else id
     if authority and _ARTICLES in rest:
@@ -181,7 +190,7 @@ def _last_part(id: str) -> tuple[str, bool]:
 
 
 def _camel_words(name: str) -> str:
-    """`hasAuthor` in words: `has Author`, and `XMLFile`: `XML File`."""
+    """Split camel case: `hasAuthor` into `has Author`, `XMLFile` into `XML File`."""
     following = [*name[1:], ""]
     begins = [
         here.isupper() and (before.islower() or (before.isupper() and after.islower()))
@@ -191,23 +200,23 @@ def _camel_words(name: str) -> str:
 
 
 def _is_hex(name: str) -> bool:
-    """`0038d267`, or a UUID."""
+    """Return whether a name is hexadecimal, such as `0038d267` or a UUID."""
     bare = name.strip("{}").replace("-", "")
     return _HEX.fullmatch(bare) is not None and sum(c.isdigit() for c in bare) >= 2
 
 
 def _is_like_code(name: str) -> bool:
-    """Return whether a name has a digit, and no word that is spelled."""
+    """Return whether a name has a digit, and no spelled word."""
     return any(map(str.isdigit, name)) and not any(map(_is_spelled, _WORD.findall(name)))
 
 
 def _is_spelled(word: str) -> bool:
-    """A word of three letters or more that are not all capitals, or one in a script without capitals."""
+    """Return whether a word has three letters or more and is not all capitals, or is in a script without capitals."""
     if any(c.isalpha() and c.lower() == c.upper() for c in word):
         return True
     return len(word) >= 3 and word.isalpha() and not word.isupper()
 
 
 def _changes(word: str) -> int:
-    """How often digits follow on letters in a word, or letters on digits."""
+    """Count the changes between digits and letters in a word."""
     return sum(a.isdigit() != b.isdigit() for a, b in pairwise(word))

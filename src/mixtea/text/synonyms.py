@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mixtea.graph.graph import Graph
-from mixtea.graph.synonym_groups import Groups, first_names
-from mixtea.text.names import LONGEST_NAME, compared, entity_names
+from mixtea.graph.synonym_groups import Groups, canonical_names
+from mixtea.text.names import MAX_NAME_LENGTH, comparison_form, entity_names
 from mixtea.text.phrases import Phrases
 
 ACRONYM_LETTERS = range(2, 6)  # how many an acronym has
@@ -29,7 +29,7 @@ class Synonyms:
 
     def __init__(self, groups: Iterable[Sequence[str]]) -> None:
         self.phrases = Phrases()
-        for name, first in first_names([compared(name) for name in group] for group in groups).items():
+        for name, first in canonical_names([comparison_form(name) for name in group] for group in groups).items():
             self.phrases.add(name, first)
 
     def canonical(self, text: str) -> str:
@@ -47,7 +47,7 @@ class Synonyms:
             The name in the same form; unchanged where it has no member of a group.
         """
         found = self.phrases.replaced(text)
-        return text if found is None else found[: max(LONGEST_NAME, len(text))]
+        return text if found is None else found[: max(MAX_NAME_LENGTH, len(text))]
 
     def is_in(self, text: str) -> bool:
         """Return whether a name, as it is compared, has a member of a group."""
@@ -56,16 +56,16 @@ class Synonyms:
     def count(self, graph: Graph) -> tuple[int, int]:
         """Count the names of a graph that have a member of a group, and all its names."""
         _, names = entity_names(graph)
-        has_member = [self.is_in(compared(text)) for text in names.texts()]
+        has_member = [self.is_in(comparison_form(text)) for text in names.texts()]
         return sum(has_member[code] for code in names.codes.tolist()), len(names)
 
 
 def acronyms(ours: Sequence[str], theirs: Sequence[str]) -> Groups:
-    """Find the acronyms that one side has of words in a row of the other, each as (words, acronym).
+    """Find the acronyms of one side for sequences of words of the other, each as (words, acronym).
 
-    Names are as they are compared. An acronym is a word of two to five letters, the initials of words in a row. It is
-    taken where a name with it and a name with the words have the same other words, one at least; where no name of the
-    side with the words has it as a word; and where no other words fit.
+    Names are in comparison form. An acronym is a word of two to five letters, the initials of a sequence of words. It
+    is taken where a name with it and a name with the words have the same other words, one at least; where the side of
+    the words does not have it as a word; and where no other words fit.
 
     >>> acronyms(["program committee", "program committee chair"], ["chair pc", "author"])
     (('program committee', 'pc'),)
@@ -87,7 +87,7 @@ def acronyms(ours: Sequence[str], theirs: Sequence[str]) -> Groups:
 
 
 def _parts(words: list[str]) -> Iterator[tuple[list[str], frozenset[str]]]:
-    """Yield the words in a row that may have an acronym, each with the other words."""
+    """Yield the sequences of words that may have an acronym, each with the other words."""
     for n in ACRONYM_LETTERS:
         for begin in range(len(words) - n + 1):
             yield words[begin : begin + n], frozenset(words[:begin] + words[begin + n :])

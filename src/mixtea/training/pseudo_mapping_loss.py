@@ -128,11 +128,11 @@ class _CrossEntropy(torch.autograd.Function):
         def run(mib: int) -> tuple[Tensor, Tensor, Tensor]:
             return _partition_of_rows(scaled, target, mass, bound, mine, block_size, mib, gradient)
 
-        mine = distributed.share(len(scaled))
+        mine = distributed.own_rows(len(scaled))
         loss, d_scaled, d_target = sweep(run, width(target), scaled.device, mib)
-        distributed.total(loss)
+        distributed.add_up(loss)
         if gradient:
-            distributed.total(d_target)
+            distributed.add_up(d_target)
             d_scaled = distributed.gather(d_scaled, len(scaled))
             _subtract(d_scaled, rows, target, columns, spike)
             _subtract(d_target, columns, scaled, rows, spike)

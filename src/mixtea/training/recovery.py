@@ -57,7 +57,7 @@ def train_with_recovery(
             if trainer.lowered:
                 back = f"Going back to epoch {trainer.lowered['to_epoch']} with a tenth of it did not help."
                 raise TrainingError(f"{error} {back}") from error
-            if distributed.launched() > 1:  # they would go back to different places
+            if distributed.n_processes() > 1:  # they would go back to different places
                 raise
             diverged = error.with_traceback(None)  # which would hold what the trainer held
             del trainer

@@ -34,7 +34,7 @@ from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.self_training import strategy_of
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
-from mixtea.voters.open_entities import open_entities
+from mixtea.voters.open_entities import find_open_entities
 from mixtea.voters.votes import Votes
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Trainer:
             self.teacher.load_state_dict(self.student.state_dict())
         shift = torch.tensor([0, task.source.n_entities])
         self.links, self.valid = ((torch.from_numpy(links) + shift).to(device) for links in (task.train, task.valid))
-        self.entities = open_entities(task, self.generator, device, without_triples=cover_isolated(voters))
+        self.entities = find_open_entities(task, self.generator, device, without_triples=cover_isolated(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
         self.learns_more = (config.pseudo_weight > 0 or not config.max_epochs) and 0 not in self.entities.shape
         self.enough_valid = config.enough_valid(len(task.valid))
@@ -219,7 +219,9 @@ class Trainer:
         """
         sure, found = self.council.sure_pairs(), {}
         if len(self.valid):
-            found["valid_answers"] = distributed.agreed([self.council.share_right(self.valid)], self.valid.device)[0]
+            found["valid_answers"] = distributed.broadcast_numbers(
+                [self.council.share_right(self.valid)], self.valid.device
+            )[0]
         if before is not None:
             found["changed"] = share_changed(before, sure)
             if epoch > 1 and (self.enough_valid or not len(self.links)):  # few links cannot show stability
@@ -237,7 +239,7 @@ class Trainer:
 
     @property
     def learns_from_votes(self) -> bool:
-        return self.learns_more and self.strategy is None and 0 not in self.entities.taught
+        return self.learns_more and self.strategy is None and 0 not in self.entities.n_with_triples
 
     @property
     def forms_belief(self) -> bool:
@@ -283,7 +285,7 @@ class Trainer:
     def pseudo_loss(self, vectors: Tensor) -> Tensor:
         """Compute L_u of Eq. 14, over all unlabelled sources with triples or an unbiased sample of them."""
         assert self.votes is not None
-        config, (sources, targets), share = self.config, self.entities.taught_rows, self.config.loss_rows
+        config, (sources, targets), share = self.config, self.entities.rows_with_triples, self.config.loss_rows
         votes = self.votes.among_first(len(sources), len(targets))
         if share < 1:
             order = torch.randperm(len(sources), generator=self.generator, device=sources.device)
@@ -301,7 +303,7 @@ class Trainer:
     @torch.no_grad()
     def validate(self) -> Record:
         """Compute Hit@1 and MRR on the validation links both ways; they weigh the voters from now on (Eq. 11)."""
-        distributed.from_first(*self.student.parameters(), *self.teacher.parameters())
+        distributed.broadcast_from_first(*self.student.parameters(), *self.teacher.parameters())
         scores = both_directions(self.student(), self.valid, mib=self.config.block_mib)
         voter = scores
         if self.config.vote_weights_from == "teacher":
@@ -309,7 +311,7 @@ class Trainer:
         if self.enough_valid:
             self.council.weigh(self.valid, (voter["hits@1"], voter["backward_hits@1"]))
         names = ("hits@1", "mrr", "backward_hits@1", "backward_mrr")
-        values = distributed.agreed([scores[name] for name in names], self.links.device)
+        values = distributed.broadcast_numbers([scores[name] for name in names], self.links.device)
         return {f"valid_{name}": value for name, value in zip(names, values, strict=True)}
 
     def as_numbers(self, record: Record, epoch: int) -> Record:

@@ -1,10 +1,10 @@
-"""The interface of a voter: everything that has an opinion on which source and target are the same. No torch."""
+"""The interface of a voter. No torch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
     import torch
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.graph.graph import Graph
     from mixtea.graph.task import Task
-    from mixtea.relations.known import KnownPairs
+    from mixtea.relations.scored_pairs import ScoredPairs
     from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
-LARGEST = 1e6  # of a score, and of a voter's weight; those of our own are below 100
-BEFORE, AFTER = 0, -1  # the epoch of a state before and after training
-HELD: dict[str, Callable[[Graph], int]] = {  # of what a voter may need, how much a graph has
+EvidenceKind = Literal["structure", "lexical", "semantic", "human"]
+EVIDENCE_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
+MAX_SCORE = 1e6  # of a score, and of a voter's weight; those of our own are below 100
+BEFORE_TRAINING, AFTER_TRAINING = 0, -1  # the epoch of a state before and after training
+INPUT_SIZES: dict[str, Callable[[Graph], int]] = {  # of what a voter may need, how much a graph has
     "triples": lambda graph: graph.n_triples,
     "labels": lambda graph: len(graph.labels),
     "attributes": lambda graph: graph.n_attribute_triples,
@@ -28,106 +30,118 @@ HELD: dict[str, Callable[[Graph], int]] = {  # of what a voter may need, how muc
 
 
 class Evidence(NamedTuple):
-    """One thing that speaks for a pair, in words for people, and how much."""
+    """One piece of evidence on a pair, in words for people, and its weight."""
 
     what: str
     weight: float
 
 
 class Cost(NamedTuple):
-    """What a voter needs: memory in MiB, and the work of one asking, counted in products of all pairs of vectors."""
+    """Memory of a voter in MiB, and the work of one call, counted in products of all pairs of vectors."""
 
     mib: float = 0.0
     products: float = 0.0
 
 
 class Voter:
-    """Subclass it, give it a `name` and a `score`, and `register` it; docs/voters.md has an example.
+    """Base class of voters: give it a `name` and a `score`, and `register` it; docs/voters.md has an example.
 
-    `needs` says what it cannot do without: "triples", "vectors" (the student's, so it is silent before training),
+    `needs` lists required inputs: "triples", "vectors" (the student's, so there are no scores before training),
     "labels", "attributes" or "own_vectors" (that the user gave); an entity without triples is mapped only if some voter
-    does without both of the first two, and the graphs have what it needs. Voters with the same `shares` have one
-    opinion between them, which counts once. `favours` says whose favourites it is named for: its best "target" of a
-    source, its best "source" of a target. One that `listens` is asked again whenever the belief has changed. One
-    that gives `log_odds` knows what its word is worth: its scores are added as they are, 0 where it has no opinion, and
-    the validation links do not weigh it. One that `leaves_links_out` judges each link as if it did not know it.
+    needs neither of the first two, and the graphs have what it needs. Voters with the same `score_group` have one
+    opinion between them, which counts once. `votes_for` lists the favourites that it is named for: its best "target" of
+    a source, its best "source" of a target. With `uses_belief` it is called again whenever the belief has changed. With
+    `is_calibrated` its scores are log-odds, added as they are, 0 where it has no opinion, and not weighted by the
+    validation links. With `leaves_links_out` it judges each link without using it. `evidence` is the kind of its
+    evidence, for exports and scores by structure alone; unless stated, it is "structure" where `needs` holds "triples"
+    or "vectors", else "lexical".
     """
 
     name: str = ""
-    shares: str = ""
-    favours: tuple[str, ...] = ("target", "source")
+    score_group: str = ""
+    votes_for: tuple[str, ...] = ("target", "source")
     needs: tuple[str, ...] = ()
-    listens: bool = False
-    log_odds: bool = False
+    uses_belief: bool = False
+    is_calibrated: bool = False
     leaves_links_out: bool = False
+    evidence: EvidenceKind = "lexical"
+    _states_evidence = False
 
     task: Task
     config: Config
-    known: KnownPairs | None = None
+    known: ScoredPairs | None = None
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Derive `evidence` from `needs` where neither the class nor a base states it."""
+        super().__init_subclass__(**arguments)
+        cls._states_evidence = cls._states_evidence or "evidence" in vars(cls)
+        if not cls._states_evidence:
+            cls.evidence = "structure" if _sees_structure(cls.needs) else "lexical"
 
     def bind(self, task: Task, config: Config) -> Voter:
-        """Remember the task and the settings; called once, before anything is asked."""
+        """Store the task and the settings; called once, before anything else."""
         self.task, self.config = task, config
         return self
 
     def propose(self, state: VotingState) -> Pairs | Any | None:
-        """Candidates: an array [p, 2] of source and target numbers in their own graphs; None to judge others' alone."""
+        """Return candidates [p, 2] by entity indices; None to judge those of others alone."""
         return None
 
     def score(self, pairs: EntityPairs, state: VotingState) -> Any:
-        """One number a pair, larger for likelier, above 0 where it speaks for the pair, NaN where it has no opinion.
+        """Return one number per pair: larger for likelier, above 0 in support, NaN for no opinion.
 
         Scores of all voters are added, so they should be comparable to cosines; log-odds that the pair is a match,
-        against a pair of which nothing is known, are multiplied by the setting `sinkhorn_temperature`.
+        against a pair without evidence, are multiplied by the setting `sinkhorn_temperature`.
         """
         raise TypeError(f"the voter {self.name!r} has no score method")
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """What speaks for a pair, by numbers in their own graphs, the most important first; `known` says what is known.
+        """Return evidence on a pair, by entity indices, the most important first.
 
-        Asked after training, also of a run that was read from its folder: then nothing but the task, the settings and
-        the stored candidates is there.
+        Called after training, also for a run that was read from its folder: then only the task, the settings and the
+        stored candidates (`known`) are available.
         """
         return ()
 
     def learn(self, state: VotingState) -> None:
-        """Take up the sure pairs; called before the first question, after each round before training, then at times."""
+        """Learn from the sure pairs; called before the first scores, after rounds before training, then at
+        intervals."""
 
     def weight(self) -> float:
-        """Times its score where scores are added, beside what the validation links say."""
+        """Return the factor of its scores, beside the weights by the validation links."""
         return 1.0
 
     def cost(self) -> Cost:
-        """What it takes on the task that it is bound to."""
+        """Return its cost on the task that it is bound to."""
         return Cost()
 
-    def let_go(self) -> None:
-        """Give back memory that is needed for questions alone; after the last one, or until the next."""
+    def release(self) -> None:
+        """Free memory that only scores need; called after the last, or until the next."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What it has to remember to go on after an interruption: numbers, text, lists, dicts and NumPy arrays."""
+        """Return what a resumed training needs: numbers, text, lists, dicts and NumPy arrays."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a `state_dict`, which may be anyone's: ValueError if it cannot be."""
+        """Restore a `state_dict`, which may come from anyone: ValueError if it cannot be used."""
 
-    def has_needed(self) -> bool:
-        """Whether both graphs have what it cannot do without; vectors of the student come with training."""
-        needed = [HELD[name] for name in self.needs if name in HELD]
+    def is_applicable(self) -> bool:
+        """Return whether both graphs have the required inputs; the student's vectors come with training."""
+        needed = [INPUT_SIZES[name] for name in self.needs if name in INPUT_SIZES]
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
 
     def compared(self) -> tuple[int, int] | None:
-        """Count the entities of each side that it can compare; None if it does not compare their texts or vectors."""
+        """Count the entities of each side that it can compare; None if it does not compare texts or vectors."""
         return None
 
     def misleading(self) -> tuple[float, int] | None:
-        """Return the share of links for which its comparison is of no use, and how many links; after learning."""
+        """Return the share of links without evidence by its comparison, and how many links; after learning."""
         return None
 
     @property
     def opinion(self) -> str:
-        """The name of its opinion among all: its own unless it is shared."""
-        return self.shares or self.name
+        """Return the name of its opinion: its own unless it is shared."""
+        return self.score_group or self.name
 
     @property
     def proposes(self) -> bool:
@@ -135,19 +149,18 @@ class Voter:
 
 
 class VotingState:
-    """What voters may look at: the task, the settings, the vectors now, the belief before, the sure pairs, the epoch.
+    """The inputs of voters: task, settings, vectors, belief, sure pairs, epoch.
 
     `vectors` [n_source + n_target, d] are the teacher's while training and the student's after it, None before;
-    `belief` holds pairs and how likely each is thought to be; `sure` [p, 2] are pairs of entities, by their own
-    graph's numbers, that everybody is sure of; `epoch` is 0 before training and -1 after it; `generator` is where
-    randomness comes from. `rough` says that sure pairs are all that is wanted of this round, before training: then
-    voters may be quick rather than precise.
+    `belief` holds pairs and the probability of each; `sure` [p, 2] are pairs by entity indices that are taken as
+    matches; `epoch` is 0 before training and -1 after it; `generator` is the source of randomness. `rough` marks rounds
+    before training of which only the sure pairs are used: voters may be quick rather than precise.
     """
 
     def __init__(
         self, task: Task, config: Config, entities: OpenEntities, generator: torch.Generator, *,
-        vectors: Tensor | None = None, belief: Belief | None = None, sure: Tensor | None = None, epoch: int = BEFORE,
-        rough: bool = False,
+        vectors: Tensor | None = None, belief: Belief | None = None, sure: Tensor | None = None,
+        epoch: int = BEFORE_TRAINING, rough: bool = False,
     ) -> None:  # fmt: skip
         self.task, self.config, self.entities, self.generator = task, config, entities, generator
         self.vectors, self.belief, self.epoch, self.rough = vectors, belief, epoch, rough
@@ -155,7 +168,7 @@ class VotingState:
 
     @cached_property
     def unit_vectors(self) -> tuple[Tensor, Tensor]:
-        """The vectors of the open entities, each divided by its length."""
+        """Return the vectors of the open entities, each divided by its length."""
         from mixtea.compute.similarity import unit_rows
 
         if self.vectors is None:
@@ -164,17 +177,22 @@ class VotingState:
 
 
 class Belief(NamedTuple):
-    """How likely each of some pairs is thought to be: p in [0, 1].
+    """The estimated probability p of some pairs, in [0, 1].
 
-    `said` are the scores of voters that `judges_alone` holds for, added up: log-odds by texts, times the temperature;
-    NaN where none of them has an opinion, None where none has any.
+    `text_score` is the sum of the scores of independent voters: log-odds by texts, times the temperature; NaN where
+    none of them has an opinion, None where none has any.
     """
 
     pairs: EntityPairs
     p: Tensor
-    said: Tensor | None = None
+    text_score: Tensor | None = None
 
 
-def judges_alone(voter: Voter | type[Voter]) -> bool:
-    """Whether it gives log-odds that do not depend on what others think, as those who compare texts do."""
-    return voter.log_odds and not voter.listens
+def _sees_structure(needs: Any) -> bool:
+    """Return whether a voter needs triples or vectors; `needs` is not checked yet, and may be anything."""
+    return isinstance(needs, tuple) and ("triples" in needs or "vectors" in needs)
+
+
+def is_independent(voter: Voter | type[Voter]) -> bool:
+    """Return whether a voter gives log-odds that do not depend on other voters, as those that compare texts do."""
+    return voter.is_calibrated and not voter.uses_belief

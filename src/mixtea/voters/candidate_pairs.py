@@ -30,7 +30,7 @@ class CandidatePairs(NamedTuple):
         return self.source, self.target
 
 
-def values_of(
+def look_up(
     wanted: tuple[np.ndarray, np.ndarray], ends: tuple[np.ndarray, np.ndarray], value: np.ndarray, m: int,
     missing: float,
 ) -> np.ndarray:  # fmt: skip
@@ -43,7 +43,7 @@ def values_of(
     return np.where(key[place] == wanted_key, value[place], missing)
 
 
-def among(source: np.ndarray, target: np.ndarray, links: np.ndarray, m: int) -> np.ndarray:
+def are_links(source: np.ndarray, target: np.ndarray, links: np.ndarray, m: int) -> np.ndarray:
     """Return per pair whether it is one of the links [p, 2]."""
     return np.isin(source * m + target, links[:, 0] * m + links[:, 1])
 

@@ -23,10 +23,11 @@ def directions(
     rejected: Pairs | None = None,
     mib: int | None = None,
 ) -> tuple[Votes, Votes]:
-    """g(M) and g(M^T)^T of Eq. 12, M = source @ target.T for unit vectors [n, d], [m, d] (Eq. 9): one vote of 1 a row.
+    """Compute g(M) and g(M^T)^T of Eq. 12, M = source @ target.T for unit vectors [n, d], [m, d] (Eq. 9).
 
-    With tied_votes="all", every twin of a best match, a row with exactly the same vector, gets the vote too. `search`
-    other than "exact" finds best matches approximately. Pairs that were `rejected` get no vote: the next best does.
+    Each row has one vote of 1. With tied_votes="all", every twin of a best match, a row with exactly the same vector,
+    gets the vote too. `search` other than "exact" finds best matches approximately. Pairs that were `rejected` get no
+    vote: the next best does.
     """
     shape = (len(source), len(target))
     if 0 in shape:
@@ -54,7 +55,7 @@ def _best(source: Tensor, target: Tensor, search: str, mib: int | None) -> tuple
 
 
 def _best_without(source: Tensor, target: Tensor, rejected: Pairs, mib: int | None) -> tuple[Ends, Ends]:
-    """Enough near ones of each row that one is left when those are taken away that were rejected."""
+    """Find the best of each row without the rejected pairs, among enough near ones."""
     most = max(int(torch.bincount(side).max()) for side in (rejected.source, rejected.target))
     near = without(nearest_pairs(source, target, most + 1, mib=mib), rejected)
     scores = cosines(source, target, near)
@@ -69,7 +70,7 @@ def _allowed(ends: Ends, rejected: Pairs) -> Ends:
 
 
 def _with_twins(voter: Tensor, chosen: Tensor, vectors: Tensor) -> Ends:
-    """The pairs (voter, chosen) and (voter, twin) for every row of `vectors` equal to the chosen one."""
+    """Return the pairs (voter, chosen) and (voter, twin) for every row of `vectors` equal to the chosen one."""
     groups = groups_of_equal_rows(vectors)
     if len(groups.size) == len(vectors):
         return voter, chosen

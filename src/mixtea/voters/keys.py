@@ -1,4 +1,4 @@
-"""The voter `keys`: columns that a user has called keys decide alone. No torch."""
+"""The voter `keys`: equal and different values of columns that a user has called keys. No torch."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mixtea.graph.graph import Graph
-from mixtea.text.names import plain
+from mixtea.text.names import normalized_name
 from mixtea.voters.base import Evidence, Voter, VotingState
 
 if TYPE_CHECKING:
     from mixtea.voters.open_entities import EntityPairs
 
 EQUAL, DIFFERENT = 8.0, -20.0  # log-odds of a match of entities that alone have a value, and of different values
-MOST_PAIRS = 100  # of a value that several entities of a side have
+MAX_PAIRS = 100  # of a value that several entities of a side have
 
 
 class Key(NamedTuple):
-    """Of a pair of columns the entities of each side by their values, written alike."""
+    """A pair of columns with the entities of each side by normalized value."""
 
     columns: tuple[str, str]
     entities: tuple[dict[str, set[int]], dict[str, set[int]]]
@@ -31,9 +31,10 @@ class Keys(Voter):
     """Log-odds of a match by equal and different values of keys; no opinion where one of both has none."""
 
     name = "keys"
-    log_odds = True
+    evidence = "lexical"
+    is_calibrated = True
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         return any(one.key for one in self.task.compared)
 
     @cached_property
@@ -42,12 +43,12 @@ class Keys(Voter):
         return [_key(graphs, (one.source, one.target)) for one in self.task.compared if one.key]
 
     def propose(self, state: VotingState) -> np.ndarray:
-        """Return all pairs with a value in common that not many have."""
+        """Return all pairs with a value in common, unless too many have it."""
         pairs = {
             (source, target)
             for key in self.keys
             for value in key.entities[0].keys() & key.entities[1].keys()
-            if len(key.entities[0][value]) * len(key.entities[1][value]) <= MOST_PAIRS
+            if len(key.entities[0][value]) * len(key.entities[1][value]) <= MAX_PAIRS
             for source in key.entities[0][value]
             for target in key.entities[1][value]
         }
@@ -90,7 +91,7 @@ def _key(graphs: tuple[Graph, Graph], columns: tuple[str, str]) -> Key:
         texts, predicates = of.value.texts(), of.predicate.texts()
         rows = np.flatnonzero(of.predicate.codes == predicates.index(column)) if column in predicates else ()
         for entity, code in zip(of.entity[rows].tolist(), of.value.codes[rows].tolist(), strict=True):
-            if value := plain(texts[code]).replace(" ", ""):
+            if value := normalized_name(texts[code]).replace(" ", ""):
                 entities[side][value].add(entity)
                 values[side][entity].add(value)
     return Key(columns, tuple(map(dict, entities)), tuple(map(dict, values)))  # type: ignore[arg-type]

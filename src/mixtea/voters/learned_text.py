@@ -1,4 +1,4 @@
-"""What a training has learned of texts, to judge entities that were not there: saved in the run, never fitted again.
+"""Weights of text features that a training has learned, stored in the run to score entities that are added later.
 
 No torch.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class ComparedPredicates(NamedTuple):
-    """A predicate of the source and one of the target whose values are compared, and how much they tell."""
+    """A predicate of the source and one of the target whose values are compared, and their weight."""
 
     source: str
     target: str
@@ -21,9 +21,9 @@ class ComparedPredicates(NamedTuple):
 
 
 class LearnedView(NamedTuple):
-    """What one voter has learned: the weights [f] of its features, a constant, the share of matches it is wrong about.
+    """The learned part of one voter: weights [f] of its features, a constant, the share of matches it is wrong about.
 
-    `compared` are the predicates whose values it compares, where it compares such.
+    `compared` are the predicates whose values it compares, if any.
     """
 
     weights: np.ndarray
@@ -34,7 +34,7 @@ class LearnedView(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LearnedText:
-    """What names and values of a run are worth together.
+    """The calibrated combination of names and values of a run.
 
     `views` are the voters that compare them, by name. With their log-odds l added up, log P / (1 - P) of a match is
     a + b log p / (1 - p), where p is the probability of the pair in a matching with the log-odds l + `constant`, and
@@ -46,7 +46,7 @@ class LearnedText:
     calibration: tuple[float, float] = (0.0, 1.0)
 
     def to_json(self) -> dict[str, Any]:
-        """As a run folder has it."""
+        """Return it as a run folder stores it."""
         views = {
             name: {
                 "weights": [float(weight) for weight in view.weights],

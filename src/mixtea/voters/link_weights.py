@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature, among, values_of
+from mixtea.voters.candidate_pairs import CandidatePairs, Feature, are_links, look_up
 
-WRONG = 0.03  # of the matches, typically: a comparison is wrong about them
+TYPICAL_WRONG_SHARE = 0.03  # of the matches, typically: a comparison is wrong about them
 PSEUDO_LINKS = 10  # links that a typical share counts for
 EM_ROUNDS = 4
 
@@ -29,17 +29,17 @@ class Choices(NamedTuple):
 
 
 def robust_weights(candidates: CandidatePairs, links: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
-    """Fit weights to links for some of which the comparison is wrong, as `judge` takes them, by EM.
+    """Fit weights by EM to links for some of which the comparison is wrong, as `bounded_log_odds` assumes.
 
     With P the probability of a link by the features, s the share of links for which they are wrong, and m targets, a
-    link counts by (1 - s) P / ((1 - s) P + s / m): one between a symbol and a name says nothing of spelling.
+    link counts by (1 - s) P / ((1 - s) P + s / m): a link between a symbol and a name is no evidence about spelling.
     """
-    m, share, belief = max(candidates.shape[1], 1), WRONG, np.ones(len(links))
+    m, share, belief = max(candidates.shape[1], 1), TYPICAL_WRONG_SHARE, np.ones(len(links))
     for _ in range(EM_ROUNDS):
         weights = fitted_weights(candidates, links, features, belief)
         told = (1 - share) * _link_probability(candidates, links, weights)
         belief = told / (told + share / m)
-        share = float(((1 - belief).sum() + PSEUDO_LINKS * WRONG) / (len(links) + PSEUDO_LINKS))
+        share = float(((1 - belief).sum() + PSEUDO_LINKS * TYPICAL_WRONG_SHARE) / (len(links) + PSEUDO_LINKS))
     return weights
 
 
@@ -51,7 +51,7 @@ def _link_probability(candidates: CandidatePairs, links: np.ndarray, weights: np
     log_p = np.zeros(len(links))
     log_odds = np.clip(weights[0] + candidates.columns @ weights[1:], -50, 50)
     m = max(candidates.shape[1], 1)
-    own = values_of((links[:, 0], links[:, 1]), candidates.ends, log_odds, m, -float(np.log(m)))
+    own = look_up((links[:, 0], links[:, 1]), candidates.ends, log_odds, m, -float(np.log(m)))
     for side, choice in enumerate(choices(candidates, links)):
         reached = np.exp(np.clip(choice.columns @ weights, -50, 50))
         log_p += (own - np.log1p(np.bincount(choice.line, reached, minlength=len(choice.n_links)))[links[:, side]]) / 2
@@ -96,8 +96,8 @@ def choices(candidates: CandidatePairs, links: np.ndarray, counts: np.ndarray | 
     """Find per side the candidates of linked entities: the link, and those whose other end has no link."""
     counts = np.ones(len(links)) if counts is None else counts
     m = max(candidates.shape[1], 1)
-    is_link = among(*candidates.ends, links, m)
-    of_pair = values_of(candidates.ends, (links[:, 0], links[:, 1]), counts, m, 0.0)
+    is_link = are_links(*candidates.ends, links, m)
+    of_pair = look_up(candidates.ends, (links[:, 0], links[:, 1]), counts, m, 0.0)
     columns = np.column_stack([np.ones(len(candidates.source)), candidates.columns])
     is_linked = [np.isin(np.arange(n), links[:, side]) for side, n in enumerate(candidates.shape)]
     n_links = [np.bincount(links[:, side], counts, minlength=n) for side, n in enumerate(candidates.shape)]

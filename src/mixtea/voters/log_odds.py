@@ -14,17 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mixtea.compute.matching import MAX_LOG_ODDS, matching
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature, among, values_of
-from mixtea.voters.link_weights import PSEUDO_LINKS, WRONG, robust_weights
-from mixtea.voters.number_matched import constant_with_links, counted
+from mixtea.voters.candidate_pairs import CandidatePairs, Feature, are_links, look_up
+from mixtea.voters.link_weights import PSEUDO_LINKS, TYPICAL_WRONG_SHARE, robust_weights
+from mixtea.voters.number_matched import constant_with_links, estimate_matched
 
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
-UNLIKE = 0.1  # of the matches, typically: not among the candidates at all
-LEAST_TOLD = 1.0  # log-odds against a pair of which nothing is known, below which a comparison tells nothing
+TYPICAL_MISSING_SHARE = 0.1  # of the matches, typically: not among the candidates at all
+MIN_INFORMATIVE = 1.0  # log-odds against a pair of which nothing is known, below which a comparison tells nothing
 MAX_CERTAIN = 1 - 1e-9
 
 
-class Learned(NamedTuple):
+class LearnedWeights(NamedTuple):
     """Weights per feature and the constant; `n_matched` is the estimated number of counterparts."""
 
     weights: np.ndarray
@@ -36,23 +36,25 @@ class Learned(NamedTuple):
         return self.constant + columns @ self.weights
 
 
-def learn(candidates: CandidatePairs, features: Sequence[Feature], links: np.ndarray) -> Learned:
+def learn_weights(candidates: CandidatePairs, features: Sequence[Feature], links: np.ndarray) -> LearnedWeights:
     """Learn weights from links [p, 2] whose ends can be compared; without any, typical weights remain.
 
     Links show what a match looks like, given that there is one; the estimated share of entities that have one lowers
     the constant from there.
     """
     typical = np.array([feature.weight for feature in features])
-    n_matched, constant, _ = counted(candidates, candidates.columns @ typical)
+    n_matched, constant, _ = estimate_matched(candidates, candidates.columns @ typical)
     share = float(np.clip(n_matched / max(min(candidates.n_comparable), 1), 1e-6, 1.0))
     if not len(links):
-        return Learned(typical, constant, n_matched)
-    not_found = np.log((1 - share + UNLIKE * share) / UNLIKE)  # how much rarer it is that a link is not found
+        return LearnedWeights(typical, constant, n_matched)
+    not_found = np.log(
+        (1 - share + TYPICAL_MISSING_SHARE * share) / TYPICAL_MISSING_SHARE
+    )  # how much rarer it is that a link is not found
     prior = Feature("constant", constant + not_found, CONSTANT_SPREAD)
     fitted, *weights = robust_weights(candidates, links, (prior, *features))
     score = candidates.columns @ weights
     constant = constant_with_links(candidates, score, links, n_matched, fitted - not_found)
-    return Learned(np.array(weights), constant, n_matched)
+    return LearnedWeights(np.array(weights), constant, n_matched)
 
 
 class BoundedLogOdds(NamedTuple):
@@ -75,7 +77,7 @@ class BoundedLogOdds(NamedTuple):
         return np.log(((1 - self.wrong) * free + self.wrong) / m)
 
 
-def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -> BoundedLogOdds:
+def bounded_log_odds(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -> BoundedLogOdds:
     """Turn log-odds of pairs into those among all their rivals, bounded by how often the comparison misleads.
 
     With p the marginals of the matching, u how likely both ends are unmatched by it, s the share of matches for which
@@ -89,7 +91,7 @@ def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -
     source, target = candidates.ends
     m = max(candidates.shape[1], 1)
     probability = matching(source, target, log_odds, candidates.shape).probability
-    share = WRONG
+    share = TYPICAL_WRONG_SHARE
     if len(links):
         share = _share_wrong(candidates, probability, links)
         linked = [np.zeros(n, dtype=bool) for n in candidates.shape]
@@ -103,15 +105,15 @@ def judge(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -
     log_odds = np.log(q / (1 - q))
     if not len(links):
         return BoundedLogOdds(log_odds, unmatched, share)
-    told = log_odds[among(source, target, links, m)] > -np.log(max(m - len(links), 1)) + LEAST_TOLD
+    told = log_odds[are_links(source, target, links, m)] > -np.log(max(m - len(links), 1)) + MIN_INFORMATIVE
     misleading = float(np.clip(1 - told.sum() / len(links), 0.0, 1.0))
     return BoundedLogOdds(log_odds, unmatched, share, misleading, len(links))
 
 
-def judge_further(
+def bounded_log_odds_of_new(
     candidates: CandidatePairs, log_odds: np.ndarray, unmatched: np.ndarray, wrong: float
 ) -> BoundedLogOdds:
-    """Do as `judge` does for sources that come to a matching that is there already.
+    """Do as `bounded_log_odds` does for sources that are added to an existing matching.
 
     `unmatched` [m] is how likely each target is in no pair of that matching, which is its message to a further source
     (compute/matching.py). Every source is judged as if it came alone:
@@ -128,14 +130,14 @@ def judge_further(
     return BoundedLogOdds(np.log(q / (1 - q)), (alone, unmatched), wrong)
 
 
-def share_matched(log_odds: np.ndarray, wrong: float, m: int) -> np.ndarray:
-    """Return [p] how likely each pair is in the matching that `judge` gave it these log-odds by."""
+def match_probability(log_odds: np.ndarray, wrong: float, m: int) -> np.ndarray:
+    """Return [p]: how likely each pair is in the matching from which `bounded_log_odds` computed these."""
     q = 1 / (1 + np.exp(-log_odds))
     return np.maximum(q - wrong / max(m, 1), 0.0) / (1 - wrong)
 
 
 def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How likely each entity of both sides is in none of its candidate pairs."""
+    """Return how likely each entity of both sides is in none of its candidate pairs."""
     ours, theirs = (
         np.clip(1 - np.bincount(line, probability, minlength=n), 0.0, 1.0)
         for line, n in zip(candidates.ends, candidates.shape, strict=True)
@@ -144,11 +146,11 @@ def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.
 
 
 def _share_wrong(candidates: CandidatePairs, probability: np.ndarray, links: np.ndarray) -> float:
-    """Find the most likely share of links for which the comparison is wrong, near WRONG with few of them."""
+    """Find the most likely share of links for which the comparison is wrong, with TYPICAL_WRONG_SHARE as prior."""
     m = max(candidates.shape[1], 1)
-    p = values_of((links[:, 0], links[:, 1]), candidates.ends, probability, m, 0.0)
+    p = look_up((links[:, 0], links[:, 1]), candidates.ends, probability, m, 0.0)
     free = _unmatched(candidates, probability)[0][links[:, 0]]
     share = np.linspace(0.005, 0.95, 190)[:, None]
     found = np.log((1 - share) * (p + free / m) + share / m).sum(axis=1)
-    prior = PSEUDO_LINKS * (WRONG * np.log(share) + (1 - WRONG) * np.log1p(-share))[:, 0]
+    prior = PSEUDO_LINKS * (TYPICAL_WRONG_SHARE * np.log(share) + (1 - TYPICAL_WRONG_SHARE) * np.log1p(-share))[:, 0]
     return float(share[(found + prior).argmax(), 0])

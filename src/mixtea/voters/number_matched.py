@@ -10,13 +10,13 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from mixtea.compute.intervals import wilson
 from mixtea.compute.matching import Matching, matching, shift_for_total
-from mixtea.voters.candidate_pairs import CandidatePairs, among, best_rival
+from mixtea.voters.candidate_pairs import CandidatePairs, are_links, best_rival
 from mixtea.voters.link_weights import PSEUDO_LINKS
 
 LINKS_HALF_TRUSTED = 100  # links whose share counts as much as the one that is estimated without links
 LINKS_HALF_FITTED = 1000  # links whose fitted constant counts as much as the one by the number of counterparts
-TOLERATED = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
-MIN_TELLING = 30  # entities whose second best pair lies below some similarity, from which on they show a share
+MIN_FOUND_SHARE = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
+MIN_SAMPLE = 30  # entities whose second best pair lies below some similarity, from which on they show a share
 STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
 CLEARLY_SIMILAR, CLEAR_MARGIN = 0.65, 0.1  # similarity of a clear match, and how far it is ahead of its rivals
 SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
@@ -24,7 +24,7 @@ MAX_SHARE = 0.99
 _QUANTILES = np.arange(0.05, 0.96, 0.05)  # of the second best similarity, at which shares are compared
 
 
-def counted(candidates: CandidatePairs, score: np.ndarray) -> tuple[float, float, Matching]:
+def estimate_matched(candidates: CandidatePairs, score: np.ndarray) -> tuple[float, float, Matching]:
     """Estimate how many counterparts there are, and the constant with which `score` [p] leads to that number.
 
     `score` are log-odds but for the constant. After the first round rivals that others want more count less: the
@@ -78,7 +78,7 @@ def share_matched(line: np.ndarray, value: np.ndarray) -> float:
     second[sizes > 1] = value[order[begins[sizes > 1] + 1]]
     at = np.quantile(second, _QUANTILES) if len(second) else np.empty(0)
     n_best, n_second = ((values[:, None] <= at).sum(axis=0) for values in (best, second))
-    told = n_second >= MIN_TELLING
+    told = n_second >= MIN_SAMPLE
     n_best, n_second, n = n_best[told] + 0.5, n_second[told] + 0.5, np.full(told.sum(), len(best) + 1.0)
     s = n_second / n
     b = np.minimum(wilson(n_best, n, STANDARD_ERRORS)[1], s)
@@ -111,22 +111,23 @@ def constant_with_links(
 ) -> float:
     """Find the constant with which links, and as many others as have a counterpart, are matched.
 
-    Links can show that more have one than are counted without links. They are no measure of fewer: when its link is
-    hidden, a linked entity still has more alike to it than one without a counterpart, which the other graph may not
-    cover at all. But linked entities should be found about as often as all are taken to have a counterpart: where they
-    are found far less, much of what looks like a counterpart is none, and the number is lowered in that proportion. The
-    constant that was `fitted` to links counts as well, the more, the more links there are.
+    Links can show that more entities have a counterpart than are counted without links. They cannot show fewer: when
+    its link is hidden, a linked entity still has more similar ones than one without a counterpart, which the other
+    graph may not cover at all. But linked entities should be found about as often as all are taken to have a
+    counterpart: where they are found far less, much of what looks like a counterpart is not one, and the number is
+    lowered in that proportion. The constant that was `fitted` to links counts as well, the more, the more links there
+    are.
 
-    What links show is looked at with the constant by `n_matched`, or the one that was `fitted` to links, whichever
-    tells linked entities better from those whose link is hidden.
+    The links are evaluated with the constant by `n_matched`, or the one `fitted` to links, whichever separates linked
+    entities better from those whose link is hidden.
     """
     constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
     by_links = max(
         (_share_by_links(candidates, score + c, links) for c in (constant, fitted)), key=lambda by: by.reliability
     )
-    n_right = found.probability[among(*candidates.ends, links, candidates.shape[1])].sum()
+    n_right = found.probability[are_links(*candidates.ends, links, candidates.shape[1])].sum()
     n_expected = len(links) * n_matched / max(min(candidates.n_comparable), 1)
-    n_matched *= min((n_right / TOLERATED + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS), 1.0)
+    n_matched *= min((n_right / MIN_FOUND_SHARE + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS), 1.0)
     trust = by_links.reliability * len(links) / (by_links.reliability * len(links) + LINKS_HALF_TRUSTED)
     share = max(n_matched - by_links.n_linked, 0.0) / by_links.n_open
     share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
@@ -136,7 +137,7 @@ def constant_with_links(
 
 
 class ShareByLinks(NamedTuple):
-    """The share of the `n_open` entities that have a counterpart, and how well links tell it, from 0 to 1.
+    """The share of the `n_open` entities that have a counterpart, and how reliable links are for it, from 0 to 1.
 
     `right` is the share of the links that are found, `n_linked` how many of the linked entities are matched, rightly or
     not.
@@ -159,7 +160,7 @@ def _share_by_links(candidates: CandidatePairs, log_odds: np.ndarray, links: np.
     """
     side = int(np.argmin(candidates.n_comparable))
     line, n = candidates.ends[side], candidates.shape[side]
-    is_link = among(*candidates.ends, links, candidates.shape[1])
+    is_link = are_links(*candidates.ends, links, candidates.shape[1])
     linked = [np.zeros(size, dtype=bool) for size in candidates.shape]
     linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
     is_open = ~(linked[0][candidates.source] | linked[1][candidates.target])

@@ -1,4 +1,4 @@
-"""The entities that may be mapped, in random order, and pairs of them as voters are asked about."""
+"""The entities to be mapped, in random order, and pairs of them for voters."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.pairs import Pairs, pairs_of_keys, places
+from mixtea.compute.pairs import Pairs, pairs_of_keys, positions
 from mixtea.graph.task import Task
 
 
 class OpenEntities:
-    """The entities of both sides without a training link: places among them are the rows of all `Pairs`.
+    """The entities of both sides without a training link; their open indices are the rows of all `Pairs`.
 
-    `rows` are their joint numbers (targets after all sources). Link files list both sides in the same order, and ties
-    go to the first: each side is shuffled on its own. Entities with triples come first, `taught` of each side; others
-    are open only where a voter knows them, and no student learns about them.
+    `rows` are their joint indices (targets after all sources). Link files list both sides in the same order, and ties
+    go to the first: each side is shuffled on its own. Entities with triples come first, `n_with_triples` of each side;
+    others are open only where a voter can judge them, and the student does not learn about them.
     """
 
-    def __init__(self, rows: tuple[Tensor, Tensor], sizes: tuple[int, int], taught: tuple[int, int]) -> None:
-        self.rows, self.sizes, self.taught = rows, sizes, taught
+    def __init__(self, rows: tuple[Tensor, Tensor], sizes: tuple[int, int], n_with_triples: tuple[int, int]) -> None:
+        self.rows, self.sizes, self.n_with_triples = rows, sizes, n_with_triples
         n = sum(sizes)
-        self.place_of = torch.maximum(places(rows[0], n), places(rows[1], n))
+        self.place_of = torch.maximum(positions(rows[0], n), positions(rows[1], n))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -31,21 +31,21 @@ class OpenEntities:
 
     @property
     def own(self) -> tuple[Tensor, Tensor]:
-        """The entities of each side by their own graph's numbers."""
+        """Return the entity indices of each side."""
         return self.rows[0], self.rows[1] - self.sizes[0]
 
     @property
-    def taught_rows(self) -> tuple[Tensor, Tensor]:
-        return self.rows[0][: self.taught[0]], self.rows[1][: self.taught[1]]
+    def rows_with_triples(self) -> tuple[Tensor, Tensor]:
+        return self.rows[0][: self.n_with_triples[0]], self.rows[1][: self.n_with_triples[1]]
 
     def pairs(self, source: Tensor, target: Tensor) -> Pairs:
-        """Pairs from entities by their own graph's numbers, in any order; those that are not open are left out."""
+        """Make pairs of entity indices, in any order; those that are not open are left out."""
         row, column = self.place_of[source], self.place_of[target + self.sizes[0]]
         open_ends = (row >= 0) & (column >= 0)
         return pairs_of_keys(row[open_ends] * self.shape[1] + column[open_ends], self.shape)
 
     def not_in(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
-        """The places of entities of each side that are in none of the pairs [p, 2], by their own graph's numbers."""
+        """Return the open indices of each side that are in none of the pairs [p, 2] of entity indices."""
         found = []
         for side, own in enumerate(self.own):
             there = torch.zeros(self.sizes[side], dtype=torch.bool, device=own.device)
@@ -53,39 +53,39 @@ class OpenEntities:
             found.append((~there[own]).nonzero().flatten())
         return found[0], found[1]
 
-    def without_untaught(self, pairs: Pairs, scores: Tensor) -> Tensor:
-        """The scores of pairs, NaN where an end has no triples: structure knows nothing about it."""
-        if self.taught == self.shape:
+    def mask_without_triples(self, pairs: Pairs, scores: Tensor) -> Tensor:
+        """Set the scores of pairs to NaN where an end has no triples, so that structure has no evidence."""
+        if self.n_with_triples == self.shape:
             return scores
-        unknown = (pairs.source >= self.taught[0]) | (pairs.target >= self.taught[1])
+        unknown = (pairs.source >= self.n_with_triples[0]) | (pairs.target >= self.n_with_triples[1])
         return scores.masked_fill(unknown, float("nan"))
 
 
-def open_entities(
+def find_open_entities(
     task: Task, generator: torch.Generator, device: torch.device, *, without_triples: bool = False
 ) -> OpenEntities:
-    """The unlabelled entities of a task, shuffled; also those without triples where some voter knows them."""
+    """Return the unlabelled entities of a task, shuffled; also those without triples if wanted."""
     sizes = (task.source.n_entities, task.target.n_entities)
 
     def shuffled(entities: np.ndarray) -> Tensor:
         order = torch.randperm(len(entities), generator=generator, device=generator.device)
         return torch.from_numpy(entities).to(order.device)[order].to(device)
 
-    taught = [shuffled(entities) for entities in task.unlabelled()]
-    rows = taught
+    connected = [shuffled(entities) for entities in task.unlabelled()]
+    rows = connected
     if without_triples:
         alone = [
-            shuffled(np.setdiff1d(np.flatnonzero(graph.isolated()), task.settled(side)))
+            shuffled(np.setdiff1d(np.flatnonzero(graph.isolated()), task.closed_entities(side)))
             for side, graph in enumerate((task.source, task.target))
         ]
-        rows = [torch.cat(parts) for parts in zip(taught, alone, strict=True)]
-    return OpenEntities((rows[0], rows[1] + sizes[0]), sizes, (len(taught[0]), len(taught[1])))
+        rows = [torch.cat(parts) for parts in zip(connected, alone, strict=True)]
+    return OpenEntities((rows[0], rows[1] + sizes[0]), sizes, (len(connected[0]), len(connected[1])))
 
 
 class EntityPairs:
-    """The pairs that voters are asked about: `source` and `target` are the entities' numbers in their own graphs.
+    """The pairs that voters judge: `source` and `target` are entity indices.
 
-    `rows` are the same pairs as places among the open entities.
+    `rows` are the same pairs by open indices.
     """
 
     def __init__(self, rows: Pairs, entities: OpenEntities) -> None:

@@ -1,4 +1,4 @@
-"""Voters from outside, of packages and of users' own classes: the one way in which they are asked. No torch."""
+"""Voters from outside, of packages and of users' own classes: read-only inputs, checked outputs. No torch."""
 
 from __future__ import annotations
 
@@ -10,74 +10,78 @@ import numpy as np
 
 from mixtea.compute.read_only import read_only
 from mixtea.messages import whole_text
-from mixtea.voters.base import HELD, LARGEST, Cost, Evidence, Voter, VotingState
+from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, MAX_SCORE, Cost, Evidence, Voter, VotingState
 from mixtea.voters.plugin_view import PluginState, pairs_view, task_view
-from mixtea.voters.registry import BUILT_IN, failure, failures_named, voter_named
+from mixtea.voters.registry import BUILT_IN, voter_class, voter_error, voter_errors
 
 if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.graph.task import Task
-    from mixtea.relations.known import KnownPairs
+    from mixtea.relations.scored_pairs import ScoredPairs
     from mixtea.voters.open_entities import EntityPairs
 
-MEMBERS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
-    "shares": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
-    "favours": (lambda found: set(found) <= {"target", "source"}, "target, source, or both, in a tuple"),
-    "needs": (lambda found: set(found) <= {"vectors", *HELD}, f"some of vectors, {', '.join(HELD)}, in a tuple"),
-    "listens": (lambda found: isinstance(found, bool), "true or false"),
-    "log_odds": (lambda found: isinstance(found, bool), "true or false"),
+MEMBER_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
+    "score_group": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
+    "votes_for": (lambda found: set(found) <= {"target", "source"}, "target, source, or both, in a tuple"),
+    "needs": (
+        lambda found: set(found) <= {"vectors", *INPUT_SIZES},
+        f"some of vectors, {', '.join(INPUT_SIZES)}, in a tuple",
+    ),
+    "uses_belief": (lambda found: isinstance(found, bool), "true or false"),
+    "is_calibrated": (lambda found: isinstance(found, bool), "true or false"),
+    "evidence": (lambda found: found in EVIDENCE_KINDS, f"one of {', '.join(EVIDENCE_KINDS)}"),
     "leaves_links_out": (lambda found: isinstance(found, bool), "true or false"),
 }
-T = TypeVar("T")
+ResultT = TypeVar("ResultT")
 
 
-def voter_of(name: str, task: Task, config: Config, package: str = "") -> Voter:
+def make_voter(name: str, task: Task, config: Config, package: str = "") -> Voter:
     """Make the voter of this name and bind it to a task; `package` is named where it is not here."""
-    kind = voter_named(name, package)
+    kind = voter_class(name, package)
     return (kind() if name in BUILT_IN else PluginVoter(name, kind)).bind(task, config)
 
 
 class PluginVoter(Voter):
-    """Asks a voter from outside: what it is given cannot be written to, what it gives is checked.
+    """Wrapper of a voter from outside: its inputs are read-only, its outputs are checked.
 
-    Whatever it raises, but for Ctrl-C, and whatever it gives that is not as docs/voters.md has it, becomes a VoterError
-    that names the voter and its package.
+    Whatever it raises, but for Ctrl-C, and any output that docs/voters.md does not allow, becomes a VoterError that
+    names the voter and its package.
     """
 
     def __init__(self, name: str, make: Callable[[], Voter]) -> None:
         self.name = name
-        with failures_named(name, "when it was made"):
+        with voter_errors(name, "when it was made"):
             self._voter = make()
             self._proposes = bool(self._voter.proposes)
-            found = {member: getattr(self._voter, member) for member in MEMBERS}
-            wrong = [member for member, (fits, _) in MEMBERS.items() if not fits(found[member])]
+            found = {member: getattr(self._voter, member) for member in MEMBER_CHECKS}
+            wrong = [member for member, (fits, _) in MEMBER_CHECKS.items() if not fits(found[member])]
         for member in wrong:
-            self._check(False, f"must have {member} that is {MEMBERS[member][1]}")
+            self._check(False, f"must have {member} that is {MEMBER_CHECKS[member][1]}")
         vars(self).update(found)
 
-    def _asked(self, method: str, taken: Callable[[Any], T], *given: Any) -> T:
+    def _asked(self, method: str, taken: Callable[[Any], ResultT], *given: Any) -> ResultT:
         """Call a method of the voter; `taken` converts its result, which may run code of the voter too."""
-        with failures_named(self.name, f"in {method}"):
+        with voter_errors(self.name, f"in {method}"):
             return taken(getattr(self._voter, method)(*given))
 
     def _check(self, good: bool, what: str) -> None:
         if not good:
-            raise failure(self.name, what)
+            raise voter_error(self.name, what)
 
     def bind(self, task: Task, config: Config) -> Voter:
-        """Bind the voter to the task as it may see it."""
+        """Bind the voter to a read-only view of the task."""
         bound = self._asked("bind", lambda found: found, task_view(task), config)
         self._check(isinstance(bound, Voter), "must give itself, or another voter, from bind")
         self._voter = bound
         return super().bind(task, config)
 
     @property
-    def known(self) -> KnownPairs | None:
+    def known(self) -> ScoredPairs | None:
         return self._voter.known
 
     @known.setter
-    def known(self, known: KnownPairs | None) -> None:
-        with failures_named(self.name, "when its known pairs were set"):
+    def known(self, known: ScoredPairs | None) -> None:
+        with voter_errors(self.name, "when its known pairs were set"):
             self._voter.known = read_only(known)
 
     @property
@@ -92,8 +96,8 @@ class PluginVoter(Voter):
         are_numbers = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
         self._check(
             are_numbers and bool(((pairs >= 0) & (pairs < np.array(state.entities.sizes))).all()),
-            f"proposed no pairs [p, 2] of source and target numbers, but {pairs.dtype} {list(pairs.shape)}, or numbers "
-            "outside the graphs",
+            f"must propose pairs [p, 2] of source and target indices inside the graphs, not "
+            f"{pairs.dtype} {list(pairs.shape)}",
         )
         return pairs.astype(np.int64)
 
@@ -115,7 +119,7 @@ class PluginVoter(Voter):
 
     def weight(self) -> float:
         found = self._asked("weight", float)
-        self._check(abs(found) <= LARGEST, f"must weigh a number between -1e6 and 1e6, not {found}")
+        self._check(abs(found) <= MAX_SCORE, f"must weigh a number between -1e6 and 1e6, not {found}")
         return found
 
     def cost(self) -> Cost:
@@ -123,8 +127,8 @@ class PluginVoter(Voter):
         self._check(all(0 <= part < math.inf for part in found), f"must cost numbers from 0 on, not {tuple(found)}")
         return found
 
-    def let_go(self) -> None:
-        self._asked("let_go", _nothing)
+    def release(self) -> None:
+        self._asked("release", _nothing)
 
     def state_dict(self) -> dict[str, Any]:
         return self._asked("state_dict", dict)
@@ -132,8 +136,8 @@ class PluginVoter(Voter):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self._asked("load_state_dict", _nothing, state)
 
-    def has_needed(self) -> bool:
-        return self._asked("has_needed", bool)
+    def is_applicable(self) -> bool:
+        return self._asked("is_applicable", bool)
 
     def compared(self) -> tuple[int, int] | None:
         return self._asked("compared", lambda found: None if found is None else (int(found[0]), int(found[1])))

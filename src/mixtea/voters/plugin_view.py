@@ -1,4 +1,4 @@
-"""What a voter from outside sees: the task, the pairs and the state as NumPy arrays that cannot be written to.
+"""Read-only NumPy views of task, pairs and state for voters from outside.
 
 No torch.
 """
@@ -23,7 +23,7 @@ _TASKS: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()  # by task, the one 
 
 
 def task_view(task: Task) -> Task:
-    """Return the task with read-only arrays; the same object each time, for whoever keeps something by task."""
+    """Return the task with read-only arrays; the same object each time, for caches by task."""
     if task not in _TASKS:
         _TASKS[task] = read_only(task)
     return _TASKS[task]
@@ -31,7 +31,7 @@ def task_view(task: Task) -> Task:
 
 @dataclass(frozen=True, eq=False)
 class PluginPairs:
-    """Pairs by the entities' numbers in their own graphs."""
+    """Pairs by entity indices."""
 
     source: np.ndarray
     target: np.ndarray
@@ -41,14 +41,14 @@ class PluginPairs:
 
 
 class PluginBelief(NamedTuple):
-    """How likely each of some pairs is thought to be: p in [0, 1]."""
+    """The estimated probability p of some pairs, in [0, 1]."""
 
     pairs: PluginPairs
     p: np.ndarray
 
 
 class PluginState:
-    """Shows a `VotingState` to a voter from outside; arrays are made of its tensors on first use."""
+    """A `VotingState` for a voter from outside; arrays are made of its tensors on first use."""
 
     def __init__(self, state: VotingState) -> None:
         self._state = state

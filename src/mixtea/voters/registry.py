@@ -1,18 +1,19 @@
-"""Voters by name: our own, those that `register` was told of, and those that installed packages bring."""
+"""Voters by name: our own, those of `register`, and those of installed packages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, packages_distributions, version
 from typing import TypeVar
 
 from mixtea.errors import ConfigError, MissingVoterError, VoterError
 from mixtea.messages import visible
-from mixtea.voters.base import Voter
+from mixtea.voters.base import EvidenceKind, Voter
 
-GROUP = "mixtea.voters"  # of entry points: `alphabet = "package.module:Alphabet"`
+ENTRY_POINT_GROUP = "mixtea.voters"  # of entry points: `alphabet = "package.module:Alphabet"`
 BUILT_IN = {
     "forward": "mixtea.voters.student:Forward",
     "backward": "mixtea.voters.student:Backward",
@@ -20,37 +21,45 @@ BUILT_IN = {
     "agreement": "mixtea.voters.agreement.voter:Agreement",
     "names": "mixtea.voters.names.voter:Names",
     "attributes": "mixtea.voters.attributes.voter:Attributes",
-    "descriptions": "mixtea.voters.user_vectors.voter:Descriptions",
+    "descriptions": "mixtea.voters.user_vectors:Descriptions",
     "domain_range": "mixtea.voters.domain_range.voter:DomainRange",
     "keys": "mixtea.voters.keys:Keys",
     "reviewer": "mixtea.voters.reviewer:Reviewer",
 }
-LONGEST_REASON = 300  # characters of another package's error that are shown
-TAKEN = ("vectors", "agreed")  # names that mean something else; in the history also votes_of_1, votes_of_2, ...
+MAX_REASON_LENGTH = 300  # characters of another package's error that are shown
+RESERVED_NAMES = (
+    "vectors",
+    "agreed",
+)  # names that mean something else; in the history also votes_of_1, votes_of_2, ...
 _registered: dict[str, type[Voter]] = {}
 V = TypeVar("V", bound=type[Voter])
 
 
 def register(voter: V) -> V:
-    """Make a voter known by its name, as a decorator of its class; the last of a name counts.
+    """Register the class of a voter by its name, as a decorator; the last of a name counts.
 
     >>> @register
     ... class Nobody(Voter):
     ...     name = "nobody"
-    >>> voter_named("nobody") is Nobody
+    >>> voter_class("nobody") is Nobody
     True
     """
     if not (isinstance(voter, type) and issubclass(voter, Voter)):
         raise TypeError("register needs a class that is a Voter")
     name = voter.name
-    if not isinstance(name, str) or not name.isidentifier() or name in (*BUILT_IN, *TAKEN) or name.startswith("of_"):
-        raise ConfigError(f"{name!r} is no name for a voter of one's own. Choose another word, of letters and _.")
+    if (
+        not isinstance(name, str)
+        or not name.isidentifier()
+        or name in (*BUILT_IN, *RESERVED_NAMES)
+        or name.startswith("of_")
+    ):
+        raise ConfigError(f"{name!r} cannot name a voter. Choose another word of letters, digits and _.")
     _registered[name] = voter
     return voter
 
 
-def voter_named(name: str, package: str = "") -> type[Voter]:
-    """The class of a voter; an error names the package that it came from, if that is known."""
+def voter_class(name: str, package: str = "") -> type[Voter]:
+    """Return the class of a voter; an error names the package that it came from, if known."""
     if name in BUILT_IN:
         module, _, kind = BUILT_IN[name].partition(":")
         return getattr(import_module(module), kind)
@@ -59,54 +68,66 @@ def voter_named(name: str, package: str = "") -> type[Voter]:
     point = _entry_points().get(name)
     if point is None:
         raise MissingVoterError(_unknown(name, package))
-    with failures_named(name, f"when it was loaded from {point.value}"):
+    with voter_errors(name, f"when it was loaded from {point.value}"):
         found = point.load()
         is_one = isinstance(found, type) and issubclass(found, Voter) and bool(found.name == name)
     if not is_one:
-        raise failure(name, f"is not there: {point.value} is no Voter of that name")
+        raise voter_error(name, f"cannot be used: {point.value} is not a Voter of that name")
     return found
 
 
 @contextmanager
-def failures_named(name: str, when: str) -> Iterator[None]:
+def voter_errors(name: str, when: str) -> Iterator[None]:
     """Turn whatever code from outside raises, but for Ctrl-C, into a VoterError with that as its cause."""
     try:
         yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise failure(name, f"failed {when}: {_described(error)}") from error
+        raise voter_error(name, f"failed {when}: {_described(error)}") from error
 
 
-def failure(name: str, what: str) -> VoterError:
+def voter_error(name: str, what: str) -> VoterError:
     """Make the error of a voter, which names it and its package."""
     whose = f"{name!r} of the package {package}" if (package := package_of(name)) else repr(name)
-    return VoterError(f"The voter {whose} {what}. Mend or update it, or leave it out of the voters.")
+    return VoterError(f"The voter {whose} {what}. Fix or update it, or remove it from the voters.")
 
 
 def _described(error: BaseException) -> str:
     """Describe an error by its type and its text, if that can be had."""
     text = ""
     with suppress(Exception):
-        text = visible(error, LONGEST_REASON).rstrip(".")
+        text = visible(error, MAX_REASON_LENGTH).rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _unknown(name: str, package: str) -> str:
     if package:
-        return f"The voter {name!r} is of the package {package}, which is not here. Install or import it."
+        return f"The voter {name!r} comes from the package {package}, which is not available. Install or import it."
     return (
         f"There is no voter {name!r}. There are {', '.join(known_voters())}; a package can bring more (docs/voters.md)."
     )
 
 
+@cache
+def built_in_evidence() -> dict[str, EvidenceKind]:
+    """Return the kind of evidence of our own voters, by opinion."""
+    voters = map(voter_class, BUILT_IN)
+    return {voter.score_group or voter.name: voter.evidence for voter in voters}
+
+
+def outside_evidence(voters: Iterable[Voter]) -> dict[str, EvidenceKind]:
+    """Return the kind of evidence of the voters from outside, by opinion."""
+    return {voter.opinion: voter.evidence for voter in voters if voter.name not in BUILT_IN}
+
+
 def known_voters() -> list[str]:
-    """The names of all voters that there are here."""
+    """Return the names of all available voters."""
     return [*BUILT_IN, *sorted({*_registered, *_entry_points()} - BUILT_IN.keys())]
 
 
 def package_of(name: str) -> str:
-    """The package that a voter comes from, with its version if it has one; empty for our own."""
+    """Return the package of a voter, with its version if it has one; "" for our own."""
     if name in BUILT_IN:
         return ""
     kind, point = _registered.get(name), _entry_points().get(name)
@@ -121,8 +142,8 @@ def package_of(name: str) -> str:
 
 def _entry_points() -> dict[str, EntryPoint]:
     try:
-        return {point.name: point for point in entry_points(group=GROUP)}
+        return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
     except Exception as error:
         raise VoterError(
-            f"Which voters packages bring cannot be read ({_described(error)}). Mend the package."
+            f"The voters of installed packages cannot be read ({_described(error)}). Fix the package."
         ) from error

@@ -1,4 +1,4 @@
-"""The voter `reviewer`: what people said of pairs, as much as their word has proved to be worth."""
+"""The voter `reviewer`: decisions of people who are known to err, by their reliability."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
 
 class Reviewer(Voter):
-    """Log-odds of the decisions of `task.reviewed`; silent about all other pairs."""
+    """Log-odds of the decisions of `task.reviewed`; no opinion on all other pairs."""
 
     name = "reviewer"
-    log_odds = True
+    evidence = "human"
+    is_calibrated = True
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         return bool(len(self.task.reviewed.pairs))
 
     def propose(self, state: VotingState) -> np.ndarray:
-        """The pairs that somebody has accepted."""
+        """Return the accepted pairs."""
         said = self.task.reviewed
         return said.pairs[said.log_odds > 0]
 
@@ -47,7 +48,7 @@ class Reviewer(Voter):
         return [Evidence("a reviewer accepted it" if value > 0 else "a reviewer rejected it", value)]
 
     def _log_odds(self) -> dict[int, float]:
-        """By pair, as a number: the sum of what was said of it."""
+        """Return the sum of log-odds per pair, as a number."""
         found: dict[int, float] = {}
         said, m = self.task.reviewed, self.task.target.n_entities
         for key, value in zip((said.pairs @ [m, 1]).tolist(), said.log_odds.tolist(), strict=True):

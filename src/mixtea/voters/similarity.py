@@ -1,4 +1,4 @@
-"""Voters that find entities alike by what is said of them, and know from the links what that is worth. No torch."""
+"""Base of voters that compare entities and learn the log-odds of similarities from the links. No torch."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
 from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 from mixtea.voters.learned_text import LearnedView
-from mixtea.voters.log_odds import BoundedLogOdds, Learned, judge, learn
+from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_odds, learn_weights
 
 if TYPE_CHECKING:
     from mixtea.voters.open_entities import EntityPairs
 
-NEAR = 20  # candidates of an entity, each way
-GROWN = 1.2  # pairs to learn from that grow by more are learned from again
-_SPEAKS: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
+CANDIDATES_PER_ENTITY = 20  # candidates of an entity, each way
+RELEARN_GROWTH = 1.2  # pairs to learn from that grow by more are learned from again
+_APPLICABLE: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
 
 
-class Likeness(NamedTuple):
-    """Pairs of entities by their own graphs' numbers, sorted, and how similar each is, in [0, 1]; 1 only where equal.
+class SimilarPairs(NamedTuple):
+    """Pairs of entity indices, sorted, and the similarity of each, in [0, 1]; 1 only where equal.
 
     `details` [p, f] are further features of each pair, where the voter has some.
     """
@@ -36,31 +36,31 @@ class Likeness(NamedTuple):
     details: np.ndarray | None = None
 
 
-def no_likeness() -> Likeness:
+def no_similar_pairs() -> SimilarPairs:
     none = np.empty(0, dtype=np.int64)
-    return Likeness(none, none, np.empty(0, dtype=np.float32))
+    return SimilarPairs(none, none, np.empty(0, dtype=np.float32))
 
 
 def best_of(
     source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int], details: np.ndarray | None = None
-) -> Likeness:
-    """Keep each pair once, with its greatest value; of each entity the NEAR best, and what is equal."""
+) -> SimilarPairs:
+    """Keep each pair once, with its greatest value: per entity the CANDIDATES_PER_ENTITY best, and equal ones."""
     key = source * shape[1] + target
     order = np.lexsort((-value, key))
     first = order[np.diff(key[order], prepend=-1) > 0]
     ranks = (rank_of(line[first], value[first]) for line in (source, target))
-    kept = first[np.logical_or.reduce([rank < NEAR for rank in ranks]) | (value[first] >= 1)]
-    return Likeness(source[kept], target[kept], value[kept], None if details is None else details[kept])
+    kept = first[np.logical_or.reduce([rank < CANDIDATES_PER_ENTITY for rank in ranks]) | (value[first] >= 1)]
+    return SimilarPairs(source[kept], target[kept], value[kept], None if details is None else details[kept])
 
 
-def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> Likeness:
+def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> SimilarPairs:
     """Do `best_of` by cosines, which are 1 where they are by all but rounding."""
     value = np.clip(cosine, 0.0, 1.0)
     return best_of(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape)
 
 
 def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The rank of each value among those of its line, 0 for the greatest."""
+    """Return the rank of each value among those of its line, 0 for the greatest."""
     order = np.lexsort((-value, line))
     begins = np.flatnonzero(np.diff(line[order], prepend=-1))
     rank = np.empty(len(line), dtype=np.int64)
@@ -68,10 +68,10 @@ def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
     return rank
 
 
-class LikenessOpinions:
-    """Log-odds of pairs by how alike they are, relative to a pair of which nothing is known.
+class SimilarityOpinions:
+    """Log-odds of pairs by similarity, relative to a pair without evidence.
 
-    Subclasses say who has something to compare (`has`, bool [n] a side) and which pairs are the most alike.
+    Subclasses define the entities that can be compared (`has`, bool [n] per side) and the most similar pairs.
     """
 
     LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged", "key")  # follows from `learned_from`
@@ -85,41 +85,41 @@ class LikenessOpinions:
         self.learned_from = np.empty((0, 2), dtype=np.int64)
 
     @property
-    def speaks(self) -> bool:
-        """Whether both sides have something to compare."""
+    def has_both_sides(self) -> bool:
+        """Return whether both sides have something to compare."""
         return bool(self.has[0].any() and self.has[1].any())
 
-    def first_found(self) -> Likeness:
-        """The most alike before anything was learned."""
+    def initial_pairs(self) -> SimilarPairs:
+        """Return the most similar pairs before learning."""
         raise NotImplementedError
 
-    def found_again(self, pairs: np.ndarray) -> Likeness | None:
-        """The most alike after learning from pairs [p, 2] that are taken to be the same; None if that changes nothing.
+    def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
+        """Return the most similar pairs after learning from matches [p, 2]; None if that changes nothing.
 
-        What is said of one of these pairs must not come from the pair itself.
+        The similarity of one of these pairs must not come from the pair itself.
         """
         return None
 
     @cached_property
-    def found(self) -> Likeness:
-        learned = self.found_again(self.learned_from) if len(self.learned_from) and self.speaks else None
-        return learned or (self.first_found() if self.speaks else no_likeness())
+    def found(self) -> SimilarPairs:
+        learned = self.relearned_pairs(self.learned_from) if len(self.learned_from) and self.has_both_sides else None
+        return learned or (self.initial_pairs() if self.has_both_sides else no_similar_pairs())
 
     def learn(self, sure: np.ndarray) -> None:
-        """Take up the links and the sure pairs [p, 2], where they are more than before."""
+        """Learn from the links and the sure pairs [p, 2], where they are more than before."""
         pairs = np.concatenate([self.links, sure])
-        if len(pairs) > GROWN * len(self.learned_from):
+        if len(pairs) > RELEARN_GROWTH * len(self.learned_from):
             self._learn_from(pairs)
 
     def _learn_from(self, pairs: np.ndarray) -> None:
-        """What was found before is forgotten."""
+        """Forget what was derived from earlier pairs."""
         self.learned_from = pairs
         for name in self.LEARNED:
             self.__dict__.pop(name, None)
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """The features [p, f] of the pairs found, in the order of FEATURES."""
+        """Return the features [p, f] of the pairs found, in the order of FEATURES."""
         value = self.found.value.astype(np.float64)
         return np.column_stack([value, value >= 1])
 
@@ -131,18 +131,18 @@ class LikenessOpinions:
 
     @property
     def comparable_links(self) -> np.ndarray:
-        """The links whose ends both have something to compare."""
+        """Return the links whose ends can both be compared."""
         return self.links[self.has[0][self.links[:, 0]] & self.has[1][self.links[:, 1]]]
 
     @cached_property
-    def learned(self) -> Learned:
-        """What each feature is worth."""
-        return learn(self.candidates, self.FEATURES, self.comparable_links)
+    def learned(self) -> LearnedWeights:
+        """Return the weight of each feature."""
+        return learn_weights(self.candidates, self.FEATURES, self.comparable_links)
 
     @cached_property
     def judged(self) -> BoundedLogOdds:
-        """The log-odds of a match of each pair found, among its rivals."""
-        return judge(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
+        """Return the log-odds of a match of each pair found, among its rivals."""
+        return bounded_log_odds(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
 
     @cached_property
     def key(self) -> np.ndarray:
@@ -152,7 +152,7 @@ class LikenessOpinions:
         return np.stack([self.found.source, self.found.target], axis=1)
 
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """log P(match | likeness) / P(match) of each pair; NaN where one of both has nothing to compare."""
+        """Return log P(match | similarity) / P(match) of each pair; NaN where one of both cannot be compared."""
         place, there = self.place(source, target)
         odds = self.judged.log_odds
         value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.of_others(source, target))
@@ -160,17 +160,17 @@ class LikenessOpinions:
         return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
 
     def place(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where each pair stands among those found, and whether it is there."""
+        """Return the index of each pair among those found, and whether it is among them."""
         wanted = source * self.shape[1] + target
         place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
         return place, self.key[place] == wanted if len(self.key) else np.zeros(len(wanted), dtype=bool)
 
     def view(self) -> LearnedView:
-        """What was learned, to judge entities by that are not there yet."""
+        """Return the learned part, to score entities that are added later."""
         return LearnedView(self.learned.weights, self.learned.constant, self.judged.wrong)
 
     def state_dict(self) -> dict[str, Any]:
-        """What it learned from, which tells all."""
+        """Return the pairs that it learned from, which determine everything else."""
         return {"learned_from": self.learned_from}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -178,54 +178,54 @@ class LikenessOpinions:
         self._learn_from(state["learned_from"])
 
 
-class LikenessVoter(Voter):
-    """A voter whose scores are log-odds by likeness, times the temperature; silent where a side has nothing to say."""
+class SimilarityVoter(Voter):
+    """A voter whose scores are log-odds by similarity, times the temperature."""
 
-    log_odds = True
+    is_calibrated = True
     leaves_links_out = True
-    kind: ClassVar[type[LikenessOpinions]]
-    _opinions: LikenessOpinions | None = None
+    kind: ClassVar[type[SimilarityOpinions]]
+    _opinions: SimilarityOpinions | None = None
 
     def opinions(self) -> Any:
-        """What it thinks, made when it is first asked."""
+        """Return its opinions, made on first use."""
         if self._opinions is None:
             self._opinions = self.new_opinions()
         return self._opinions
 
-    def new_opinions(self) -> LikenessOpinions:
+    def new_opinions(self) -> SimilarityOpinions:
         raise NotImplementedError
 
-    def has_needed(self) -> bool:
-        """Asked of a task by many, also of voters that nobody will ask for a score: told once a task."""
-        told = _SPEAKS.setdefault(self.task, {})
+    def is_applicable(self) -> bool:
+        """Return whether both sides have something to compare, computed once per task and kind of voter."""
+        told = _APPLICABLE.setdefault(self.task, {})
         if self._opinions is None and type(self) in told:
             return told[type(self)]
-        speaks = bool(self.opinions().speaks)
-        told.setdefault(type(self), speaks)
-        return speaks
+        has_both_sides = bool(self.opinions().has_both_sides)
+        told.setdefault(type(self), has_both_sides)
+        return has_both_sides
 
     def compared(self) -> tuple[int, int]:
         n_source, n_target = (int(has.sum()) for has in self.opinions().has)
         return n_source, n_target
 
     def misleading(self) -> tuple[float, int] | None:
-        judged = self.opinions().judged if self.has_needed() else None
+        judged = self.opinions().judged if self.is_applicable() else None
         return None if judged is None else (float(judged.misleading), int(judged.n_links))
 
     def view(self) -> LearnedView | None:
-        """What it has learned, to judge entities by that are not there yet; None where it has no opinion."""
-        return self.opinions().view() if self.has_needed() else None
+        """Return the learned part, to score entities that are added later; None where it has no opinion."""
+        return self.opinions().view() if self.is_applicable() else None
 
     def propose(self, state: VotingState) -> np.ndarray | None:
-        return self.opinions().proposed() if self.has_needed() else None
+        return self.opinions().proposed() if self.is_applicable() else None
 
     def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
-        if not self.has_needed():
+        if not self.is_applicable():
             return np.full(len(pairs), np.nan)
         return self.config.sinkhorn_temperature * self.opinions().log_odds(pairs.source, pairs.target)
 
     def learn(self, state: VotingState) -> None:
-        if self.has_needed():
+        if self.is_applicable():
             self.opinions().learn(as_numpy(state.sure))
 
     def state_dict(self) -> dict[str, Any]:

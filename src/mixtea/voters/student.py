@@ -1,4 +1,4 @@
-"""The teacher's two directions, after training the student's: what is near is alike. They share one cosine."""
+"""The voters `forward` and `backward`: nearness of the teacher's vectors, after training of the student's."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from mixtea.compute.pairs import Pairs
     from mixtea.voters.open_entities import EntityPairs
 
-OPINION = "vectors"
+VECTORS_GROUP = "vectors"
 
 
 class _Direction(Voter):
     """Cosines of the vectors; proposes the `vote_candidates` nearest of every entity that is in no sure pair."""
 
-    shares = OPINION
+    score_group = VECTORS_GROUP
     needs = ("triples", "vectors")
+    evidence = "structure"
     to: ClassVar[str]
 
     def propose(self, state: VotingState) -> Pairs:
@@ -34,14 +35,14 @@ class _Direction(Voter):
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
         from mixtea.compute.pairs import cosines
 
-        return state.entities.without_untaught(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
+        return state.entities.mask_without_triples(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The cosine, and where the pair stands among the stored candidates of its source or of its target."""
-        if self.known is None or (cosine := self.known.score_of(OPINION, source, target)) is None:
+        """Return the cosine, and the rank of the pair among the stored candidates of its source or of its target."""
+        if self.known is None or (cosine := self.known.score_of(VECTORS_GROUP, source, target)) is None:
             return ()
         own, end = (self.known.source, source) if self.to == "target" else (self.known.target, target)
-        others = self.known.scores[OPINION][own == end]
+        others = self.known.scores[VECTORS_GROUP][own == end]
         rank = 1 + int((others[~np.isnan(others)] > cosine).sum())
         return [Evidence(f"the vectors' cosine, number {rank} among the {self.to}s that were looked at", cosine)]
 
@@ -50,16 +51,16 @@ class _Direction(Voter):
 
 
 class Forward(_Direction):
-    """From source to target: it favours the best target of each source."""
+    """From source to target: it votes for the best target of each source."""
 
     name = "forward"
-    favours = ("target",)
+    votes_for = ("target",)
     to = "target"
 
 
 class Backward(_Direction):
-    """From target to source: it favours the best source of each target."""
+    """From target to source: it votes for the best source of each target."""
 
     name = "backward"
-    favours = ("source",)
+    votes_for = ("source",)
     to = "source"

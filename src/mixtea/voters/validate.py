@@ -1,4 +1,4 @@
-"""Asking a voter: NumPy or tensors come back, and become pairs of open entities and tensors."""
+"""Calls of voters: NumPy or tensors come back, and become pairs of open entities and tensors."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from torch import Tensor
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import Pairs
 from mixtea.progress import doing
-from mixtea.voters.base import LARGEST, Voter, VotingState
+from mixtea.voters.base import MAX_SCORE, Voter, VotingState
 from mixtea.voters.open_entities import EntityPairs
-from mixtea.voters.registry import failure
+from mixtea.voters.registry import voter_error
 
 
 def memory_for(voter: Voter) -> AbstractContextManager[None]:
-    """Name the voter in the error when it fills memory, unless it has raised one with another way out."""
+    """Name the voter in the error when it fills memory, unless it has raised one with other advice."""
     return enough_memory(
         f"The voter {voter.name} fills it: leave it out of the setting voters, or use a machine with more memory."
     )
 
 
-def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
-    """The candidates that a voter proposes, as places among the open entities; None where it proposes none.
+def proposed_pairs(voter: Voter, state: VotingState) -> Pairs | None:
+    """Return the candidates of a voter by open indices; None where it proposes none.
 
-    Numbers in their own graphs become places; those that are not open are left out.
+    Entity indices are converted; entities that are not open are left out.
     """
     doing(f"{voter.name}: candidates")
     with memory_for(voter):
@@ -37,13 +37,15 @@ def proposal_of(voter: Voter, state: VotingState) -> Pairs | None:
     return state.entities.pairs(source, target)
 
 
-def scores_of(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
-    """A voter's scores as a tensor of the vectors' kind, NaN for no opinion."""
+def voter_scores(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
+    """Return a voter's scores as a tensor of the vectors' dtype, NaN for no opinion."""
     doing(f"{voter.name}: comparing")
     with memory_for(voter):
         given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))
     found = found.to(asked.rows.source.device, getattr(torch, state.config.precision))
-    if (found.abs() > LARGEST).any():
-        raise failure(voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others")
+    if (found.abs() > MAX_SCORE).any():
+        raise voter_error(
+            voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others"
+        )
     return found

@@ -1,4 +1,4 @@
-"""Sparse votes: who proposes which mapping, and how strongly."""
+"""Sparse votes: proposed mappings, their confidence, and their voters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor
 
 from mixtea.compute.array_checks import check_scores
 from mixtea.compute.arrays import State, as_array, as_arrays, checked_rows
-from mixtea.compute.pairs import places
+from mixtea.compute.pairs import positions
 
 
 @dataclass(frozen=True, eq=False)
 class Votes:
     """Proposed mappings between n source and m target rows, each pair at most once.
 
-    `source`, `target` are int64 rows, `confidence` has the vectors' dtype. `voters` remembers who cast each vote: bool
+    `source`, `target` are int64 rows, `confidence` has the vectors' dtype. `voters` are those of each vote: bool
     [votes, voters], true in column k where voter k agreed.
     """
 
@@ -30,20 +30,20 @@ class Votes:
         return len(self.confidence)
 
     def row_sum(self) -> Tensor:
-        """[n]: the confidence that each source row has cast in all."""
+        """Return [n]: the total confidence of each source row."""
         return self.confidence.new_zeros(self.shape[0]).index_add_(0, self.source, self.confidence)
 
     def column_sum(self) -> Tensor:
-        """[m]: the confidence that each target row has received in all."""
+        """Return [m]: the total confidence of each target row."""
         return self.confidence.new_zeros(self.shape[1]).index_add_(0, self.target, self.confidence)
 
     def of_rows(self, rows: Tensor) -> Votes:
-        """The votes of some source rows, which become rows 0, 1, 2, ..."""
-        place = places(rows, self.shape[0])
+        """Return the votes of some source rows, which become rows 0, 1, 2, ..."""
+        place = positions(rows, self.shape[0])
         return self._where(place[self.source] >= 0, place, (len(rows), self.shape[1]))
 
     def among_first(self, n: int, m: int) -> Votes:
-        """The votes between the first n source rows and the first m target rows."""
+        """Return the votes between the first n source rows and the first m target rows."""
         if (n, m) == self.shape:
             return self
         inside = (self.source < n) & (self.target < m)
@@ -54,19 +54,19 @@ class Votes:
         return Votes(place[self.source[kept]], self.target[kept], self.confidence[kept], shape, voters)
 
     def to_dense(self) -> Tensor:
-        """The matrix P [n, m]; for looking at small examples."""
+        """Return the matrix P [n, m], to look at small examples."""
         dense = self.confidence.new_zeros(self.shape)
         return dense.index_put_((self.source, self.target), self.confidence, accumulate=True)
 
     def state_dict(self) -> State:
-        """Plain arrays, for a checkpoint."""
+        """Return plain arrays, for a checkpoint."""
         voters = None if self.voters is None else as_array(self.voters)
         parts = {"source": self.source, "target": self.target, "confidence": self.confidence}
         return as_arrays(parts) | {"shape": list(self.shape), "voters": voters}
 
 
 def votes_of_state(state: State, shape: tuple[int, int], n_voters: int, like: Tensor, precision: str) -> Votes:
-    """Votes from a `state_dict`; ValueError if they are not about so many rows and voters."""
+    """Restore votes from a `state_dict`; ValueError if they do not fit so many rows and voters."""
     if tuple(state["shape"]) != shape:
         raise ValueError("votes about other entities")
     check_scores("confidence", state["confidence"], precision)

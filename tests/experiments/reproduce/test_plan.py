@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixtea import ConfigError, DataError
-from mixtea.config import STRUCTURE
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.example import FOLDER as WORLD
 from mixtea.experiments.reproduce import published
 from mixtea.experiments.reproduce.experiments import EXPERIMENTS
@@ -76,7 +76,7 @@ def test_without_backward_a_preset_keeps_its_other_voters():
 def test_only_voters_of_structure_are_compared():
     """Names and values of the files would decide what the tables are about."""
     best = plan(only=("main", "seeds"), presets=("best",))
-    assert {dict(job.settings)["voters"] for job in best.jobs()} == {STRUCTURE}
+    assert {dict(job.settings)["voters"] for job in best.jobs()} == {STRUCTURE_VOTERS}
     assert all("voters" not in dict(job.settings) for job in plan(only=("main",), presets=("paper",)).jobs())
     named = plan(only=("main",), presets=("best",), settings={"voters": ("forward", "names")}).rows["main"][0]
     assert named.settings["voters"] == ("forward", "names") and "voters" not in named.own

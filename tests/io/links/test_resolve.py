@@ -10,7 +10,7 @@ import pytest
 from conftest import said_graph, said_task
 
 from mixtea import DataError
-from mixtea.graph.labels import TRANSLATED, Labels
+from mixtea.graph.labels import TRANSLATION_RANK, Labels
 from mixtea.io.links.resolve import entities, links_of, nearest_names
 
 
@@ -31,9 +31,9 @@ def test_an_id_comes_before_a_label(graph):
 
 
 def test_a_translation_is_no_name_of_its_own(graph):
-    more = Labels.of_entities([3], ["Roma"], TRANSLATED)
+    more = Labels.of_entities([3], ["Roma"], TRANSLATION_RANK)
     with pytest.raises(DataError, match="no entity 'Roma'"):
-        entities(replace(graph, labels=Labels.joined([graph.labels, more]).as_set()), ["Roma"], "source")
+        entities(replace(graph, labels=Labels.concat([graph.labels, more]).as_set()), ["Roma"], "source")
 
 
 WRONG = {

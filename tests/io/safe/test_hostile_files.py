@@ -93,16 +93,16 @@ def test_damaged_files_are_read_or_explained(tmp_path):
 @pytest.mark.parametrize(
     "name, compares",
     [
-        ("N-Triples", "attributes.index.form_of"),
-        ("attr_triples_2 of a folder", "attributes.index.form_of"),
-        ("ent_names_1 of a folder", "names.index.in_latin"),
-        ("CSV names", "names.index.in_latin"),
-        ("safetensors", "user_vectors.opinions.cosines"),
+        ("N-Triples", "voters.attributes.index.form_of"),
+        ("attr_triples_2 of a folder", "voters.attributes.index.form_of"),
+        ("ent_names_1 of a folder", "voters.names.index.transliterated"),
+        ("CSV names", "voters.names.index.transliterated"),
+        ("safetensors", "compute.pairs.cosines"),
     ],
 )
 def test_what_can_be_read_is_compared(name, compares, tmp_path, monkeypatch):
     kind = formats()[name]
-    monkeypatch.setattr(f"mixtea.voters.{compares}", lambda *_: 1 / 0)
+    monkeypatch.setattr(f"mixtea.{compares}", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         kind.read(kind.lay(tmp_path, kind.good[-1]))
 

@@ -10,7 +10,7 @@ from conftest import make_graph
 from mixtea.graph.labels import Labels
 from mixtea.voters.names import index as name_index
 from mixtea.voters.names.index import NameIndex
-from mixtea.voters.similarity import NEAR, rank_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, rank_of
 
 
 def _graph(prefix):
@@ -22,11 +22,11 @@ def _graph(prefix):
 
 def test_what_is_not_looked_at_would_not_have_been_kept(monkeypatch):
     whole = NameIndex(_graph("s"), _graph("t")).likeness
-    monkeypatch.setattr(name_index, "MOST_PAIRS", 0)
+    monkeypatch.setattr(name_index, "MAX_ENTITY_PAIRS", 0)
     least = NameIndex(_graph("s"), _graph("t")).likeness
     for line, part in ((whole.source, least.source), (whole.target, least.target)):
-        best = rank_of(line, whole.value) < NEAR
-        assert np.bincount(part, minlength=400).min() >= NEAR
+        best = rank_of(line, whole.value) < CANDIDATES_PER_ENTITY
+        assert np.bincount(part, minlength=400).min() >= CANDIDATES_PER_ENTITY
         for entity in (0, 123, 399):
-            values = np.sort(least.value[part == entity])[::-1][:NEAR]
+            values = np.sort(least.value[part == entity])[::-1][:CANDIDATES_PER_ENTITY]
             np.testing.assert_array_equal(values, np.sort(whole.value[best & (line == entity)])[::-1])

@@ -12,7 +12,7 @@ from conftest import SMALL_BEST, benchmark_files, said_graph, said_task, write
 from mixtea import MixTEA, load_task
 from mixtea.config import Config
 from mixtea.graph.entity_table import Attributes as Table
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.attributes.voter import Attributes
 
@@ -108,7 +108,7 @@ def test_a_predicate_that_links_show_to_be_wrong_has_no_weight():
     weight = aligned(opinions)
     assert weight["code", "kode"] > 20 * weight.get(("born", "geboren"), 0.0)
     assert best(opinions) == {i: i for i in range(N)}
-    assert not opinions_of({"born": DATES}, {"geboren": shifted}, train=links).speaks
+    assert not opinions_of({"born": DATES}, {"geboren": shifted}, train=links).has_both_sides
 
 
 def lettered_cities():
@@ -189,7 +189,7 @@ def test_an_entity_with_many_values_is_no_trouble():
 def test_what_is_compared_follows_from_what_was_learned_from():
     said = {"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": COLOURS}
     long = opinions_of(*said, train=[(i, i) for i in range(5)])
-    assert long.speaks and len(long.found.value)
+    assert long.has_both_sides and len(long.found.value)
     long.learn(np.stack([np.arange(5, 30)] * 2, axis=1))
     fresh = AttributeOpinions(long.task)
     assert len(fresh.found.value)
@@ -207,7 +207,7 @@ def explained(task, source, target, score):
     voter = voter_of(task)
     assert voter.explain(source, target) == ()  # nothing is known yet
     ends = np.array([source]), np.array([target])
-    voter.known = KnownPairs(*ends, np.ones(1), {"attributes": np.array([score])})
+    voter.known = ScoredPairs(*ends, np.ones(1), {"attributes": np.array([score])})
     rows = dict(voter.explain(source, target))
     assert np.isnan(score) or sum(rows.values()) == pytest.approx(score if rows else 0.0)
     return rows
@@ -215,14 +215,14 @@ def explained(task, source, target, score):
 
 def test_it_shows_values_side_by_side_and_what_differs_has_no_share():
     task = task_of({"born": DATES, "colour": COLOURS}, {"geboren": WRITTEN, "farbe": [*COLOURS[1:], "red"]})
-    assert voter_of(task).has_needed() and voter_of(task).cost().mib > 0
+    assert voter_of(task).is_applicable() and voter_of(task).cost().mib > 0
     same, other = "born: 1900-01-01 ~ geboren: 1.1.1900", "colour: red ≠ farbe: green"
     assert explained(task, 0, 0, 0.6) == {same: pytest.approx(0.6), other: 0.0}
     against = explained(task, 0, 0, -0.6)  # what differs speaks against the pair
     assert list(against) == [other, same] and against == {other: pytest.approx(-0.6), same: pytest.approx(0.0)}
     assert explained(task, 0, 0, float("nan")) == {}  # it had no opinion
     voter = voter_of(task)
-    voter.known = KnownPairs(np.array([1]), np.array([1]), np.ones(1), {"attributes": np.array([0.6])})
+    voter.known = ScoredPairs(np.array([1]), np.array([1]), np.ones(1), {"attributes": np.array([0.6])})
     assert all(np.isnan(row.weight) for row in voter.explain(0, 0)) and len(voter.explain(0, 0)) == 2
 
 
@@ -258,9 +258,9 @@ def test_many_values_are_shown_as_a_number_and_each_beside_the_most_alike():
 
 def test_without_values_it_is_silent_and_changes_no_bit(told):
     names = ("forward", "backward", "propagation", "agreement")
-    sides = [replace(graph, attributes=Table.none()) for graph in (told.source, told.target)]
+    sides = [replace(graph, attributes=Table.empty()) for graph in (told.source, told.target)]
     silent = replace(told, source=sides[0], target=sides[1])
-    assert voter_of(told).has_needed() and not voter_of(silent).has_needed()
+    assert voter_of(told).is_applicable() and not voter_of(silent).is_applicable()
     without, same = (MixTEA(voters=who, **SMALL_BEST).fit(silent) for who in (names, (*names, "attributes")))
     assert without.vectors_.equal(same.vectors_) and without.trace_.equals(same.trace_)
 
@@ -268,4 +268,7 @@ def test_without_values_it_is_silent_and_changes_no_bit(told):
 def test_values_that_are_not_read_are_not_compared(tmp_path):
     ages = ["".join(f"{e}\tage\t{40 + n}\n" for n, e in enumerate(side)) for side in ("abcde", "ABCDE")]
     folder = write(tmp_path / "said", benchmark_files() | {"attr_triples_1": ages[0], "attr_triples_2": ages[1]})
-    assert voter_of(load_task(folder)).has_needed() and not voter_of(load_task(folder, attributes=False)).has_needed()
+    assert (
+        voter_of(load_task(folder)).is_applicable()
+        and not voter_of(load_task(folder, attributes=False)).is_applicable()
+    )

@@ -11,11 +11,11 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.voters.domain_range.property_ends import (
     DATE,
-    KINDS_OF_VALUES,
     MAX_STEPS_UP,
     NUMBER,
     TEXT,
     TRUTH,
+    VALUE_KINDS,
     above_kinds,
     closed,
     property_ends,
@@ -94,4 +94,4 @@ def test_circles_end_and_long_chains_are_cut():
 
 def test_text_is_above_every_kind_of_values():
     above = above_kinds().toarray()
-    assert (above[:, TEXT] == 1).all() and above.sum() == 2 * len(KINDS_OF_VALUES) - 1
+    assert (above[:, TEXT] == 1).all() and above.sum() == 2 * len(VALUE_KINDS) - 1

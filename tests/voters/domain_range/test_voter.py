@@ -14,13 +14,13 @@ from scipy.sparse import csr_matrix
 
 from mixtea import MixTEA, load_task
 from mixtea.compute.pairs import pairs_of_keys
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.council.council import bind_voters, cover_isolated
 from mixtea.council.opinions import independent_log_odds
 from mixtea.council.summary import voters_line
-from mixtea.relations.known import KnownPairs
+from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.runs.reader import StoredRun
-from mixtea.voters.base import Belief, VotingState, judges_alone
+from mixtea.voters.base import Belief, VotingState, is_independent
 from mixtea.voters.domain_range.opinions import CLASHES, FITS, RELATED, Believed, DomainRangeOpinions, believed_pairs
 from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
@@ -164,7 +164,7 @@ def test_it_has_an_opinion_on_pairs_of_properties_alone():
     voter = bound(task_of(BOTH, BOTH))
     found = scores(voter)
     assert np.argwhere(~np.isnan(found)).min() == WROTE and found[WROTE, WROTE] > 0 > found[WROTE, TITLE]
-    assert not voter.proposes and voter.has_needed() and not cover_isolated([voter]) and not judges_alone(voter)
+    assert not voter.proposes and voter.is_applicable() and not cover_isolated([voter]) and not is_independent(voter)
 
 
 def test_texts_count_before_the_belief():
@@ -187,13 +187,14 @@ def test_what_voters_say_who_know_nothing_of_the_belief_is_added():
 
 def test_without_properties_on_both_sides_it_is_silent(rings):
     one_sided = task_of(BOTH, [])
-    assert not bound(one_sided).has_needed() and np.isnan(scores(bound(one_sided))).all()
+    assert not bound(one_sided).is_applicable() and np.isnan(scores(bound(one_sided))).all()
     assert voters_line([bound(rings)]) == "voters: none; without evidence: domain_range"
 
 
 def test_silence_changes_no_bit(rings):
     with_it, without = (
-        MixTEA(voters=names, **SMALL_BEST).fit(rings) for names in ((*STRUCTURE, "names", "domain_range"), STRUCTURE)
+        MixTEA(voters=names, **SMALL_BEST).fit(rings)
+        for names in ((*STRUCTURE_VOTERS, "names", "domain_range"), STRUCTURE_VOTERS)
     )
     assert with_it.vectors_.equal(without.vectors_)
     assert with_it.map().to_frame().equals(without.map().to_frame())
@@ -204,7 +205,7 @@ def test_ends_stand_side_by_side_in_explanations():
     voter = bound(task)
     found = scores(voter)
     pairs = np.indices((5, 5)).reshape(2, -1)
-    voter.known = KnownPairs(*pairs, np.eye(5).ravel(), {"domain_range": found.ravel()})
+    voter.known = ScoredPairs(*pairs, np.eye(5).ravel(), {"domain_range": found.ravel()})
     first = voter.explain(WROTE, WROTE)
     assert {row.what for row in first} == {"domain: Person ~ Person", "range: Author ~ Person (one is above the other)"}
     assert sum(row.weight for row in first) == pytest.approx(found[WROTE, WROTE])
@@ -215,7 +216,7 @@ def test_ends_stand_side_by_side_in_explanations():
 
 def test_a_pair_that_is_no_candidate_has_no_weight():
     voter = bound(task_of(BOTH, BOTH, [(TITLE, "xsd:string")], [(TITLE, "xsd:int")]))
-    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"domain_range": np.array([np.nan])})
+    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"domain_range": np.array([np.nan])})
     rows = voter.explain(TITLE, TITLE)
     assert {row.what for row in rows} == {"domain: Paper ? Paper", "range: text ~ number (one is above the other)"}
     assert all(np.isnan(row.weight) for row in rows)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from conftest import ABROAD, WORDS, _two_words
 
-from mixtea.compute.ngrams import gram_rows, weighted
+from mixtea.compute.ngrams import ngram_counts, tfidf
 from mixtea.voters.names import translator as module
 from mixtea.voters.names.opinions import NameOpinions
 from mixtea.voters.names.translator import RIDGE, Translator, _largest
@@ -32,7 +32,7 @@ def kernel():
 
 @pytest.mark.parametrize("at_once", [5, 2048])
 def test_weights_are_those_of_kernel_ridge_regression(translator, kernel, at_once, monkeypatch):
-    monkeypatch.setattr(module, "ROWS", at_once)
+    monkeypatch.setattr(module, "NAMES_PER_BLOCK", at_once)
     weights = torch.from_numpy(np.concatenate(list(translator._weights(KNOWN)))).double()
     known, one_hot = kernel[KNOWN][:, KNOWN], torch.eye(len(KNOWN), dtype=torch.float64)
     others = np.setdiff1d(np.arange(24), KNOWN)
@@ -51,7 +51,7 @@ def test_a_known_name_is_translated_by_a_regression_that_has_never_seen_it(trans
 
 def test_another_target_of_a_known_pair_does_not_change_its_own_translation(translator):
     """What is said of a pair does not come from the pair."""
-    rows = weighted(*gram_rows(THERE))[0]
+    rows = tfidf(*ngram_counts(THERE))[0]
     target = KNOWN.copy()
     before = translator.translations(KNOWN, target, rows).rows
     target[0] = 23
@@ -60,7 +60,7 @@ def test_another_target_of_a_known_pair_does_not_change_its_own_translation(tran
 
 
 def test_a_translation_is_likest_to_what_the_name_is_called_there(translator):
-    rows = weighted(*gram_rows(THERE))[0]
+    rows = tfidf(*ngram_counts(THERE))[0]
     known = np.arange(20)
     told = translator.translations(known, known, rows)
     a, b = (ends.ravel() for ends in np.indices((24, 24)))
@@ -72,14 +72,14 @@ def test_a_translation_is_likest_to_what_the_name_is_called_there(translator):
 
 
 def test_pairs_of_one_source_name_count_once(translator):
-    rows = weighted(*gram_rows(THERE))[0]
+    rows = tfidf(*ngram_counts(THERE))[0]
     once = translator.translations(KNOWN, KNOWN, rows)
     twice = translator.translations(np.r_[KNOWN, KNOWN], np.r_[KNOWN, KNOWN + 1], rows)
     assert (once.rows != twice.rows).nnz == 0 and once.place.tolist() == twice.place.tolist()
 
 
 def test_only_those_who_weigh_most_are_heard(monkeypatch):
-    monkeypatch.setattr(module, "HEARD", 2)
+    monkeypatch.setattr(module, "MAX_WEIGHTED_PAIRS", 2)
     assert _largest(np.array([[0.5, -3.0, 1.0], [0.0, 0.0, 2.0]])).toarray().tolist() == [[0, -3, 1], [0, 0, 2]]
 
 

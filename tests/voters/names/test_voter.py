@@ -11,8 +11,8 @@ from conftest import said_graph, said_task
 
 from mixtea.config import Config
 from mixtea.graph.labels import Labels
-from mixtea.relations.known import KnownPairs
-from mixtea.text.names import in_latin
+from mixtea.relations.scored_pairs import ScoredPairs
+from mixtea.text.names import transliterated
 from mixtea.voters.names.index import NameIndex, side_names
 from mixtea.voters.names.opinions import NAME_FEATURES, NameOpinions
 from mixtea.voters.names.voter import Names
@@ -65,7 +65,7 @@ def test_arabic_names_without_their_vowels_are_alike_still():
     ],
 )  # fmt: skip
 def test_marks_that_belong_to_a_letter_sound_and_others_do_not(text, latin):
-    assert in_latin(text) == latin
+    assert transliterated(text) == latin
 
 
 def test_who_has_no_name_has_no_opinion():
@@ -73,8 +73,8 @@ def test_who_has_no_name_has_no_opinion():
     source, target = (ends.ravel() for ends in np.indices((3, 4)))
     odds = opinions.log_odds(source, target).reshape(3, 4)
     assert np.isnan(odds).tolist() == [[True, False, False, True], [True] * 4, [True, False, False, True]]
-    assert odds[0, 1] > 0 > odds[0, 2] and opinions.speaks
-    assert not opinions_of(["Oslo"], [""]).speaks and not opinions_of([], ["a"]).speaks
+    assert odds[0, 1] > 0 > odds[0, 2] and opinions.has_both_sides
+    assert not opinions_of(["Oslo"], [""]).has_both_sides and not opinions_of([], ["a"]).has_both_sides
 
 
 def test_equal_names_of_two_entities_share_what_one_has_alone():
@@ -265,11 +265,11 @@ def voter_of(source, target):
 def test_it_says_which_names_it_compared():
     voter = voter_of(["Oslo", ""], ["Oslo", "Kristiania"])
     assert voter.explain(0, 0) == ()  # nothing is known yet
-    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
+    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
     assert voter.explain(0, 0) == [("“Oslo” ~ “Oslo”", 0.6)] and voter.explain(1, 0) == ()
     [unknown] = voter.explain(0, 1)  # no stored candidate, so its score is not known
     assert unknown.what == "“Oslo” ~ “Kristiania”" and np.isnan(unknown.weight) and voter.cost().mib > 0
-    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([NAN])})
+    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([NAN])})
     assert voter.explain(0, 0) == ()  # it had no opinion
 
 
@@ -279,7 +279,7 @@ def test_it_shows_the_names_that_are_alike_first():
     target = said_graph([""], prefix="t")
     target = replace(target, labels=Labels.from_columns([0] * 3, ["Other", "Turicum", "ZURICH"]).as_set())
     voter = Names().bind(said_task(source, target), Config.preset("best"))
-    voter.known = KnownPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
+    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
     [row] = voter.explain(0, 0)
     ours, theirs = row.what.split(" ~ ")
     assert ours.startswith("“Zürich”, “") and theirs.startswith("“ZURICH”, “") and row.weight == 0.6
@@ -294,7 +294,7 @@ def test_silent_it_proposes_nothing_and_scores_nothing():
             return 2
 
     silent = voter_of(["Oslo"], ["", ""])
-    assert not silent.has_needed() and silent.propose(None) is None and np.isnan(silent.score(Pairs(), None)).all()
+    assert not silent.is_applicable() and silent.propose(None) is None and np.isnan(silent.score(Pairs(), None)).all()
     speaking = voter_of(["Oslo"], ["Oslo", ""])
     found = speaking.score(Pairs(), None)
     assert speaking.propose(None).tolist() == [[0, 0]] and np.isnan(found).tolist() == [False, True]

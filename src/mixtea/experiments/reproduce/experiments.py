@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mixtea.config import STRUCTURE, Config
+from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.errors import ConfigError
 
 CURVE = {"max_epochs": 150, "patience": 1_000_000}
@@ -53,7 +53,7 @@ NO_BACKWARD = "all of the preset's voters but backward"
 
 def structural_voters(preset: str) -> tuple[str, ...]:
     """Return the voters of a preset that use triples and links alone: only these are compared here."""
-    return tuple(name for name in Config.preset(preset).voters if name in STRUCTURE)
+    return tuple(name for name in Config.preset(preset).voters if name in STRUCTURE_VOTERS)
 
 
 def _of_preset(preset: str, settings: Mapping[str, Any]) -> dict[str, Any]:

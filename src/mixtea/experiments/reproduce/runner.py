@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread, current_thread, main_thread
 from typing import Any
 
-from mixtea.errors import DAMAGE, FullMemoryError, MixTEAError, RunError, TrainingError
+from mixtea.errors import DAMAGED_FILE_ERRORS, FullMemoryError, MixTEAError, RunError, TrainingError
 from mixtea.experiments.reproduce.plan import Job
 from mixtea.experiments.reproduce.published import METRICS
 from mixtea.experiments.reproduce.tables import cost_frame
@@ -57,7 +57,7 @@ class Rows:
             try:
                 row = checked_row(json.loads(line))
                 yield row["key"], row
-            except DAMAGE:
+            except DAMAGED_FILE_ERRORS:
                 raise RunError(
                     f"{self.path}: line {number} is damaged. Delete that line to measure it again."
                 ) from None

@@ -23,7 +23,15 @@ import numpy as np
 
 from mixtea import __version__
 from mixtea.config import Config
-from mixtea.errors import DAMAGE, ConfigError, DataError, MissingExtraError, MixTEAError, RunError, TrainingError
+from mixtea.errors import (
+    DAMAGED_FILE_ERRORS,
+    ConfigError,
+    DataError,
+    MissingExtraError,
+    MixTEAError,
+    RunError,
+    TrainingError,
+)
 from mixtea.experiments.tune.ranges import Range
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
@@ -229,7 +237,7 @@ class Study:
             content = json.loads(file.read_text(encoding="utf-8"))
             there = {name: content[name] for name in ("format", *self.about)}
             trials = [Trial(**trial) for trial in content["trials"]]
-        except DAMAGE as error:
+        except DAMAGED_FILE_ERRORS as error:
             raise RunError(f"{file}: damaged ({visible(repr(error), 200)}). Name another folder.") from None
         other = [
             f"{name} {there[name]!r}, not {value!r}"
@@ -242,7 +250,7 @@ class Study:
             )
         try:
             return [self._checked(trial) for trial in trials]
-        except DAMAGE as error:
+        except DAMAGED_FILE_ERRORS as error:
             raise RunError(f"{file}: damaged ({error}). Name another folder.") from None
 
     def _checked(self, trial: Trial) -> Trial:
@@ -250,7 +258,7 @@ class Study:
         numbers = [trial.number, trial.seed, trial.seconds, trial.epochs]
         numbers += [part for validation in trial.validations for part in validation]
         if not all(type(number) in (int, float) and abs(number) < 1e18 for number in numbers):
-            raise ValueError("not a number")
+            raise ValueError("a value is not a number")
         if any(len(validation) != 2 for validation in trial.validations):
             raise ValueError("validations of another form")
         if trial.state not in STATES or not all(type(text) is str for text in (trial.version, trial.note)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixtea.io.formats.cell_values import Column
 from mixtea.io.formats.tsv import as_array
-from mixtea.text.dates import date_of
+from mixtea.text.dates import parse_date
 
 _NUMBER = re.compile(
     r"[~≈<>±]?\s*(?:[$€£¥₹]|(?:USD|EUR|GBP)\s)?\s*[+\-−]?\s*"
@@ -90,7 +90,7 @@ def is_date(text: str) -> bool:
     """
     if _TIME.fullmatch(text) or _SHORT_DATE.fullmatch(text):
         return True
-    if date_of(text):
+    if parse_date(text):
         return not is_year(text)
     both = _DATE_AND_TIME.fullmatch(text)
     return both is not None and is_date(both[1])

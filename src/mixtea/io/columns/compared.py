@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mixtea.errors import DataError, shorten
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import PLAIN
+from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.columns.hints import ColumnHints
 
 
@@ -49,5 +49,5 @@ def compared_columns(hints: ColumnHints, source: Graph, target: Graph) -> tuple[
 
 
 def _predicate(name: str, there: set[str]) -> str | None:
-    meant = (name, PLAIN.get(name.casefold(), ""))
+    meant = (name, PLAIN_LABEL_PREDICATES.get(name.casefold(), ""))
     return next((one for one in meant if one in there), None)

@@ -38,7 +38,7 @@ from mixtea.io.columns.words import (
 )
 from mixtea.io.formats.cell_values import Column
 from mixtea.text.name_looks import share_readable
-from mixtea.text.name_words import is_called_otherwise, kind_of_name
+from mixtea.text.name_words import is_not_called_as_names, kind_of_name
 
 ID, NAME, TEXT, NUMBER, DATE, CATEGORY, REFERENCE, LIST = KINDS = (
     "id", "name", "text", "number", "date", "category", "reference", "list",
@@ -200,5 +200,5 @@ def _looks_like_names(look: Looks) -> bool:
     return (
         min(look.filled, look.distinct, look.readable) >= MIN_NAMES_BY_LOOK
         and look.median_words <= MAX_NAME_WORDS
-        and not is_called_otherwise(look.name)
+        and not is_not_called_as_names(look.name)
     )

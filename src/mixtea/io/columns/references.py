@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mixtea.graph.literal_columns import form
+from mixtea.graph.literal_columns import id_form
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.columns import words
 from mixtea.io.columns.kinds import DATE
@@ -59,7 +59,7 @@ def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Colu
     if max(most, things) < MIN_TEXTS or _repeats(column, ids):
         return None
     found = texts.texts()
-    if any(form(text) == "number" for text in found):
+    if any(id_form(text) == "number" for text in found):
         return best if most >= MIN_NUMBERS and _may_be_ids(column, kind, best) else None
     if most >= MIN_TEXTS and (len(found) == 1 or among[place].sum() > 1):
         return best  # one of several words that happens to be an id refers to nothing

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import DataError, Problems, shorten
-from mixtea.graph.builder import ColumnRead, Part, attribute_part, joined, triple_part, values_part
-from mixtea.graph.labels import PLAIN
+from mixtea.graph.builder import ColumnRead, GraphData, attribute_data, concat, triple_data, value_data
+from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.columns.cells import items_of, names_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
@@ -115,7 +115,7 @@ class _Read:
 
 def parts_of_tables(
     tables: Sequence[RowTable], hints: Hints, problems: Problems
-) -> list[tuple[Part, tuple[ColumnRead, ...], tuple[str, ...]]]:
+) -> list[tuple[GraphData, tuple[ColumnRead, ...], tuple[str, ...]]]:
     """Return of each table what it says, what its columns are, and what a user should know of it.
 
     Each row is an entity, by its column of ids, else by its number from 1. Columns that refer to rows, of this table
@@ -219,12 +219,12 @@ def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
     return found or no_key(name)
 
 
-def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
+def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> GraphData:
     """Return what a table says; where a side has `several` tables, of each entity also which it is a row of."""
     path, lines = one.table.path, one.table.lines
     others = [column for place, column in enumerate(one.columns) if place != one.place]
     led = {column.name: column for column in others if column.name in one.led and column.is_single}
-    values, parts = [], list[Part]()
+    values, parts = [], list[GraphData]()
     if several:
         number = np.arange(len(one.entities))
         values.append((TYPE, number, TextColumn.coded([one.name], np.zeros(len(number), dtype=np.int32))))
@@ -242,8 +242,8 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
         objects = _referred(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
         words = np.full(int(rows.sum()), column.name if leads else word, dtype=object)
         stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
-        parts.append((triple_part if leads else attribute_part)(stated))
-    return replace(joined([values_part(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
+        parts.append((triple_data if leads else attribute_data)(stated))
+    return replace(concat([value_data(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
 
 
 def _of_known(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
@@ -265,9 +265,9 @@ def _said_of(name: str, one: _Read, led: Mapping[str, Column]) -> tuple[Column |
     """Return the column of references that a column of values is about, None for the rows, and the predicate."""
     about = name.removesuffix(LABEL)
     if about != name and (about in led or about == one.id_name):
-        return led.get(about), PLAIN["label"]
+        return led.get(about), PLAIN_LABEL_PREDICATES["label"]
     is_label = one.hints.get(name, ColumnHint()).kind in ("", NAME)
-    return None, PLAIN.get(name.casefold(), name) if is_label else name
+    return None, PLAIN_LABEL_PREDICATES.get(name.casefold(), name) if is_label else name
 
 
 def _referred(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mixtea.errors import Problems, shorten
-from mixtea.graph.builder import Part
+from mixtea.graph.builder import GraphData
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import Column, column_of_values
 from mixtea.io.formats.tsv import text_blocks
@@ -28,7 +28,7 @@ class TwiceError(ValueError):
     """Two members of an object have the same name."""
 
 
-def json_rows_part(path: Path, kind: str, problems: Problems) -> Part | RowTable:
+def json_rows_part(path: Path, kind: str, problems: Problems) -> GraphData | RowTable:
     """What the lines say of a graph: triples or entities, by the names of the members, as in every table."""
     lines: array[int] = array("q")
     rows: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
@@ -50,7 +50,7 @@ def json_rows_part(path: Path, kind: str, problems: Problems) -> Part | RowTable
         column = column_of_values(name, values, path, numbers[places], problems)
         columns.append(Column(name, places[column.rows], column.texts))
     if not columns and len(problems.found) > before:
-        return Part(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
+        return GraphData(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
     return named_part(path, columns, numbers, problems)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from mixtea.errors import Problems
-from mixtea.graph.builder import Part
+from mixtea.graph.builder import GraphData
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.graph.terms import imports_note, without_words
+from mixtea.graph.terms import imports_note, without_vocabulary
 from mixtea.io.formats.link_tables import NO_LINKS, LinkTable, columns_of
 from mixtea.io.formats.tsv import text_blocks
 from mixtea.io.safe.problems import UnreadableError
@@ -40,9 +40,9 @@ WHITE = {"n": "\n", "t": "\t", "W": " "}
 MOST_PREFIXES = 100
 
 
-def obo_part(path: Path, kind: str, problems: Problems) -> Part:
+def obo_part(path: Path, kind: str, problems: Problems) -> GraphData:
     """Read a file: `id: GO:1` is the entity http://purl.obolibrary.org/obo/GO_1, as in the OWL of the same ontology."""
-    return without_words(_read(path, problems).part())
+    return without_vocabulary(_read(path, problems).part())
 
 
 def read_obo_links(path: Path, kind: str, problems: Problems) -> LinkTable:
@@ -160,7 +160,7 @@ class _Reader:
         if self.n_wrong <= self.problems.limit:  # the rest is counted, which costs little
             self.problems.add(self.path, number, line, what, todo)
 
-    def part(self) -> Part:
+    def part(self) -> GraphData:
         """All that was read, with the relations under the names that they share with other ontologies."""
         heads, relations, tails = self._columns(self.triples)
         owners, predicates, texts = self._columns(self.texts)
@@ -171,7 +171,7 @@ class _Reader:
         attributes = Attributes.from_columns(ids[2 * n :], predicates, texts)
         ontology = "" if self.ontology == "TEMP" else f"{OBO}{self.ontology}.owl"
         notes = imports_note(self.imports)
-        return Part(names, known, triples, attributes, prefixes=self.prefixes, ontology=ontology, notes=notes)
+        return GraphData(names, known, triples, attributes, prefixes=self.prefixes, ontology=ontology, notes=notes)
 
     def _columns(self, rows: list[tuple[str, str, str]]) -> tuple[np.ndarray, ...]:
         found = np.array([*rows, ("", "", "")], dtype=object)[:-1]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixtea.errors import Problems
-from mixtea.graph.builder import Part
+from mixtea.graph.builder import GraphData
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.graph.terms import without_words
+from mixtea.graph.terms import without_vocabulary
 from mixtea.graph.text_column import TextBuilder, TextColumn
 from mixtea.io.rdf.blank_nodes import BLANK, walked
 from mixtea.io.rdf.mend import NO_BASE
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 UNTYPED = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of text that says no type
 
 
-def rdf_part(path: Path, kind: str, problems: Problems) -> Part:
+def rdf_part(path: Path, kind: str, problems: Problems) -> GraphData:
     """Read a file: entities and predicates in the order in which they come. Blank nodes are none of them."""
     part, mending = read_mending(path, kind, problems, partial(_part, problems))
-    part = without_words(walked(part, path))
+    part = without_vocabulary(walked(part, path))
     if not mending:
         return part
     base, ontology = mending.used_base, "" if part.ontology == NO_BASE else part.ontology
     return replace(part, ontology=ontology, notes=(*part.notes, mending.note()), base=base)
 
 
-def _part(problems: Problems, statements: Statements) -> Part:
+def _part(problems: Problems, statements: Statements) -> GraphData:
     """Number what the statements name.
 
     The loop is what takes the time of reading: each term's text is asked for once and numbered by a dictionary.
@@ -75,7 +75,7 @@ def _part(problems: Problems, statements: Statements) -> Part:
     if strange:
         _report_triple_terms(statements, strange, problems)
     attributes = literals.attributes(list(predicates))
-    return Part(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
+    return GraphData(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
 
 
 class Literals:

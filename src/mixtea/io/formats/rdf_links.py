@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.errors import KEPT, Problems
+from mixtea.errors import MAX_VALUE_KEPT, Problems
 from mixtea.graph.iris import MARK, NOTES
-from mixtea.graph.prefixes import joined, shorten
+from mixtea.graph.prefixes import merge_prefixes, shorten
 from mixtea.io.formats.link_tables import (
     CLOSE,
     IDENTITY,
@@ -51,13 +51,13 @@ def _links(problems: Problems, statements: Statements) -> LinkTable:
             others["of blank nodes"] += 1
         else:
             end = value if isinstance(subject, NamedNode) else subject
-            no_links.append((statements.line, str(end)[:KEPT]))
+            no_links.append((statements.line, str(end)[:MAX_VALUE_KEPT]))
     for line, end in no_links:  # not before: a file may be read twice
         problems.add(path, line, end, "a link to something without an IRI:", "Name both by IRIs.")
     if not rows:
         todo = f"Links are statements with one of {', '.join(IDENTITY_NAMES)}; is it a graph?"
         raise UnreadableError(path, None, "", f"no links among its {others.total():,} other statements", todo)
-    prefixes = joined([statements.prefixes])
+    prefixes = merge_prefixes([statements.prefixes])
     warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
     warnings += close_warning(path, n_close)
     columns = columns_of(rows)

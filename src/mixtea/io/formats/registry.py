@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mixtea.errors import Problems
-from mixtea.graph.builder import Part, header_note, triple_part
+from mixtea.graph.builder import GraphData, header_note, triple_data
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.endings import RDF_FORMATS
 from mixtea.io.formats.alignment import read_alignment
@@ -32,11 +32,11 @@ from mixtea.io.separators import check_separator
 class Format(NamedTuple):
     """How a file of a format is read; None for what it cannot hold. Readers get the path and the format's name."""
 
-    read_graph: Callable[[Path, str, Problems], Part | RowTable] | None
+    read_graph: Callable[[Path, str, Problems], GraphData | RowTable] | None
     read_links: Callable[[Path, str, Problems], LinkTable]
 
 
-def rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
+def rdf_graph(path: Path, kind: str, problems: Problems) -> GraphData:
     """Read a graph in one of RDF's formats; an UnreadableError if it states nothing."""
     part = rdf_part(path, kind, problems)
     if not len(part.ids) and not any(problem.file == path for problem in problems.found):
@@ -52,16 +52,16 @@ def rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
     return part
 
 
-def _table_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
+def _table_graph(path: Path, kind: str, problems: Problems) -> GraphData | RowTable:
     head = head_of(path)
     check_separator(path, head)
     if found := wide_header(head, kind):
         return wide_table(path, kind, *found, problems)
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
-    return replace(triple_part(table), notes=(*table.notes, *header_note(table)))
+    return replace(triple_data(table), notes=(*table.notes, *header_note(table)))
 
 
-def _typed_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
+def _typed_graph(path: Path, kind: str, problems: Problems) -> GraphData | RowTable:
     cells = whole_table(path, kind, problems)
     part = named_part(path, cells.by_name(), cells.lines, problems)
     return replace(part, notes=(*cells.notes, *part.notes))
@@ -88,7 +88,7 @@ FORMATS = {
 }
 
 
-def read_part(path: Path, kind: str, problems: Problems) -> Part | RowTable:
+def read_part(path: Path, kind: str, problems: Problems) -> GraphData | RowTable:
     """Read a graph from a file of the format `kind`, or a table with an entity per row."""
     reader = FORMATS[kind].read_graph
     if reader is None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mixtea.errors import Problems
 from mixtea.graph.iris import NOTES
-from mixtea.graph.prefixes import expand, joined
+from mixtea.graph.prefixes import expand, merge_prefixes
 from mixtea.io.formats.link_tables import (
     CLOSE,
     IDENTITY,
@@ -64,7 +64,7 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         raise UnreadableError(
             path, error.line, error.text, "the curie_map is no plain map of prefixes:", todo
         ) from None
-    prefixes = joined([own])
+    prefixes = merge_prefixes([own])
     header = next(table, "")
     delimiter = delimiter_of(header)
     rows = csv_rows(path, chain([header], table), problems, delimiter=delimiter, lines_before=len(comments))

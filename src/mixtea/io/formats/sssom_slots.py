@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mixtea.errors import Problems
 from mixtea.graph.iris import NOTES, decode_id
-from mixtea.graph.prefixes import expand, joined
+from mixtea.graph.prefixes import expand, merge_prefixes
 from mixtea.io.formats.sssom import curie_map, delimiter_of, id_notes
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
@@ -45,7 +45,7 @@ def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
         if not first.startswith("#"):
             break
         comments.append(first.rstrip("\r\n"))
-    prefixes, entries = joined([curie_map(comments)]), map(_ENTRY.match, comments)
+    prefixes, entries = merge_prefixes([curie_map(comments)]), map(_ENTRY.match, comments)
     shared = {found["key"]: found["value"].strip("\"'") for found in entries if found and found["key"] in SHARED}
     found, notes = chain([first], lines), id_notes(comments)
     namespaces = [notes.get(note, "") for note in NOTES]

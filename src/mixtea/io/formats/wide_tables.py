@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import Problems
-from mixtea.graph.builder import Part, triple_part
-from mixtea.graph.literal_columns import form
+from mixtea.graph.builder import GraphData, triple_data
+from mixtea.graph.literal_columns import id_form
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import Column
 from mixtea.io.formats.headers import (
@@ -87,7 +87,7 @@ def _is_header(names: list[str], rows: list[list[str]]) -> bool:
     alike = [row for row in rows if len(row) == n]
     if n < 3 or len(set(names)) < n or not all(names) or len(alike) <= len(rows) / 2:
         return False
-    if any(form(name) in ("number", "id") for name in names) or not set(names).isdisjoint(chain(*alike)):
+    if any(id_form(name) in ("number", "id") for name in names) or not set(names).isdisjoint(chain(*alike)):
         return False
     if n > 3:
         return len(alike) >= ROWS_OF_ENTITIES
@@ -103,7 +103,7 @@ def wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems
     return RowTable(path, tuple(columns), lines, notes)
 
 
-def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> Part | RowTable:
+def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> GraphData | RowTable:
     """Return what columns hold that have names: triples or entities; `lines` [n] are where the rows stand."""
     columns = [column for column in columns if not OF_PANDAS.fullmatch(column.name)]
     if not len(lines):
@@ -121,4 +121,4 @@ def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problem
             todo = "Write a triple for each."
             problems.add(path, line, names[place], "several values in a triple, in", todo)
     table = Table(path, tuple(columns[place].cells(len(lines)) for place in places), lines)
-    return triple_part(without_empty_labels(table, problems))
+    return triple_data(without_empty_labels(table, problems))

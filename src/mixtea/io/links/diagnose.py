@@ -14,8 +14,8 @@ import numpy as np
 
 from mixtea.errors import shorten
 from mixtea.graph.graph import Graph
-from mixtea.io.links.ends import last_part
 from mixtea.io.links.resolve import labelled
+from mixtea.text.names import last_part
 
 SAMPLE = 2000  # links that are tried
 LONGEST = 2000  # characters of an id that is looked at closely

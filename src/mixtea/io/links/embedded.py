@@ -71,6 +71,6 @@ def _without_links(graph: Graph, own: Sequence[pd.Index]) -> Graph:
     triples = np.stack([place[triples[:, 0]], relation[triples[:, 1]], place[triples[:, 2]]], axis=1)
     return replace(
         graph, ids=graph.ids[stays], relations=graph.relations[used], triples=triples,
-        attributes=graph.attributes.kept(stays), labels=graph.labels.kept(stays),
+        attributes=graph.attributes.subset(stays), labels=graph.labels.subset(stays),
         kinds=graph.kinds[stays] if len(graph.kinds) else graph.kinds,
     )  # fmt: skip

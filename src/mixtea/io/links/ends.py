@@ -15,6 +15,7 @@ from mixtea.graph.prefixes import expand
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.table_columns import BETWEEN
 from mixtea.io.rdf.mend import NO_BASE, SCHEME, resolved
+from mixtea.text.names import last_part
 
 UNKNOWN, LEFT_OUT, OBSOLETE = -1, -2, -3  # in place of an index
 LONGEST_PREFIX = 50
@@ -48,15 +49,6 @@ def ids_in(table: LinkTable, graphs: Sequence[Graph]) -> tuple[np.ndarray, ...]:
             found = _find(graph, table, place)
             ids[found >= 0] = graph.ids[found[found >= 0]]
     return tuple(columns)
-
-
-def last_part(id: str) -> str:
-    """What follows the last slash, # or colon.
-
-    >>> last_part("http://purl.obolibrary.org/obo/MA_0000072")
-    'MA_0000072'
-    """
-    return id[max(map(id.rfind, "/#:")) + 1 :]
 
 
 def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:

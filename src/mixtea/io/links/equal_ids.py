@@ -6,7 +6,7 @@ import numpy as np
 
 from mixtea.errors import DataError, shorten
 from mixtea.graph.graph import Graph
-from mixtea.text.names import is_no_thing
+from mixtea.text.names import is_vocabulary_term
 
 MIN_SHARED = 0.1  # of the smaller side's ids: then they are no coincidence
 
@@ -21,7 +21,7 @@ def links_by_ids(
     found = target.find(source.ids)
     shared = np.flatnonzero(found >= 0)
     links = np.stack([shared, found[shared]], axis=1).astype(np.int64)
-    links = links[[not is_no_thing(str(source.ids[i])) for i in shared]]
+    links = links[[not is_vocabulary_term(str(source.ids[i])) for i in shared]]
     if not len(links):
         raise DataError(_nothing_shared(source, target))
     tested = np.isin(links[:, 0], test[:, 0]) | np.isin(links[:, 1], test[:, 1])
@@ -41,7 +41,7 @@ def links_by_ids(
 def shared_ids(source: Graph, target: Graph) -> list[str]:
     """Say that ids on both sides could be links, where many are there that do not merely count."""
     both = target.ids[source.find(target.ids) >= 0].tolist()
-    shared = [id for id in both if not id.isdecimal() and not is_no_thing(id)]
+    shared = [id for id in both if not id.isdecimal() and not is_vocabulary_term(id)]
     if not shared or len(shared) < MIN_SHARED * min(source.n_entities, target.n_entities):
         return []
     such = f"{len(shared):,} ids are on both sides, such as {shorten(shared[0])}"

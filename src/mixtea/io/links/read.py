@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import KEPT, Problems, shorten
+from mixtea.errors import MAX_VALUE_KEPT, Problems, shorten
 from mixtea.graph.graph import Graph
 from mixtea.io.formats.confidences import confidence_of
 from mixtea.io.formats.link_tables import LinkTable
@@ -159,7 +159,7 @@ def _report_second_places(
             )
         elif files[row.file].path == files[row.file_first].path:
             todo = "The same file is given for two purposes: name different ones."
-        problems.add(files[row.file].path, int(row.line), "\t".join(end[:KEPT] for end in ends), what, todo)
+        problems.add(files[row.file].path, int(row.line), "\t".join(end[:MAX_VALUE_KEPT] for end in ends), what, todo)
 
 
 def several_links(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import TRANSLATED
+from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.graph.prefixes import expand
 from mixtea.io.formats.headers import LINK_HEADERS, header_places
 from mixtea.io.formats.link_tables import LinkTable
@@ -143,7 +143,7 @@ def labelled(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
     if not texts:
         return []
     labels = graph.labels
-    own = labels.rank != TRANSLATED
+    own = labels.rank != TRANSLATION_RANK
     codes, owners = labels.text.codes[own], labels.entity[own]
     order = np.argsort(codes, kind="stable")
     code_of = {text: code for code, text in enumerate(labels.text.texts())}

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.errors import DataError, Problems
-from mixtea.graph.builder import Part
+from mixtea.graph.builder import GraphData
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.headers import LINK_HEADERS, squeezed
 from mixtea.io.formats.link_tables import LinkTable, as_measures
@@ -44,7 +44,7 @@ class InMemory:
         """Stands where the path of a file would, in messages."""
         return Path(f"{self.name} ({self.kind})")
 
-    def part(self, problems: Problems) -> Part | RowTable:
+    def part(self, problems: Problems) -> GraphData | RowTable:
         """What it says of a graph."""
         problems.by_row.add(self.path)
         if self.kind == GRAPH:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.errors import Problems, shorten
-from mixtea.graph.builder import Part, triple_part
+from mixtea.graph.builder import GraphData, triple_data
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import WHOLE, column_of_values
 from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers, header_places, is_id_name, too_few
@@ -31,7 +31,7 @@ class Columns(NamedTuple):
     rows: np.ndarray
 
 
-def table_part(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
+def table_part(thing: Any, path: Path, problems: Problems) -> GraphData | RowTable:
     """What a table says of a graph: triples, or an entity in each row if its columns are called so."""
     if isinstance(thing, np.ndarray):
         thing = _frame_of(thing, path, TRIPLE_HEADERS)
@@ -46,7 +46,7 @@ def table_part(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
         elif len(thing.columns) > len(TRIPLE_HEADERS[0]):
             todo = f"Name them: {_needed(TRIPLE_HEADERS)}; or id and what the others hold, for an entity in each row."
             raise UnreadableError(path, None, "", f"{len(thing.columns)} columns without names", todo)
-    return triple_part(as_table(thing, path, TRIPLE_HEADERS, problems))
+    return triple_data(as_table(thing, path, TRIPLE_HEADERS, problems))
 
 
 def _with_ids_of_index(frame: pd.DataFrame) -> pd.DataFrame:

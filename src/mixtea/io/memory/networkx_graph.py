@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mixtea.errors import Problems, shorten
-from mixtea.graph.builder import Part, attribute_part, entity_part, joined, triple_part
-from mixtea.graph.labels import PLAIN
+from mixtea.graph.builder import GraphData, attribute_data, concat, entity_data, triple_data
+from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.formats.tsv import Table, as_array
 from mixtea.io.memory.frames import as_table, id_text
 from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
@@ -26,7 +26,7 @@ ONLY = "edge"  # the relation of a graph whose edges have no names
 HEADERS = (("head", "relation", "tail"),)
 
 
-def networkx_part(graph: Any, path: Path, problems: Problems) -> Part:
+def networkx_part(graph: Any, path: Path, problems: Problems) -> GraphData:
     """What the graph says: first its edges, then the attributes of its nodes, then nodes alone."""
     if not graph.is_directed():
         todo = "Give a DiGraph or MultiDiGraph; graph.to_directed() has each edge both ways."
@@ -34,11 +34,11 @@ def networkx_part(graph: Any, path: Path, problems: Problems) -> Part:
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs nodes and edges.")
     ids = _ids(graph, path, problems)
-    parts = [triple_part(as_table(list(_triples(graph, path)), path, HEADERS, problems))] if graph.size() else []
+    parts = [triple_data(as_table(list(_triples(graph, path)), path, HEADERS, problems))] if graph.size() else []
     rows = list(_values(graph, path, problems))
     columns = tuple(as_array([row[i] for row in rows]) for i in range(3))
-    parts.append(attribute_part(Table(path, columns, np.arange(len(rows)))))
-    return joined([*parts, entity_part(as_array(ids))])
+    parts.append(attribute_data(Table(path, columns, np.arange(len(rows)))))
+    return concat([*parts, entity_data(as_array(ids))])
 
 
 def _ids(graph: Any, path: Path, problems: Problems) -> list[str]:
@@ -92,7 +92,7 @@ def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, s
                     shown = f"{shorten(str(name), 40)}: {shorten(text, 40)}"
                     problems.add(path, None, str(node), f"{HALF_A_CHARACTER} {shown}, an attribute of the node", MEND)
                 elif text:
-                    yield id_text(node) or "", PLAIN.get(name, str(name)), text
+                    yield id_text(node) or "", PLAIN_LABEL_PREDICATES.get(name, str(name)), text
     if left_out:
         _say_left_out(path, left_out.items())
 

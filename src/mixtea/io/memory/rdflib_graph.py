@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mixtea.errors import Problem, Problems
-from mixtea.graph.builder import Part
+from mixtea.graph.builder import GraphData
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.registry import FORMATS, rdf_graph
 from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
@@ -22,7 +22,7 @@ KIND = "N-Triples"
 MADE_UP = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
 
 
-def rdflib_part(graph: Any, path: Path, problems: Problems) -> Part:
+def rdflib_part(graph: Any, path: Path, problems: Problems) -> GraphData:
     """What the graph says, with its prefixes; of a dataset all graphs together."""
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs triples.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.graph.builder import Part, each_once, only_stated
+from mixtea.graph.builder import GraphData, distinct_triples, without_unreferenced
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import OWL
 from mixtea.graph.text_column import TextColumn
@@ -24,7 +24,7 @@ UNKNOWN, NONE = -2, -1  # in place of a predicate's number: it has no name; ther
 FREE_STEPS, PER_EXPANSION = 100_000, 50  # steps that any file may take; of max_expansion, a step a statement
 
 
-def walked(part: Part, path: Path) -> Part:
+def walked(part: GraphData, path: Path) -> GraphData:
     """The part without such nodes: `A subClassOf [onProperty p; someValuesFrom C]` becomes (A, p, C).
 
     A node that several statements lead to is walked through from the entities among their subjects only, so that
@@ -34,18 +34,18 @@ def walked(part: Part, path: Path) -> Part:
     hidden |= _text_nodes(part)
     if not hidden.any():
         return part
-    part = replace(part, triples=each_once(part.triples))
+    part = replace(part, triples=distinct_triples(part.triples))
     walk = _Walk(part, hidden, path)
     for head, said, node in part.triples[~hidden[part.triples[:, 0]] & hidden[part.triples[:, 2]]].tolist():
         walk.go(head, said, node)
     n_alone = walk.n_not_met()
     for node in walk.subjects:
         walk.state_axiom(node)
-    found = only_stated(walk.part_without_nodes())
+    found = without_unreferenced(walk.part_without_nodes())
     return replace(found, notes=(*found.notes, ALONE.format(n_alone))) if n_alone or not len(found.ids) else found
 
 
-def _text_nodes(part: Part) -> np.ndarray:
+def _text_nodes(part: GraphData) -> np.ndarray:
     """bool [n]: the nodes with a text that nothing leads to but statements of synonyms, labels and definitions."""
     leads = np.array([word in TEXTS for word in part.predicates], dtype=bool)
     found = np.zeros(len(part.ids), dtype=bool)
@@ -62,7 +62,7 @@ def _text_nodes(part: Part) -> np.ndarray:
 class _Walk:
     """Goes from an entity through hidden nodes to what it is said to be joined with."""
 
-    def __init__(self, part: Part, hidden: np.ndarray, path: Path) -> None:
+    def __init__(self, part: GraphData, hidden: np.ndarray, path: Path) -> None:
         self.part, self.hidden, self.path = part, hidden, path
         self.words = [str(word) for word in part.predicates]
         self.number = {word: number for number, word in enumerate(self.words)}
@@ -162,15 +162,15 @@ class _Walk:
             self.words.append(word)
         return self.number[word]
 
-    def part_without_nodes(self) -> Part:
+    def part_without_nodes(self) -> GraphData:
         """What was stated of entities, then what was found behind nodes."""
         old, of = self.part.triples, self.part.attributes
         plain = old[~self.hidden[old[:, [0, 2]]].any(axis=1)]
         entity, predicate, row = np.array(self.said, dtype=np.int64).reshape(-1, 3).T
         texts = of.take(row)
         found = replace(texts, entity=entity.astype(np.int32), predicate=TextColumn.coded(self.words, predicate))
-        attributes = Attributes.joined([of.take(~self.hidden[of.entity]), found])
-        triples = each_once(np.concatenate([plain, np.array(self.triples, dtype=np.int64).reshape(-1, 3)]))
+        attributes = Attributes.concat([of.take(~self.hidden[of.entity]), found])
+        triples = distinct_triples(np.concatenate([plain, np.array(self.triples, dtype=np.int64).reshape(-1, 3)]))
         words = np.empty(len(self.words), dtype=object)
         words[:] = self.words
         return replace(self.part, predicates=words, triples=triples, attributes=attributes)

@@ -1,7 +1,7 @@
 """Neighbour agreement, in the manner of PARIS: a pair is likely whose neighbours are matched to each other.
 
-Two triples (a, r, x) and (b, r', y) speak for the pair (x, y) as far as a and b are believed to be the same and r and
-r' to mean the same. How alike relations are is counted from the same beliefs.
+Two triples (a, r, x) and (b, r', y) support the pair (x, y) by the belief in (a, b) and the similarity of r and r',
+which is counted from the same beliefs.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from mixtea.compute.memory import enough_memory, sweep
 from mixtea.compute.pairs import FEWER_PAIRS, Pairs, pairs_of_keys
 from mixtea.config import Config
 from mixtea.graph.task import Task
-from mixtea.relations.neighbours import ALIKE, FLOOR, MANY
+from mixtea.relations.neighbours import MAX_NEIGHBOURS_PER_RELATION, MIN_BELIEF, MIN_RELATION_SIMILARITY
 from mixtea.relations.parallel import merge_parallel
 from mixtea.voters.base import Belief
 from mixtea.voters.open_entities import OpenEntities
 
-STEPS_AT_ONCE, STEP_BYTES = {"cpu": 1_000_000, "cuda": 4_000_000}, 160  # pairs of triples at a time, and each one's
-DENSE = 1 << 20  # pairs of relations up to which each has a place; more would take longer than the triples
+STEPS_PER_BLOCK, STEP_BYTES = {"cpu": 1_000_000, "cuda": 4_000_000}, 160  # pairs of triples at a time, and each one's
+MAX_DENSE_PAIRS = 1 << 20  # pairs of relations up to which each has a place; more would take longer than the triples
 MAX_STEPS = 1 << 20  # pairs of triples at two entities; beyond, only those are enumerated whose far ends are a pair
 
-Believed = tuple[Tensor, Tensor, Tensor]  # source entities, target entities, weight
+BelievedPairs = tuple[Tensor, Tensor, Tensor]  # source entities, target entities, weight
 
 
 class FarEnds(NamedTuple):
     """Pairs at which steps may end.
 
     `row_of` is the source row of an entity in `pairs`, -1 for none; `entity_of` is the entity of a target row. Entities
-    are joint numbers.
+    are joint indices.
     """
 
     pairs: Pairs
@@ -44,8 +44,8 @@ class AgreementSteps:
     """score(x, y) = log(1 + sum of belief(a, b) alike(r, r') / sqrt(max(|N_r(a)|, |N_r'(b)|)))
 
     over all triples (a, r, x) of one graph and (b, r', y) of the other, walked both ways. N_r(a) are the neighbours of
-    a through r: the more there are, the less one of them says. Links are believed with 1. `multiplicity`
-    [2, n_relations] is how many relations of the source and of the target graph one stands for.
+    a through r: the more there are, the less evidence each is. The belief in links is 1. `multiplicity` [2,
+    n_relations] is how many relations of the source and of the target graph one represents.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class AgreementSteps:
         at, far = key // n, key % n
         near, kind = at // max(self.n_kinds, 1), at % max(self.n_kinds, 1)
         _, place, count = torch.unique_consecutive(at, return_inverse=True, return_counts=True)
-        kept = count[place] <= MANY
+        kept = count[place] <= MAX_NEIGHBOURS_PER_RELATION
         self.near, self.kind, self.far, self.count = near[kept], kind[kept], far[kept], count[place][kept]
         self.multiplicity = multiplicity[(self.near >= n_source).long(), self.kind // 2]
         self.start = torch.searchsorted(self.near.contiguous(), torch.arange(n + 1, device=near.device))
@@ -67,10 +67,10 @@ class AgreementSteps:
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
     def scores(self, pairs: Pairs, belief: Belief) -> Tensor:
-        """Agreement on each of `pairs` of the open entities, under a belief about the same entities."""
+        """Return the agreement on each of `pairs` of the open entities, under a belief about the same entities."""
         believed, entities = self._believed(belief), belief.pairs.entities
         ends = FarEnds(pairs, entities.place_of, entities.rows[1])
-        most = STEPS_AT_ONCE[pairs.source.device.type]
+        most = STEPS_PER_BLOCK[pairs.source.device.type]
 
         def run(mib: int) -> Tensor:
             at_once = min(most, (mib << 20) // STEP_BYTES)
@@ -78,13 +78,13 @@ class AgreementSteps:
 
         return sweep(run, STEP_BYTES, pairs.source.device, most * STEP_BYTES // 2**20 + 1)
 
-    def _scores(self, ends: FarEnds, believed: Believed, alike: KindPairs, at_once: int) -> Tensor:
+    def _scores(self, ends: FarEnds, believed: BelievedPairs, alike: RelationPairs, at_once: int) -> Tensor:
         pairs, row_of, _ = ends
         total = believed[2].new_zeros(len(pairs))
         for weight, first, second in self._steps(believed, ends, at_once):
             meaning = alike(self.kind[first] * self.n_kinds + self.kind[second])
             source, target = row_of[self.far[first]], row_of[self.far[second]]
-            says = (meaning > ALIKE) & (source >= 0) & (target >= 0)
+            says = (meaning > MIN_RELATION_SIMILARITY) & (source >= 0) & (target >= 0)
             place, found = pairs.find(source[says], target[says])
             first, second = first[says], second[says]
             count = torch.maximum(self.count[first], self.count[second]).to(weight.dtype)
@@ -93,15 +93,15 @@ class AgreementSteps:
             total.index_add_(0, place, added.where(found, 0.0))
         return total.log1p_()
 
-    def _believed(self, belief: Belief) -> Believed:
-        """(source entities, target entities, weight): the links, and the beliefs that are strong enough."""
+    def _believed(self, belief: Belief) -> BelievedPairs:
+        """Return (source entities, target entities, weight): the links, and the beliefs that are strong enough."""
         pairs, p, rows = belief.pairs.rows, belief.p, belief.pairs.entities.rows
-        strong = p > FLOOR
+        strong = p > MIN_BELIEF
         source = torch.cat([self.links[:, 0], rows[0][pairs.source[strong]]])
         target = torch.cat([self.links[:, 1], rows[1][pairs.target[strong]]])
         return source, target, torch.cat([p.new_ones(len(self.links)), p[strong].clamp(max=1)])
 
-    def _steps(self, believed: Believed, ends: FarEnds, at_once: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def _steps(self, believed: BelievedPairs, ends: FarEnds, at_once: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Enumerate (belief, triple of the source graph, triple of the target graph) at believed pairs.
 
         All pairs of triples, but where they are more than MAX_STEPS only those that end at one of the pairs `ends`.
@@ -115,7 +115,7 @@ class AgreementSteps:
         if bool(many.any()):
             yield from self._joined((source[many], target[many], weight[many]), ends, at_once)
 
-    def _joined(self, believed: Believed, ends: FarEnds, at_once: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def _joined(self, believed: BelievedPairs, ends: FarEnds, at_once: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Join the triples at believed pairs on the pairs `ends` of their far ends, in time linear in both."""
         (source, target, weight), n = believed, len(self.start) - 1
         begin = torch.searchsorted(ends.pairs.source, torch.arange(ends.pairs.shape[0] + 1, device=source.device))
@@ -130,13 +130,13 @@ class AgreementSteps:
                 for met, more in _counted(end - start, at_once):
                     yield weight[pair[one[met]]], first[one[met]], order[start[met] + more]
 
-    def _alike(self, believed: Believed, at_once: int) -> KindPairs:
-        """How alike two relations are, from 0 to 1, by r * n_kinds + r'.
+    def _alike(self, believed: BelievedPairs, at_once: int) -> RelationPairs:
+        """Return how similar two relations are, from 0 to 1, by r * n_kinds + r'.
 
         The belief in triples of r that meet triples of r', over the geometric mean of what both could have met.
         """
         source, target, weight = believed
-        everyone, alike = self._all_beliefs(*believed), KindPairs(self.n_kinds, weight)
+        everyone, alike = self._all_beliefs(*believed), RelationPairs(self.n_kinds, weight)
         row_of = torch.arange(len(self.start) - 1, device=source.device)
         for w, first, second in self._steps(believed, FarEnds(everyone[0], row_of, row_of[self.n_source :]), at_once):
             place, found = everyone[0].find(self.far[first], self.far[second] - self.n_source)
@@ -151,7 +151,7 @@ class AgreementSteps:
         return alike
 
     def _all_beliefs(self, source: Tensor, target: Tensor, weight: Tensor) -> tuple[Pairs, Tensor]:
-        """Every belief, in joint source numbers and the target graph's own."""
+        """Return every belief, by joint indices of sources and entity indices of targets."""
         shape = (self.n_source, len(self.start) - 1 - self.n_source)
         pairs = pairs_of_keys(source * shape[1] + target - self.n_source, shape)
         place, _ = pairs.find(source, target - self.n_source)
@@ -169,7 +169,7 @@ def _counted(count: Tensor, at_once: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def agreement_steps(task: Task, config: Config, entities: OpenEntities) -> AgreementSteps:
-    """The steps of a task, with its training links."""
+    """Make the steps of a task, with its training links."""
     merged = merge_parallel(task, shared_relations=config.shared_relations)
     device, n_source = entities.rows[0].device, entities.sizes[0]
     links = torch.from_numpy(task.train).to(device) + torch.tensor([0, n_source], device=device)
@@ -178,19 +178,19 @@ def agreement_steps(task: Task, config: Config, entities: OpenEntities) -> Agree
     return AgreementSteps(head, relation, tail, multiplicity, links, n_source, sum(entities.sizes))
 
 
-class KindPairs:
-    """A number for pairs of relations, by r * n_kinds + r'; 0 for those that are not there.
+class RelationPairs:
+    """A number for pairs of relations, by r * n_kinds + r'; 0 for missing ones.
 
-    All pairs are there where they fit, so that nothing has to be looked for; else those that were added, in order.
+    All pairs are stored where they fit, so that nothing has to be searched; else those that were added, in order.
     """
 
     def __init__(self, n_kinds: int, like: Tensor) -> None:
-        self.dense = n_kinds**2 <= DENSE
+        self.dense = n_kinds**2 <= MAX_DENSE_PAIRS
         self.key = torch.arange(n_kinds**2 if self.dense else 0, device=like.device)
         self.values = like.new_zeros(len(self.key))
 
     def add(self, key: Tensor, values: Tensor) -> None:
-        """Add values to those of the keys, one after the other, however they come."""
+        """Add values to those of the keys, in the order given."""
         if self.dense:
             self.values.index_add_(0, key, values)
             return

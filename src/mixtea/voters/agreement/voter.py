@@ -1,4 +1,4 @@
-"""Neighbour agreement votes: a pair is likely whose neighbours are matched to each other."""
+"""The voter `agreement`: a pair is likely whose neighbours are matched to each other."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mixtea.config import STRUCTURE
-from mixtea.voters.base import Evidence, Voter, VotingState, judges_alone
-from mixtea.voters.matched_neighbours import matched_neighbours
-from mixtea.voters.plugin import voter_of
+import numpy as np
+
+from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood, NeighbourSupport, neighbourhood
+from mixtea.voters.base import Evidence, Voter, VotingState, is_independent
+from mixtea.voters.plugin import make_voter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 
 class Agreement(Voter):
-    """Judges the candidates of others by what is believed of their neighbours; 0 where no neighbours are matched."""
+    """A voter on the candidates of others, by the belief in their neighbours; 0 where no neighbours are matched."""
 
     name = "agreement"
     needs = ("triples",)
-    listens = True
+    evidence = "structure"
+    uses_belief = True
     _steps: AgreementSteps | None = None
 
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
@@ -33,19 +35,45 @@ class Agreement(Voter):
             from mixtea.voters.agreement.steps import agreement_steps
 
             self._steps = agreement_steps(self.task, self.config, state.entities)
-        return state.entities.without_untaught(pairs.rows, self._steps.scores(pairs.rows, state.belief))
+        return state.entities.mask_without_triples(pairs.rows, self._steps.scores(pairs.rows, state.belief))
 
     def weight(self) -> float:
-        """With few links neighbours tell most, unless texts tell more."""
+        """Return the larger weight where links are few and no texts are compared."""
         few = len(self.task.train) > 0 and not self.config.enough_valid(len(self.task.valid))
         return self.config.agreement_weight_few if few and not self._texts_vote else self.config.agreement_weight
 
     @cached_property
     def _texts_vote(self) -> bool:
-        """Whether another voter compares texts that both graphs have."""
-        others = (voter_of(name, self.task, self.config) for name in self.config.voters if name not in STRUCTURE)
-        return any(judges_alone(voter) and voter.has_needed() for voter in others)
+        """Return whether another voter compares texts that both graphs have."""
+        voters = (make_voter(name, self.task, self.config) for name in self.config.voters if name != self.name)
+        others = (voter for voter in voters if voter.evidence != "structure" and is_independent(voter))
+        return any(voter.is_applicable() for voter in others)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The matched neighbours and the relations through which they speak for the pair; weights as in its score."""
+        """Return matched neighbours and the relations that lead to them; weights as in its score."""
         return matched_neighbours(self, source, target)
+
+
+MAX_NEIGHBOURS = 10  # that an explanation names
+
+
+def matched_neighbours(voter: Voter, source: int, target: int, above: float = MIN_BELIEF) -> list[Evidence]:
+    """Return the support of a pair in words, the strongest first: neighbours, and the relations that lead to them."""
+    if voter.known is None:
+        return []
+    near = neighbourhood(voter.task, voter.known, voter.config.shared_relations)
+    speaking = near.support(source, target, above)
+    return [
+        Evidence(_words(near, speaking, i), float(speaking.weight[i]))
+        for i in np.argsort(-speaking.weight, kind="stable")[:MAX_NEIGHBOURS].tolist()
+    ]
+
+
+def _words(near: Neighbourhood, speaking: NeighbourSupport, i: int) -> str:
+    """Describe one support, each end seen from its end of the pair: `capital: Rome ~ capitale: Rome`."""
+    graphs, ends = (near.task.source, near.task.target), (int(speaking.source[i]), int(speaking.target[i]))
+    kinds = (int(speaking.kind[i]), int(speaking.other_kind[i]))
+    return " ~ ".join(
+        f"{near.relation_name(side, kind)}: {graph.display(end)}"
+        for side, (graph, end, kind) in enumerate(zip(graphs, ends, kinds, strict=True))
+    )

@@ -1,4 +1,4 @@
-"""All literal values of a task by number, who has which, and predicates of both sides that have values in common.
+"""Index of all literal values of a task, and predicates of both sides with values in common.
 
 A value may be a literal on one side and an entity with a name on the other. No torch.
 """
@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
 
-from mixtea.compute.ngrams import gram_rows, unit_rows, weighted
+from mixtea.compute.ngrams import ngram_counts, sparse_unit_rows, tfidf
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
@@ -22,29 +22,29 @@ from mixtea.text.names import entity_names
 from mixtea.text.values import Form, form_of
 from mixtea.voters.similarity import rank_of
 
-PARTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
-LEAST_SHARED, LEAST_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
-PARTNERS, MOST = 2, 60  # predicates of the other side for one, and pairs of predicates in all
-_VALUES: WeakKeyDictionary[Task, Values] = WeakKeyDictionary()
+PART_WEIGHTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
+MIN_SHARED_VALUES, MIN_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
+MAX_PARTNERS, MAX_PREDICATE_PAIRS = 2, 60  # predicates of the other side for one, and pairs of predicates in all
+_VALUES: WeakKeyDictionary[Task, TaskValues] = WeakKeyDictionary()
 
 
-def values_of(task: Task) -> Values:
-    """Return the values of a task: it is asked about by many voters, each with opinions of its own."""
+def task_values(task: Task) -> TaskValues:
+    """Return the values of a task, made once for all voters with opinions of their own."""
     found = _VALUES.get(task)
     if found is None:
-        found = _VALUES[task] = Values(task)
+        found = _VALUES[task] = TaskValues(task)
     return found
 
 
 class Column(NamedTuple):
-    """What holds values: a predicate, with the language where it has several (`comment@en`), or a relation."""
+    """A source of values: a predicate, with the language where it has several (`comment@en`), or a relation."""
 
     name: str
     is_relation: bool = False
 
 
-class Statements(NamedTuple):
-    """(entity, predicate, value) as numbers; `names` are the predicates, each language of one that has several apart.
+class ValueTriples(NamedTuple):
+    """(entity, predicate, value) as indices; `names` are the predicates, one per language where they have several.
 
     Those from `n_literal` on are relations whose value is the name of an entity.
     """
@@ -59,21 +59,21 @@ class Statements(NamedTuple):
         return Column(self.names[predicate], predicate >= self.n_literal)
 
     def of_entity(self, entity: int) -> tuple[np.ndarray, np.ndarray]:
-        """Its predicates and values."""
+        """Return its predicates and values."""
         own = self.entity == entity
         return self.predicate[own], self.value[own]
 
 
-class Values:
-    """All values of a task, by number, and who has which: what does not depend on what was learned."""
+class TaskValues:
+    """All values of a task, numbered, and the entities that have them, independent of what was learned."""
 
     def __init__(self, task: Task) -> None:
         values: dict[str, int] = {}
-        self.sides = tuple(statements_of(graph, values) for graph in (task.source, task.target))
+        self.sides = tuple(value_triples(graph, values) for graph in (task.source, task.target))
         self.texts = list(values)
 
     def literal(self, value: int) -> tuple[str, str]:
-        """(text, datatype) of a value."""
+        """Return (text, datatype) of a value."""
         text, _, datatype = self.texts[value].rpartition("\x00")
         return text, datatype
 
@@ -83,19 +83,19 @@ class Values:
 
     @cached_property
     def rows(self) -> csr_matrix:
-        """A row a value: its whole, its words and its n-grams, rare ones weighing more."""
+        """Return a row per value: its whole, its words and its n-grams, rare ones weighing more."""
         return joined_parts(
-            [weighted(*gram_rows(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
+            [tfidf(*ngram_counts(texts, lengths=lengths))[0] for texts, lengths in parts_of_forms(self.forms)]
         )
 
     @cached_property
     def wholes(self) -> np.ndarray:
-        """The number of each value's whole, the same for the same value however it is written; -1 for a blank one."""
+        """Return the number of each value's whole, equal for equal values in any notation; -1 for a blank one."""
         return _numbered(form.whole for form in self.forms)
 
     @cached_property
     def rarity(self) -> np.ndarray:
-        """[values]: from 0, where all statements have it, to 1, where one has."""
+        """Return [values]: from 0 for a value of all triples to 1 for a value of one."""
         stated = np.concatenate([self.wholes[of.value] for of in self.sides])
         count = np.bincount(stated[stated >= 0], minlength=int(self.wholes.max(initial=-1)) + 2)
         n = max(len(stated), 2)
@@ -103,7 +103,7 @@ class Values:
 
     @cached_property
     def overlapping(self) -> list[tuple[int, int, float]]:
-        """(source predicate, target predicate, share) of those that have values in common."""
+        """Return (source predicate, target predicate, share) of those with values in common."""
         held = []
         wholes = _numbered(form.nearly for form in self.forms)
         n_wholes = int(wholes.max(initial=-1)) + 1
@@ -117,10 +117,10 @@ class Values:
         sizes = [np.asarray(side.sum(axis=1)).ravel() for side in held]
         share = shared.data / np.minimum(sizes[0][shared.row], sizes[1][shared.col])
         literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
-        kept = literal & (shared.data >= np.minimum(LEAST_SHARED, sizes[0][shared.row])) & (share >= LEAST_SHARE)
+        kept = literal & (shared.data >= np.minimum(MIN_SHARED_VALUES, sizes[0][shared.row])) & (share >= MIN_SHARE)
         p, q, share = shared.row[kept], shared.col[kept], share[kept]
-        good = (rank_of(p, share) < PARTNERS) | (rank_of(q, share) < PARTNERS)
-        order = np.argsort(-share[good], kind="stable")[: 2 * MOST]
+        good = (rank_of(p, share) < MAX_PARTNERS) | (rank_of(q, share) < MAX_PARTNERS)
+        order = np.argsort(-share[good], kind="stable")[: 2 * MAX_PREDICATE_PAIRS]
         return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
 
 
@@ -131,18 +131,18 @@ def _numbered(texts: Iterable[str]) -> np.ndarray:
 
 
 def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ...]]]:
-    """(texts, lengths of the n-grams that are compared) of whole values, of their words, and of their text."""
+    """Return (texts, lengths of the n-grams that are compared) of whole values, of their words, and of their text."""
     wholes = [form.whole.replace(" ", "\x01") for form in forms]
     return [(wholes, ()), ([form.words for form in forms], ()), ([form.text for form in forms], (3,))]
 
 
 def joined_parts(parts: Sequence[csr_matrix]) -> csr_matrix:
     """Join the weighted rows of the parts of values, each by what it counts for, to rows of length 1."""
-    return unit_rows(csr_matrix(hstack([share * part for share, part in zip(PARTS, parts, strict=True)])))
+    return sparse_unit_rows(csr_matrix(hstack([share * part for share, part in zip(PART_WEIGHTS, parts, strict=True)])))
 
 
-def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
-    """The literals of a graph but for its labels, and the names of the entities that its relations lead to."""
+def value_triples(graph: Graph, values: dict[str, int]) -> ValueTriples:
+    """Return the literals of a graph without its labels, and the names of the entities that its relations lead to."""
     of = graph.attributes
     texts, kinds = of.value.texts(), of.datatype.texts()
     pairs = np.unique(np.stack([of.value.codes, of.datatype.codes]), axis=1)
@@ -163,7 +163,7 @@ def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
     name_of[entity[::-1]] = named[column.codes[::-1]] if len(named) else -1
     tail = name_of[graph.triples[:, 2]]
     led = tail >= 0
-    return Statements(
+    return ValueTriples(
         np.r_[of.entity[kept].astype(np.int64), graph.triples[led, 0]],
         np.r_[predicate[kept], graph.triples[led, 1] + len(predicates)],
         np.r_[value[kept], tail[led]],
@@ -173,9 +173,9 @@ def statements_of(graph: Graph, values: dict[str, int]) -> Statements:
 
 
 def _by_language(of: Attributes) -> tuple[np.ndarray, list[str]]:
-    """(int64 a row, names): its predicate, in its language (`comment@en`) where the predicate has more than one.
+    """Return (int64 per row, names): its predicate, with a language (`comment@en`) where the predicate has several.
 
-    `en-gb` is `en`; what has no language is said by the predicate alone.
+    `en-gb` is `en`; a value without a language has the predicate alone.
     """
     tags = [tag.lower().partition("-")[0] for tag in of.language.texts()]
     known = sorted({"", *tags})

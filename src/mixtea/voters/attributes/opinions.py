@@ -1,6 +1,6 @@
-"""Log-odds of pairs by literal values: predicates that mean the same, and how far their values agree.
+"""Log-odds of pairs by literal values: aligned predicates, and how far their values agree.
 
-Rare values and telling predicates weigh more. No torch.
+Rare values and discriminating predicates weigh more. No torch.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 
-from mixtea.compute.ngrams import alike_rows, products_of_rows, unit_rows
+from mixtea.compute.ngrams import row_products, similar_rows, sparse_unit_rows
 from mixtea.graph.task import Task
 from mixtea.io.columns.compared import ComparedColumns
-from mixtea.voters.attributes.index import MOST, Column, values_of
+from mixtea.voters.attributes.index import MAX_PREDICATE_PAIRS, Column, task_values
 from mixtea.voters.learned_text import ComparedPredicates, LearnedView
-from mixtea.voters.similarity import NEAR, Likeness, LikenessOpinions, best_values
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarPairs, best_values
 
-EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
-LISTED = 200  # values of a predicate of one entity in an explanation
-MIN_ALIKE = 0.005  # likeness of values that are said to be similar: a hundredth, as it is shown
-CHANCE = 3000  # pairs of any two entities that tell how far they agree by chance
+MIN_EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
+MAX_VALUES_COMPARED = 200  # values of a predicate of one entity in an explanation
+MIN_SIMILARITY = 0.005  # likeness of values that are said to be similar: a hundredth, as it is shown
+N_RANDOM_PAIRS = 3000  # pairs of any two entities that tell how far they agree by chance
 
 
-class Aligned(NamedTuple):
-    """Two predicates that are compared, by number, and how much they tell."""
+class AlignedPredicates(NamedTuple):
+    """Two predicates that are compared, by index, and their weight."""
 
     ends: tuple[int, int]
     weight: float
 
 
-def is_alike(likeness: float) -> bool:
-    """Whether two values are said to be similar; below that they differ."""
-    return likeness >= MIN_ALIKE
+def is_similar(likeness: float) -> bool:
+    """Return whether two values are shown as similar; below that they differ."""
+    return likeness >= MIN_SIMILARITY
 
 
-class Compared(NamedTuple):
-    """Two values that are compared, each as (predicate, value): how alike they are, in [0, 1], and what that counts."""
+class ComparedValues(NamedTuple):
+    """Two values that are compared, each as (predicate, value): how alike they are, in [0, 1], and their weight."""
 
     source: tuple[str, str]
     target: tuple[str, str]
@@ -47,27 +47,27 @@ class Compared(NamedTuple):
 
     @property
     def is_alike(self) -> bool:
-        return is_alike(self.alike)
+        return is_similar(self.alike)
 
 
-class AttributeOpinions(LikenessOpinions):
+class AttributeOpinions(SimilarityOpinions):
     """Log-odds of pairs by their values; `aligned` are the pairs of predicates that are compared."""
 
-    LEARNED = (*LikenessOpinions.LEARNED, "aligned", "has")
+    LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has")
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        self.values = values_of(task)
+        self.values = task_values(task)
         self.sides = self.values.sides
 
     @cached_property
-    def aligned(self) -> list[Aligned]:
-        """Weighed by how far the pairs that were learned from agree, where these are enough."""
+    def aligned(self) -> list[AlignedPredicates]:
+        """Return the aligned predicates, weighted by how far the pairs that were learned from agree, if enough."""
         return self._aligned(self.learned_from) if all(len(side.entity) for side in self.sides) else []
 
     @cached_property
     def has(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
-        """Entities with a value of a predicate that is compared."""
+        """Mark the entities with a value of a predicate that is compared."""
         found = []
         for side, n in enumerate(self.shape):
             of = self.sides[side]
@@ -82,15 +82,18 @@ class AttributeOpinions(LikenessOpinions):
         compared = [ComparedPredicates(ours[p], theirs[q], weight) for (p, q), weight in self.aligned]
         return super().view()._replace(compared=tuple(compared))
 
-    def compared(self, source: int, target: int) -> list[Compared]:
-        """The values of two entities by predicates that are compared: the most alike first, each value once a pair.
+    def compared(self, source: int, target: int) -> list[ComparedValues]:
+        """Return the values of two entities by aligned predicates: the most alike first, each value once per pair.
 
         `counts` is the part of the likeness of the two entities that equal values would have, but for one factor.
         """
         said = [of.of_entity(end) for of, end in zip(self.sides, (source, target), strict=True)]
         found = []
         for pair in self.aligned:
-            ends = [value[predicate == end][:LISTED] for (predicate, value), end in zip(said, pair.ends, strict=True)]
+            ends = [
+                value[predicate == end][:MAX_VALUES_COMPARED]
+                for (predicate, value), end in zip(said, pair.ends, strict=True)
+            ]
             if not all(map(len, ends)):
                 continue
             of = self.values
@@ -100,11 +103,11 @@ class AttributeOpinions(LikenessOpinions):
                     (of.names[end], self.values.literal(values[at])[0])
                     for of, end, values, at in zip(self.sides, pair.ends, ends, place, strict=True)
                 ]
-                found.append(Compared(shown[0], shown[1], alike, pair.weight * float(rare[0] * rare[1])))
+                found.append(ComparedValues(shown[0], shown[1], alike, pair.weight * float(rare[0] * rare[1])))
         return found
 
     def likeness(self, ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        """[p, q]: how alike values are, by their numbers; 1 for the same one however it is written."""
+        """Return [p, q]: the likeness of values, by their numbers; 1 for equal ones in any notation."""
         rows, of = self.values.rows, self.values.wholes
         found = (rows[ours] @ rows[theirs].T).toarray()
         wholes = of[ours]
@@ -113,59 +116,61 @@ class AttributeOpinions(LikenessOpinions):
 
     @property
     def columns_compared(self) -> list[tuple[Column, Column]]:
-        """The columns of `aligned`."""
+        """Return the columns of `aligned`."""
         return [(self.sides[0].column(p), self.sides[1].column(q)) for (p, q), _ in self.aligned]
 
     @cached_property
     def columns_known(self) -> tuple[set[Column], set[Column]]:
-        """All columns of each side."""
+        """Return all columns of each side."""
         first, second = ({of.column(place) for place in range(len(of.names))} for of in self.sides)
         return first, second
 
     @cached_property
     def number_of(self) -> dict[tuple[str, str], int]:
-        """The number of each (text, datatype)."""
+        """Map (text, datatype) to the number of the value."""
         return {self.values.literal(value): value for value in range(len(self.values.texts))}
 
-    def first_found(self) -> Likeness:
+    def initial_pairs(self) -> SimilarPairs:
         rows = self._rows(self.aligned)
-        a, b = alike_rows(*rows, NEAR)
-        return best_values(a, b, products_of_rows(*rows, a, b), self.shape)
+        a, b = similar_rows(*rows, CANDIDATES_PER_ENTITY)
+        return best_values(a, b, row_products(*rows, a, b), self.shape)
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
-        """A row an entity: its values of one predicate."""
+        """Build a row per entity: its values of one predicate."""
         of = self.sides[side]
         here = of.predicate == predicate
         ones = np.ones(int(here.sum()), dtype=np.float32)
         shape = (self.shape[side], len(self.values.texts))
-        return unit_rows(csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values.rows))
+        return sparse_unit_rows(
+            csr_matrix(csr_matrix((ones, (of.entity[here], of.value[here])), shape) @ self.values.rows)
+        )
 
     def _rarity(self, side: int, predicate: int) -> np.ndarray:
-        """[entities]: how rare their values of one predicate are, in the mean; what many have in common tells less."""
+        """Return [entities]: the mean rarity of their values of one predicate; common values are weaker evidence."""
         of = self.sides[side]
         here = of.predicate == predicate
         n = self.shape[side]
         total = np.bincount(of.entity[here], self.values.rarity[of.value[here]], minlength=n)
         return total / np.maximum(np.bincount(of.entity[here], minlength=n), 1)
 
-    def _rows(self, aligned: list[Aligned]) -> tuple[csr_matrix, csr_matrix]:
-        """A row an entity of each side: its values, predicate by predicate, in the columns that both sides have."""
+    def _rows(self, aligned: list[AlignedPredicates]) -> tuple[csr_matrix, csr_matrix]:
+        """Build a row per entity of each side: its values, by predicate, in the columns that both sides have."""
         sides = [self.side_rows(side, aligned) for side in (0, 1)]
         held = [np.bincount(rows.indices, minlength=rows.shape[1]) > 0 for rows in sides]
         shared = np.flatnonzero(held[0] & held[1])
         return sides[0][:, shared], sides[1][:, shared]
 
-    def side_rows(self, side: int, aligned: list[Aligned]) -> csr_matrix:
+    def side_rows(self, side: int, aligned: list[AlignedPredicates]) -> csr_matrix:
         """Build a row per entity of a side: its values, predicate by predicate."""
         blocks = [
             diags(np.sqrt(pair.weight) * self._rarity(side, pair.ends[side]))
             @ self._of_predicate(side, pair.ends[side])
             for pair in aligned
         ]
-        return unit_rows(csr_matrix(hstack(blocks)))
+        return sparse_unit_rows(csr_matrix(hstack(blocks)))
 
-    def _aligned(self, pairs: np.ndarray) -> list[Aligned]:
-        """Predicates whose values are the same more often than by chance, the most telling first.
+    def _aligned(self, pairs: np.ndarray) -> list[AlignedPredicates]:
+        """Find predicates whose values agree more often than by chance, the most discriminating first.
 
         weight = (agreement of the same entities - agreement of any two) log(1 / agreement of any two).
         """
@@ -177,20 +182,20 @@ class AttributeOpinions(LikenessOpinions):
                 continue
             both = _having(pairs, has, self.shape)
             chance = _agreement(ours, theirs, *(_spread(ends, shift) for ends, shift in zip(has, (0, 7), strict=True)))
-            agree = overlap if len(both) < EXAMPLES else _agreement(ours, theirs, both[:, 0], both[:, 1])
+            agree = overlap if len(both) < MIN_EXAMPLES else _agreement(ours, theirs, both[:, 0], both[:, 1])
             weight = max(0.0, agree - chance) * np.log(1 / (chance + 1 / max(min(map(len, has)), 2)))
             if weight > 1e-3:
-                found.append(Aligned((p, q), float(weight)))
-        found = weighed(found, self.task.compared, *(side.names for side in self.sides))
-        return sorted(found, key=lambda pair: -pair.weight)[:MOST]
+                found.append(AlignedPredicates((p, q), float(weight)))
+        found = apply_weights(found, self.task.compared, *(side.names for side in self.sides))
+        return sorted(found, key=lambda pair: -pair.weight)[:MAX_PREDICATE_PAIRS]
 
 
-def weighed(
-    found: list[Aligned], wanted: Sequence[ComparedColumns], source: list[str], target: list[str]
-) -> list[Aligned]:
-    """Return pairs of predicates with the weights that a user wants; those that are said to belong together alone.
+def apply_weights(
+    found: list[AlignedPredicates], wanted: Sequence[ComparedColumns], source: list[str], target: list[str]
+) -> list[AlignedPredicates]:
+    """Apply the weights of a user to pairs of predicates; pairs that the user connected replace others.
 
-    A pair that was not found counts for as much as those that were in the mean.
+    A pair that was not found counts for as much as the mean of the others.
     """
     usual = float(np.mean([pair.weight for pair in found])) if found else 1.0
     for one in wanted:
@@ -198,7 +203,7 @@ def weighed(
         if min(ends) >= 0:
             weight = next((pair.weight for pair in found if pair.ends == tuple(ends)), usual)
             found = [pair for pair in found if pair.ends[0] != ends[0] and pair.ends[1] != ends[1]]
-            found.append(Aligned((ends[0], ends[1]), weight * one.weight))
+            found.append(AlignedPredicates((ends[0], ends[1]), weight * one.weight))
         else:
             found = [
                 pair._replace(weight=pair.weight * one.weight) if pair.ends[0] == ends[0] or pair.ends[1] == ends[1]
@@ -208,32 +213,32 @@ def weighed(
 
 
 def _having(pairs: np.ndarray, has: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
-    """The pairs of entities that both have a value."""
+    """Select the pairs of entities that both have a value."""
     there = [np.zeros(n, dtype=bool) for n in shape]
     there[0][has[0]] = there[1][has[1]] = True
     return pairs[there[0][pairs[:, 0]] & there[1][pairs[:, 1]]]
 
 
 def _spread(ends: np.ndarray, shift: int) -> np.ndarray:
-    """CHANCE of some entities, evenly taken, so that no pair of two such rows is more likely than another."""
+    """Draw N_RANDOM_PAIRS entities evenly, so that no pair of two such draws is more likely than another."""
     order = np.random.default_rng(shift).permutation(len(ends))
-    return ends[order[np.arange(CHANCE) % len(ends)]]
+    return ends[order[np.arange(N_RANDOM_PAIRS) % len(ends)]]
 
 
 def _agreement(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> float:
     """Compute the mean cosine of the values of pairs of entities, for repeated pairs once."""
     key, place = np.unique(source * theirs.shape[0] + target, return_inverse=True)
-    alike = products_of_rows(ours, theirs, key // theirs.shape[0], key % theirs.shape[0])
+    alike = row_products(ours, theirs, key // theirs.shape[0], key % theirs.shape[0])
     return float(alike[place].mean())
 
 
 def _length(rows: csr_matrix) -> float:
-    """Of the sum of some rows; of values that have none it is 1."""
+    """Return the length of the sum of some rows; 1 if it is 0."""
     return float(np.linalg.norm(np.asarray(rows.sum(axis=0)))) or 1.0
 
 
 def best_pairs(alike: np.ndarray) -> list[tuple[tuple[int, int], float]]:
-    """((row, column), value): the greatest first, each row and each column once."""
+    """Return ((row, column), value): the greatest first, each row and each column once."""
     found, left = [], alike.astype(np.float64)
     for _ in range(min(alike.shape)):
         place = divmod(int(left.argmax()), left.shape[1])

@@ -1,4 +1,4 @@
-"""Literal values vote: entities of which the same is said, whatever the predicates are called."""
+"""The voter `attributes`: entities with equal or similar literal values, whatever the predicates are called."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixtea.voters.base import Cost, Evidence
-from mixtea.voters.similarity import LikenessVoter
+from mixtea.voters.similarity import SimilarityVoter
 
 if TYPE_CHECKING:
-    from mixtea.voters.attributes.opinions import AttributeOpinions, Compared
+    from mixtea.voters.attributes.opinions import AttributeOpinions, ComparedValues
 
-SHOWN = 5  # values in an explanation
-LONGEST = 60  # characters of a value that are shown
+MAX_VALUES_SHOWN = 5  # values in an explanation
+MAX_SHOWN_LENGTH = 60  # characters of a value that are shown
 
 
-class Attributes(LikenessVoter):
+class Attributes(SimilarityVoter):
     """Log-odds that two entities are the same by their literals; no opinion where nothing can be compared."""
 
     name = "attributes"
     needs = ("attributes",)
+    evidence = "lexical"
 
-    def has_needed(self) -> bool:
+    def is_applicable(self) -> bool:
         graphs = (self.task.source, self.task.target)
-        return any(graph.n_attribute_triples for graph in graphs) and super().has_needed()
+        return any(graph.n_attribute_triples for graph in graphs) and super().is_applicable()
 
     def new_opinions(self) -> AttributeOpinions:
         from mixtea.voters.attributes.opinions import AttributeOpinions
@@ -33,10 +34,10 @@ class Attributes(LikenessVoter):
         return AttributeOpinions(self.task)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """Values that are compared, side by side, each with its share of the score; ≠ where they share nothing.
+        """Return compared values side by side, each with its share of the score; ≠ where they have nothing in common.
 
-        What is alike carries a score that speaks for the pair, what differs one against it. The predicates are those
-        that the links alone say are to be compared.
+        Similar values share a positive score, different ones a negative one. The predicates are those that the links
+        alone align.
         """
         score = self.known.weight_of(self.name, source, target) if self.known is not None else None
         if score is None:
@@ -47,12 +48,12 @@ class Attributes(LikenessVoter):
         parts = np.array([row.counts * (1 - row.alike if score < 0 else row.alike) for row in rows])
         weights = score * (parts / parts.sum() if parts.sum() > 0 else np.full(len(rows), 1 / len(rows)))
         order = np.argsort(-parts, kind="stable")
-        shown = [Evidence(_side_by_side(rows[place]), float(weights[place])) for place in order[:SHOWN]]
-        rest = order[SHOWN:]
+        shown = [Evidence(_side_by_side(rows[place]), float(weights[place])) for place in order[:MAX_VALUES_SHOWN]]
+        rest = order[MAX_VALUES_SHOWN:]
         return [*shown, *([Evidence(f"{len(rest):,} more values", float(weights[rest].sum()))] if len(rest) else [])]
 
     def opinions_by_links(self) -> AttributeOpinions:
-        """What it thinks by the links alone, as it does of a run that was read from its folder."""
+        """Return its opinions by the links alone, as for a run that was read from its folder."""
         opinions: AttributeOpinions = self.opinions()
         opinions.learn(np.empty((0, 2), dtype=np.int64))
         return opinions
@@ -62,7 +63,7 @@ class Attributes(LikenessVoter):
         return Cost(mib=n * 2000 / 2**20, products=0.1)
 
 
-def _side_by_side(row: Compared) -> str:
-    """`born: 1990-05-03 ~ geboren: 3.5.1990`."""
-    ours, theirs = (f"{predicate}: {value[:LONGEST]}" for predicate, value in (row.source, row.target))
+def _side_by_side(row: ComparedValues) -> str:
+    """Write two values as `born: 1990-05-03 ~ geboren: 3.5.1990`."""
+    ours, theirs = (f"{predicate}: {value[:MAX_SHOWN_LENGTH]}" for predicate, value in (row.source, row.target))
     return f"{ours} {'~' if row.is_alike else '≠'} {theirs}"

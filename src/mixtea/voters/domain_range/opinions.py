@@ -8,25 +8,25 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, identity
 
-from mixtea.compute.ngrams import products_of_rows
+from mixtea.compute.ngrams import row_products
 from mixtea.graph.task import Task
-from mixtea.voters.domain_range.property_ends import KINDS_OF_VALUES, above_kinds, as_ones, property_ends
+from mixtea.voters.domain_range.property_ends import VALUE_KINDS, above_kinds, as_ones, property_ends
 
 FITS, RELATED, CLASHES = range(3)  # levels of an end: the same classes, one above the other, the same as others
-EXAMPLES = 10.0  # pairs that the typical shares count for, among matches and among others
-LEAST_BELIEF = 0.01  # in two classes that are counted at all
+PSEUDO_EXAMPLES = 10.0  # pairs that the typical shares count for, among matches and among others
+MIN_CLASS_BELIEF = 0.01  # in two classes that are counted at all
 MAX_LOG_ODDS = 50.0  # of two classes: more changes nothing and would overflow
 
 
-class Typical(NamedTuple):
-    """Shares of the levels among pairs that are the same property, and among others that are called alike."""
+class LevelShares(NamedTuple):
+    """Shares of the levels among pairs that are the same property, and among others with similar names."""
 
     matched: tuple[float, float, float]
     others: tuple[float, float, float]
 
 
-OF_CLASSES = Typical((0.62, 0.36, 0.02), (0.1, 0.15, 0.75))
-OF_VALUES = Typical((0.8, 0.15, 0.05), (0.6, 0.25, 0.15))
+CLASS_SHARES = LevelShares((0.62, 0.36, 0.02), (0.1, 0.15, 0.75))
+VALUE_SHARES = LevelShares((0.8, 0.15, 0.05), (0.6, 0.25, 0.15))
 
 
 class End(NamedTuple):
@@ -35,20 +35,20 @@ class End(NamedTuple):
     name: str
     members: tuple[csr_matrix, csr_matrix]
     above: tuple[csr_matrix, csr_matrix]
-    typical: Typical
+    typical: LevelShares
 
     @property
     def is_of_values(self) -> bool:
-        return self.typical is OF_VALUES
+        return self.typical is VALUE_SHARES
 
     @property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """[n] of each side: how many classes each property has at this end."""
+        """Return [n] of each side: the number of classes of each property at this end."""
         ours, theirs = (np.diff(members.indptr) for members in self.members)
         return ours, theirs
 
     def levels(self, same: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """[p, 3]: how likely the ends of each pair fit, are related and clash; what is missing to 1 is not known.
+        """Return [p, 3]: how likely the ends of each pair fit, are related and clash; the rest to 1 is unknown.
 
         NaN where one has nothing at this end. `same` [c, c'] is how likely two classes are the same. With A and B the
         classes of both, P(a, B) the sum of P(a is the same as b) over B, and B* all classes above and below those of B:
@@ -64,7 +64,7 @@ class End(NamedTuple):
         ends = (source[both], target[both])
         n = [size[own].astype(np.float64) for size, own in zip(sizes, ends, strict=True)]
         counterparts = (csr_matrix(self.members[0] @ same), csr_matrix(self.members[1] @ same.T))
-        fits = products_of_rows(counterparts[0], self.members[1], *ends) / np.maximum(*n)
+        fits = row_products(counterparts[0], self.members[1], *ends) / np.maximum(*n)
         near, elsewhere = (
             np.maximum(*parts)
             for parts in zip(*(self._near(side, counterparts[side], ends, n[side]) for side in (0, 1)), strict=True)
@@ -76,19 +76,19 @@ class End(NamedTuple):
     def _near(
         self, side: int, counterparts: csr_matrix, ends: tuple[np.ndarray, np.ndarray], n: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Shares of the classes of one side whose counterparts are in line with those of the other, and elsewhere."""
+        """Return the shares of one side's classes whose counterparts are in line with the other's, and elsewhere."""
         members, above = self.members[1 - side], self.above[1 - side]
         reached = np.unique(counterparts.indices)  # a root has all other classes below it: only these are looked at
         line = as_ones(members @ above[reached].T + csr_matrix(members @ above)[:, reached])
-        inside = products_of_rows(counterparts[:, reached], line, ends[side], ends[1 - side]) / n
+        inside = row_products(counterparts[:, reached], line, ends[side], ends[1 - side]) / n
         everywhere = np.asarray(counterparts.sum(axis=1)).ravel()[ends[side]] / n
         return inside, np.maximum(everywhere - inside, 0.0)
 
 
 class DomainRangeOpinions:
-    """Judges pairs of properties by each of their ends: the domain, the range if it is classes, and if it is values.
+    """Log-odds of pairs of properties by their ends: domain, range of classes, and range of values.
 
-    A range of values against one of classes tells nothing here: types do (`ObjectProperty`, `DatatypeProperty`).
+    A range of values against one of classes is not compared here: types do that (`ObjectProperty`, `DatatypeProperty`).
     """
 
     def __init__(self, task: Task) -> None:
@@ -100,18 +100,18 @@ class DomainRangeOpinions:
         ours, theirs = self.stated
         above, kinds = (ours.above, theirs.above), above_kinds()
         return (
-            End("domain", (ours.domain, theirs.domain), above, OF_CLASSES),
-            End("range", (ours.range, theirs.range), above, OF_CLASSES),
-            End("range", (ours.values, theirs.values), (kinds, kinds), OF_VALUES),
+            End("domain", (ours.domain, theirs.domain), above, CLASS_SHARES),
+            End("range", (ours.range, theirs.range), above, CLASS_SHARES),
+            End("range", (ours.values, theirs.values), (kinds, kinds), VALUE_SHARES),
         )
 
     @property
     def has_some(self) -> bool:
-        """Whether both graphs have properties with one of these ends."""
+        """Return whether both graphs have properties with one of these ends."""
         return any(all(members.nnz for members in end.members) for end in self.ends)
 
     def log_odds(self, believed: Believed, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """[3, p]: log P(what is seen of an end | match) / P(the same | no match) of each pair; NaN for no opinion.
+        """Return [3, p]: log P(level of an end | match) / P(level | no match) of each pair; NaN for no opinion.
 
         Where the level is not certain, the likelihoods of all levels count as far as each is likely:
 
@@ -124,21 +124,21 @@ class DomainRangeOpinions:
         return found
 
     def levels(self, believed: Believed, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """[3, p, 3]: of each end, how likely the pair fits, is related and clashes there."""
+        """Return [3, p, 3]: per end, how likely the pair fits, is related and clashes there."""
         return np.stack([self._levels(end, believed, source, target) for end in self.ends])
 
     def _levels(self, end: End, believed: Believed, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        kinds = csr_matrix(identity(len(KINDS_OF_VALUES), dtype=np.float32))
+        kinds = csr_matrix(identity(len(VALUE_KINDS), dtype=np.float32))
         return end.levels(kinds if end.is_of_values else believed.same, source, target)
 
     def _ratios(self, end: End, believed: Believed) -> np.ndarray:
-        """[3]: how much more often each level is that of a match than of two others that are called alike.
+        """Return [3]: the ratio of each level's frequency among matches to that among others with similar names.
 
-        Matches are the links; others are the candidates, as far as they are not thought to be the same: names of
-        properties often hold those of their classes, so that ends fit more often where names are alike than anywhere.
-        What fits less well is never better evidence.
+        Matches are the links; others are the candidates, weighted by the belief that they are not matches: names of
+        properties often hold those of their classes, so that ends fit more often where names are alike than anywhere. A
+        level that fits less well is never better evidence.
         """
-        matched, others = (np.array(shares) * EXAMPLES for shares in end.typical)
+        matched, others = (np.array(shares) * PSEUDO_EXAMPLES for shares in end.typical)
         matched += np.nansum(self._levels(end, believed, *self.task.train.T), axis=0)
         alike = believed.alike
         levels = self._levels(end, believed, believed.source[alike], believed.target[alike])
@@ -147,7 +147,7 @@ class DomainRangeOpinions:
 
 
 class Believed(NamedTuple):
-    """Candidates by their own graphs' numbers, how likely each is the same, and whether the two are called alike.
+    """Candidates by entity indices, the probability of each, and whether the two have similar names.
 
     `same` [n, m] has these probabilities and the links.
     """
@@ -162,7 +162,7 @@ class Believed(NamedTuple):
 def believed_pairs(
     task: Task, source: np.ndarray, target: np.ndarray, belief: np.ndarray, said: np.ndarray | None
 ) -> Believed:
-    """Estimate how likely two entities are the same, by the links and by what is thought of candidates.
+    """Estimate how likely two entities are the same, from the links and the belief in candidates.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def believed_pairs(
         odds = np.exp(np.minimum(said - np.log(max(1, task.target.n_entities - len(task.train))), MAX_LOG_ODDS))
         rivals = (np.bincount(line, np.nan_to_num(odds))[line] for line in (source, target))
         p, alike = np.where(np.isnan(said), p, odds / (1 + np.maximum(*rivals))), ~(said <= 0)
-    kept = p > LEAST_BELIEF
+    kept = p > MIN_CLASS_BELIEF
     rows, columns = (np.r_[ends[kept], links] for ends, links in zip((source, target), task.train.T, strict=True))
     values = np.r_[p[kept], np.ones(len(task.train))].astype(np.float32)
     same = csr_matrix((values, (rows, columns)), shape=(task.source.n_entities, task.target.n_entities))

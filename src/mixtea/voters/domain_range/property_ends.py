@@ -16,7 +16,7 @@ RANGE = iris("rdfs:range", "schema:rangeIncludes", "sdo:rangeIncludes")
 SUBCLASS = iris("rdfs:subClassOf")
 MAX_STEPS_UP = 20  # of a hierarchy: it may be a chain of any length, or a circle
 TEXT, NUMBER, DATE, TRUTH = range(4)
-KINDS_OF_VALUES = ("text", "number", "date", "true or false")
+VALUE_KINDS = ("text", "number", "date", "true or false")
 _KIND_OF_WORD = {
     TEXT: "string normalizedString token language Name NCName anyURI langString PlainLiteral",
     NUMBER: "decimal integer long int short byte nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger "
@@ -43,7 +43,7 @@ class PropertyEnds(NamedTuple):
     domain, range : csr_matrix [n, n]
         1 where the property has the class as its domain, or as its range.
     values : csr_matrix [n, 4]
-        1 where the property has values of this kind (`KINDS_OF_VALUES`).
+        1 where the property has values of this kind (`VALUE_KINDS`).
     above : csr_matrix [n, n]
         1 where the second is the first, or a superclass of it.
     """
@@ -62,7 +62,7 @@ def property_ends(graph: Graph) -> PropertyEnds:
 
 
 def closed(steps: csr_matrix) -> csr_matrix:
-    """1 from each row to itself and to whatever steps lead to, `MAX_STEPS_UP` of them at the most."""
+    """Return 1 from each row to itself and to all rows that at most `MAX_STEPS_UP` steps lead to."""
     found = csr_matrix(identity(steps.shape[0], dtype=np.float32))
     newest = found
     for _ in range(MAX_STEPS_UP):
@@ -76,8 +76,8 @@ def closed(steps: csr_matrix) -> csr_matrix:
 
 
 def above_kinds() -> csr_matrix:
-    """1 from each kind of values to itself and to text, which can hold values of every kind."""
-    kinds = np.arange(len(KINDS_OF_VALUES))
+    """Return 1 from each kind of values to itself and to text, which can hold values of every kind."""
+    kinds = np.arange(len(VALUE_KINDS))
     return _ones(np.r_[kinds, kinds], np.r_[kinds, np.full(len(kinds), TEXT)], (len(kinds), len(kinds)))
 
 
@@ -95,18 +95,18 @@ def _kinds_of_values(graph: Graph) -> csr_matrix:
     rows = of.take(_among(of.predicate.texts(), RANGE)[of.predicate.codes])
     kinds = [KIND_OF_DATATYPE.get(expand(datatype, BUILT_IN), -1) for datatype in rows.value.tolist()]
     known = np.array(kinds, dtype=np.int64) >= 0
-    shape = (graph.n_entities, len(KINDS_OF_VALUES))
+    shape = (graph.n_entities, len(VALUE_KINDS))
     return _ones(rows.entity[known], np.array(kinds, dtype=np.int64)[known], shape)
 
 
 def _classes(graph: Graph, words: Collection[str]) -> csr_matrix:
-    """1 from head to tail of the triples with one of these predicates."""
+    """Return 1 from head to tail of the triples with one of these predicates."""
     rows = graph.triples[_among(graph.relations, words)[graph.triples[:, 1]]]
     return _ones(rows[:, 0], rows[:, 2], (graph.n_entities, graph.n_entities))
 
 
 def _among(texts: Collection[str], words: Collection[str]) -> np.ndarray:
-    """bool: the texts that are one of the words, written as IRIs or with a prefix."""
+    """Return bool: the texts that are one of the words, written as IRIs or with a prefix."""
     return np.array([expand(str(text), BUILT_IN) in words for text in texts], dtype=bool)
 
 

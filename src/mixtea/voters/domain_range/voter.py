@@ -1,4 +1,4 @@
-"""Domains and ranges vote: two properties are likely the same if their classes are, and unlikely if these are not."""
+"""The voter `domain_range`: two properties are likely the same if their classes are, and unlikely if not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 
 from mixtea.compute.read_only import as_numpy
 from mixtea.errors import MissingVoterError
-from mixtea.voters.base import Cost, Evidence, Voter, VotingState, judges_alone
+from mixtea.voters.base import Cost, Evidence, Voter, VotingState, is_independent
 from mixtea.voters.domain_range.opinions import FITS, RELATED, DomainRangeOpinions, believed_pairs
-from mixtea.voters.domain_range.property_ends import KINDS_OF_VALUES
-from mixtea.voters.registry import voter_named
+from mixtea.voters.domain_range.property_ends import VALUE_KINDS
+from mixtea.voters.registry import voter_class
 
 if TYPE_CHECKING:
-    from mixtea.relations.known import KnownPairs
+    from mixtea.relations.scored_pairs import ScoredPairs
     from mixtea.voters.domain_range.opinions import Believed, End
     from mixtea.voters.open_entities import EntityPairs
 
@@ -29,32 +29,33 @@ class DomainRange(Voter):
 
     name = "domain_range"
     needs = ("triples",)
-    listens = True
-    log_odds = True
+    evidence = "structure"
+    uses_belief = True
+    is_calibrated = True
 
     @cached_property
     def opinions(self) -> DomainRangeOpinions:
         return DomainRangeOpinions(self.task)
 
-    def has_needed(self) -> bool:
-        return super().has_needed() and self.opinions.has_some
+    def is_applicable(self) -> bool:
+        return super().is_applicable() and self.opinions.has_some
 
     def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
-        if state.belief is None or not self.has_needed():
+        if state.belief is None or not self.is_applicable():
             return np.full(len(pairs), np.nan)
         held = state.belief
-        said = None if held.said is None else as_numpy(held.said) / self.config.sinkhorn_temperature
+        said = None if held.text_score is None else as_numpy(held.text_score) / self.config.sinkhorn_temperature
         believed = believed_pairs(self.task, held.pairs.source, held.pairs.target, as_numpy(held.p), said)
         odds = self.opinions.log_odds(believed, pairs.source, pairs.target)
         return self.config.sinkhorn_temperature * _added(odds)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """The domains and the ranges of both side by side, and what each adds; the strongest first.
+        """Return the domains and the ranges of both side by side, and what each adds; the strongest first.
 
-        They are judged again by the stored candidates; what is missing to the stored score is shared among the rows.
+        They are computed from the stored candidates; the difference to the stored score is shared among the rows.
         """
         score = self.known.weight_of(self.name, source, target) if self.known is not None else None
-        if self.known is None or score is None or not self.has_needed():
+        if self.known is None or score is None or not self.is_applicable():
             return ()
         believed, pair = self._stored_belief(self.known), (np.array([source]), np.array([target]))
         weights = self.config.sinkhorn_temperature * self.opinions.log_odds(believed, *pair)[:, 0]
@@ -64,7 +65,7 @@ class DomainRange(Voter):
         rows = [Evidence(self._words(place, source, target, levels[place]), float(weights[place])) for place in shown]
         return sorted(rows, key=lambda row: -abs(row.weight))
 
-    def _stored_belief(self, known: KnownPairs) -> Believed:
+    def _stored_belief(self, known: ScoredPairs) -> Believed:
         there = known.target >= 0
         opinions = (known.scores[name][there] for name in self._judging_alone() if name in known.scores)
         parts = [scores for scores in opinions if not np.isnan(scores).all()]
@@ -72,16 +73,16 @@ class DomainRange(Voter):
         return believed_pairs(self.task, known.source[there], known.target[there], known.belief[there], said)
 
     def _judging_alone(self) -> set[str]:
-        """The opinions of voters of the run that judge without knowing what others think."""
+        """Return the opinions of the run's independent voters."""
         found = set()
         for name in self.config.voters:
             with suppress(MissingVoterError):  # a run is explained without the packages of its voters, too
-                kind = voter_named(name)
-                found |= {kind.shares or name} if judges_alone(kind) else set()
+                kind = voter_class(name)
+                found |= {kind.score_group or name} if is_independent(kind) else set()
         return found
 
     def _words(self, place: int, source: int, target: int, levels: np.ndarray) -> str:
-        """`domain: Author ~ Person (one is above the other)`, or ≠ where they are rather the same as others."""
+        """Describe an end: `domain: Author ~ Person (one is above the other)`, or ≠ where the classes rather differ."""
         end = self.opinions.ends[place]
         known = levels[FITS] + levels[RELATED]
         sign = "≠" if levels.sum() - known > known else "~" if known >= 1 - levels.sum() else "?"
@@ -92,12 +93,12 @@ class DomainRange(Voter):
         members = end.members[side]
         found = members.indices[members.indptr[entity] : members.indptr[entity + 1]].tolist()
         graph = (self.task.source, self.task.target)[side]
-        names = [KINDS_OF_VALUES[one] if end.is_of_values else graph.display(one) for one in found[:MAX_CLASSES_SHOWN]]
+        names = [VALUE_KINDS[one] if end.is_of_values else graph.display(one) for one in found[:MAX_CLASSES_SHOWN]]
         return " or ".join([*names, "others"] if len(found) > MAX_CLASSES_SHOWN else names)
 
     def cost(self) -> Cost:
         n = self.task.source.n_triples + self.task.target.n_triples
-        return Cost(mib=n * 100 / 2**20 if self.has_needed() else 0.0)
+        return Cost(mib=n * 100 / 2**20 if self.is_applicable() else 0.0)
 
 
 def _added(parts: np.ndarray) -> np.ndarray:

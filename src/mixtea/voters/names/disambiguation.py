@@ -1,4 +1,4 @@
-"""Features that tell entities of similar names apart: words in brackets and types that both graphs know. No torch."""
+"""Disambiguation features for entities with similar names: words in brackets and types of both graphs. No torch."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import products_of_rows
+from mixtea.compute.ngrams import row_products
 from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.terms import types_of
-from mixtea.text.names import entity_names, in_words, is_no_thing
+from mixtea.text.names import alphanumeric_words, entity_names, is_vocabulary_term
 
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
@@ -21,18 +21,18 @@ _INDIVIDUALS = tuple(BUILT_IN["owl"] + word for word in ("NamedIndividual", "Thi
 
 
 def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """A pair of entities: whether a kind is shared, both have some and they differ, or one of both has none."""
-    shared = products_of_rows(ours, theirs, source, target) > 0
+    """Classify pairs of entities: they share a kind, both have some and these differ, or one of both has none."""
+    shared = row_products(ours, theirs, source, target) > 0
     both = (np.diff(ours.indptr)[source] > 0) & (np.diff(theirs.indptr)[target] > 0)
     return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
 
 
 def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    """[entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
-    return _said_in_names(lambda text: in_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
+    """Return [entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
+    return _words_in_names(lambda text: alphanumeric_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
 
 
-def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
+def _words_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     number: dict[str, int] = {}
     rows = []
     for graph in (source, target):
@@ -47,7 +47,7 @@ def _said_in_names(words_of: Callable[[str], list[str]], source: Graph, target: 
 
 
 def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    """[entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
+    """Return [entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
     number: dict[str, int] = {}
     rows = [_typed(graph, number) for graph in (source, target)]
     known = {kind for _, kind in rows[0]} & {kind for _, kind in rows[1]}
@@ -55,29 +55,29 @@ def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
 
 
 def are_properties(graph: Graph) -> np.ndarray:
-    """bool [entities]: those that are properties by a type of RDF or OWL, such as `owl:ObjectProperty`."""
+    """Return bool [entities]: those that are properties by a type of RDF or OWL, such as `owl:ObjectProperty`."""
     owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
     found = np.zeros(graph.n_entities, dtype=bool)
-    is_one = [is_no_thing(kind) and kind.endswith("Property") for kind in types]
+    is_one = [is_vocabulary_term(kind) and kind.endswith("Property") for kind in types]
     found[np.asarray(owners, dtype=np.int64)[np.array(is_one, dtype=bool)]] = True
     return found
 
 
 def own_types(graph: Graph) -> csr_matrix:
-    """[entities, types] of a graph, whatever the other one has."""
+    """Return [entities, types] of a graph, whatever the other one has."""
     number: dict[str, int] = {}
     rows = _typed(graph, number)
     return _matrices([rows], (graph,), len(number))[0]
 
 
 def _typed(graph: Graph, number: dict[str, int]) -> list[tuple[int, int]]:
-    """(entity, number of its type), each once; types that are new get the next number.
+    """Return (entity, number of its type), each once; new types get the next number.
 
     A class or property that is called an individual too, which OWL allows, is a class or property.
     """
     owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
     kinds = [(owner, expand(kind, BUILT_IN)) for owner, kind in zip(owners.tolist(), types, strict=True)]
-    terms = {owner for owner, kind in kinds if is_no_thing(kind) and kind not in _INDIVIDUALS}
+    terms = {owner for owner, kind in kinds if is_vocabulary_term(kind) and kind not in _INDIVIDUALS}
     kept = (row for row in dict.fromkeys(kinds) if row[0] not in terms or row[1] not in _INDIVIDUALS)
     return [(owner, number.setdefault(kind, len(number))) for owner, kind in kept]
 

@@ -1,4 +1,4 @@
-"""Compare two names word by word: what a similarity of letters does not see. No torch."""
+"""Word-by-word comparison of two names, beyond the similarity of letters. No torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import products_of_rows
+from mixtea.compute.ngrams import row_products
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.names.word_kinds import codes, colours, opposites, quantities, stem
 
@@ -44,25 +44,25 @@ WORD_FEATURES = (
 
 
 class Rows(NamedTuple):
-    """A set per text as a row of ones, and how many it has."""
+    """A set per text as a row of ones, and its size."""
 
     held: csr_matrix
     size: np.ndarray
 
 
 class WordComparison:
-    """Compares texts of two sides as they are compared as names: small letters, digits, single spaces."""
+    """Comparison of texts of two sides in comparison form: lower case, letters and digits, single spaces."""
 
     def __init__(
         self, source: Sequence[str], target: Sequence[str], known: tuple[int, Mapping[str, int]] | None = None
     ) -> None:
-        """`known` are a number of texts and in how many of them each word is, to tell how rare words are by these."""
+        """Store the texts; `known` is a number of texts and the texts per word, which rate the rarity of words."""
         self.texts, self.known = (source, target), known
 
     def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Compute WORD_FEATURES [p, f] of pairs of texts, by their places on each side."""
         words, rare, numbers = (self._left(rows, a, b) for rows in (self._words, self._rare_words, self._numbers))
-        shared = products_of_rows(self._numbers[0].held, self._numbers[1].held, a, b)
+        shared = row_products(self._numbers[0].held, self._numbers[1].held, a, b)
         heads = self._heads[0][a] != self._heads[1][b]
         colours, codes = (clashing(rows, a, b) for rows in (self._colours, self._codes))
         columns = (
@@ -83,10 +83,10 @@ class WordComparison:
         return np.maximum(np.minimum(*words) - np.minimum(*stems), 0.0)
 
     def _left(self, rows: tuple[Rows, Rows], a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Per pair, what each of both has that the other has not."""
+        """Count per pair what each of both has that the other has not."""
         ones = csr_matrix((np.ones_like(rows[1].held.data), rows[1].held.indices, rows[1].held.indptr),
                           rows[1].held.shape)  # fmt: skip
-        shared = products_of_rows(rows[0].held, ones, a, b)
+        shared = row_products(rows[0].held, ones, a, b)
         return np.maximum(rows[0].size[a] - shared, 0.0), np.maximum(rows[1].size[b] - shared, 0.0)
 
     @cached_property
@@ -105,7 +105,7 @@ class WordComparison:
 
     @cached_property
     def _opposites(self) -> tuple[Rows, Rows]:
-        """Words that have an opposite on the one side, the opposites of such words on the other."""
+        """Return the words with an opposite on one side, and the opposites of such words on the other."""
         ours, theirs = ([opposites(text) for text in texts] for texts in self.texts)
         return _sets([words for words, _ in ours], [others for _, others in theirs])
 
@@ -131,7 +131,7 @@ class WordComparison:
 
     @cached_property
     def _rare_words(self) -> tuple[Rows, Rows]:
-        """Words by how rare they are: from 0, where all texts have the word, to 1, where one has."""
+        """Weigh words by rarity: from 0 for a word of all texts to 1 for a word of one."""
         held = [rows.held for rows in self._words]
         n, count = self._counted(held)
         rarity = (np.log(n / np.maximum(count, 1)) / np.log(n)).astype(np.float32)
@@ -140,7 +140,7 @@ class WordComparison:
         return ours, theirs
 
     def _counted(self, held: Sequence[csr_matrix]) -> tuple[int, np.ndarray]:
-        """How many texts there are, and in how many of them each word of both sides is."""
+        """Return the number of texts, and of those with each word of both sides."""
         if self.known is None:
             count = np.sum([np.bincount(rows.indices, minlength=rows.shape[1]) for rows in held], axis=0)
             return max(sum(rows.shape[0] for rows in held), 2), count
@@ -161,7 +161,7 @@ class WordComparison:
 
     @cached_property
     def _heads(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number of the last word of each text; that of no word is the same on both sides."""
+        """Number the last word of each text, alike on both sides; no word has a number of its own."""
         number: dict[str, int] = {"": 0}
         ours, theirs = (
             np.array([number.setdefault(words[-1] if words else "", len(number)) for words in side], dtype=np.int64)
@@ -174,7 +174,7 @@ def shared_items(ours: Rows, theirs: Rows, a: np.ndarray, b: np.ndarray) -> np.n
     """Count per pair what both sets have; pairs of which one is empty cost nothing."""
     found = np.zeros(len(a), dtype=np.float32)
     both = np.flatnonzero((ours.size[a] > 0) & (theirs.size[b] > 0))
-    found[both] = products_of_rows(ours.held, theirs.held, a[both], b[both])
+    found[both] = row_products(ours.held, theirs.held, a[both], b[both])
     return found
 
 
@@ -207,7 +207,7 @@ def one_spelling(word: str) -> str:
 
 
 def _sets(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> tuple[Rows, Rows]:
-    """Number the words of both sides alike; each word of a text once."""
+    """Number the words of both sides alike; each word of a text counts once."""
     number: dict[str, int] = {}
     coded = [[sorted({number.setdefault(word, len(number)) for word in words}) for words in side]
              for side in (ours, theirs)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The names of both graphs, and which entities are called alike: sparse, linear in the names. No torch."""
+"""Index of the names of both graphs, and entities with similar ones: sparse, linear in the names. No torch."""
 
 from __future__ import annotations
 
@@ -9,33 +9,32 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.distinct import distinct
-from mixtea.compute.ngrams import alike_rows, gram_rows, products_of_rows, weighted
+from mixtea.compute.ngrams import distinct, ngram_counts, row_products, similar_rows, tfidf
 from mixtea.graph.graph import Graph
 from mixtea.graph.synonym_groups import Groups
-from mixtea.text.names import entity_names, in_latin, is_no_thing, plain
+from mixtea.text.names import entity_names, is_vocabulary_term, normalized_name, transliterated
 from mixtea.text.synonyms import Synonyms, acronyms
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.names.disambiguation import shared_types, words_in_brackets
 from mixtea.voters.names.features import WORD_FEATURES, WordComparison
-from mixtea.voters.similarity import NEAR, Likeness, best_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarPairs, best_of
 
-SHARED = 50  # entities of a side with one name, from which on it tells nothing
-SIMILARITY = 20.0  # typical log-odds of a match per unit of similarity of names
+MAX_OWNERS = 50  # entities of a side with one name, from which on it tells nothing
+SIMILARITY_WEIGHT = 20.0  # typical log-odds of a match per unit of similarity of names
 DETAILS = (  # of a pair of names
-    Feature("similarity", SIMILARITY, 6.0), *WORD_FEATURES,
+    Feature("similarity", SIMILARITY_WEIGHT, 6.0), *WORD_FEATURES,
     Feature("synonym", -0.5, 1.0),  # a word of one of both was replaced by another of its group, or an acronym
     Feature("further_name", -0.7, 0.7),  # for one of both it is not the first name, but a synonym
 )  # fmt: skip
 _OF_TEXTS = DETAILS[:-1]  # those that depend on the two texts alone
 TEXT_WEIGHTS = np.array([feature.weight for feature in _OF_TEXTS], dtype=np.float32)
-MOST_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
+MAX_ENTITY_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
 class SideNames(NamedTuple):
-    """The names of a graph as they are compared: `entity` [r] and `name` [r] say who has which of `texts`.
+    """The names of a graph in comparison form: entity `entity` [r] has `texts[name]` [r].
 
-    `raw` are the texts as written, in small letters, `first` [n] the first name of each entity, -1 for none.
+    `raw` are the texts as written, case-folded, `first` [n] the first name of each entity, -1 for none.
     """
 
     entity: np.ndarray
@@ -46,11 +45,11 @@ class SideNames(NamedTuple):
 
     @property
     def has(self) -> np.ndarray:
-        """bool [n]: the entities that have a name."""
+        """Return bool [n]: the entities with a name."""
         return self.first >= 0
 
     def owners(self, forms: np.ndarray, n_forms: int) -> csr_matrix:
-        """Build [texts + n_forms, entities]: 1 where the entity has the text, or a text of the form."""
+        """Build [texts + n_forms, entities]: 1 where the entity has the text, or one of the form."""
         rows, n = np.r_[self.name, len(self.texts) + forms[self.name]], max(len(self.has), 1)
         key = distinct(rows * n + np.r_[self.entity, self.entity])
         shape = (len(self.texts) + n_forms, len(self.has))
@@ -58,11 +57,11 @@ class SideNames(NamedTuple):
 
 
 def side_names(graph: Graph) -> SideNames:
-    """All names of all entities, in Latin letters, and the words that stand in brackets behind them."""
+    """Return all names of all entities in Latin letters, with those as written."""
     entity, column = entity_names(graph)
     texts = column.texts()
-    raws = [plain(text) for text in texts]
-    latin = [in_latin(raw) or raw for raw in raws]
+    raws = [normalized_name(text) for text in texts]
+    latin = [transliterated(raw) or raw for raw in raws]
     number: dict[str, int] = {}
     first: dict[int, str] = {}
     code = np.empty(len(texts), dtype=np.int64)
@@ -70,7 +69,7 @@ def side_names(graph: Graph) -> SideNames:
         code[place] = number.setdefault(text, len(number)) if text else -1
         first.setdefault(int(code[place]), raw)
     name = code[column.codes]
-    words = np.array([is_no_thing(str(id)) for id in graph.ids], dtype=bool)
+    words = np.array([is_vocabulary_term(str(id)) for id in graph.ids], dtype=bool)
     kept = (name >= 0) & ~words[entity]
     pairs = np.unique(np.stack([entity[kept].astype(np.int64), name[kept]], axis=1), axis=0)
     shown = np.full(graph.n_entities, -1, dtype=np.int64)
@@ -85,7 +84,7 @@ _SIDES: WeakKeyDictionary[Graph, SideNames] = WeakKeyDictionary()
 
 
 class NameIndex:
-    """Which entities of two graphs have names alike: the cosine of TF-IDF rows, the best over an entity's names.
+    """Entities of two graphs with similar names: the cosine of TF-IDF rows, the best over an entity's names.
 
     Names are compared with all members of a group of `synonyms` replaced by one of them, and acronyms by their words.
     """
@@ -102,13 +101,13 @@ class NameIndex:
 
     @cached_property
     def rows(self) -> tuple[csr_matrix, csr_matrix]:
-        """A row a text of each side."""
-        first, second = weighted(*gram_rows(*self.canonical))
+        """Return a row per text of each side."""
+        first, second = tfidf(*ngram_counts(*self.canonical))
         return first, second
 
     @cached_property
     def canonical(self) -> tuple[list[str], list[str]]:
-        """The texts of each side in one word per group of synonyms."""
+        """Return the texts of each side with one word per group of synonyms."""
         ours, theirs = (
             side.texts if self.synonyms is None else [self.synonyms.canonical(text) for text in side.texts]
             for side in self.sides
@@ -125,15 +124,15 @@ class NameIndex:
         return ours, theirs
 
     @cached_property
-    def likeness(self) -> Likeness:
-        """The pairs of entities that are called most alike."""
+    def likeness(self) -> SimilarPairs:
+        """Return the pairs of entities with the most similar names."""
         first, second = self.rows
-        a, b = alike_rows(first, second, NEAR)
-        return self.of_texts(a, b, products_of_rows(first, second, a, b))
+        a, b = similar_rows(first, second, CANDIDATES_PER_ENTITY)
+        return self.of_texts(a, b, row_products(first, second, a, b))
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
-        """What tells things of like names apart, a row an entity of each side."""
+        """Return the kinds that distinguish entities of similar names, a row per entity of each side."""
         return {
             "brackets": words_in_brackets(*self.graphs),
             "types": shared_types(*self.graphs),
@@ -141,7 +140,7 @@ class NameIndex:
 
     @cached_property
     def equal(self) -> np.ndarray:
-        """The place of each text of the source among those of the target, -1 where it is not there."""
+        """Return the index of each text of the source among those of the target, -1 for others."""
         places = {text: place for place, text in enumerate(self.sides[1].texts)}
         return np.array([places.get(text, -1) for text in self.sides[0].texts], dtype=np.int64)
 
@@ -157,7 +156,7 @@ class NameIndex:
 
     @cached_property
     def owners(self) -> tuple[csr_matrix, csr_matrix]:
-        """Build [texts + forms, entities] per side: 1 where the entity has the text, or a text of the form."""
+        """Build [texts + forms, entities] per side: 1 where the entity has the text, or one of the form."""
         n_forms = 1 + max(int(forms.max(initial=-1)) for forms in self.forms)
         ours, theirs = (side.owners(forms, n_forms) for side, forms in zip(self.sides, self.forms, strict=True))
         return ours, theirs
@@ -176,7 +175,7 @@ class NameIndex:
 
         One pair per form, however many texts have it: n spacings of a word are n * n pairs of texts.
         """
-        shared, many = np.minimum(*self.n_owners) > 0, np.maximum(*self.n_owners) > SHARED
+        shared, many = np.minimum(*self.n_owners) > 0, np.maximum(*self.n_owners) > MAX_OWNERS
         form, text = np.flatnonzero(shared & ~many), np.flatnonzero(self.equal >= 0)
         text = text[many[self.forms[0][text]]]
         ours, theirs = (form + len(side.texts) for side in self.sides)
@@ -185,7 +184,7 @@ class NameIndex:
     @cached_property
     def crowded(self) -> tuple[np.ndarray, np.ndarray]:
         """Mark the entities of each side, bool [n], with a form of both sides that too many of one have."""
-        many = (np.minimum(*self.n_owners) > 0) & (np.maximum(*self.n_owners) > SHARED)
+        many = (np.minimum(*self.n_owners) > 0) & (np.maximum(*self.n_owners) > MAX_OWNERS)
         found = [
             np.isin(np.arange(len(side.has)), side.entity[many[forms[side.name]]])
             for side, forms in zip(self.sides, self.forms, strict=True)
@@ -196,32 +195,36 @@ class NameIndex:
     def compare_words(self) -> WordComparison:
         return WordComparison(*self.canonical)
 
-    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> Likeness:
-        """Pairs of entities from pairs of texts and how similar these are; equal texts are all of it.
+    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> SimilarPairs:
+        """Turn pairs of texts with similarities into pairs of entities; equal texts are all included.
 
-        The value of a pair is lowered by what its words and numbers say against it; `details` are DETAILS.
+        The value of a pair is lowered by differing words and numbers; `details` are DETAILS.
         """
         other, (c, d) = self.equal[a] != b, self.same
         a, b, value = a[other], b[other], np.clip(value[other], 0.0, 0.999)
         words = self.compare_words(a, b)
         by_synonym = self.has_synonym[0][a] | self.has_synonym[1][b]
         details = np.column_stack([value, words, by_synonym]).astype(value.dtype)
-        lowered = np.clip(details @ TEXT_WEIGHTS / SIMILARITY, 0.0, 0.999)
+        lowered = np.clip(details @ TEXT_WEIGHTS / SIMILARITY_WEIGHT, 0.0, 0.999)
         equal = np.zeros((len(c), details.shape[1]), dtype=details.dtype)
         equal[:, 0] = 1.0
         return self._of_entities(
             np.r_[a, c], np.r_[b, d], np.r_[lowered, np.ones(len(c), dtype=value.dtype)], np.r_[details, equal]
         )
 
-    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> Likeness:
-        """From pairs of rows of `owners` to pairs of entities, each with the greatest value of its names."""
+    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> SimilarPairs:
+        """Turn pairs of rows of `owners` into pairs of entities, each with the greatest value of its names."""
         ours, theirs = self.owners
         n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
-        few = (n_ours <= SHARED) & (n_theirs <= SHARED)
+        few = (n_ours <= MAX_OWNERS) & (n_theirs <= MAX_OWNERS)
         parts = [part[few] for part in (a, b, value, details, n_ours, n_theirs)]
-        if (parts[4] * parts[5]).sum() > MOST_PAIRS:
+        if (parts[4] * parts[5]).sum() > MAX_ENTITY_PAIRS:
             a, b, value, _, n_ours, n_theirs = parts
-            near = (value >= 1) | (_before(a, value, n_theirs) < NEAR) | (_before(b, value, n_ours) < NEAR)
+            near = (
+                (value >= 1)
+                | (_owners_ahead(a, value, n_theirs) < CANDIDATES_PER_ENTITY)
+                | (_owners_ahead(b, value, n_ours) < CANDIDATES_PER_ENTITY)
+            )
             parts = [part[near] for part in parts]
         a, b, value, details, n_ours, n_theirs = parts
         size = n_ours * n_theirs
@@ -242,8 +245,8 @@ class NameIndex:
         return (row == name) | (row == len(of.texts) + forms[name])
 
 
-def _before(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Of each pair of texts how many entities have a text that is more alike to the one in `line`; its own are n."""
+def _owners_ahead(line: np.ndarray, value: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Count per pair of texts the entities with a text more similar to the one in `line`; its own are n."""
     order = np.lexsort((-value, line))
     before = np.cumsum(n[order]) - n[order]
     begins = np.flatnonzero(np.diff(line[order], prepend=-1))

@@ -1,7 +1,7 @@
-"""The names of entities that come to a run later, compared with those of its target side. No torch.
+"""Names of entities that are added to a run later, compared with those of its target side. No torch.
 
-What depends on all names, such as how rare an n-gram is, is that of the run: so a name is worth what it would have been
-worth there, and a lookup costs no more than the entities that are looked up.
+Statistics of all names, such as the rarity of an n-gram, are those of the run: so a name has the weight that it would
+have had there, and a lookup costs no more than the entities that are looked up.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import GramSpace, RowIndex, products_of_rows
+from mixtea.compute.ngrams import NgramSpace, RowIndex, row_products
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import entity_names
@@ -20,7 +20,7 @@ from mixtea.voters.names.disambiguation import shared_types
 from mixtea.voters.names.features import WordComparison
 from mixtea.voters.names.index import NameIndex, side_names
 from mixtea.voters.names.opinions import NameOpinions
-from mixtea.voters.similarity import NEAR, Likeness
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarPairs
 
 
 class NameLookup:
@@ -28,12 +28,12 @@ class NameLookup:
 
     def __init__(self, task: Task, view: LearnedView) -> None:
         self.names = NameIndex(task.source, task.target, task.synonyms)
-        self.space = GramSpace(*self.names.canonical)
+        self.space = NgramSpace(*self.names.canonical)
         self.targets = RowIndex(self.space.rows.pop())
         self.words = WordComparison(*self.names.canonical).word_counts()
 
     def opinions(self, task: Task) -> NameOpinions:
-        """What names say of the pairs of a task whose source side are new entities, and whose targets are the run's."""
+        """Return opinions on the pairs of a task with new source entities and the run's targets."""
         return NameOpinions(task, NewNames(task.source, self))
 
 
@@ -57,15 +57,15 @@ class NewNames(NameIndex):
         return self.known.space.rows_of(self.canonical[0]), self.known.targets.rows
 
     @cached_property
-    def likeness(self) -> Likeness:
-        """For each new entity the targets that are called most alike."""
+    def likeness(self) -> SimilarPairs:
+        """Return for each new entity the targets with the most similar names."""
         first, second = self.rows
-        a, b = self.known.targets.most_alike(first, NEAR)
-        return self.of_texts(a, b, products_of_rows(first, second, a, b))
+        a, b = self.known.targets.most_alike(first, CANDIDATES_PER_ENTITY)
+        return self.of_texts(a, b, row_products(first, second, a, b))
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
-        """As of all names; where no new name has brackets, those of the targets are not looked at."""
+        """Return the kinds of entities; without brackets in new names, those of the targets are not read."""
         if any("(" in text or "[" in text for text in entity_names(self.graphs[0])[1].texts()):
             return super().kinds
         none = tuple(csr_matrix((n, 1), dtype=np.int32) for n in self.shape)

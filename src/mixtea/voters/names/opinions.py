@@ -1,4 +1,4 @@
-"""What names say of pairs: how alike they are, also in translation, and what words in brackets add. No torch."""
+"""Log-odds of pairs by their names: similarity, also in translation, words, brackets and types. No torch."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from functools import cached_property
 
 import numpy as np
 
-from mixtea.compute.distinct import distinct
-from mixtea.compute.ngrams import alike_rows, products_of_rows
+from mixtea.compute.ngrams import distinct, row_products, similar_rows
 from mixtea.graph.task import Task
-from mixtea.voters.candidate_pairs import Feature, among
+from mixtea.voters.candidate_pairs import Feature, are_links
 from mixtea.voters.names.disambiguation import DIFFERENT, SHARED, are_properties, same_kind
 from mixtea.voters.names.index import DETAILS, NameIndex
-from mixtea.voters.names.translator import FEWEST, MOST, Translations, Translator
-from mixtea.voters.similarity import NEAR, Likeness, LikenessOpinions, rank_of
+from mixtea.voters.names.translator import MAX_NAME_PAIRS, MIN_NAME_PAIRS, Translations, Translator
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarPairs, rank_of
 
-SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
-HELPS = 0.01  # of the links, that a translation must find first beside those that names find
-SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
-KINDS = ("brackets", "types")
+TRANSLATION_SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
+MIN_TRANSLATION_GAIN = 0.01  # of the links, that a translation must find first beside those that names find
+MIN_SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
+DISAMBIGUATION = ("brackets", "types")
 NAME_FEATURES = (
     DETAILS[0], Feature("equal", 0.0, 2.0), *DETAILS[1:],
     Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
@@ -28,8 +27,8 @@ NAME_FEATURES = (
 )  # fmt: skip
 
 
-class NameOpinions(LikenessOpinions):
-    """Log-odds of pairs by their names; `share` is what a translation counts for, 0 where it does not help."""
+class NameOpinions(SimilarityOpinions):
+    """Log-odds of pairs by their names; `share` is the weight of a translation, 0 where it does not help."""
 
     FEATURES = NAME_FEATURES
 
@@ -39,23 +38,25 @@ class NameOpinions(LikenessOpinions):
         self.has = (self.index.sides[0].has, self.index.sides[1].has)
         self.share = 0.0
 
-    def first_found(self) -> Likeness:
+    def initial_pairs(self) -> SimilarPairs:
         return self.index.likeness
 
-    def found_again(self, pairs: np.ndarray) -> Likeness | None:
-        """With a translation, by the share with which the most links are found first; None if it misleads.
+    def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
+        """Return pairs with a translation, in the share that ranks the most links first; None if it misleads.
 
-        Links are judged by a translation that does not know them.
+        Links are judged by a translation that did not learn from them.
         """
         source, target = self._names_that_differ(pairs)
-        if len(source) < FEWEST:
+        if len(source) < MIN_NAME_PAIRS:
             return None
         told = self.translator.translations(source, target, self.index.rows[1])
-        likeness = dict(zip(SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
+        likeness = dict(zip(TRANSLATION_SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
         judged_by = self.links if len(self.links) else pairs
         hits = {share: _found_first(found, judged_by, self.shape[1]) for share, found in likeness.items()}
         best = max(hits, key=lambda share: (hits[share], -share))
-        self.share = best if hits[best] - hits[0.0] >= max(FEWEST, HELPS * len(judged_by)) else 0.0
+        self.share = (
+            best if hits[best] - hits[0.0] >= max(MIN_NAME_PAIRS, MIN_TRANSLATION_GAIN * len(judged_by)) else 0.0
+        )
         return likeness[self.share]
 
     @cached_property
@@ -63,40 +64,40 @@ class NameOpinions(LikenessOpinions):
         return Translator(self.index.sides[0].raw, self.index.sides[0].texts)
 
     def _names_that_differ(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the names of pairs of entities that are not called the same, MOST at the most."""
+        """Return the indices of the names of pairs that are not equal, MAX_NAME_PAIRS at most."""
         ours, theirs = self.index.sides
         source, target = ours.first[pairs[:, 0]], theirs.first[pairs[:, 1]]
         equal = self.index.equal[np.maximum(source, 0)] == target
         kept = np.flatnonzero((source >= 0) & (target >= 0) & ~equal)
-        if len(kept) > MOST:
-            kept = kept[np.linspace(0, len(kept) - 1, MOST).astype(np.int64)]
+        if len(kept) > MAX_NAME_PAIRS:
+            kept = kept[np.linspace(0, len(kept) - 1, MAX_NAME_PAIRS).astype(np.int64)]
         return source[kept], target[kept]
 
-    def _mixed(self, told: Translations) -> Iterator[Likeness]:
-        """(likeness + share times that of the translation) / (1 + share), over the most alike by either."""
+    def _mixed(self, told: Translations) -> Iterator[SimilarPairs]:
+        """Yield (likeness + share * likeness of the translation) / (1 + share), over the most similar by either."""
         first, second = self.index.rows
         m = second.shape[0]
-        parts = [alike_rows(rows, second, NEAR) for rows in (first, told.rows)]
+        parts = [similar_rows(rows, second, CANDIDATES_PER_ENTITY) for rows in (first, told.rows)]
         key = distinct(np.concatenate([a * m + b for a, b in parts]))
         a, b = key // m, key % m
-        plain, other = products_of_rows(first, second, a, b), told.likeness(second, a, b)
-        for share in SHARES[1:]:
+        plain, other = row_products(first, second, a, b), told.likeness(second, a, b)
+        for share in TRANSLATION_SHARES[1:]:
             yield self.index.of_texts(a, b, (plain + share * other) / (1 + share))
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Similarity, equality, words, and kinds: a film is not an album of the same name, a class not a property."""
+        """Return similarity, equality, words and kinds, which tell a film from an album of the same name."""
         source, target, value, details = self.found
         if details is None:  # nothing to compare
             return np.empty((0, len(self.FEATURES)))
-        kinds = [same_kind(*self.index.kinds[name], source, target) for name in KINDS]
-        similar = details[:, 0] >= SAME_NAME
+        kinds = [same_kind(*self.index.kinds[name], source, target) for name in DISAMBIGUATION]
+        similar = details[:, 0] >= MIN_SAME_NAME
         told = [(kind == which) & similar for kind in kinds for which in (DIFFERENT, SHARED)]
         properties = are_properties(self.task.source)[source] & are_properties(self.task.target)[target]
         return np.column_stack([details[:, 0], value >= 1, details[:, 1:], *told, properties]).astype(np.float64)
 
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """No opinion where both have a name that too many share: whether they are called the same tells nothing."""
+        """Return log-odds; NaN where both have a name that too many share."""
         value = super().log_odds(source, target)
         ours, theirs = self.index.crowded
         silent = ours[source] & theirs[target] & ~self.place(source, target)[1]
@@ -108,8 +109,8 @@ class NameOpinions(LikenessOpinions):
             self.share = 0.0
 
 
-def _found_first(found: Likeness, links: np.ndarray, m: int) -> float:
-    """How many links are the most alike of their source, among the targets without a link."""
-    is_link = among(found.source, found.target, links, m)
+def _found_first(found: SimilarPairs, links: np.ndarray, m: int) -> float:
+    """Count the links that are the most similar of their source, among the targets without a link."""
+    is_link = are_links(found.source, found.target, links, m)
     kept = is_link | ~np.isin(found.target, links[:, 1])
     return float(is_link[kept][rank_of(found.source[kept], found.value[kept]) == 0].sum())

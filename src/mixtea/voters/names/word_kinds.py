@@ -1,4 +1,4 @@
-"""Extract from names the words that tell similar things apart: opposites, colours, quantities, product codes, stems."""
+"""Words in names that distinguish similar entities: opposites, colours, quantities, product codes, stems."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ CHUNK_MIB = 48  # of the third hop at a time, on a CPU
 
 
 class Sizes(NamedTuple):
-    """Numbers in a label, whose random ones are nearly orthogonal; for the third hop, random weights of a relation, and
+    """Dimensions of labels, and in the third hop the random weights per relation and the numbers carried for each.
 
-    numbers carried for each of them.
+    Random labels are nearly orthogonal.
     """
 
     label: int = 512
@@ -36,11 +36,11 @@ class Sizes(NamedTuple):
         return self.relation * self.part
 
     def halved(self) -> Sizes:
-        """Half of each, which is enough to find who is surely the same: an eighth of the work."""
+        """Return half of each, which suffices to find the sure pairs with an eighth of the work."""
         return Sizes(*(max(1, size // 2) for size in self))
 
 
-class Sums(NamedTuple):
+class SparseRows(NamedTuple):
     """A sparse matrix by its rows: row i adds up values * dense[column] from start[i] to start[i + 1]."""
 
     start: Tensor
@@ -48,7 +48,7 @@ class Sums(NamedTuple):
     values: Tensor
 
     def __call__(self, dense: Tensor, values: Tensor | None = None) -> Tensor:
-        """matrix @ dense, added up in one order; with other values if there are any."""
+        """Return matrix @ dense, summed in one order; with other values if given."""
         values = self.values if values is None else values
         if not len(self.column):
             return dense.new_zeros(len(self.start) - 1, dense.shape[1])
@@ -58,7 +58,7 @@ class Sums(NamedTuple):
 
 
 class PropagationGraph:
-    """The graphs as propagation sees them: every triple walked both ways, a relation and its inverse being two."""
+    """Both graphs for propagation: every triple walked both ways, a relation and its inverse being two."""
 
     def __init__(
         self, head: Tensor, relation: Tensor, tail: Tensor, n: int, n_relations: int, dtype: torch.dtype
@@ -79,15 +79,15 @@ class PropagationGraph:
         edge, which = torch.unique_consecutive(edge, return_inverse=True)
         self.edge_kinds = _matrix(which, kind, ones, (len(edge), self.n_kinds))
         start = torch.searchsorted(edge, torch.arange(n + 1, device=to.device) * n)
-        self.edges = Sums(start, edge % n, ones[: len(edge)])
+        self.edges = SparseRows(start, edge % n, ones[: len(edge)])
 
     @enough_memory("Use a smaller propagation_label_dim and propagation_relation_dim, or a machine with more memory.")
     def vectors(
         self, known: Tensor, generator: torch.Generator, rows: Sequence[Tensor], sizes: Sizes | None = None
     ) -> list[Tensor]:
-        """[len(rows_i), relation * part] for each of the `rows`: unit vectors of these entities,
+        """Return [len(rows_i), relation * part] for each of the `rows`: unit vectors of these entities.
 
-        from pairs `known` [p, 2] in joint numbers. In halves, unless double precision is asked for.
+        Propagated from pairs `known` [p, 2] in joint indices. In halves, unless double precision is set.
         """
         sizes = sizes or Sizes()
 
@@ -100,7 +100,7 @@ class PropagationGraph:
         return self._third_hop(weight, entities, random(wide, sizes.relation, sizes.part), rows)
 
     def hops(self, known: Tensor, label: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """Labels [p, d] of known pairs carried on, hop by hop: to the entities [n, d] and the relations [r, d]."""
+        """Propagate labels [p, d] of known pairs, hop by hop, to the entities [n, d] and the relations [r, d]."""
         entity, kind = label.new_zeros(self.n, label.shape[1]), label.new_zeros(self.n_kinds, label.shape[1])
         for side in (0, 1):  # an entity with several links carries all their labels
             entity.index_add_(0, known[:, side], label)
@@ -114,9 +114,10 @@ class PropagationGraph:
     def _third_hop(
         self, weight: Tensor, entities: list[Tensor], mixture: Tensor, rows: Sequence[Tensor]
     ) -> list[Tensor]:
-        """unit(sum over the edges of weight[edge, k] * (unit(entity) @ mixture[:, k]) for every k) of some rows.
+        """Carry unit entities over the edges once more, for some rows.
 
-        `weight` [r, k] is that of relations, `mixture` [3 d, k, part]; as many k at a time as memory allows.
+        unit(sum over the edges of weight[edge, k] * (unit(entity) @ mixture[:, k]) for every k). `weight` [r, k] is
+        that of relations, `mixture` [3 d, k, part]; as many k at a time as memory allows.
         """
         (n_weights, part), device = mixture.shape[1:], weight.device
         kept = torch.float16 if self.dtype == torch.float32 else self.dtype
@@ -150,12 +151,12 @@ class PropagationGraph:
 
 
 def _as_unit(vectors: Tensor) -> Tensor:
-    """The vectors, divided by their lengths where they are."""
+    """Divide the vectors by their lengths in place."""
     return vectors.mul_(inverse_norm(vectors)[:, None])
 
 
 def _mixed(parts: list[Tensor], mixture: Tensor) -> Tensor:
-    """[parts along the columns] @ mixture."""
+    """Return [parts along the columns] @ mixture."""
     mixtures = mixture.chunk(len(parts))
     out = parts[0] @ mixtures[0]
     for part, own in zip(parts[1:], mixtures[1:], strict=True):
@@ -163,15 +164,15 @@ def _mixed(parts: list[Tensor], mixture: Tensor) -> Tensor:
     return out
 
 
-def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Sums:
-    """Compressed rows; values at the same place add up."""
+def _matrix(row: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> SparseRows:
+    """Make compressed rows; values at the same position add up."""
     key, place = torch.unique(row * shape[1] + column, return_inverse=True)
     total = values.new_zeros(len(key)).index_add_(0, place, values)
     start = torch.searchsorted(key, torch.arange(shape[0] + 1, device=key.device) * shape[1])
-    return Sums(start, key % shape[1], total)
+    return SparseRows(start, key % shape[1], total)
 
 
-def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dtype) -> Sums:
-    """Compressed rows with a 1 at every place named."""
+def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dtype) -> SparseRows:
+    """Make compressed rows with a 1 at every position given."""
     key = torch.unique(row * shape[1] + column)
     return _matrix(key // shape[1], key % shape[1], torch.ones(len(key), dtype=dtype, device=key.device), shape)

@@ -1,4 +1,4 @@
-"""What propagation sees: vectors of the open entities, cross-fitted."""
+"""Vectors of the open entities by label propagation, cross-fitted."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from mixtea.graph.task import Task
 from mixtea.voters.open_entities import OpenEntities
 from mixtea.voters.propagation.graph import PropagationGraph, Sizes
 
-WIDER = 2  # times the candidates of others
+CANDIDATES_FACTOR = 2  # times the candidates of others
 
 
 class PropagationViews:
-    """Vectors by propagation from the links and from sure pairs, one view for each hand of them.
+    """Vectors by propagation from the links and from sure pairs, one view for each fold of them.
 
-    Cross-fitted: a pair taken up as known would speak for itself. So the sure pairs are dealt to two hands, each hand
-    is left out once, and an entity is judged by the propagation that did not know its own pair. `pairs` are the nearest
-    in the mean of the views of each entity that is in no sure pair; found by fewer numbers than they are judged by.
+    Cross-fitted: a pair that is propagated from would support itself. So the sure pairs are dealt to two folds, each
+    fold is left out once, and an entity is scored by the propagation without its own pair. `pairs` are the nearest in
+    the mean of the views of each entity that is in no sure pair, found by fewer dimensions than they are scored by.
     """
 
     pairs: Pairs
 
     def __init__(self, task: Task, config: Config, entities: OpenEntities) -> None:
-        self.entities, self.k, self.mib = entities, WIDER * config.vote_candidates, config.block_mib
+        self.entities, self.k, self.mib = entities, CANDIDATES_FACTOR * config.vote_candidates, config.block_mib
         self.rows = entities.rows
         self.folds, self.search_dim = 2 if config.propagation_cross_fit else 1, config.propagation_search_dim
         device = self.rows[0].device
@@ -43,16 +43,16 @@ class PropagationViews:
         self.views: list[list[Tensor]] = []
 
     def refresh_from(self, sure: np.ndarray, random_state: np.ndarray, rough: bool) -> None:
-        """The same as once before, from sure pairs [p, 2] by their own graph's numbers and the state of a generator."""
+        """Repeat an earlier refresh, from its sure pairs [p, 2] of entity indices and the state of its generator."""
         generator = torch.Generator(self.links.device)
         generator.set_state(torch.from_numpy(random_state))
         self.refresh(torch.from_numpy(sure).to(self.links.device), generator, rough)
 
     @torch.no_grad()
     def refresh(self, sure: Tensor, generator: torch.Generator, rough: bool = False) -> None:
-        """Propagate from the links and the sure pairs [p, 2], by their own graph's numbers; `rough` by fewer numbers.
+        """Propagate from the links and the sure pairs [p, 2] of entity indices; `rough` with smaller dimensions.
 
-        In full precision whoever asks, so that it comes to the same when it is done again.
+        Always in full precision, so that repeating it gives the same numbers.
         """
         with fast_products(False):
             self._propagate(sure + self.shift, generator, self.sizes.halved() if rough else self.sizes)
@@ -74,7 +74,7 @@ class PropagationViews:
             self.hand[sure[:, 0]], self.hand[sure[:, 1]] = hand, hand
 
     def _searched(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Both sides by few numbers whose cosines are nearly the mean of those in the views: a random projection."""
+        """Project both sides at random to few dimensions whose cosines are nearly the mean of those in the views."""
         width, kind = self.views[0][0].shape[1], self.graph.dtype
         few = min(self.search_dim, width)
         mixtures = [
@@ -90,7 +90,7 @@ class PropagationViews:
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
     def scores(self, pairs: Pairs) -> Tensor:
-        """The cosine of each pair in the view that is fair to it, 0 where nothing known reaches one of the two."""
+        """Return the cosine of each pair in the view without it, 0 where nothing known reaches one of the two."""
         seen = torch.stack([cosines(source, target, pairs) for source, target in self.views])
         if len(seen) == 1:
             return seen[0]

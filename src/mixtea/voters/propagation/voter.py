@@ -1,4 +1,4 @@
-"""Label propagation votes: a voter that needs no training, only pairs to begin with."""
+"""The voter `propagation`: label propagation from known pairs, without training."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixtea.compute.array_checks import check_pairs
+from mixtea.voters.agreement.voter import matched_neighbours
 from mixtea.voters.base import Cost, Evidence, Voter, VotingState
-from mixtea.voters.matched_neighbours import matched_neighbours
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 
 class Propagation(Voter):
-    """Cosines after propagation from the links and from the pairs that all are sure of.
+    """Cosines after propagation from the links and from the sure pairs.
 
-    It proposes the nearest of every entity that is in no sure pair. Scores are 0 where nothing known reaches an
-    entity: nothing speaks for it.
+    It proposes the nearest of every entity that is in no sure pair. Scores are 0 where nothing known reaches an entity,
+    so that there is no evidence.
     """
 
     name = "propagation"
     needs = ("triples",)
+    evidence = "structure"
     _views: PropagationViews | None = None
     _begun: tuple[np.ndarray, np.ndarray, bool] | None = None  # the last one's sure pairs, random state, roughness
 
@@ -35,14 +36,14 @@ class Propagation(Voter):
         return self._seen(state).pairs
 
     def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
-        return state.entities.without_untaught(pairs.rows, self._seen(state).scores(pairs.rows))
+        return state.entities.mask_without_triples(pairs.rows, self._seen(state).scores(pairs.rows))
 
     def learn(self, state: VotingState) -> None:
-        """Propagate anew from the links and the sure pairs, remembering from what: what comes of it is much more."""
+        """Propagate anew from the links and the sure pairs; the inputs are stored, as the vectors are much larger."""
         self._begun = (state.sure.cpu().numpy(), state.generator.get_state().numpy(), state.rough)
         self._new_views(state).refresh(state.sure, state.generator, state.rough)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self._views = None
 
     def _new_views(self, state: VotingState) -> PropagationViews:
@@ -53,7 +54,7 @@ class Propagation(Voter):
         return self._views
 
     def _seen(self, state: VotingState) -> PropagationViews:
-        """The vectors; after an interruption they are made again, with the same random numbers."""
+        """Return the vectors; after an interruption they are made again, with the same random numbers."""
         if self._views is None and self._begun is not None:
             self._new_views(state).refresh_from(*self._begun)
         if self._views is None:
@@ -61,7 +62,7 @@ class Propagation(Voter):
         return self._views
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
-        """Neighbours that are linked, or surely the same, and the relations through which they reach the pair."""
+        """Return linked or surely matched neighbours, and the relations through which they reach the pair."""
         return matched_neighbours(self, source, target, above=self.config.sure_above)
 
     def cost(self) -> Cost:

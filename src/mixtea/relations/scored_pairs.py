@@ -1,4 +1,4 @@
-"""What is known of pairs after training, as plain arrays: what explanations are made of. No torch."""
+"""Candidate pairs with beliefs and scores as plain arrays, which explanations are made of. No torch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class KnownPairs:
-    """Candidates by numbers in their own graphs, how likely each is thought to be, and each opinion's score of it."""
+class ScoredPairs:
+    """Candidates by entity indices, the belief in each, and its score by each opinion."""
 
     source: np.ndarray
     target: np.ndarray
@@ -19,12 +19,12 @@ class KnownPairs:
     scores: Mapping[str, np.ndarray]
 
     def score_of(self, opinion: str, source: int, target: int) -> float | None:
-        """The score of a pair; None where the opinion, or the pair, is not there."""
+        """Return the score of a pair; None where the opinion or the pair is missing."""
         found = self.weight_of(opinion, source, target)
         return None if found is None or np.isnan(found) else found
 
     def weight_of(self, opinion: str, source: int, target: int) -> float | None:
-        """The score of a pair, NaN where it is no stored candidate, so that nobody knows it; None for no opinion."""
+        """Return the score of a pair, NaN where it is not a stored candidate; None without an opinion."""
         if opinion not in self.scores:
             return None
         rows = self._rows_of(source)
