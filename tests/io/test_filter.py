@@ -7,8 +7,7 @@ from conftest import write
 from small_files import E, graph_of, shown, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.filter import Reading
-from mixtea.io.selection import Selection
+from mixtea.io.filter import Reading, Selection
 
 TTL = f"""@prefix : <{E}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :ann a :Person ; :knows :bob ; :lives :rome ; rdfs:label "Ann" .

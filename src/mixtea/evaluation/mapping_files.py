@@ -15,9 +15,8 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN, expand, obo_iri
 from mixtea.io.formats.first_rows import can_have_header, is_header, without_first
 from mixtea.io.formats.link_tables import LinkTable
-from mixtea.io.links.ends import UNKNOWN, find_ends, ids_in
 from mixtea.io.links.read import read_given_links
-from mixtea.io.links.resolve import by_labels
+from mixtea.io.links.resolve import UNKNOWN, by_labels, find_ends, ids_in
 from mixtea.io.memory.dispatch import Given
 from mixtea.io.sniff import kind_of
 

@@ -13,7 +13,7 @@ from mixtea.export.metadata import About, marked
 from mixtea.export.quoting import csv_text
 from mixtea.export.table import as_texts, labelled_rows, warn_of_formulas
 from mixtea.export.unsupported import refuse
-from mixtea.io.formats.table_columns import BETWEEN, TABLES
+from mixtea.io.formats.link_tables import BETWEEN, TABLES
 from mixtea.runs.atomic import atomic_file
 
 ENDS = ("source", "target")

@@ -1,11 +1,19 @@
-"""What a user wants of a graph: a part of its triples, and labels in some languages."""
+"""Keep a part of a graph: by predicates, entity kinds, types and namespaces; and labels in some languages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
 
 from mixtea.errors import DataError
-from mixtea.graph.terms import KINDS
+from mixtea.graph.builder import Part
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.literal_columns import as_values, says_labels
+from mixtea.graph.prefixes import expand
+from mixtea.graph.terms import INDIVIDUAL, KINDS, TYPE, is_obsolete, types_of, values_of
+from mixtea.graph.text_column import TextColumn
 
 
 @dataclass(frozen=True)
@@ -44,3 +52,119 @@ class Reading:
     def keeps_all(self) -> bool:
         chosen = (self.keep_types, self.keep_predicates, self.drop_predicates, self.namespaces, self.entities)
         return not any((*chosen, self.literals))
+
+
+class Selection:
+    """Applies a `Reading` to one side after the other; knows which words have met nothing, and who is obsolete."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.untyped, self.without_kinds = reading, 0, 0
+        self.obsolete: list[int] = []  # how many of each side
+        self.unmet = {
+            (name, word)
+            for name in ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "literals")
+            for word in getattr(reading, name)
+        }
+
+    def with_values(self, part: Part, prefixes: dict[str, str]) -> Part:
+        """The part with values in place of the entities that are objects of `literals`, and of labels in a table."""
+        wanted = self._are("literals", part.predicates, prefixes) | says_labels(part)
+        return as_values(part, wanted) if wanted.any() else part
+
+    def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray, np.ndarray]:
+        """What is kept of the part, the ids of the entities that are not, and of those the obsolete ones."""
+        gone = is_obsolete(part) & (not self.reading.keep_obsolete)
+        gone &= not gone.all()
+        self.obsolete.append(int(gone.sum()))
+        obsolete = part.ids[gone]
+        kept, left_out = self._wanted(part.kept(~gone) if gone.any() else part, prefixes)
+        return kept, np.concatenate([obsolete, left_out]), obsolete
+
+    def _wanted(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
+        """What the options keep, and the ids of the others."""
+        if self.reading.keeps_all:
+            return part, np.empty(0, dtype=object)
+        allowed = self._predicates(part, prefixes)
+        triples = part.triples[allowed[part.triples[:, 1]]]
+        attributes = part.attributes.take(_of(part.attributes.predicate, set(part.predicates[allowed])))
+        kept = replace(part, triples=triples, attributes=attributes)
+        of_kind = self._of_kinds(part)
+        stays = kept.stated() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
+        if not of_kind.all():  # of which type an entity is stays known
+            is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)[triples[:, 1]]
+            values = values_of(kept, is_type & ~of_kind[triples[:, 2]])
+            kept = replace(kept, attributes=Attributes.joined([attributes, values]))
+        return kept.kept(stays), part.ids[~stays]
+
+    def _of_kinds(self, part: Part) -> np.ndarray:
+        """bool [n]: those of a wanted kind."""
+        if not self.reading.entities:
+            return np.ones(len(part.ids), dtype=bool)
+        wanted = np.array([kind in self.reading.entities for kind in KINDS])
+        if (part.kinds == INDIVIDUAL).all():
+            self.without_kinds += not wanted[INDIVIDUAL]
+            return np.ones(len(part.ids), dtype=bool)
+        return wanted[part.kinds]
+
+    def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+        allowed = np.ones(len(part.predicates), dtype=bool)
+        if self.reading.keep_predicates:
+            allowed = self._are("keep_predicates", part.predicates, prefixes)
+        if self.reading.drop_predicates:
+            allowed &= ~self._are("drop_predicates", part.predicates, prefixes)
+        return allowed
+
+    def _typed(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+        if not self.reading.keep_types:
+            return np.ones(len(part.ids), dtype=bool)
+        entities, types = types_of(part.ids, part.predicates, part.triples, part.attributes)
+        if not len(entities):
+            self.untyped += 1
+            return np.ones(len(part.ids), dtype=bool)
+        typed = np.zeros(len(part.ids), dtype=bool)
+        typed[entities[self._are("keep_types", np.array(types, dtype=object), prefixes)]] = True
+        return typed
+
+    def _in_namespaces(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
+        if not self.reading.namespaces:
+            return np.ones(len(part.ids), dtype=bool)
+        inside = np.zeros(len(part.ids), dtype=bool)
+        for word in self.reading.namespaces:
+            starts = (word, expand(word, prefixes))
+            here = np.array([name.startswith(starts) for name in part.ids], dtype=bool)
+            self._met("namespaces", word, here)
+            inside |= here
+        return inside
+
+    def _are(self, option: str, iris: np.ndarray, prefixes: dict[str, str]) -> np.ndarray:
+        """bool: those that are one of the option's words, as written or in full."""
+        found = np.zeros(len(iris), dtype=bool)
+        for word in getattr(self.reading, option):
+            here = (iris == word) | (iris == expand(word, prefixes))
+            self._met(option, word, here)
+            found |= here
+        return found
+
+    def _met(self, option: str, word: str, here: np.ndarray) -> None:
+        if here.any():
+            self.unmet.discard((option, word))
+
+    def warnings(self) -> Iterable[str]:
+        if n := sum(self.obsolete):
+            of = ", ".join(f"{k:,} of the {side}" for k, side in zip(self.obsolete, ("source", "target"), strict=False))
+            many = "1 obsolete entity is" if n == 1 else f"{n:,} obsolete entities are"
+            yield f"{many} left out (owl:deprecated, is_obsolete in OBO): {of}; --keep-obsolete keeps them"
+        for n, option, what in (
+            (self.untyped, "--keep-types", "rdf:type at all"),
+            (self.without_kinds, "--entities", "classes or properties"),
+        ):
+            if n:
+                which = "one graph has" if n == 1 else "both graphs have"
+                yield f"{option}: {which} no {what} and stay{'s' if n == 1 else ''} whole"
+        for option, word in sorted(self.unmet):
+            yield f"--{option.replace('_', '-')} {word}: neither graph has it"
+
+
+def _of(column: TextColumn, words: set[str]) -> np.ndarray:
+    """bool: the rows of the column that hold one of the words."""
+    return np.array([text in words for text in column.texts()], dtype=bool)[column.codes]

@@ -18,7 +18,7 @@ from mixtea.graph.task import SPLITS, Task, no_links
 from mixtea.io.columns.compared import compared_columns
 from mixtea.io.columns.hints import column_hints
 from mixtea.io.endings import plain_name
-from mixtea.io.filter import Reading
+from mixtea.io.filter import Reading, Selection
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.sssom_slots import slots_of
 from mixtea.io.links.embedded import taken_out
@@ -44,7 +44,6 @@ from mixtea.io.openea import folder_graphs, if_there, split_folder
 from mixtea.io.options import Asked, Words, as_words
 from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.io.safe.limits import Limits, applied, in_force
-from mixtea.io.selection import Selection
 from mixtea.io.separators import separated_by
 from mixtea.io.sniff import remark
 from mixtea.io.synonym_files import read_synonyms

@@ -18,7 +18,7 @@ from mixtea.graph.labels import Labels
 from mixtea.graph.terms import kinds_of
 from mixtea.io.columns.hints import Hints, column_hints
 from mixtea.io.columns.rows import RowTable, parts_of_tables
-from mixtea.io.filter import Reading
+from mixtea.io.filter import Reading, Selection
 from mixtea.io.formats.registry import read_part
 from mixtea.io.formats.tsv import read_table
 from mixtea.io.memory.dispatch import GRAPH, Given, InMemory, given
@@ -29,7 +29,6 @@ from mixtea.io.options import Asked, as_words
 from mixtea.io.paths import PathOrStr, Paths, as_paths
 from mixtea.io.safe.limits import Limits, applied, in_force
 from mixtea.io.safe.problems import collected
-from mixtea.io.selection import Selection
 from mixtea.io.separators import separated_by
 from mixtea.io.sniff import kind_of
 from mixtea.progress import doing

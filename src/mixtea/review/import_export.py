@@ -20,9 +20,9 @@ from mixtea.export.sssom import check_rows, shown_labels, write_slots
 from mixtea.graph.iris import decode_id
 from mixtea.graph.task import Task
 from mixtea.io.formats.sssom_slots import slots_of
-from mixtea.io.links.ends import find_ends
-from mixtea.io.links.messages import with_ids
+from mixtea.io.links.diagnose import with_ids
 from mixtea.io.links.read import read_link_table
+from mixtea.io.links.resolve import find_ends
 from mixtea.io.safe.limits import in_force
 from mixtea.review.decision import ACCEPT, IMPORTED, REJECT, Decision, facts
 from mixtea.review.reviewers import Reviewer

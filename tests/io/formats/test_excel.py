@@ -17,8 +17,8 @@ from mixtea import DataError, Limits, load_task
 from mixtea.errors import MissingExtraError
 from mixtea.io.formats import excel as reader
 from mixtea.io.formats import table_process
-from mixtea.io.formats.excel import excel_cells
 from mixtea.io.formats.table_process import Wanted
+from mixtea.io.formats.typed_tables import excel_cells
 from mixtea.io.safe.limits import applied
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandboxed import excel_child

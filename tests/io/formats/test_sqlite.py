@@ -14,8 +14,8 @@ from conftest import write
 from small_files import sqlite, triples_of
 
 from mixtea import DataError, Limits, load_task
-from mixtea.io.formats.sqlite import sqlite_cells
 from mixtea.io.formats.table_process import Wanted
+from mixtea.io.formats.typed_tables import sqlite_cells
 from mixtea.io.named_parts import named
 from mixtea.io.safe.limits import applied
 from mixtea.io.safe.problems import UnreadableError

@@ -8,11 +8,10 @@ from small_files import E, graph_of, shown, triples_of
 
 from mixtea.errors import Problems
 from mixtea.graph import prefixes
-from mixtea.io.filter import Reading
+from mixtea.io.filter import Reading, Selection
 from mixtea.io.load_graph import read_graph
 from mixtea.io.rdf.parse import Statements
 from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.selection import Selection
 
 HEAD = f"""@prefix : <{E}> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

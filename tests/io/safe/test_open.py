@@ -17,12 +17,11 @@ from mixtea.io.rdf.parse import Statements
 from mixtea.io.rdf.sources import by_line, numbered
 from mixtea.io.safe import decompress
 from mixtea.io.safe import open as opening
-from mixtea.io.safe.decompress import GzipFrame, Unpacked
+from mixtea.io.safe.decompress import GzipFrame, Unpacked, zstd_frames
 from mixtea.io.safe.limits import Limits, applied
 from mixtea.io.safe.lines import CHUNK, Lines, line_blocks
 from mixtea.io.safe.open import opened
 from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.safe.zstd import zstd_frames
 
 ZST = zstandard.ZstdCompressor().compress
 NOISE = os.urandom(70_000)

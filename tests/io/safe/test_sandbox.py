@@ -22,8 +22,8 @@ from processes import alive, children, start, wait_until
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea.io.formats import table_process
-from mixtea.io.formats.parquet import parquet_cells
 from mixtea.io.formats.table_process import Wanted
+from mixtea.io.formats.typed_tables import parquet_cells
 from mixtea.io.rdf.parse import Statements, find_line
 from mixtea.io.safe import open as opening
 from mixtea.io.safe import sandbox as process

@@ -21,7 +21,7 @@ from mixtea.io.columns.words import is_id_word, words_of
 from mixtea.io.endings import plain_name
 from mixtea.io.formats.cell_values import Column
 from mixtea.io.formats.headers import id_place
-from mixtea.io.formats.table_columns import BETWEEN
+from mixtea.io.formats.link_tables import BETWEEN
 from mixtea.io.formats.tsv import Table, as_array
 from mixtea.io.named_parts import named
 from mixtea.io.safe.problems import UnreadableError

@@ -1,4 +1,4 @@
-"""What the readers of links have in common: a table of source and target, and what says that two are the same."""
+"""Read the links of a table, and share what the readers of links have in common."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from mixtea.errors import Problems
 from mixtea.graph.iris import NOTES, decode_id
 from mixtea.graph.prefixes import BUILT_IN, expand
+from mixtea.io.formats.headers import LINK_HEADERS, squeezed
+from mixtea.io.formats.table_process import NUMBERS
+from mixtea.io.formats.tables import read_columns, read_laid_out
 from mixtea.io.formats.tsv import Table
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.formats.typed_tables import TYPED
+from mixtea.io.head import head_of
+from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.problems import UnreadableError, collected
+from mixtea.io.separators import separators_of
+from mixtea.io.table_layout import cells, first_lines, layout_of
 
 IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
 LONGEST_REASON = 200
@@ -25,6 +34,9 @@ EQUAL = frozenset(
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 CLOSE = expand("skos:closeMatch", BUILT_IN)
 NO_NOTES: Mapping[str, str] = {}
+HEADERS = [(*ends, name) for name in NUMBERS for ends in LINK_HEADERS]
+BETWEEN = "/"  # the name of a table and an id that another table has too
+TABLES = ("source_table", "target_table")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,3 +131,34 @@ def close_warning(path: Path, n: int) -> tuple[str, ...]:
     """That some links say a little less than the others."""
     links = "1 link is" if n == 1 else f"{n:,} links are"
     return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
+
+
+def confidence_of(table: LinkTable, kind: str) -> np.ndarray | None:
+    """[p] shares, NaN where none is said; None if the file never says any. A table is read again for it."""
+    if table.measures is not None or kind not in ("TSV", "CSV", *TYPED):
+        return table.measures
+    unsaid = Problems(in_force().max_problems)  # whatever is wrong with the file has been told
+    with collected(unsaid):
+        found = read_columns(table.path, kind, HEADERS, unsaid, links=True, last_may_be_empty=True)
+        by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
+        return as_measures([by_line.get(line, "") for line in table.lines.tolist()])
+    return None
+
+
+def with_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -> LinkTable:
+    """Return links of a table of text with the names of tables before their ids, where columns say so."""
+    head = head_of(path)
+    names = {
+        squeezed(name) for separator in separators_of(kind, head) for _, line in first_lines(head)
+        for name in cells(line.removeprefix("#"), separator)
+    }  # fmt: skip
+    columns = list(table.columns)
+    for side, name in enumerate(TABLES):
+        if squeezed(name) in names:
+            layout = layout_of(path, head, kind, ((squeezed(name),),))
+            found = read_laid_out(path, kind, replace(layout, places=layout.places * 2), problems)  # two at least
+            of_line = dict(zip(found.lines.tolist(), found.columns[0].tolist(), strict=True))
+            prefixes = [of_line.get(line, "") for line in table.lines.tolist()]
+            pairs = zip(prefixes, columns[side].tolist(), strict=True)
+            columns[side] = np.array([f"{prefix}{BETWEEN}{id}" if prefix else id for prefix, id in pairs], dtype=object)
+    return replace(table, columns=tuple(columns))

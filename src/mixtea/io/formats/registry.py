@@ -15,12 +15,11 @@ from mixtea.io.formats.alignment import read_alignment
 from mixtea.io.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
 from mixtea.io.formats.json_links import read_json_links
 from mixtea.io.formats.json_rows import json_rows_part
-from mixtea.io.formats.link_tables import LinkTable, equal_only
+from mixtea.io.formats.link_tables import LinkTable, equal_only, with_tables
 from mixtea.io.formats.obo import obo_part, read_obo_links
 from mixtea.io.formats.rdf_graph import rdf_part
 from mixtea.io.formats.rdf_links import read_rdf_links
 from mixtea.io.formats.sssom import read_sssom
-from mixtea.io.formats.table_columns import with_tables
 from mixtea.io.formats.tables import read_columns
 from mixtea.io.formats.typed_tables import TYPED, whole_table
 from mixtea.io.formats.wide_tables import named_part, wide_header, wide_table

@@ -1,23 +1,41 @@
-"""Tables whose cells have types, by their formats."""
+"""Read tables whose cells have types: Parquet, a sheet of Excel, a table or a query of SQLite."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, TypeVar
 
-from mixtea.errors import Problems
-from mixtea.io.formats.excel import excel_cells
+from mixtea.errors import MissingExtraError, Problems, shorten
 from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers
-from mixtea.io.formats.parquet import parquet_cells
-from mixtea.io.formats.sqlite import sqlite_cells
-from mixtea.io.formats.table_process import Cells, Wanted
+from mixtea.io.formats.table_process import Cells, Parser, Wanted, cells_of, parsed
 from mixtea.io.formats.tsv import Table
+from mixtea.io.named_parts import SQLITE_MAGIC, Named, named
+from mixtea.io.safe.open import COMPRESSED, open_regular
+from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.sandbox import Process
+from mixtea.io.safe.sandboxed.excel_child import MAGIC as EXCEL_MAGIC
+from mixtea.io.safe.sandboxed.parquet_child import MAGIC as PARQUET_MAGIC
+from mixtea.io.safe.sandboxed.table_child import ONE_SELECT
 
-TYPED: dict[str, Callable[[Path, Wanted], Cells]] = {
-    "Parquet": parquet_cells,
-    "Excel": excel_cells,
-    "SQLite": sqlite_cells,
-}
+T = TypeVar("T")
+EXCEL = Parser("Excel", "excel_child", EXCEL_MAGIC, ("pyarrow", "numpy", "openpyxl", "et_xmlfile"))
+COUNT_NOTES = {  # what is left out, or taken otherwise: one, several
+    "empty": ("1 empty row is left out", "{:,} empty rows are left out"),
+    "unnamed": ("1 column without a name is left out", "{:,} columns without a name are left out"),
+    "merged": ("1 range of merged cells: its first cell alone has a value",
+               "{:,} ranges of merged cells: the first cell of each alone has a value"),
+    "unsaved": ("1 formula without a stored value is taken as empty: open the workbook, and save it",
+                "{:,} formulas without a stored value are taken as empty: open the workbook, and save it"),
+    "errors": ("1 cell with an error, such as #N/A, is taken as empty",
+               "{:,} cells with an error, such as #N/A, are taken as empty"),
+}  # fmt: skip
+SQLITE = Parser("SQLite", "sqlite_child", SQLITE_MAGIC)
+FIRST_KEYWORD = re.compile(r"(?>(?:\s++|--[^\n]*+(?:\n|$)|/\*.*?\*/)*+)(\w*+)", re.DOTALL)
+MAX_QUERY_SHOWN = 40  # characters of a query that are told
+MAKE_WHOLE = "Close the program that writes it; or copy it whole: sqlite3 FILE \".backup 'copy.db'\"."
 
 
 def whole_table(path: Path, kind: str, problems: Problems) -> Cells:
@@ -37,3 +55,76 @@ def _read(path: Path, kind: str, wanted: Wanted, problems: Problems) -> Cells:
     if kind != "Parquet":
         problems.by_row.add(path)
     return TYPED[kind](path, wanted)
+
+
+def parquet_cells(path: Path, wanted: Wanted) -> Cells:
+    """The wanted columns: labels, which are texts or whole numbers; values of any type, where all columns are.
+
+    Only what a header calls by a name of `NUMBERS` may have a point.
+    """
+    return parsed(Parser("Parquet", "parquet_child", PARQUET_MAGIC), path, path, wanted, cells_of)[0]
+
+
+def parquet_parsed(path: Path, script: str, headers: Headers, take: Callable[[Process], T]) -> T:
+    """What `take` makes of the stream of another script that parses the file."""
+    return parsed(Parser("Parquet", script, PARQUET_MAGIC), path, path, Wanted(headers), take)[0]
+
+
+def excel_cells(path: Path, wanted: Wanted) -> Cells:
+    """The wanted columns of the sheet that the path names (`people.xlsx#Sheet name`), else of the first one."""
+    if find_spec("openpyxl") is None:
+        raise MissingExtraError(f"{path}: reading Excel needs openpyxl: pip install 'mixtea[excel]'.")
+    about = named(path)
+    cells, found = parsed(EXCEL, path, about.file, wanted, cells_of, sheet=about.part)
+    return cells._replace(notes=tuple(_sheet_notes(about.file, about.part, found, wanted)))
+
+
+def _sheet_notes(file: Path, part: str, found: dict[str, Any], wanted: Wanted) -> list[str]:
+    """What to say of the sheet."""
+    notes, header = [], found["header"]
+    if found["n_sheets"] > 1 and not part:
+        other = f"{file.name}#{found['sheets'][1]}"
+        sheet = f"the sheet {shorten(found['sheet'])} is read, the first of {found['n_sheets']:,}"
+        notes.append(f"{sheet}; another one is named behind the file: {other}")
+    if not (header["known"] or wanted.or_all):
+        notes.append(f"row {header['line']:,}, {', '.join(map(shorten, header['names']))}, is read as the header")
+    counts = ((COUNT_NOTES[name], n) for name, n in found["counts"].items() if n)
+    return [*notes, *(words[n > 1].format(n) for words, n in counts)]
+
+
+def sqlite_cells(path: Path, wanted: Wanted) -> Cells:
+    """The wanted columns of what the path names: a table or a view, else the only table; or a query."""
+    about = named(path)
+    _check_query(path, about.query)
+    uri = "" if about.file.suffix.lower() in COMPRESSED else _uri(path, about)
+    return parsed(SQLITE, path, about.file, wanted, cells_of, uri=uri, table=about.part, query=about.query)[0]
+
+
+def _check_query(path: Path, query: str) -> None:
+    """Tell at once that a query is none, in words that name its beginning."""
+    word = FIRST_KEYWORD.match(query)[1]  # type: ignore[index]
+    if query and word.upper() not in ("SELECT", "WITH"):
+        raise UnreadableError(path, None, query[:MAX_QUERY_SHOWN].strip(), "no query that reads:", ONE_SELECT)
+
+
+def _uri(path: Path, about: Named) -> str:
+    """The address by which SQLite reads a file that nobody changes; a log beside it would have changes of its own."""
+    for ending in ("-wal", "-journal"):
+        log = about.file.with_name(about.file.name + ending)
+        if log.is_file() and _begins(log):
+            what = f"changes that are not in the file yet lie beside it, in {log.name}"
+            raise UnreadableError(path, None, "", what, MAKE_WHOLE)
+    return about.file.absolute().as_uri() + "?mode=ro&immutable=1"
+
+
+def _begins(log: Path) -> bool:
+    """Whether a log has a beginning; of one that is done with it may be overwritten."""
+    with open_regular(log) as file:
+        return bool(file.read(1).strip(b"\0"))
+
+
+TYPED: dict[str, Callable[[Path, Wanted], Cells]] = {
+    "Parquet": parquet_cells,
+    "Excel": excel_cells,
+    "SQLite": sqlite_cells,
+}

@@ -14,11 +14,10 @@ import pandas as pd
 
 from mixtea.errors import KEPT, Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.confidences import confidence_of
-from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.formats.link_tables import LinkTable, confidence_of
 from mixtea.io.formats.registry import FORMATS
-from mixtea.io.links.ends import UNKNOWN, find_ends
-from mixtea.io.links.messages import count, left_outside, less_sure, of_unwanted, report_each, with_ids
+from mixtea.io.links.diagnose import count, left_outside, less_sure, of_unwanted, report_each, with_ids
+from mixtea.io.links.resolve import UNKNOWN, find_ends
 from mixtea.io.memory.dispatch import Given
 from mixtea.io.safe.problems import collected
 from mixtea.io.sniff import kind_of, remark

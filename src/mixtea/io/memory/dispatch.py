@@ -17,8 +17,7 @@ from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.headers import LINK_HEADERS, squeezed
 from mixtea.io.formats.link_tables import LinkTable, as_measures
 from mixtea.io.formats.table_process import NUMBERS
-from mixtea.io.memory.arrow import ARROW, frame_of_arrow
-from mixtea.io.memory.frames import as_table, table_part
+from mixtea.io.memory.frames import ARROW, as_table, frame_of_arrow, table_part
 
 FRAME, ARRAY, ROWS = "data frame", "array", "rows"
 RDFLIB, NETWORKX, GRAPH = "rdflib graph", "NetworkX graph", "mixtea graph"

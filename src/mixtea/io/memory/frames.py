@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import Problems, shorten
+from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.builder import Part, triple_part
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import WHOLE, column_of_values
@@ -21,6 +21,7 @@ from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, tol
 from mixtea.messages import is_whole
 
 NO_ID = "Write an id there, or leave the row out"
+ARROW = "__arrow_c_stream__"
 
 
 class Columns(NamedTuple):
@@ -150,3 +151,30 @@ def _why_no_id(value: Any, name: str, index: Any) -> tuple[str, str]:
 
 def _needed(headers: Headers) -> str:
     return " or ".join(", ".join(header) for header in headers[:2])
+
+
+def frame_of_arrow(thing: Any, called: str) -> pd.DataFrame:
+    """Make a data frame of objects: in pandas' own types 1 beside a missing value becomes 1.0."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise DataError(f"{called} is read by pyarrow, which is not installed: pip install pyarrow.") from None
+    try:
+        table = pa.table(thing)
+        table.validate(full=True)
+        columns = [_arrow_values(column) for column in table.columns]
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        reason = (str(error).splitlines() or ["no reason is given"])[0].rstrip(".")
+        raise DataError(f"{called} is no table that Arrow can hand over ({reason}). Give a data frame.") from None
+    frame = pd.concat([pd.Series(values, dtype=object) for values in columns], axis=1) if columns else pd.DataFrame()
+    frame.columns = pd.Index(table.column_names, dtype=object)
+    return frame
+
+
+def _arrow_values(column: Any) -> list[Any]:
+    """The values of a column; numbers of 32 bits as they are written, 0.1 and not 0.10000000149."""
+    import pyarrow as pa
+
+    if column.type == pa.float32():
+        column = column.cast(pa.string()).cast(pa.float64())
+    return column.to_pylist()

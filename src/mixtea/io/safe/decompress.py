@@ -1,4 +1,4 @@
-"""Unpacking gzip and zstd as a stream: never more at a time than asked for, and noticing where a file is cut."""
+"""Unpack gzip and zstd as a stream: never more at a time than asked for, and notice where a file is cut."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import IO, Any, Protocol
 PIECE = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
 AT_ONCE = 1 << 20
 MOST_IDLE = 1 << 23
+ZSTD_PIECE = (
+    1 << 10
+)  # of packed bytes at a time: a block of 4 bytes can hold 128 KiB, and all that comes of a piece is held
 
 
 class DamagedError(Exception):
@@ -114,3 +117,33 @@ class Unpacked(io.RawIOBase):
     def close(self) -> None:
         self.file.close()
         super().close()
+
+
+SAID = {"Unknown frame descriptor": NotPackedError, "Frame requires too much memory for decoding": TooWideError}
+
+
+def zstd_frames() -> Callable[[], ZstdFrame]:
+    """What makes the frames of a file: they share their unpacker, which takes longer to make than a small frame."""
+    from zstandard import ZstdDecompressor
+
+    unpacker = ZstdDecompressor()
+    return lambda: ZstdFrame(unpacker)
+
+
+class ZstdFrame:
+    """A frame of a zstd file. zstandard alone takes a cut frame for the end of the file."""
+
+    def __init__(self, unpacker: Any) -> None:
+        self.unpacker, self.ended = unpacker.decompressobj(), False
+
+    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        from zstandard import ZstdError
+
+        piece = packed[:ZSTD_PIECE]
+        try:
+            found = self.unpacker.decompress(piece)
+        except ZstdError as error:
+            said = str(error).rpartition("error: ")[2]
+            raise SAID.get(said, DamagedError)(said) from None
+        self.ended = self.unpacker.eof
+        return found, packed[len(piece) - len(self.unpacker.unused_data) :]

@@ -11,10 +11,18 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
-from mixtea.io.safe.decompress import AfterError, DamagedError, Frame, GzipFrame, NotPackedError, TooWideError, Unpacked
+from mixtea.io.safe.decompress import (
+    AfterError,
+    DamagedError,
+    Frame,
+    GzipFrame,
+    NotPackedError,
+    TooWideError,
+    Unpacked,
+    zstd_frames,
+)
 from mixtea.io.safe.limits import FREE, MIB, in_force
 from mixtea.io.safe.problems import UnreadableError, beyond
-from mixtea.io.safe.zstd import zstd_frames
 
 BLOCK = 1 << 18
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)

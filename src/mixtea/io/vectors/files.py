@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.formats.parquet import parquet_parsed
 from mixtea.io.formats.tsv import as_array
+from mixtea.io.formats.typed_tables import parquet_parsed
 from mixtea.io.safe.limits import MIB, in_force
 from mixtea.io.safe.open import COMPRESSED, open_regular
 from mixtea.io.safe.problems import UnreadableError, beyond
