@@ -23,7 +23,6 @@ from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph
-from mixtea.io.endings import RDF_ENDINGS
 from mixtea.io.links.read import read_links
 from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph
@@ -33,6 +32,7 @@ from mixtea.io.synonym_files import read_synonyms
 from mixtea.io.vectors.load import with_vectors
 from mixtea.text.synonyms import Synonyms
 
+RDF_ENDINGS = {end for row in FORMATS.values() if row.read_links is read_rdf_links for end in row.endings}
 LIMIT = 20_000  # bytes of a good file: longer ones take longer, and break in the same ways
 E = "http://e.org/"
 SAME = "http://www.w3.org/2002/07/owl#sameAs"

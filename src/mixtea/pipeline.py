@@ -30,9 +30,10 @@ from mixtea.errors import (
 )
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
+from mixtea.io.checks import check_task
 from mixtea.io.naming import names_doubt, names_line
 from mixtea.io.paths import PathOrStr, as_path
-from mixtea.io.summary import doubts, synonym_counts, synonyms_line
+from mixtea.io.summary import synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
 from mixtea.progress import Asked, Quiet, doing, heard_by
 from mixtea.runs.checkpoints import Checkpoints
@@ -319,7 +320,7 @@ class Training:
         self.watch.says(who_speaks(voters))
         if not has_structure(self.start.task):
             self.watch.says(who_decides(voters))
-        for doubt in doubts(self.start.task):
+        for doubt in check_task(self.start.task):
             self.watch.warns(doubt)
 
     def _fit(

@@ -9,9 +9,10 @@ from conftest import write
 from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.formats.registry import FORMATS
+from mixtea.io.formats.registry import FORMATS, format_row
+from mixtea.io.formats.typed_tables import TYPED
 from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.sniff import ALSO, LOOKS, kind_of, remark
+from mixtea.io.sniff import kind_of, remark
 
 NT = f"<{E}a> <{E}r> <{E}b> .\n<{E}b> <{E}s> <{E}c> .\n"
 XML = f"""<?xml version="1.0"?>
@@ -61,7 +62,18 @@ def test_the_ending_counts_where_the_content_fits(tmp_path):
     for name, text in (("g.ttl", NT), ("g.trig", NT), ("g.nq", NT), ("g.trig", TTL), ("g.csv", TSV), ("g.ttl", "")):
         write(tmp_path, {name: text})
         assert remark(tmp_path / name, kind_of(tmp_path / name)) == []
-    assert set(LOOKS) | set(ALSO) == set(FORMATS)
+
+
+def test_every_format_has_what_its_row_needs():
+    """A new format is a row: it has a way to be recognised and an ending to be suggested, and typed tables a reader."""
+    assert all(row.recognise or row.recognise_named for row in FORMATS.values())
+    assert all(row.suggested_ending or row.endings for row in FORMATS.values())
+    endings = [ending for row in FORMATS.values() for ending in row.endings]
+    assert len(endings) == len(set(endings))
+    typed = FORMATS["Parquet"].read_graph
+    assert {name for name, row in FORMATS.items() if row.read_graph is typed} == set(TYPED)
+    with pytest.raises(DataError, match="HDT is not a known format"):
+        format_row("HDT")
 
 
 HOSTILE = {

@@ -17,7 +17,6 @@ from mixtea.graph.literal_columns import literal_doubts
 from mixtea.graph.task import SPLITS, Task, no_links
 from mixtea.io.columns.compared import compared_columns
 from mixtea.io.columns.hints import column_hints
-from mixtea.io.endings import plain_name
 from mixtea.io.filter import Reading, Selection
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.sssom_slots import slots_of
@@ -38,7 +37,7 @@ from mixtea.io.links.resolve import without_labels
 from mixtea.io.load_graph import read_graph
 from mixtea.io.memory.dispatch import Given, InMemory, given, path_of
 from mixtea.io.name_files import NameFiles
-from mixtea.io.named_parts import with_queries
+from mixtea.io.named_parts import plain_name, with_queries
 from mixtea.io.naming import NameColumns
 from mixtea.io.openea import folder_graphs, if_there, split_folder
 from mixtea.io.options import Asked, Words, as_words

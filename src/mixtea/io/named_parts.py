@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mixtea.errors import DataError
+from mixtea.io.safe.open import COMPRESSED
 
 SQLITE = "sqlite:"
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -51,6 +52,17 @@ def named(path: Path) -> Named:
 def is_prefixed(path: Path) -> bool:
     """Whether a path says that its file is a database, whatever it is called."""
     return str(path).startswith(SQLITE)
+
+
+def plain_name(path: Path) -> str:
+    """The file's name without its endings, and without what the path names of it."""
+    return bare_path(path).stem
+
+
+def bare_path(path: Path) -> Path:
+    """Return the file that a path names, without the ending of its compression."""
+    file = named(path).file
+    return file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
 
 
 def with_queries(given: Sequence[Any], queries: Sequence[str], name: str) -> list[Any]:

@@ -14,9 +14,10 @@ from processes import run
 from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.endings import format_of, plain_name
 from mixtea.io.formats.headers import TRIPLE_HEADERS
+from mixtea.io.named_parts import plain_name
 from mixtea.io.safe.open import opened
+from mixtea.io.sniff import format_of
 
 TRIPLES = [(E + "a", E + "r", E + "b"), (E + "b", E + "s", E + "c")]
 NT = "".join(f"<{h}> <{r}> <{t}> .\n" for h, r, t in TRIPLES)

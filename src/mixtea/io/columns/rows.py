@@ -18,12 +18,11 @@ from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
 from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
 from mixtea.io.columns.references import RowKey, key_referred_to, no_key
 from mixtea.io.columns.words import is_id_word, words_of
-from mixtea.io.endings import plain_name
 from mixtea.io.formats.cell_values import Column
 from mixtea.io.formats.headers import id_place
 from mixtea.io.formats.link_tables import BETWEEN
 from mixtea.io.formats.tsv import Table, as_array
-from mixtea.io.named_parts import named
+from mixtea.io.named_parts import named, plain_name
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.text.name_words import kind_of_name
 

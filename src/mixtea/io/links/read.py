@@ -15,7 +15,7 @@ import pandas as pd
 from mixtea.errors import KEPT, Problems, shorten
 from mixtea.graph.graph import Graph
 from mixtea.io.formats.link_tables import LinkTable, confidence_of
-from mixtea.io.formats.registry import FORMATS
+from mixtea.io.formats.registry import format_row
 from mixtea.io.links.diagnose import count, left_outside, less_sure, of_unwanted, report_each, with_ids
 from mixtea.io.links.resolve import UNKNOWN, find_ends
 from mixtea.io.memory.dispatch import Given
@@ -50,7 +50,7 @@ def read_link_table(path: Path, problems: Problems) -> LinkTable:
     """The links as ids; none where the file cannot be read, which is a problem."""
     with collected(problems):
         kind = kind_of(path)
-        table = FORMATS[kind].read_links(path, kind, problems)
+        table = format_row(kind).read_links(path, kind, problems)
         warnings, measures = (*remark(path, kind), *table.warnings), confidence_of(table, kind)
         return replace(table, warnings=warnings, measures=measures)
     return _no_table(path)
