@@ -23,6 +23,8 @@ from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph
+from mixtea.io.formats.rdf_links import read_rdf_links
+from mixtea.io.formats.registry import FORMATS
 from mixtea.io.links.read import read_links
 from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph

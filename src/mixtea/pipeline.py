@@ -30,7 +30,7 @@ from mixtea.errors import (
 )
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
-from mixtea.io.checks import check_task
+from mixtea.io.checks import task_warnings
 from mixtea.io.naming import names_doubt, names_line
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.io.summary import synonym_counts, synonyms_line
@@ -320,7 +320,7 @@ class Training:
         self.watch.says(who_speaks(voters))
         if not has_structure(self.start.task):
             self.watch.says(who_decides(voters))
-        for doubt in check_task(self.start.task):
+        for doubt in task_warnings(self.start.task):
             self.watch.warns(doubt)
 
     def _fit(

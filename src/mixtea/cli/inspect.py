@@ -14,7 +14,7 @@ from mixtea.config import PRESETS, Config
 from mixtea.evaluation.inspect_columns import column_lines
 from mixtea.evaluation.inspect_text import text_lines, text_summary
 from mixtea.graph.task import Task
-from mixtea.io.checks import check_task
+from mixtea.io.checks import task_warnings
 from mixtea.io.naming import names_line
 from mixtea.io.summary import summary, synonyms_line
 from mixtea.messages import json_text, visible
@@ -75,7 +75,7 @@ def inspect(
     if any(joined.values()):
         typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
-    for doubt in check_task(task):  # warnings about the files are on standard error already
+    for doubt in task_warnings(task):  # warnings about the files are on standard error already
         typer.echo(visible(f"warning: {doubt}"))
 
 

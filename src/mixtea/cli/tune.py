@@ -22,7 +22,7 @@ from mixtea.config import Config
 from mixtea.errors import TrainingError
 from mixtea.experiments.tune.ranges import parse_ranges
 from mixtea.experiments.tune.study import Study, Trial, Watch
-from mixtea.io.checks import check_task
+from mixtea.io.checks import task_warnings
 from mixtea.messages import visible
 
 RANGES = (
@@ -65,7 +65,7 @@ def tune(
     say(console, f"{study.task!r}")
     say(console, f"preset {preset}; trying {'; '.join(map(str, tried))}")
     say(console, f"{len(study.trials)} trials are there, {trials} wanted in all; test links are not used")
-    for doubt in check_task(task):
+    for doubt in task_warnings(task):
         say(console, f"warning: {doubt}")
     with TuneProgress(study, trials, console) as progress:
         study.run(trials, progress)

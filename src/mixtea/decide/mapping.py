@@ -108,7 +108,7 @@ class Mapping:
             f"the probabilities are {rests}"
         )
 
-    def check_task(self) -> Iterator[str]:
+    def doubts(self) -> Iterator[str]:
         """What may be wrong with how many are mapped, a sentence each."""
         if not self.links_are_random:
             yield CHOSEN_LINKS

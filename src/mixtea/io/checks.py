@@ -19,7 +19,7 @@ VOCABULARIES = tuple(
 )
 
 
-def check_task(task: Task) -> list[str]:
+def task_warnings(task: Task) -> list[str]:
     """Return warnings about what will hurt the learning, in both graphs and the links."""
     graphs = (*_check_graph("source", task.source), *_check_graph("target", task.target))
     return [*graphs, *_check_pair(task), *_check_links(task)]

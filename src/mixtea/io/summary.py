@@ -12,7 +12,7 @@ from mixtea.graph.builder import FileRead
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATED, Labels
 from mixtea.graph.task import SPLITS, Task
-from mixtea.io.checks import check_task
+from mixtea.io.checks import task_warnings
 from mixtea.io.naming import names_taken
 from mixtea.text.synonyms import Synonyms
 
@@ -31,7 +31,7 @@ def summary(task: Task) -> dict[str, Any]:
         "rejected": len(task.rejected),
         "synonyms": synonym_counts(task),
         "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
-        "warnings": [*task.warnings, *check_task(task)],
+        "warnings": [*task.warnings, *task_warnings(task)],
     }
 
 

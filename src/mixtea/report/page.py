@@ -22,7 +22,7 @@ from mixtea.decide.candidates import Candidates
 from mixtea.evaluation.by_voter import NOTE
 from mixtea.explain.value_lines import SIGNS, WORDS
 from mixtea.graph.task import SPLITS
-from mixtea.io.checks import check_task
+from mixtea.io.checks import task_warnings
 from mixtea.messages import METRICS, decoded_by, origin_of
 from mixtea.report import figures, findings
 from mixtea.report.columns import columns
@@ -50,7 +50,7 @@ def make_report(aligner: MixTEA) -> str:
         "notes": [
             *origin,
             *task.warnings,
-            *check_task(task),
+            *task_warnings(task),
             *misleading_lines(aligner.misleading_, aligner.misleading_links_),
             *mapping.doubts(),
         ],
