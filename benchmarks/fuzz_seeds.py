@@ -29,7 +29,7 @@ from mixtea.io.links.read import read_links
 from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph
 from mixtea.io.name_files import NameFiles
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.io.synonym_files import read_synonyms
 from mixtea.io.vectors.load import with_vectors
 from mixtea.text.synonyms import Synonyms
@@ -173,7 +173,7 @@ class Format:
 
 
 def graph(path: Path) -> None:
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     read = read_graph(path, problems)
     problems.raise_if_any()
     compare(read)
@@ -194,7 +194,7 @@ def vectors(name: str) -> Callable[[Path], None]:
 
 
 def links(path: Path) -> None:
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     source, target = (_side(base, labels) for base, labels in ((E, "abcd"), ("http://t.org/", "ABCD")))
     read_links(path, "train", source, target, problems)  # that they fit together is checked for folders
     problems.raise_if_any()
@@ -211,15 +211,15 @@ def dictionary(path: Path) -> None:
 
 def synonyms(path: Path) -> None:
     """Groups of names, which the names of a graph are put into the first of."""
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     groups, _ = read_synonyms([path], problems)
     problems.raise_if_any()
     Synonyms(groups).count(_side(E, "abcd"))
 
 
 def _named(files: NameFiles) -> None:
-    problems = Problems(in_force().max_problems)
-    source, target, _ = files.added(_side(E, "abcd"), _side("http://t.org/", "ABCD"), problems)
+    problems = Problems(current_limits().max_problems)
+    source, target, _ = files.add_labels(_side(E, "abcd"), _side("http://t.org/", "ABCD"), problems)
     problems.raise_if_any()
     compare(source, target)
 

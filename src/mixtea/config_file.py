@@ -9,7 +9,7 @@ from typing import Any
 
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import ConfigError
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
 
 LONGEST, LONGEST_MESSAGE = 1 << 14, 2000  # bytes, characters
@@ -19,7 +19,7 @@ def read_settings(path: Path) -> dict[str, Any]:
     """Settings from a TOML file of `field = value` lines, or from a run's config.json, checked one by one."""
     kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
     try:
-        with opened(path) as file:
+        with open_input(path) as file:
             data = file.read(LONGEST + 1)
         if len(data) > LONGEST:
             raise ConfigError(f"more than {LONGEST:,} bytes, which no settings need. Name another file.")

@@ -31,7 +31,7 @@ from mixtea.errors import (
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
 from mixtea.io.checks import task_warnings
-from mixtea.io.naming import names_doubt, names_line
+from mixtea.io.naming import name_coverage_line, name_warning
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.io.summary import synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
@@ -312,7 +312,7 @@ class Training:
         for line in (columns := columns_by_voters(self.start.task, voters)):
             self.watch.says(line)
         sides = (("source", self.start.task.source), ("target", self.start.task.target))
-        named = [f"{side} by {names}" for side, graph in sides if (names := names_line(graph))]
+        named = [f"{side} by {names}" for side, graph in sides if (names := name_coverage_line(graph))]
         if named and not columns:
             self.watch.says(f"names: {'; '.join(named)}")
         if synonyms := synonyms_line(synonym_counts(self.start.task)):
@@ -457,7 +457,7 @@ def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
     from mixtea.council.summary import misleading_lines
 
     found = [] if mapping.n_links else [GUESSED]
-    doubt = names_doubt(aligner.task_.source, aligner.task_.target)
+    doubt = name_warning(aligner.task_.source, aligner.task_.target)
     found += [
         *([doubt] if doubt else []),
         *mapping.doubts(),

@@ -15,7 +15,7 @@ from mixtea.evaluation.inspect_columns import column_lines
 from mixtea.evaluation.inspect_text import text_lines, text_summary
 from mixtea.graph.task import Task
 from mixtea.io.checks import task_warnings
-from mixtea.io.naming import names_line
+from mixtea.io.naming import name_coverage_line
 from mixtea.io.summary import summary, synonyms_line
 from mixtea.messages import json_text, visible
 
@@ -66,7 +66,7 @@ def inspect(
             + f" with a label: {found[side]['label_coverage']:.0%}"
             + (f"; with a vector: {found[side]['vectors']:,}" if found[side]["vectors"] else "")
         )
-        if names := names_line(getattr(task, side)):
+        if names := name_coverage_line(getattr(task, side)):
             typer.echo(visible(f"names of the {side}: {names}"))
     if line := synonyms_line(found["synonyms"]):
         typer.echo(line)

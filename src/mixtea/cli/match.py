@@ -13,7 +13,7 @@ from mixtea.cli import options
 from mixtea.cli.console import one_line
 from mixtea.cli.tables import match_table
 from mixtea.errors import ConfigError
-from mixtea.io.safe.limits import applied
+from mixtea.io.safe.limits import use_limits
 from mixtea.runs.atomic import check_new_file
 
 
@@ -45,7 +45,7 @@ def match(
     from mixtea.aligner import MixTEA
     from mixtea.export.candidates import write_matches
 
-    with applied(options.limits(limit)):
+    with use_limits(options.limits(limit)):
         found = MixTEA.load(run, device=device).match(source, k, shared_targets=shared_targets)
     for warning in found.warnings:
         typer.echo(one_line(f"warning: {warning}"), err=True)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mixtea.io.filter import Reading
-from mixtea.io.safe.limits import Limits, parsed
+from mixtea.io.filter import GraphFilter
+from mixtea.io.safe.limits import Limits, parse_limits
 
 TaskFolder = Annotated[
     Path | None, typer.Argument(metavar="TASK", help="A benchmark folder in OpenEA's layout.", show_default=False)
@@ -187,17 +187,17 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
-def reading(
+def graph_filter(
     keep_types: Words, keep_predicates: Words, drop_predicates: Words, namespaces: Words, languages: Words,
     entities: str | None, literals: Words, keep_obsolete: bool,
-) -> Reading:  # fmt: skip
+) -> GraphFilter:  # fmt: skip
     """The options that keep a part of the graphs, as one."""
-    return Reading(
+    return GraphFilter(
         tuple(keep_types or ()),
         tuple(keep_predicates or ()),
         tuple(drop_predicates or ()),
         tuple(namespaces or ()),
-        tuple(languages or Reading().languages),
+        tuple(languages or GraphFilter().languages),
         (entities,) if entities else (),
         tuple(literals or ()),
         keep_obsolete,
@@ -206,4 +206,4 @@ def reading(
 
 def limits(given: Words) -> Limits | None:
     """The limits that --limit asks for; None without any."""
-    return parsed(given) if given else None
+    return parse_limits(given) if given else None

@@ -13,7 +13,7 @@ from mixtea.export.metadata import About, marked
 from mixtea.export.quoting import csv_text
 from mixtea.export.table import as_texts, labelled_rows, warn_of_formulas
 from mixtea.export.unsupported import refuse
-from mixtea.io.formats.link_tables import BETWEEN, TABLES
+from mixtea.io.formats.link_tables import TABLE_COLUMNS, TABLE_SEPARATOR
 from mixtea.runs.atomic import atomic_file
 
 ENDS = ("source", "target")
@@ -28,7 +28,7 @@ def write_csv(mapping: Mapping, path: Path, about: About) -> int:
     """
     rows = labelled_rows(mapping, path, about)
     shown = marked(rows, mapping.links_from) if about.all_columns else rows[list(COLUMNS)]
-    for end, table, graph in zip(ENDS, TABLES, (mapping.source, mapping.target), strict=True):
+    for end, table, graph in zip(ENDS, TABLE_COLUMNS, (mapping.source, mapping.target), strict=True):
         if graph.kept_apart:
             parts = [_table_and_id(id, graph.kept_apart) for id in text_of(shown[end])]
             shown = shown.assign(**{end: [id for _, id in parts], table: [name for name, _ in parts]})
@@ -37,8 +37,8 @@ def write_csv(mapping: Mapping, path: Path, about: About) -> int:
 
 
 def _table_and_id(id: str | None, tables: Sequence[str]) -> tuple[str, str | None]:
-    table = next((name for name in tables if id is not None and id.startswith(name + BETWEEN)), "")
-    return table, id.removeprefix(table + BETWEEN) if id is not None and table else id
+    table = next((name for name in tables if id is not None and id.startswith(name + TABLE_SEPARATOR)), "")
+    return table, id.removeprefix(table + TABLE_SEPARATOR) if id is not None and table else id
 
 
 def write_csv_table(frame: pd.DataFrame, path: Path) -> int:

@@ -8,7 +8,7 @@ from mixtea.decide.mapping import Mapping
 from mixtea.export.curies import Curies
 from mixtea.export.iris import is_iri
 from mixtea.export.quoting import plain_line
-from mixtea.io.formats.link_tables import as_measures
+from mixtea.io.formats.link_tables import parse_confidences
 from mixtea.io.formats.sssom_slots import REFERENCES, SLOTS, Slots
 
 STAYS = ("predicate_id", "mapping_justification")  # where nothing else is said; other slots are empty then
@@ -44,4 +44,4 @@ def _written(name: str, text: str, curies: Curies) -> str:
     """A slot as SSSOM has it; empty where it is not what it should be."""
     if name in REFERENCES:
         return "|".join(curies.contract(one) for one in text.split("|") if is_iri(one))
-    return "" if name == "confidence" and as_measures([text]) is None else plain_line(text)
+    return "" if name == "confidence" and parse_confidences([text]) is None else plain_line(text)

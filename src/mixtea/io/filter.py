@@ -17,7 +17,7 @@ from mixtea.graph.text_column import TextColumn
 
 
 @dataclass(frozen=True)
-class Reading:
+class GraphFilter:
     """Which part of the graphs to keep, for both sides; IRIs in full or with a prefix.
 
     Predicates come first: a triple with another predicate counts as not there, though types and labels are read.
@@ -54,16 +54,16 @@ class Reading:
         return not any((*chosen, self.literals))
 
 
-class Selection:
-    """Applies a `Reading` to one side after the other; knows which words have met nothing, and who is obsolete."""
+class AppliedFilter:
+    """Applies a `GraphFilter` to one side after the other; knows which words have met nothing, and who is obsolete."""
 
-    def __init__(self, reading: Reading) -> None:
-        self.reading, self.untyped, self.without_kinds = reading, 0, 0
+    def __init__(self, graph_filter: GraphFilter | None = None) -> None:
+        self.filter, self.untyped, self.without_kinds = graph_filter or GraphFilter(), 0, 0
         self.obsolete: list[int] = []  # how many of each side
         self.unmet = {
             (name, word)
             for name in ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "literals")
-            for word in getattr(reading, name)
+            for word in getattr(self.filter, name)
         }
 
     def with_values(self, part: Part, prefixes: dict[str, str]) -> Part:
@@ -73,7 +73,7 @@ class Selection:
 
     def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray, np.ndarray]:
         """What is kept of the part, the ids of the entities that are not, and of those the obsolete ones."""
-        gone = is_obsolete(part) & (not self.reading.keep_obsolete)
+        gone = is_obsolete(part) & (not self.filter.keep_obsolete)
         gone &= not gone.all()
         self.obsolete.append(int(gone.sum()))
         obsolete = part.ids[gone]
@@ -82,11 +82,11 @@ class Selection:
 
     def _wanted(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
         """What the options keep, and the ids of the others."""
-        if self.reading.keeps_all:
+        if self.filter.keeps_all:
             return part, np.empty(0, dtype=object)
         allowed = self._predicates(part, prefixes)
         triples = part.triples[allowed[part.triples[:, 1]]]
-        attributes = part.attributes.take(_of(part.attributes.predicate, set(part.predicates[allowed])))
+        attributes = part.attributes.take(_rows_with(part.attributes.predicate, set(part.predicates[allowed])))
         kept = replace(part, triples=triples, attributes=attributes)
         of_kind = self._of_kinds(part)
         stays = kept.stated() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
@@ -98,9 +98,9 @@ class Selection:
 
     def _of_kinds(self, part: Part) -> np.ndarray:
         """bool [n]: those of a wanted kind."""
-        if not self.reading.entities:
+        if not self.filter.entities:
             return np.ones(len(part.ids), dtype=bool)
-        wanted = np.array([kind in self.reading.entities for kind in KINDS])
+        wanted = np.array([kind in self.filter.entities for kind in KINDS])
         if (part.kinds == INDIVIDUAL).all():
             self.without_kinds += not wanted[INDIVIDUAL]
             return np.ones(len(part.ids), dtype=bool)
@@ -108,14 +108,14 @@ class Selection:
 
     def _predicates(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
         allowed = np.ones(len(part.predicates), dtype=bool)
-        if self.reading.keep_predicates:
+        if self.filter.keep_predicates:
             allowed = self._are("keep_predicates", part.predicates, prefixes)
-        if self.reading.drop_predicates:
+        if self.filter.drop_predicates:
             allowed &= ~self._are("drop_predicates", part.predicates, prefixes)
         return allowed
 
     def _typed(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
-        if not self.reading.keep_types:
+        if not self.filter.keep_types:
             return np.ones(len(part.ids), dtype=bool)
         entities, types = types_of(part.ids, part.predicates, part.triples, part.attributes)
         if not len(entities):
@@ -126,10 +126,10 @@ class Selection:
         return typed
 
     def _in_namespaces(self, part: Part, prefixes: dict[str, str]) -> np.ndarray:
-        if not self.reading.namespaces:
+        if not self.filter.namespaces:
             return np.ones(len(part.ids), dtype=bool)
         inside = np.zeros(len(part.ids), dtype=bool)
-        for word in self.reading.namespaces:
+        for word in self.filter.namespaces:
             starts = (word, expand(word, prefixes))
             here = np.array([name.startswith(starts) for name in part.ids], dtype=bool)
             self._met("namespaces", word, here)
@@ -139,7 +139,7 @@ class Selection:
     def _are(self, option: str, iris: np.ndarray, prefixes: dict[str, str]) -> np.ndarray:
         """bool: those that are one of the option's words, as written or in full."""
         found = np.zeros(len(iris), dtype=bool)
-        for word in getattr(self.reading, option):
+        for word in getattr(self.filter, option):
             here = (iris == word) | (iris == expand(word, prefixes))
             self._met(option, word, here)
             found |= here
@@ -165,6 +165,6 @@ class Selection:
             yield f"--{option.replace('_', '-')} {word}: neither graph has it"
 
 
-def _of(column: TextColumn, words: set[str]) -> np.ndarray:
+def _rows_with(column: TextColumn, words: set[str]) -> np.ndarray:
     """bool: the rows of the column that hold one of the words."""
     return np.array([text in words for text in column.texts()], dtype=bool)[column.codes]

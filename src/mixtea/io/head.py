@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from mixtea.io.safe.encoding import MARK, UTF_8, encoding_of, encoding_of_start
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.encoding import BOM, UTF_8, encoding_of, encoding_of_start
+from mixtea.io.safe.open import open_input
 
-SIZE = 1 << 16  # bytes
-MOST_LINES = 50
+HEAD_BYTES = 1 << 16  # bytes
+MAX_HEAD_LINES = 50
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Head:
 
     @cached_property
     def text(self) -> str:
-        return self.data.decode(self.encoding, "replace").removeprefix(MARK)
+        return self.data.decode(self.encoding, "replace").removeprefix(BOM)
 
     @cached_property
     def numbered(self) -> list[tuple[int, str]]:
         """(number, line) of the first whole lines that are not blank."""
         lines = self.text.replace("\r\n", "\n").split("\n")
         whole = lines if self.whole else lines[:-1]
-        return [(number, line) for number, line in enumerate(whole[:MOST_LINES], 1) if line.strip()]
+        return [(number, line) for number, line in enumerate(whole[:MAX_HEAD_LINES], 1) if line.strip()]
 
     @cached_property
     def lines(self) -> list[str]:
@@ -41,12 +41,12 @@ class Head:
 
 def head_of(path: Path) -> Head:
     """The beginning of a file; an UnreadableError if it cannot be opened."""
-    with opened(path, utf_16=True) as file:
-        data = file.read(SIZE + 1)
+    with open_input(path, utf_16=True) as file:
+        data = file.read(HEAD_BYTES + 1)
     encoding = encoding_of_start(data)
     if encoding == UTF_8 and b"\0" not in data and not _is_utf_8(data):
         encoding = encoding_of(path)
-    return Head(data[:SIZE], len(data) <= SIZE, encoding)
+    return Head(data[:HEAD_BYTES], len(data) <= HEAD_BYTES, encoding)
 
 
 def _is_utf_8(start: bytes) -> bool:

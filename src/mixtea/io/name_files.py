@@ -15,14 +15,14 @@ from mixtea.graph.labels import LANGUAGES, TRANSLATED, Labels
 from mixtea.io.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
 from mixtea.io.formats.tables import read_columns
 from mixtea.io.formats.tsv import Table
-from mixtea.io.formats.typed_tables import TYPED
-from mixtea.io.safe.problems import collected
-from mixtea.io.sniff import kind_among
+from mixtea.io.formats.typed_tables import TYPED_FORMATS
+from mixtea.io.safe.problems import collect_unreadable
+from mixtea.io.sniff import detect_format_among
 from mixtea.text.dictionary import Dictionary
 from mixtea.text.names import entity_names
 from mixtea.text.phrases import TOO_LONG
 
-TABLES = ("TSV", "CSV", *TYPED)
+TABLE_FORMATS = ("TSV", "CSV", *TYPED_FORMATS)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class NameFiles:
     dictionary: Sequence[Path] = ()
     synonyms: Sequence[Path] = ()
 
-    def added(
+    def add_labels(
         self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = LANGUAGES
     ) -> tuple[Graph, Graph, list[str]]:
         """Both graphs with the labels that the files say, and warnings; what is wrong with a file is a problem."""
@@ -48,7 +48,7 @@ class NameFiles:
         source = _labelled(source, labels(source, self.source, "source", 0), languages)
         found = labels(source, self.translations, "source", TRANSLATED)
         if self.dictionary:
-            found.append(_by_dictionary(self.dictionary, source, problems, warnings))
+            found.append(_translate(self.dictionary, source, problems, warnings))
         return _labelled(source, found, languages), target, warnings
 
 
@@ -70,12 +70,12 @@ def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, 
     if len(graph.left_out) and unknown.any():
         unknown &= pd.Index(graph.left_out, dtype=object).get_indexer(pd.Index(ids, dtype=object)) < 0
     if unknown.any():
-        _tell(table, unknown, side, problems, warnings)
+        _report_unknown_ids(table, unknown, side, problems, warnings)
     known = place >= 0
     return Labels.of_entities(place[known], texts[known], rank)
 
 
-def _tell(table: Table, unknown: np.ndarray, side: str, problems: Problems, warnings: list[str]) -> None:
+def _report_unknown_ids(table: Table, unknown: np.ndarray, side: str, problems: Problems, warnings: list[str]) -> None:
     """Say which ids the graph does not have: a warning, or an error if it has none of them."""
     first, n = int(np.argmax(unknown)), int(unknown.sum())
     id = table.columns[0][first]
@@ -87,7 +87,7 @@ def _tell(table: Table, unknown: np.ndarray, side: str, problems: Problems, warn
     warnings.append(f"{table.path}: {names} that the {side} graph does not have, such as {shorten(id)}")
 
 
-def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, warnings: list[str]) -> Labels:
+def _translate(paths: Sequence[Path], source: Graph, problems: Problems, warnings: list[str]) -> Labels:
     """Of the source's own names those that have a word in the dictionary, translated."""
     entries: list[tuple[str, str]] = []
     for path in paths:
@@ -109,8 +109,8 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
 
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
     """Two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
-    with collected(problems):
+    with collect_unreadable(problems):
         todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv, .xlsx or .parquet."
-        kind = kind_among(path, TABLES, "table of names", todo)
+        kind = detect_format_among(path, TABLE_FORMATS, "table of names", todo)
         return read_columns(path, kind, headers, problems, last_may_be_empty=True)
     return None

@@ -16,14 +16,14 @@ from mixtea.io.safe.open import COMPRESSED
 
 SQLITE = "sqlite:"
 SQLITE_MAGIC = b"SQLite format 3\0"
-BOOKS, BASES = ("xlsx", "xlsm"), ("db", "sqlite", "sqlite3")
-HAS_PARTS = re.compile(rf"\.(?:{'|'.join((*BOOKS, *BASES))})(?:\.gz|\.zst)?(?=#)", re.IGNORECASE)
-IS_BASE = re.compile(rf"\.(?:{'|'.join(BASES)})(?:\.gz|\.zst)?", re.IGNORECASE)
+WORKBOOK_ENDINGS, DATABASE_ENDINGS = ("xlsx", "xlsm"), ("db", "sqlite", "sqlite3")
+HAS_PARTS = re.compile(rf"\.(?:{'|'.join((*WORKBOOK_ENDINGS, *DATABASE_ENDINGS))})(?:\.gz|\.zst)?(?=#)", re.IGNORECASE)
+IS_DATABASE = re.compile(rf"\.(?:{'|'.join(DATABASE_ENDINGS)})(?:\.gz|\.zst)?", re.IGNORECASE)
 SLASH = "\u2215"  # stands for a slash in a query, of which a path would make one of two
 ESCAPE = "\u2216"
 
 
-class Named(NamedTuple):
+class NamedPart(NamedTuple):
     """The file that a path names, and of it a sheet or a table, or a query; empty if none is named."""
 
     file: Path
@@ -31,22 +31,22 @@ class Named(NamedTuple):
     query: str = ""
 
 
-def named(path: Path) -> Named:
+def split_name(path: Path) -> NamedPart:
     """Take a path apart.
 
-    >>> named(Path("people.xlsx#My sheet"))[1:], named(Path("sqlite:a.data#towns"))[1:], named(Path("c#.csv"))[1:]
+    >>> split_name(Path("people.xlsx#My sheet"))[1:], named(Path("sqlite:a.data#towns"))[1:], named(Path("c#.csv"))[1:]
     (('My sheet', ''), ('towns', ''), ('', ''))
     """
     text = str(path).removeprefix(SQLITE)
     signs = re.finditer("(?=#)", text) if is_prefixed(path) else HAS_PARTS.finditer(text)
     places = [found.end() for found in signs]
     if not places or _is_file(text):
-        return Named(Path(text))
+        return NamedPart(Path(text))
     place = next((place for place in places if _is_file(text[:place])), places[0])
     file, part = Path(text[:place]), text[place + 1 :]
     if not (part.startswith("(") and part.endswith(")")):
-        return Named(file, part)
-    return Named(file, query=re.sub(f"{ESCAPE}(.)|{SLASH}", lambda sign: sign[1] or "/", part[1:-1]))
+        return NamedPart(file, part)
+    return NamedPart(file, query=re.sub(f"{ESCAPE}(.)|{SLASH}", lambda sign: sign[1] or "/", part[1:-1]))
 
 
 def is_prefixed(path: Path) -> bool:
@@ -61,7 +61,7 @@ def plain_name(path: Path) -> str:
 
 def bare_path(path: Path) -> Path:
     """Return the file that a path names, without the ending of its compression."""
-    file = named(path).file
+    file = split_name(path).file
     return file.with_suffix("") if file.suffix.lower() in COMPRESSED else file
 
 
@@ -69,7 +69,7 @@ def with_queries(given: Sequence[Any], queries: Sequence[str], name: str) -> lis
     """Return what was given as the argument `name` with its queries, one for each database in their order."""
     if not queries:
         return list(given)
-    bases = [one for one in given if isinstance(one, Path) and _is_base(one)]
+    bases = [one for one in given if isinstance(one, Path) and _is_database(one)]
     if len(bases) != len(queries):
         counts = f"{len(queries):,} for {len(bases):,} of its files that are databases"
         raise DataError(f"{name}_query: {counts}. Give one for each sqlite:FILE of {name}, or none.")
@@ -78,15 +78,15 @@ def with_queries(given: Sequence[Any], queries: Sequence[str], name: str) -> lis
 
 
 def _with_query(path: Path, query: str, name: str) -> Path:
-    found = named(path)
+    found = split_name(path)
     if found.part or found.query:
         raise DataError(f"{name}_query: {path} names a table already. Leave that out, or the query.")
     query = re.sub(f"[{SLASH}{ESCAPE}]", rf"{ESCAPE}\g<0>", query).replace("/", SLASH)
     return Path(f"{SQLITE}{found.file}#({query})")
 
 
-def _is_base(path: Path) -> bool:
-    return is_prefixed(path) or IS_BASE.fullmatch("".join(named(path).file.suffixes[-2:])) is not None
+def _is_database(path: Path) -> bool:
+    return is_prefixed(path) or IS_DATABASE.fullmatch("".join(split_name(path).file.suffixes[-2:])) is not None
 
 
 def _is_file(text: str) -> bool:

@@ -13,11 +13,11 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import NO_LABEL, TAKEN, Labels
 from mixtea.io.load_graph import read_graph
-from mixtea.io.memory.dispatch import given
-from mixtea.io.safe.limits import in_force
+from mixtea.io.memory.dispatch import parse_inputs
+from mixtea.io.safe.limits import current_limits
 
 MAX_COLUMNS_SHOWN = 20
-Rows = frozenset[tuple[str, str]]  # what is said of an entity: predicates and values
+PredicateValues = frozenset[tuple[str, str]]  # what is said of an entity: predicates and values
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class NewRows:
 
 def read_new_rows(rows: Any, known: Graph) -> NewRows:
     """Read entities from what `load_task` takes as a graph, or from one dictionary, by the columns of a known graph."""
-    problems = Problems(in_force().max_problems)
-    chosen = given([dict(rows)] if isinstance(rows, Mapping) else rows, "rows")
+    problems = Problems(current_limits().max_problems)
+    chosen = parse_inputs([dict(rows)] if isinstance(rows, Mapping) else rows, "rows")
     if not chosen:
         raise DataError("No rows are given.")
     graph = read_graph(chosen, problems)
@@ -46,12 +46,12 @@ def read_new_rows(rows: Any, known: Graph) -> NewRows:
     described = np.r_[graph.triples[:, 0], graph.attributes.entity, graph.labels.entity]
     led_to = np.setdiff1d(graph.triples[:, 2], described)
     graph = _named_alike(_with_values(graph, known), known)
-    warnings = _about_columns(graph, known)
+    warnings = _column_warnings(graph, known)
     rows = np.setdiff1d(np.arange(graph.n_entities), led_to)
     place = known.find(graph.ids[rows])
     columns = _columns(graph).keys() & _columns(known).keys()
     pairs = zip(rows.tolist(), place.tolist(), strict=True)
-    same = [at >= 0 and _said(graph, i, columns) == _said(known, at, columns) for i, at in pairs]
+    same = [at >= 0 and _statements_of(graph, i, columns) == _statements_of(known, at, columns) for i, at in pairs]
     return NewRows(_with_known_labels(graph, led_to, known), rows, place, np.array(same, dtype=bool), warnings)
 
 
@@ -77,19 +77,19 @@ def _named_alike(graph: Graph, known: Graph) -> Graph:
     return replace(graph, labels=labels.as_set(), name_predicates=known.name_predicates)
 
 
-def _about_columns(graph: Graph, known: Graph) -> tuple[str, ...]:
+def _column_warnings(graph: Graph, known: Graph) -> tuple[str, ...]:
     """What to know of columns that only one of both graphs has; an error if they have none in common."""
     there = [_columns(known), _columns(graph)]
     if there[1] and not there[0].keys() & there[1].keys() and not len(graph.labels):
         raise DataError(
-            f"rows: no column is one of the run's source. They have: {_listed(graph, there[1])}. "
-            f"The run's source has: {_listed(known, there[0]) or 'none at all'}."
+            f"rows: no column is one of the run's source. They have: {_join_names(graph, there[1])}. "
+            f"The run's source has: {_join_names(known, there[0]) or 'none at all'}."
         )
     found = []
     if unknown := [name for name in there[1] if name not in there[0] and not graph.is_name(name)]:
-        found.append(f"not in the run's source, so left out: {_listed(graph, unknown)}")
+        found.append(f"not in the run's source, so left out: {_join_names(graph, unknown)}")
     if missing := [name for name in there[0] if name not in there[1]]:
-        found.append(f"in the run's source, and not in these rows: {_listed(known, missing)}")
+        found.append(f"in the run's source, and not in these rows: {_join_names(known, missing)}")
     return tuple(found)
 
 
@@ -97,7 +97,7 @@ def _columns(graph: Graph) -> dict[str, None]:
     return dict.fromkeys([*graph.attributes.predicate.texts(), *map(str, graph.relations)])
 
 
-def _listed(graph: Graph, names: Any) -> str:
+def _join_names(graph: Graph, names: Any) -> str:
     shown = [shorten(graph.shorten(name)) for name in names]
     return ", ".join(shown[:MAX_COLUMNS_SHOWN]) + (", ..." if len(shown) > MAX_COLUMNS_SHOWN else "")
 
@@ -111,7 +111,7 @@ def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:
     return replace(graph, labels=Labels.joined([graph.labels, labels]).as_set())
 
 
-def _said(graph: Graph, index: int, columns: set[str]) -> Rows:
+def _statements_of(graph: Graph, index: int, columns: set[str]) -> PredicateValues:
     """What is said of an entity by some columns."""
     values = {(predicate, value) for predicate, value, _, _ in graph.attributes_of(index) if predicate in columns}
     leads = {(str(graph.relations[r]), str(graph.ids[t])) for _, r, t in graph.triples_of(index)[0].tolist()}

@@ -8,8 +8,8 @@ from pathlib import Path
 from mixtea.io.formats.recognise import BINARY, UNSUPPORTED
 from mixtea.io.formats.registry import FORMATS, format_row
 from mixtea.io.head import Head, head_of
-from mixtea.io.named_parts import bare_path, is_prefixed, named
-from mixtea.io.safe.encoding import SAVE, UTF_8, is_like_utf_16
+from mixtea.io.named_parts import bare_path, is_prefixed, split_name
+from mixtea.io.safe.encoding import SAVE_AS_UTF_8, UTF_8, is_like_utf_16
 from mixtea.io.safe.problems import UnreadableError
 
 ENDINGS = {ending: kind for kind, row in FORMATS.items() for ending in row.endings}
@@ -22,7 +22,7 @@ UNSUPPORTED_ENDINGS = {
 SPREADSHEETS = (".xls", ".xlsb", ".ods")
 
 
-def format_of(path: Path) -> str:
+def format_by_ending(path: Path) -> str:
     """The format that the ending means, under .gz or .zst; a name without a known ending is tab-separated text."""
     if is_prefixed(path):
         return "SQLite"
@@ -41,26 +41,26 @@ def format_of(path: Path) -> str:
     return ENDINGS.get(ending, "TSV")
 
 
-def kind_of(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """The format of a file: what its ending means if the file looks like that, else what it looks like."""
     if is_prefixed(path):
         return "SQLite"
     try:
-        meant, unknown = format_of(path), None
+        meant, unknown = format_by_ending(path), None
     except UnreadableError as error:
         if not path.is_file():
             raise
         meant, unknown = "", error
-    head = head_of(named(path).file)
-    found = _looked_at(path, head, meant)
+    head = head_of(split_name(path).file)
+    found = _detect_by_content(path, head, meant)
     _check_readable(path, head, found)
     if unknown is not None and not found:
         raise unknown
     return found
 
 
-def _looked_at(path: Path, head: Head, meant: str) -> str:
-    if meant == "SSSOM" or (meant and _is_as_named(meant, head)):
+def _detect_by_content(path: Path, head: Head, meant: str) -> str:
+    if meant == "SSSOM" or (meant and _looks_as_named(meant, head)):
         return meant
     for kind in UNSUPPORTED:
         if kind.begins.match(head.text.lstrip()):
@@ -72,25 +72,25 @@ def _looked_at(path: Path, head: Head, meant: str) -> str:
     return meant
 
 
-def _is_as_named(kind: str, head: Head) -> bool:
+def _looks_as_named(kind: str, head: Head) -> bool:
     """Return whether a file whose ending names a format looks like it."""
     row = format_row(kind)
     is_it = row.recognise_named or row.recognise
     return is_it is not None and is_it(head)
 
 
-def kind_among(path: Path, kinds: Container[str], what: str, todo: str) -> str:
+def detect_format_among(path: Path, kinds: Container[str], what: str, todo: str) -> str:
     """Return the format of a file, if it is one of those that can hold `what`; else an error says what to do."""
-    kind = kind_of(path)
+    kind = detect_format(path)
     if kind not in kinds:
         raise UnreadableError(path, None, "", f"{kind} holds no {what}", todo)
     return kind
 
 
-def remark(path: Path, kind: str) -> list[str]:
+def format_warnings(path: Path, kind: str) -> list[str]:
     """What to say of a file that was read as another format than its ending means; what is no file has no ending."""
     try:
-        meant = format_of(path)
+        meant = format_by_ending(path)
     except UnreadableError:
         meant = ""
     expected = (("RDF/XML", "Alignment"), ("TSV", "SSSOM"), ("JSON", "JSON-LD"))
@@ -106,4 +106,4 @@ def _check_readable(path: Path, head: Head, kind: str) -> None:
     """Only tables of text may be UTF-16; without a mark it would be read as text full of NULs."""
     is_utf_16 = head.encoding.startswith("utf-16") and not (kind and format_row(kind).any_encoding)
     if (is_utf_16 or (head.encoding == UTF_8 and is_like_utf_16(head.data))) and not head.data.startswith(BINARY):
-        raise UnreadableError(path, None, "", "UTF-16 text, which is not UTF-8", SAVE)
+        raise UnreadableError(path, None, "", "UTF-16 text, which is not UTF-8", SAVE_AS_UTF_8)

@@ -13,7 +13,7 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATED, Labels
 from mixtea.graph.task import SPLITS, Task
 from mixtea.io.checks import task_warnings
-from mixtea.io.naming import names_taken
+from mixtea.io.naming import name_coverage
 from mixtea.text.synonyms import Synonyms
 
 TOP_RELATIONS, TOP_LANGUAGES = 5, 20
@@ -46,7 +46,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "isolated_entities": int(graph.isolated().sum()),
         "kinds": graph.kind_counts(),
         "labels": len(own),
-        "names": names_taken(graph),
+        "names": name_coverage(graph),
         "vectors": int(graph.has_vector().sum()),
         "label_coverage": len(np.unique(own.entity)) / max(graph.n_entities, 1),
         "languages": languages(own),

@@ -10,7 +10,7 @@ from conftest import write
 from small_files import graph_of, triples_of
 
 from mixtea import DataError
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.safe.limits import Limits, use_limits
 
 ROWS = [
     {"id": "Q1", "name": "Rome", "in": "Q2", "also": ["Roma", None, "Urbs"], "people": 2.5},
@@ -91,5 +91,5 @@ def test_mistakes_are_named_with_their_lines(tmp_path, mistake):
 )
 def test_limits_hold(tmp_path, text, limits, name):
     write(tmp_path, {})
-    with applied(limits), pytest.raises(DataError, match=f"beyond the limit {name}"):
+    with use_limits(limits), pytest.raises(DataError, match=f"beyond the limit {name}"):
         graph_of(tmp_path, {"g.jsonl": text})

@@ -12,7 +12,7 @@ from sssom_pydantic import read as read_by_others
 from mixtea import DataError, load_task
 from mixtea.errors import Problems
 from mixtea.graph.iris import encode_id
-from mixtea.io.filter import Reading
+from mixtea.io.filter import GraphFilter
 from mixtea.io.formats.sssom import curie_map, read_sssom
 from mixtea.io.safe.problems import UnreadableError
 
@@ -183,9 +183,9 @@ def test_rejected_pairs_of_what_is_left_out_are_left_out_too(tmp_path):
     write(tmp_path, {"l.sssom.tsv": rows})
     more = f"<{E}d> <{E}only> <{E}c> .\n"
     write(tmp_path, {"s.nt": SOURCE.replace(f"<{E}c> <{E}r> <{E}d> .\n", more), "t.nt": TARGET})
-    reading = Reading(drop_predicates=[E + "only"])
+    kept = GraphFilter(drop_predicates=[E + "only"])
     task = load_task(
-        source=tmp_path / "s.nt", target=tmp_path / "t.nt", links=tmp_path / "l.sssom.tsv", reading=reading
+        source=tmp_path / "s.nt", target=tmp_path / "t.nt", links=tmp_path / "l.sssom.tsv", graph_filter=kept
     )
     assert len(task.rejected) == 0 and task.warnings[0].endswith(
         "1 pair left out, of entities that the options leave out"

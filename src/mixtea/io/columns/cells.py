@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.tsv import as_array
+from mixtea.io.formats.tsv import object_array
 from mixtea.text.dates import date_of
 
 _NUMBER = re.compile(
@@ -164,7 +164,7 @@ def _split(column: Column, separator: str) -> Column:
     texts = column.texts.tolist()
     found = [_items(text, separator) for text in texts]
     rows = np.repeat(column.rows, [len(items) for items in found])
-    return Column(column.name, rows, as_array([item for items in found for item in items]))
+    return Column(column.name, rows, object_array([item for items in found for item in items]))
 
 
 def _items(text: str, separator: str) -> list[str]:

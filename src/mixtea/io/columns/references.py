@@ -34,7 +34,7 @@ class RowKey:
         return dict(zip(self.values.tolist(), self.ids.tolist(), strict=True))
 
 
-def no_key(table: str = "") -> RowKey:
+def unknown_key(table: str = "") -> RowKey:
     """Return what is referred to where nothing is known of it: ids of rows that need not be there."""
     none = TextColumn.from_texts(())
     return RowKey(table, "", none, none)
@@ -53,7 +53,9 @@ def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Colu
     counts = np.bincount(texts.codes, minlength=texts.n_texts) / len(texts)
     among = [texts.is_among(key.values) for key in keys]
     shares = [float(counts[found].sum()) for found in among]
-    place = max(range(len(keys)), key=lambda place: (shares[place], words.is_called(column.name, keys[place].table)))
+    place = max(
+        range(len(keys)), key=lambda place: (shares[place], words.is_named_after(column.name, keys[place].table))
+    )
     best, most = keys[place], shares[place]
     things = float(counts[among[place] | texts.contain("://")].sum())
     if max(most, things) < MIN_TEXTS or _repeats(column, ids):
@@ -64,7 +66,7 @@ def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Colu
     if most >= MIN_TEXTS and (len(found) == 1 or among[place].sum() > 1):
         return best  # one of several words that happens to be an id refers to nothing
     pages = float(counts[[text.casefold().endswith(PICTURES) for text in found]].sum())
-    return no_key() if things - pages >= MIN_TEXTS and not words.leads_to_pages(column.name) else None
+    return unknown_key() if things - pages >= MIN_TEXTS and not words.is_page_word(column.name) else None
 
 
 def _repeats(column: Column, ids: Column) -> bool:
@@ -76,9 +78,9 @@ def _repeats(column: Column, ids: Column) -> bool:
 
 def _may_be_ids(column: Column, kind: str, key: RowKey) -> bool:
     """Return whether numbers that are all ids refer to them: by what the column is called, or as chance is unlikely."""
-    if words.refers(column.name) or words.is_called(column.name, key.table):
+    if words.is_reference_word(column.name) or words.is_named_after(column.name, key.table):
         return True
-    if kind == DATE or words.measures(column.name):
+    if kind == DATE or words.is_measure_word(column.name):
         return False
     if not column.is_single:
         return True  # lists of measures are rare

@@ -15,18 +15,18 @@ from mixtea.graph.labels import PLAIN
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.columns.cells import items_of, names_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
-from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
-from mixtea.io.columns.references import RowKey, key_referred_to, no_key
+from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, ColumnStats, column_kinds
+from mixtea.io.columns.references import RowKey, key_referred_to, unknown_key
 from mixtea.io.columns.words import is_id_word, words_of
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.headers import id_place
-from mixtea.io.formats.link_tables import BETWEEN
-from mixtea.io.formats.tsv import Table, as_array
-from mixtea.io.named_parts import named, plain_name
+from mixtea.io.formats.headers import find_id_column
+from mixtea.io.formats.link_tables import TABLE_SEPARATOR
+from mixtea.io.formats.tsv import Table, object_array
+from mixtea.io.named_parts import plain_name, split_name
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.text.name_words import kind_of_name
 
-LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
+LABEL_SUFFIX = "Label"  # `countryLabel` is what the entity in the column `country` is called
 TYPE = "rdf:type"  # states which of several tables an entity is a row of
 
 
@@ -45,8 +45,8 @@ class RowTable:
 
 
 def name_of_table(path: Path) -> str:
-    """Return what a table is called: its name in a file of several, else its file's, or what an object was given as."""
-    file, part, _ = named(path)
+    """Return the table's name in its file, else the name of the file or of the argument."""
+    file, part, _ = split_name(path)
     return part or plain_name(file).partition(" (")[0]
 
 
@@ -68,7 +68,7 @@ class _Read:
         """The ids of the rows; a row may have none."""
         n = len(self.table.lines)
         if self.place is None:
-            return Column("", np.arange(n), as_array([str(row) for row in range(1, n + 1)]))
+            return Column("", np.arange(n), object_array([str(row) for row in range(1, n + 1)]))
         ids = self.columns[self.place]
         if not ids.is_single:
             line = int(self.table.lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
@@ -112,7 +112,7 @@ class _Read:
         return self.hints.get(column.name, ColumnHint())
 
 
-def parts_of_tables(
+def table_graphs(
     tables: Sequence[RowTable], hints: Hints, problems: Problems
 ) -> list[tuple[Part, tuple[ColumnRead, ...], tuple[str, ...]]]:
     """Return of each table what it says, what its columns are, and what a user should know of it.
@@ -121,20 +121,20 @@ def parts_of_tables(
     or another, and of IRIs lead to entities; others hold values, unless empty. Ids that tables of different things have
     in common are kept apart by the names of the tables.
     """
-    read = _named(_without_foreign_ids([_beginning(table, hints) for table in tables]))
-    read = [_with_kinds(one) for one in _kept_apart(read)]
+    read = _with_table_names(_without_foreign_ids([_with_id_column(table, hints) for table in tables]))
+    read = [_with_kinds(one) for one in _with_prefixes(read)]
     read = [_with_references(one, read) for one in read]
     prefixes = {one.name: one.prefix for one in read}
     several = len({one.name for one in read}) > 1
     return [(_part(one, prefixes, several=several), _summary(one), (*_notes(one, problems),)) for one in read]
 
 
-def _beginning(table: RowTable, hints: Hints) -> _Read:
+def _with_id_column(table: RowTable, hints: Hints) -> _Read:
     columns = tuple(column for column in table.columns if hints.get(column.name, ColumnHint()).kind != IGNORE)
-    if id_place([column.name for column in columns]) != 0:
+    if find_id_column([column.name for column in columns]) != 0:
         columns = tuple(column for column in columns if column.name)  # labels of rows that pandas has written
     said = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
-    place = said[0] if said else id_place([column.name for column in columns])
+    place = said[0] if said else find_id_column([column.name for column in columns])
     if place is not None and not said and hints.get(columns[place].name, ColumnHint()).kind:
         place = None  # it is said to be something else
     elif place is None:
@@ -160,7 +160,7 @@ def _without_foreign_ids(read: list[_Read]) -> list[_Read]:
     ]
 
 
-def _named(read: list[_Read]) -> list[_Read]:
+def _with_table_names(read: list[_Read]) -> list[_Read]:
     """Give each table a name of its own; parts of one table, and tables of one kind of ids, share it."""
     names: dict[tuple[str, ...], str] = {}
     found: list[_Read] = []
@@ -175,7 +175,7 @@ def _named(read: list[_Read]) -> list[_Read]:
     return found
 
 
-def _kept_apart(read: list[_Read]) -> list[_Read]:
+def _with_prefixes(read: list[_Read]) -> list[_Read]:
     """Put the name of the table before ids of tables that have some in common with another."""
     several = len({one.name for one in read}) > 1
     owners: dict[str, str] = {}
@@ -184,11 +184,11 @@ def _kept_apart(read: list[_Read]) -> list[_Read]:
         for id in one.ids.coded.texts():
             if owners.setdefault(id, one.name) != one.name:
                 clashing |= {one.name, owners[id]}
-    return [replace(one, prefix=f"{one.name}{BETWEEN}") if one.name in clashing else one for one in read]
+    return [replace(one, prefix=f"{one.name}{TABLE_SEPARATOR}") if one.name in clashing else one for one in read]
 
 
 def _with_kinds(one: _Read) -> _Read:
-    found = kinds_of_columns(one.columns, len(one.table.lines), one.place)
+    found = column_kinds(one.columns, len(one.table.lines), one.place)
     columns = zip(one.columns, found, strict=True)
     return replace(one, kinds={column.name: one.hint(column).kind or kind for column, kind in columns})
 
@@ -196,7 +196,7 @@ def _with_kinds(one: _Read) -> _Read:
 def _with_references(one: _Read, every: Sequence[_Read]) -> _Read:
     """Find what columns refer to: rows by their ids, and rows of other tables by other codes of theirs too."""
     keys = [key for table in every for key in table.row_keys() if table is not one or key.column == one.id_name]
-    keys = keys or [no_key(one.name)]
+    keys = keys or [unknown_key(one.name)]
     led: dict[str, RowKey] = {}
     for place, column in enumerate(one.columns):
         hint = one.hint(column)
@@ -215,7 +215,7 @@ def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
     if found is None and hint.refers_to:
         there = ", ".join(dict.fromkeys(key.table for key in keys))
         raise DataError(f"columns: there is no table {shorten(name)} with ids. There are: {there}.")
-    return found or no_key(name)
+    return found or unknown_key(name)
 
 
 def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
@@ -228,24 +228,26 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
         number = np.arange(len(one.entities))
         values.append((TYPE, number, TextColumn.coded([one.name], np.zeros(len(number), dtype=np.int32))))
     for column in others:
-        leads, (about, word) = column.name in one.led, _said_of(column.name, one, led)
+        leads, (about, word) = column.name in one.led, _subject_and_predicate(column.name, one, led)
         if one.hint(column).kind == LIST:
             column = items_of(column, one.hint(column).separator)
         elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
             column = names_of(column)
         if about is None and not leads:
-            values.append((word, *_of_known(one.entity[column.rows], column.coded)))
+            values.append((word, *_rows_with_ids(one.entity[column.rows], column.coded)))
             continue
         subjects = _subjects(one, about, prefixes)[column.rows]
         rows = subjects != ""
-        objects = _referred(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
+        objects = (
+            _resolve_references(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
+        )
         words = np.full(int(rows.sum()), column.name if leads else word, dtype=object)
         stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
         parts.append((triple_part if leads else attribute_part)(stated))
     return replace(joined([values_part(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
 
 
-def _of_known(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
+def _rows_with_ids(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
     """Return the rows whose entity has an id."""
     known = entity >= 0
     return (entity, texts) if known.all() else (entity[known], texts.take(known).compact())
@@ -254,34 +256,34 @@ def _of_known(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextCo
 def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:
     """Return per row the entity itself, or what a column that it is `about` refers to; empty where there is none."""
     if about is not None:
-        return _referred(about.cells(len(one.table.lines)), one.led[about.name], prefixes)
+        return _resolve_references(about.cells(len(one.table.lines)), one.led[about.name], prefixes)
     found = np.full(len(one.entity), "", dtype=object)
     found[one.entity >= 0] = one.entities[one.entity[one.entity >= 0]]
     return found
 
 
-def _said_of(name: str, one: _Read, led: Mapping[str, Column]) -> tuple[Column | None, str]:
+def _subject_and_predicate(name: str, one: _Read, led: Mapping[str, Column]) -> tuple[Column | None, str]:
     """Return the column of references that a column of values is about, None for the rows, and the predicate."""
-    about = name.removesuffix(LABEL)
+    about = name.removesuffix(LABEL_SUFFIX)
     if about != name and (about in led or about == one.id_name):
         return led.get(about), PLAIN["label"]
     is_label = one.hints.get(name, ColumnHint()).kind in ("", NAME)
     return None, PLAIN.get(name.casefold(), name) if is_label else name
 
 
-def _referred(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
+def _resolve_references(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
     """Return the entities that cells refer to; what is no id of a row stays as it is."""
     if key.values is not key.ids:
-        texts = as_array([key.by_value.get(text, text) for text in texts.tolist()])
+        texts = object_array([key.by_value.get(text, text) for text in texts.tolist()])
     return _prefixed(texts, prefixes.get(key.table, ""))
 
 
 def _prefixed(ids: np.ndarray, prefix: str) -> np.ndarray:
-    return as_array([f"{prefix}{id}" if id else "" for id in ids.tolist()]) if prefix else ids
+    return object_array([f"{prefix}{id}" if id else "" for id in ids.tolist()]) if prefix else ids
 
 
 def _summary(one: _Read) -> tuple[ColumnRead, ...]:
-    looks = {column.name: Looks(column, len(one.table.lines)) for column in one.columns}
+    looks = {column.name: ColumnStats(column, len(one.table.lines)) for column in one.columns}
     found = []
     there = {one.id_name, *(column.name for column in one.table.columns if column.name)}
     for name in (column.name for column in one.table.columns if column.name in there):
@@ -290,7 +292,7 @@ def _summary(one: _Read) -> tuple[ColumnRead, ...]:
     return tuple(found)
 
 
-def _shares(look: Looks | None) -> tuple[float, float]:
+def _shares(look: ColumnStats | None) -> tuple[float, float]:
     return (0.0, 0.0) if look is None else (look.filled, look.distinct)
 
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.safe.encoding import ASCII
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.io.safe.lines import line_blocks
 from mixtea.io.safe.open import BYTE_ORDER_MARK
 from mixtea.io.table_layout import Layout
 
 MIN_BYTES = 1 << 16  # of a file: smaller ones are read soon enough
-AT_ONCE = 1 << 20  # bytes that Arrow parses at once: few enough to stay in the cache of the processor
+ARROW_BLOCK_BYTES = 1 << 20  # bytes that Arrow parses at once: few enough to stay in the cache of the processor
 QUOTE, LINE_END = b'"'[0], b"\n"[0]
 LINE_ENDS = b"\r\n"
 ODD_FIRST = np.isin(np.arange(256), [*b"#\r\n"])  # bytes at the beginning of a line
@@ -41,7 +41,7 @@ class FastTable(NamedTuple):
 def read_fast(path: Path, layout: Layout, *, quoted: bool, encoding: str) -> FastTable | None:
     """Return the cells of a table, or None if there is anything that the careful reader should see."""
     is_small = path.stat().st_size < MIN_BYTES
-    if is_small or layout.width > in_force().max_columns or ord(layout.separator) >= ASCII:
+    if is_small or layout.width > current_limits().max_columns or ord(layout.separator) >= ASCII:
         return None
     try:
         found = [_parsed(*block, layout, quoted=quoted) for block in _blocks(path, layout, encoding)]
@@ -76,7 +76,7 @@ def _parsed(start: int, block: bytes, layout: Layout, *, quoted: bool) -> tuple[
     try:
         table = csv.read_csv(
             pa.BufferReader(block),
-            read_options=csv.ReadOptions(use_threads=False, block_size=AT_ONCE, column_names=names),
+            read_options=csv.ReadOptions(use_threads=False, block_size=ARROW_BLOCK_BYTES, column_names=names),
             parse_options=csv.ParseOptions(delimiter=layout.separator, quote_char='"' if quoted else False),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.large_binary()), include_columns=wanted, strings_can_be_null=False

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from mixtea.errors import shorten
-from mixtea.io.formats.headers import AN_ID
+from mixtea.io.formats.headers import ID_NAME
 from mixtea.io.formats.link_tables import LinkTable
 
-TABLES = ("TSV", "CSV")  # formats whose first row may be a header
+TABLE_FORMATS = ("TSV", "CSV")  # formats whose first row may be a header
 ID_FIRST = re.compile(r"(?:id|ID|Id)[A-Z_ -][\w -]*")  # idAbt
 NUMBERED = re.compile(r"(\D+)(\d)")  # D1
 ONE_WORD = re.compile(r"[^\W\d]*")
@@ -20,10 +20,10 @@ ONE_WORD = re.compile(r"[^\W\d]*")
 
 def can_have_header(table: LinkTable, kind: str) -> bool:
     """Whether the first line of the file is among the links, and not alone."""
-    return kind in TABLES and len(table) > 1 and int(table.lines[0]) == 1
+    return kind in TABLE_FORMATS and len(table) > 1 and int(table.lines[0]) == 1
 
 
-def without_first(table: LinkTable) -> LinkTable:
+def drop_header_link(table: LinkTable) -> LinkTable:
     """Return the links without the first row, and a warning that it is read as a header."""
     words = ", ".join(str(column[0]) for column in table.columns)
     said = f"{table.path}: line {table.lines[0]}, {shorten(words)}, is read as a header, not as a link"
@@ -47,7 +47,7 @@ def is_header(columns: Sequence[np.ndarray]) -> bool:
         return False
     if any(all(map(_is_plain_id, column)) for column in others):
         return True
-    if all(AN_ID.fullmatch(word) or ID_FIRST.fullmatch(word) for word in first):
+    if all(ID_NAME.fullmatch(word) or ID_FIRST.fullmatch(word) for word in first):
         return any(not ONE_WORD.fullmatch(word) for column in others for word in column)
     return _number_sides(first, others)
 

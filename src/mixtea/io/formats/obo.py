@@ -13,7 +13,7 @@ from mixtea.graph.builder import Part
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.terms import imports_note, without_words
-from mixtea.io.formats.link_tables import NO_LINKS, LinkTable, columns_of
+from mixtea.io.formats.link_tables import NO_LINKS, LinkTable, link_columns
 from mixtea.io.formats.tsv import text_blocks
 from mixtea.io.safe.problems import UnreadableError
 
@@ -37,10 +37,10 @@ HEADER = re.compile(r"\[(\w+)\]")
 QUOTED = re.compile(r'\s*+"((?:[^"\\]|\\.)*+)"')  # *+ never gives back, so that no line takes long
 ESCAPE = re.compile(r"\\(.)")
 WHITE = {"n": "\n", "t": "\t", "W": " "}
-MOST_PREFIXES = 100
+MAX_PREFIXES = 100
 
 
-def obo_part(path: Path, kind: str, problems: Problems) -> Part:
+def read_obo(path: Path, kind: str, problems: Problems) -> Part:
     """Read a file: `id: GO:1` is the entity http://purl.obolibrary.org/obo/GO_1, as in the OWL of the same ontology."""
     return without_words(_read(path, problems).part())
 
@@ -51,7 +51,7 @@ def read_obo_links(path: Path, kind: str, problems: Problems) -> LinkTable:
     if not found:
         raise UnreadableError(path, None, "", "a graph (OBO) without an xref, where links are needed", NO_LINKS)
     lines, *ends = zip(*found, strict=True)
-    return LinkTable(path, columns_of(list(zip(*ends, strict=True))), np.array(lines), either_way=True)
+    return LinkTable(path, link_columns(list(zip(*ends, strict=True))), np.array(lines), undirected=True)
 
 
 def _read(path: Path, problems: Problems) -> _Reader:
@@ -110,7 +110,7 @@ class _Reader:
             return
         self.subject, self.id = self._iri(words[0]), words[0]
         prefix, colon, _ = words[0].partition(":")
-        if colon and prefix not in self.prefixes and len(self.prefixes) < MOST_PREFIXES:
+        if colon and prefix not in self.prefixes and len(self.prefixes) < MAX_PREFIXES:
             self.prefixes[prefix] = f"{OBO}{prefix}_"
         self._join("rdf:type", expand(STANZAS[self.stanza], BUILT_IN))
 

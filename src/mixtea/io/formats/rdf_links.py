@@ -18,9 +18,9 @@ from mixtea.io.formats.link_tables import (
     IDENTITY_NAMES,
     LinkTable,
     close_warning,
-    columns_of,
-    in_full,
+    expand_ids,
     left_out_warning,
+    link_columns,
 )
 from mixtea.io.rdf.parse import Statements, read_mending
 from mixtea.io.safe.problems import UnreadableError
@@ -60,5 +60,7 @@ def _links(problems: Problems, statements: Statements) -> LinkTable:
     prefixes = joined([statements.prefixes])
     warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
     warnings += close_warning(path, n_close)
-    columns = columns_of(rows)
-    return LinkTable(path, columns, np.array(lines), in_full(columns, {}, notes), True, warnings, statements.prefixes)
+    columns = link_columns(rows)
+    return LinkTable(
+        path, columns, np.array(lines), expand_ids(columns, {}, notes), True, warnings, statements.prefixes
+    )

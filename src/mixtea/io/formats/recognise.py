@@ -11,7 +11,7 @@ from mixtea.io.head import Head
 from mixtea.io.named_parts import SQLITE_MAGIC
 from mixtea.io.safe.sandboxed import excel_child, parquet_child
 from mixtea.io.separators import odd_separator
-from mixtea.io.table_layout import cells
+from mixtea.io.table_layout import split_line
 
 Recogniser = Callable[[Head], bool]
 # *+ and (?>...) take what they can and never give back, so that no beginning takes long
@@ -111,7 +111,7 @@ def is_tsv(head: Head) -> bool:
 
 def is_csv(head: Head) -> bool:
     """The same number of columns, at least two, in each of the first lines."""
-    counts = [{len(cells(line, one)) for line in head.lines} for one in ",;|"]
+    counts = [{len(split_line(line, one)) for line in head.lines} for one in ",;|"]
     even = any(len(found) == 1 and max(found) > 1 for found in counts)
     return is_table(head) and (even or odd_separator(head) is not None)
 

@@ -14,16 +14,16 @@ from mixtea.io.formats import recognise
 from mixtea.io.formats.alignment import read_alignment
 from mixtea.io.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
 from mixtea.io.formats.json_links import read_json_links
-from mixtea.io.formats.json_rows import json_rows_part
-from mixtea.io.formats.link_tables import LinkTable, equal_only, with_tables
-from mixtea.io.formats.obo import obo_part, read_obo_links
-from mixtea.io.formats.rdf_graph import rdf_part
+from mixtea.io.formats.json_rows import read_json_rows
+from mixtea.io.formats.link_tables import LinkTable, identity_links, prefix_tables
+from mixtea.io.formats.obo import read_obo, read_obo_links
+from mixtea.io.formats.rdf_graph import read_rdf
 from mixtea.io.formats.rdf_links import read_rdf_links
 from mixtea.io.formats.recognise import Recogniser
 from mixtea.io.formats.sssom import read_sssom
 from mixtea.io.formats.tables import read_columns
-from mixtea.io.formats.typed_tables import TYPED, whole_table
-from mixtea.io.formats.wide_tables import named_part, wide_header, wide_table
+from mixtea.io.formats.typed_tables import TYPED_FORMATS, read_typed_table
+from mixtea.io.formats.wide_tables import columns_to_graph, find_wide_header, read_wide_table
 from mixtea.io.head import head_of
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.separators import check_separator
@@ -49,7 +49,7 @@ class Format(NamedTuple):
 
 def rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
     """Read a graph in one of RDF's formats; an UnreadableError if it states nothing."""
-    part = rdf_part(path, kind, problems)
+    part = read_rdf(path, kind, problems)
     if not len(part.ids) and not any(problem.file == path for problem in problems.found):
         if part.notes:
             todo = "Give them IRIs: without a name they cannot be mapped."
@@ -66,21 +66,21 @@ def rdf_graph(path: Path, kind: str, problems: Problems) -> Part:
 def _table_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
     head = head_of(path)
     check_separator(path, head)
-    if found := wide_header(head, kind):
-        return wide_table(path, kind, *found, problems)
+    if found := find_wide_header(head, kind):
+        return read_wide_table(path, kind, *found, problems)
     table = read_columns(path, kind, TRIPLE_HEADERS, problems)
     return replace(triple_part(table), notes=(*table.notes, *header_note(table)))
 
 
 def _typed_graph(path: Path, kind: str, problems: Problems) -> Part | RowTable:
-    cells = whole_table(path, kind, problems)
-    part = named_part(path, cells.by_name(), cells.lines, problems)
+    cells = read_typed_table(path, kind, problems)
+    part = columns_to_graph(path, cells.by_name(), cells.lines, problems)
     return replace(part, notes=(*cells.notes, *part.notes))
 
 
 def _table_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    found = equal_only(read_columns(path, kind, LINK_HEADERS, problems, links=True))
-    return found if kind in TYPED else with_tables(found, path, kind, problems)
+    found = identity_links(read_columns(path, kind, LINK_HEADERS, problems, links=True))
+    return found if kind in TYPED_FORMATS else prefix_tables(found, path, kind, problems)
 
 
 def _json_graph(path: Path, kind: str, problems: Problems) -> Part:
@@ -106,10 +106,10 @@ FORMATS = {  # a row per format, in the order in which the beginning of a file i
     "TriG": Format(*RDF, (".trig",), recognise.is_trig, recognise.may_be_turtle),
     "Turtle": Format(*RDF, (".ttl",), recognise.is_turtle, recognise.may_be_turtle, recognise.may_be_turtle),
     "JSON lines": Format(
-        json_rows_part, read_json_links, (".jsonl", ".ndjson"), recognise.is_json_lines, recognise.may_be_json
+        read_json_rows, read_json_links, (".jsonl", ".ndjson"), recognise.is_json_lines, recognise.may_be_json
     ),
     "JSON-LD": Format(*RDF, (".jsonld",), recognise.is_json_ld),
-    "OBO": Format(obo_part, read_obo_links, (".obo",), recognise.is_obo),
+    "OBO": Format(read_obo, read_obo_links, (".obo",), recognise.is_obo),
     "TSV": Format(*TEXT_TABLE, (".tsv",), None, recognise.is_tsv, recognise.is_tsv, any_encoding=True),
     "CSV": Format(*TEXT_TABLE, (".csv",), None, recognise.is_csv_or_tsv, recognise.is_csv, any_encoding=True),
     "JSON": Format(_json_graph, read_json_links, (".json",), None, recognise.is_json),
@@ -123,7 +123,7 @@ def format_row(kind: str) -> Format:
     return FORMATS[kind]
 
 
-def read_part(path: Path, kind: str, problems: Problems) -> Part | RowTable:
+def read_graph_data(path: Path, kind: str, problems: Problems) -> Part | RowTable:
     """Read a graph from a file of the format `kind`, or a table with an entity per row."""
     reader = format_row(kind).read_graph
     if reader is None:

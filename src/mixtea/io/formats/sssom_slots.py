@@ -13,9 +13,9 @@ from mixtea.graph.prefixes import expand, joined
 from mixtea.io.formats.sssom import curie_map, delimiter_of, id_notes
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
-from mixtea.io.named_parts import named
+from mixtea.io.named_parts import split_name
 from mixtea.io.safe.encoding import encoding_of
-from mixtea.io.sniff import kind_of
+from mixtea.io.sniff import detect_format
 
 REFERENCES = frozenset(  # slots that hold IRIs
     ("predicate_id", "mapping_justification", "author_id", "reviewer_id", "creator_id", "mapping_source")
@@ -35,7 +35,7 @@ def slots_of(paths: Iterable[Path]) -> dict[tuple[str, str], Slots]:
 
     The files have been read as links before, so whatever is wrong with them has been told.
     """
-    files = [path for path in paths if named(path).file.is_file() and kind_of(path) == "SSSOM"]
+    files = [path for path in paths if split_name(path).file.is_file() and detect_format(path) == "SSSOM"]
     return {pair: slots for path in files for pair, slots in _rows(path)}
 
 

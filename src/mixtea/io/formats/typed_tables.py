@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from mixtea.errors import MissingExtraError, Problems, shorten
 from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers
-from mixtea.io.formats.table_process import Cells, Parser, Wanted, cells_of, parsed
+from mixtea.io.formats.table_process import ColumnRequest, TableParser, TypedTable, read_cells, run_parser
 from mixtea.io.formats.tsv import Table
-from mixtea.io.named_parts import SQLITE_MAGIC, Named, named
+from mixtea.io.named_parts import SQLITE_MAGIC, NamedPart, split_name
 from mixtea.io.safe.open import COMPRESSED, open_regular
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
@@ -21,7 +21,7 @@ from mixtea.io.safe.sandboxed.parquet_child import MAGIC as PARQUET_MAGIC
 from mixtea.io.safe.sandboxed.table_child import ONE_SELECT
 
 T = TypeVar("T")
-EXCEL = Parser("Excel", "excel_child", EXCEL_MAGIC, ("pyarrow", "numpy", "openpyxl", "et_xmlfile"))
+EXCEL = TableParser("Excel", "excel_child", EXCEL_MAGIC, ("pyarrow", "numpy", "openpyxl", "et_xmlfile"))
 COUNT_NOTES = {  # what is left out, or taken otherwise: one, several
     "empty": ("1 empty row is left out", "{:,} empty rows are left out"),
     "unnamed": ("1 column without a name is left out", "{:,} columns without a name are left out"),
@@ -32,54 +32,54 @@ COUNT_NOTES = {  # what is left out, or taken otherwise: one, several
     "errors": ("1 cell with an error, such as #N/A, is taken as empty",
                "{:,} cells with an error, such as #N/A, are taken as empty"),
 }  # fmt: skip
-SQLITE = Parser("SQLite", "sqlite_child", SQLITE_MAGIC)
+SQLITE = TableParser("SQLite", "sqlite_child", SQLITE_MAGIC)
 FIRST_KEYWORD = re.compile(r"(?>(?:\s++|--[^\n]*+(?:\n|$)|/\*.*?\*/)*+)(\w*+)", re.DOTALL)
 MAX_QUERY_SHOWN = 40  # characters of a query that are told
 MAKE_WHOLE = "Close the program that writes it; or copy it whole: sqlite3 FILE \".backup 'copy.db'\"."
 
 
-def whole_table(path: Path, kind: str, problems: Problems) -> Cells:
+def read_typed_table(path: Path, kind: str, problems: Problems) -> TypedTable:
     """The columns that a header of triples names, else all of them, by their names."""
-    return _read(path, kind, Wanted(TRIPLE_HEADERS, or_all=True), problems)
+    return _read(path, kind, ColumnRequest(TRIPLE_HEADERS, or_all=True), problems)
 
 
-def typed_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:
+def read_typed_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:
     """The columns that a header names, else the first; of `links` also their relation. Rows stand for lines."""
-    cells = _read(path, kind, Wanted(headers, links=links), problems)
+    cells = _read(path, kind, ColumnRequest(headers, links=links), problems)
     if not len(cells.lines):
         problems.add(path, None, "", "the file is empty", f"It needs rows of {len(cells.columns)} columns.")
     return Table(path, cells.columns, cells.lines, notes=cells.notes)
 
 
-def _read(path: Path, kind: str, wanted: Wanted, problems: Problems) -> Cells:
+def _read(path: Path, kind: str, wanted: ColumnRequest, problems: Problems) -> TypedTable:
     if kind != "Parquet":
         problems.by_row.add(path)
-    return TYPED[kind](path, wanted)
+    return TYPED_FORMATS[kind](path, wanted)
 
 
-def parquet_cells(path: Path, wanted: Wanted) -> Cells:
+def read_parquet(path: Path, wanted: ColumnRequest) -> TypedTable:
     """The wanted columns: labels, which are texts or whole numbers; values of any type, where all columns are.
 
     Only what a header calls by a name of `NUMBERS` may have a point.
     """
-    return parsed(Parser("Parquet", "parquet_child", PARQUET_MAGIC), path, path, wanted, cells_of)[0]
+    return run_parser(TableParser("Parquet", "parquet_child", PARQUET_MAGIC), path, path, wanted, read_cells)[0]
 
 
-def parquet_parsed(path: Path, script: str, headers: Headers, take: Callable[[Process], T]) -> T:
+def run_parquet_parser(path: Path, script: str, headers: Headers, take: Callable[[Process], T]) -> T:
     """What `take` makes of the stream of another script that parses the file."""
-    return parsed(Parser("Parquet", script, PARQUET_MAGIC), path, path, Wanted(headers), take)[0]
+    return run_parser(TableParser("Parquet", script, PARQUET_MAGIC), path, path, ColumnRequest(headers), take)[0]
 
 
-def excel_cells(path: Path, wanted: Wanted) -> Cells:
+def read_excel(path: Path, wanted: ColumnRequest) -> TypedTable:
     """The wanted columns of the sheet that the path names (`people.xlsx#Sheet name`), else of the first one."""
     if find_spec("openpyxl") is None:
         raise MissingExtraError(f"{path}: reading Excel needs openpyxl: pip install 'mixtea[excel]'.")
-    about = named(path)
-    cells, found = parsed(EXCEL, path, about.file, wanted, cells_of, sheet=about.part)
+    about = split_name(path)
+    cells, found = run_parser(EXCEL, path, about.file, wanted, read_cells, sheet=about.part)
     return cells._replace(notes=tuple(_sheet_notes(about.file, about.part, found, wanted)))
 
 
-def _sheet_notes(file: Path, part: str, found: dict[str, Any], wanted: Wanted) -> list[str]:
+def _sheet_notes(file: Path, part: str, found: dict[str, Any], wanted: ColumnRequest) -> list[str]:
     """What to say of the sheet."""
     notes, header = [], found["header"]
     if found["n_sheets"] > 1 and not part:
@@ -92,12 +92,12 @@ def _sheet_notes(file: Path, part: str, found: dict[str, Any], wanted: Wanted) -
     return [*notes, *(words[n > 1].format(n) for words, n in counts)]
 
 
-def sqlite_cells(path: Path, wanted: Wanted) -> Cells:
+def read_sqlite(path: Path, wanted: ColumnRequest) -> TypedTable:
     """The wanted columns of what the path names: a table or a view, else the only table; or a query."""
-    about = named(path)
+    about = split_name(path)
     _check_query(path, about.query)
     uri = "" if about.file.suffix.lower() in COMPRESSED else _uri(path, about)
-    return parsed(SQLITE, path, about.file, wanted, cells_of, uri=uri, table=about.part, query=about.query)[0]
+    return run_parser(SQLITE, path, about.file, wanted, read_cells, uri=uri, table=about.part, query=about.query)[0]
 
 
 def _check_query(path: Path, query: str) -> None:
@@ -107,24 +107,24 @@ def _check_query(path: Path, query: str) -> None:
         raise UnreadableError(path, None, query[:MAX_QUERY_SHOWN].strip(), "no query that reads:", ONE_SELECT)
 
 
-def _uri(path: Path, about: Named) -> str:
+def _uri(path: Path, about: NamedPart) -> str:
     """The address by which SQLite reads a file that nobody changes; a log beside it would have changes of its own."""
     for ending in ("-wal", "-journal"):
         log = about.file.with_name(about.file.name + ending)
-        if log.is_file() and _begins(log):
+        if log.is_file() and _has_content(log):
             what = f"changes that are not in the file yet lie beside it, in {log.name}"
             raise UnreadableError(path, None, "", what, MAKE_WHOLE)
     return about.file.absolute().as_uri() + "?mode=ro&immutable=1"
 
 
-def _begins(log: Path) -> bool:
+def _has_content(log: Path) -> bool:
     """Whether a log has a beginning; of one that is done with it may be overwritten."""
     with open_regular(log) as file:
         return bool(file.read(1).strip(b"\0"))
 
 
-TYPED: dict[str, Callable[[Path, Wanted], Cells]] = {
-    "Parquet": parquet_cells,
-    "Excel": excel_cells,
-    "SQLite": sqlite_cells,
+TYPED_FORMATS: dict[str, Callable[[Path, ColumnRequest], TypedTable]] = {
+    "Parquet": read_parquet,
+    "Excel": read_excel,
+    "SQLite": read_sqlite,
 }

@@ -12,7 +12,7 @@ from mixtea.graph.graph import Graph
 from mixtea.io.formats.link_tables import IDENTITY, LinkTable
 
 
-def taken_out(
+def extract_links(
     tables: Sequence[LinkTable], source: Graph, target: Graph
 ) -> tuple[list[LinkTable], Graph, Graph, list[str]]:  # fmt: skip
     """The tables and both graphs; where a table is of a graph's own file, its links are taken out of the graph.
@@ -38,14 +38,14 @@ def taken_out(
 
 def _is_described(graph: Graph) -> np.ndarray:
     """bool [n]: the entities of which the graph says more than who they are the same as."""
-    others = graph.triples[~_says_same(graph)]
+    others = graph.triples[~_is_identity(graph)]
     described = np.zeros(graph.n_entities, dtype=bool)
     described[others[:, [0, 2]].ravel()] = True
     described[graph.attributes.entity] = True
     return described
 
 
-def _says_same(graph: Graph) -> np.ndarray:
+def _is_identity(graph: Graph) -> np.ndarray:
     same = np.array([name in IDENTITY for name in graph.relations], dtype=bool)
     return same[graph.triples[:, 1]]
 
@@ -58,7 +58,7 @@ def _between(ends: Sequence[np.ndarray], own: Sequence[pd.Index]) -> np.ndarray:
 
 def _without_links(graph: Graph, own: Sequence[pd.Index]) -> Graph:
     """The graph without its statements that are links, and without entities of which it says nothing else."""
-    same = np.flatnonzero(_says_same(graph))
+    same = np.flatnonzero(_is_identity(graph))
     links = same[_between([graph.ids[graph.triples[same, side]] for side in (0, 2)], own)]
     if not len(links):
         return graph

@@ -38,7 +38,7 @@ def links_by_ids(
     return kept, []
 
 
-def shared_ids(source: Graph, target: Graph) -> list[str]:
+def shared_id_warnings(source: Graph, target: Graph) -> list[str]:
     """Say that ids on both sides could be links, where many are there that do not merely count."""
     both = target.ids[source.find(target.ids) >= 0].tolist()
     shared = [id for id in both if not id.isdecimal() and not is_no_thing(id)]

@@ -14,13 +14,20 @@ import pandas as pd
 
 from mixtea.errors import KEPT, Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.link_tables import LinkTable, confidence_of
+from mixtea.io.formats.link_tables import LinkTable, read_confidences
 from mixtea.io.formats.registry import format_row
-from mixtea.io.links.diagnose import count, left_outside, less_sure, of_unwanted, report_each, with_ids
-from mixtea.io.links.resolve import UNKNOWN, find_ends
-from mixtea.io.memory.dispatch import Given
-from mixtea.io.safe.problems import collected
-from mixtea.io.sniff import kind_of, remark
+from mixtea.io.links.diagnose import (
+    confidence_warnings,
+    count,
+    filtered_warnings,
+    outside_warnings,
+    replace_labels,
+    report_outside,
+)
+from mixtea.io.links.resolve import UNKNOWN, resolve_ends
+from mixtea.io.memory.dispatch import Input
+from mixtea.io.safe.problems import collect_unreadable
+from mixtea.io.sniff import detect_format, format_warnings
 from mixtea.messages import visible
 
 REJECTED = "rejected"  # in place of a split
@@ -48,24 +55,24 @@ def read_links(
 
 def read_link_table(path: Path, problems: Problems) -> LinkTable:
     """The links as ids; none where the file cannot be read, which is a problem."""
-    with collected(problems):
-        kind = kind_of(path)
+    with collect_unreadable(problems):
+        kind = detect_format(path)
         table = format_row(kind).read_links(path, kind, problems)
-        warnings, measures = (*remark(path, kind), *table.warnings), confidence_of(table, kind)
-        return replace(table, warnings=warnings, measures=measures)
-    return _no_table(path)
+        warnings, confidences = (*format_warnings(path, kind), *table.warnings), read_confidences(table, kind)
+        return replace(table, warnings=warnings, confidences=confidences)
+    return _empty_table(path)
 
 
-def read_given_links(one: Given, problems: Problems) -> LinkTable:
+def read_given_links(one: Input, problems: Problems) -> LinkTable:
     """Return the links of a file or of an object in memory, as ids or labels; none where it cannot be read."""
     if isinstance(one, Path):
         return read_link_table(one, problems)
-    with collected(problems):
+    with collect_unreadable(problems):
         return one.links(problems)
-    return _no_table(one.path)
+    return _empty_table(one.path)
 
 
-def _no_table(path: Path) -> LinkTable:
+def _empty_table(path: Path) -> LinkTable:
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 
@@ -76,8 +83,8 @@ def find_links(
 
     So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
     """
-    table = with_ids(table, source, target)
-    ends = find_ends(table, source, target)
+    table = replace_labels(table, source, target)
+    ends = resolve_ends(table, source, target)
     unwanted: np.ndarray = np.any(ends.indices < UNKNOWN, axis=0)
     outside = (ends.indices == UNKNOWN) & ~unwanted
     for graph, out in zip((source, target), outside, strict=True):
@@ -85,16 +92,16 @@ def find_links(
     known, warnings = (ends.indices >= 0).all(axis=0), [*table.warnings]
     rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     what = "pair" if rejected.any() else "link"
-    warnings += less_sure(table, known & ~rejected)
+    warnings += confidence_warnings(table, known & ~rejected)
     if strict:
-        report_each(table, ends, outside, problems)
+        report_outside(table, ends, outside, problems)
     elif outside.any():
-        warnings += left_outside(table, ends, outside, (source, target), what, problems)
+        warnings += outside_warnings(table, ends, outside, (source, target), what, problems)
     if (ends.turned & known).any():
         n = count((ends.turned & known).sum(), what)
         warnings.append(f"{table.path}: {n} turned round, to go from source to target")
     if unwanted.any():
-        warnings += of_unwanted(table.path, ends.indices, what)
+        warnings += filtered_warnings(table.path, ends.indices, what)
     if (~rejected).any() and unwanted[~rejected].all():
         todo = "Keep entities that have links; obsolete ones are kept by --keep-obsolete."
         problems.add(table.path, None, "", "no link is left with these options", todo)
@@ -128,7 +135,7 @@ def check_links(
         for f, n in rows.loc[repeated & (rows["split"] != REJECTED), "file"].value_counts(sort=False).items()
     ]
     rows = rows[~repeated]
-    _report_second_places(rows, files, source, target, problems)
+    _report_conflicts(rows, files, source, target, problems)
     splits = {
         split: rows.loc[rows["split"] == split, ["source", "target"]].to_numpy(np.int64, copy=True)
         for split in (*dict.fromkeys(f.split for f in files), REJECTED)
@@ -136,7 +143,7 @@ def check_links(
     return splits, warnings
 
 
-def _report_second_places(
+def _report_conflicts(
     rows: pd.DataFrame, files: list[LinkFile], source: Graph, target: Graph, problems: Problems
 ) -> None:
     """One problem for each two files that have links in common."""
@@ -161,7 +168,7 @@ def _report_second_places(
         problems.add(files[row.file].path, int(row.line), "\t".join(end[:KEPT] for end in ends), what, todo)
 
 
-def several_links(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:
+def multiple_link_warnings(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:
     """Warnings about entities that have more than one link."""
     found = []
     links = np.unique(
@@ -177,7 +184,7 @@ def several_links(files: list[LinkFile], source: Graph, target: Graph) -> list[s
     return found
 
 
-def split_off(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def split_validation(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """(the rest, a seeded random `share` of the links): at least one link stays in the rest."""
     order = np.random.default_rng(seed).permutation(len(links))
     n = min(round(share * len(links)), max(len(links) - 1, 0))

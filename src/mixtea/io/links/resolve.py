@@ -15,23 +15,23 @@ from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATED
 from mixtea.graph.prefixes import expand
-from mixtea.io.formats.headers import LINK_HEADERS, header_places
-from mixtea.io.formats.link_tables import BETWEEN, LinkTable
+from mixtea.io.formats.headers import LINK_HEADERS, find_header
+from mixtea.io.formats.link_tables import TABLE_SEPARATOR, LinkTable
 from mixtea.io.memory.frames import id_text
-from mixtea.io.rdf.mend import NO_BASE, SCHEME, resolved
-from mixtea.io.safe.problems import told
+from mixtea.io.rdf.mend import NO_BASE, SCHEME, resolve_iri
+from mixtea.io.safe.problems import truncate_rows
 
 if TYPE_CHECKING:
     from mixtea.graph.task import Task
 
-SHOWN = 3  # names that are shown of several
-LINKS = "Give pairs: [(source, target), ...]."
-MOST_COMPARED = 500_000  # names that the nearest are looked for among
+MAX_NAMES_SHOWN = 3  # names that are shown of several
+GIVE_PAIRS = "Give pairs: [(source, target), ...]."
+MAX_COMPARED = 500_000  # names that the nearest are looked for among
 UNKNOWN, LEFT_OUT, OBSOLETE = -1, -2, -3  # in place of an index
-LONGEST_PREFIX = 50
+MAX_PREFIX = 50
 
 
-def entities(graph: Graph, names: Any, side: str) -> np.ndarray:
+def resolve_entities(graph: Graph, names: Any, side: str) -> np.ndarray:
     """int64 [n]: the number of each entity, by number, by id or by unique label; whoever is unknown is an error."""
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Iterable) or isinstance(names, Mapping | pd.DataFrame):
@@ -46,22 +46,22 @@ def entities(graph: Graph, names: Any, side: str) -> np.ndarray:
     return _by_name(graph, np.array(texts, dtype=object), side)
 
 
-def links_of(task: Task, links: Any) -> np.ndarray:
+def resolve_links(task: Task, links: Any) -> np.ndarray:
     """int64 [p, 2]: links by numbers, as in a task, or by ids or unique labels; the test links where none are given."""
     found = task.test if links is None else links
     if isinstance(found, str):
-        raise DataError(f"Links are pairs of source and target, not the text {shorten(found)}. {LINKS}")
+        raise DataError(f"Links are pairs of source and target, not the text {shorten(found)}. {GIVE_PAIRS}")
     if links is None and not len(found):
-        raise DataError(f"The task has no test links. {LINKS}")
+        raise DataError(f"The task has no test links. {GIVE_PAIRS}")
     if isinstance(found, Mapping):
         found = list(found.items())
     rows = as_rows(found)
     if rows is None or not len(rows):
-        raise DataError(f"Links to score are [p, 2], source and target as numbers or ids, at least one. {LINKS}")
+        raise DataError(f"Links to score are [p, 2], source and target as numbers or ids, at least one. {GIVE_PAIRS}")
     if not all(is_number(name) for column in rows for name in column):
         rows = tuple([id_text(name) if is_number(name) else name for name in column] for column in rows)
     sides = ((task.source, "source"), (task.target, "target"))
-    return np.stack([entities(graph, rows[place], side) for place, (graph, side) in enumerate(sides)], axis=1)
+    return np.stack([resolve_entities(graph, rows[place], side) for place, (graph, side) in enumerate(sides)], axis=1)
 
 
 def is_number(name: Any) -> bool:
@@ -71,7 +71,7 @@ def is_number(name: Any) -> bool:
 def as_rows(links: Any) -> tuple[list[Any], ...] | None:
     """The two columns of links; None if they have not two."""
     if isinstance(links, pd.DataFrame):
-        places = header_places([str(name) for name in links.columns], LINK_HEADERS) or [0, 1]
+        places = find_header([str(name) for name in links.columns], LINK_HEADERS) or [0, 1]
         links = links.iloc[:, places].to_numpy(dtype=object) if links.shape[1] > 1 else []
     try:
         rows = [list(row) for row in links]
@@ -98,9 +98,9 @@ def _by_name(graph: Graph, texts: np.ndarray, side: str) -> np.ndarray:
     missing = np.flatnonzero(found < 0)
     wanted = [str(text) for text in texts[missing]]
     in_full = graph.find(np.array([expand(text, graph.prefixes) for text in wanted], dtype=object))
-    for place, text, called, other in zip(missing, wanted, labelled(graph, wanted), in_full, strict=True):
+    for place, text, called, other in zip(missing, wanted, entities_by_label(graph, wanted), in_full, strict=True):
         if len(called) > 1:
-            raise DataError(_ambiguous(graph, text, called, side))
+            raise DataError(_ambiguity(graph, text, called, side))
         found[place] = called[0] if len(called) else other
         if found[place] < 0:
             near = ", ".join(map(shorten, nearest_names(graph, text)))
@@ -108,20 +108,20 @@ def _by_name(graph: Graph, texts: np.ndarray, side: str) -> np.ndarray:
     return found
 
 
-def without_labels(table: LinkTable, source: Graph, target: Graph, problems: Problems) -> LinkTable:
+def require_unique_labels(table: LinkTable, source: Graph, target: Graph, problems: Problems) -> LinkTable:
     """The links with ids in place of labels that one entity has; a label of several entities is a problem."""
-    found, several = by_labels(table, source, target)
+    found, several = unique_labels_to_ids(table, source, target)
     keep = np.ones(len(table), dtype=bool)
     for side, graph in enumerate((source, target)):
         rows = np.array([*several[side]], dtype=np.int64)
-        for row in told(problems, table.path, rows).tolist():
-            what = _ambiguous(graph, str(table.columns[side][row]), several[side][row], ("source", "target")[side])
+        for row in truncate_rows(problems, table.path, rows).tolist():
+            what = _ambiguity(graph, str(table.columns[side][row]), several[side][row], ("source", "target")[side])
             problems.add(table.path, int(table.lines[row]), "", what.rstrip("."), "Name it by its id.")
         keep[rows] = False
     return found.where(keep)
 
 
-def by_labels(
+def unique_labels_to_ids(
     table: LinkTable, source: Graph, target: Graph
 ) -> tuple[LinkTable, tuple[dict[int, np.ndarray], ...]]:  # fmt: skip
     """The links with ids in place of labels that one entity has; and the rows of a side whose label several have.
@@ -129,12 +129,12 @@ def by_labels(
     Formats that say what is an id are left as they are.
     """
     columns, several = list(table.columns), (dict[int, np.ndarray](), dict[int, np.ndarray]())
-    if table.either_way:
+    if table.undirected:
         return table, several
-    unknown = find_ends(table, source, target).indices == UNKNOWN
+    unknown = resolve_ends(table, source, target).indices == UNKNOWN
     for side, graph in enumerate((source, target)):
         rows, columns[side] = np.flatnonzero(unknown[side]), columns[side].copy()
-        for row, called in zip(rows.tolist(), labelled(graph, columns[side][rows].tolist()), strict=True):
+        for row, called in zip(rows.tolist(), entities_by_label(graph, columns[side][rows].tolist()), strict=True):
             if len(called) == 1:
                 columns[side][row] = graph.ids[called[0]]
             elif len(called):
@@ -142,7 +142,7 @@ def by_labels(
     return replace(table, columns=tuple(columns)), several
 
 
-def labelled(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
+def entities_by_label(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
     """For each text the numbers of the entities that have it as a label of their own."""
     if not texts:
         return []
@@ -158,27 +158,27 @@ def labelled(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
     ]  # fmt: skip
 
 
-def nearest_names(graph: Graph, text: str, n: int = SHOWN) -> list[str]:
+def nearest_names(graph: Graph, text: str, n: int = MAX_NAMES_SHOWN) -> list[str]:
     """The ids and labels that share most of their letters, three in a row, with the text."""
-    wanted = _threes(text)
-    names = {*graph.ids[:MOST_COMPARED].tolist(), *graph.labels.text.texts()[:MOST_COMPARED]}
-    shares = ((len(wanted & (own := _threes(name))) / len(wanted | own), name) for name in names)
+    wanted = _trigrams(text)
+    names = {*graph.ids[:MAX_COMPARED].tolist(), *graph.labels.text.texts()[:MAX_COMPARED]}
+    shares = ((len(wanted & (own := _trigrams(name))) / len(wanted | own), name) for name in names)
     return [name for share, name in sorted(shares, key=lambda one: (-one[0], one[1]))[:n] if share > 0.2]
 
 
-def _threes(text: str) -> set[str]:
+def _trigrams(text: str) -> set[str]:
     padded = f" {text.casefold()} "
     return {padded[i : i + 3] for i in range(len(padded) - 2)}
 
 
-def _ambiguous(graph: Graph, text: str, called: np.ndarray, side: str) -> str:
-    shown = ", ".join(shorten(str(graph.ids[i])) for i in called[:SHOWN])
-    more = ", ..." if len(called) > SHOWN else ""
+def _ambiguity(graph: Graph, text: str, called: np.ndarray, side: str) -> str:
+    shown = ", ".join(shorten(str(graph.ids[i])) for i in called[:MAX_NAMES_SHOWN])
+    more = ", ..." if len(called) > MAX_NAMES_SHOWN else ""
     return f"{len(called):,} entities of the {side} graph are called {shorten(text)}: {shown}{more}."
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class LinkEnds:
     """`indices` [2, p] of the ends of each link, `ids` as they are written, and which links are `turned`."""
 
     indices: np.ndarray
@@ -186,23 +186,23 @@ class Ends:
     turned: np.ndarray
 
 
-def find_ends(table: LinkTable, source: Graph, target: Graph) -> Ends:
+def resolve_ends(table: LinkTable, source: Graph, target: Graph) -> LinkEnds:
     """Each link the way in which more of its ends fit, where it may stand either way."""
-    straight, ids = np.stack([_find(source, table, 0), _find(target, table, 1)]), table.columns
-    if not table.either_way or (straight != UNKNOWN).all():
-        return Ends(straight, ids, np.zeros(len(table), dtype=bool))
-    back = np.stack([_find(source, table, 1), _find(target, table, 0)])
+    straight, ids = np.stack([_resolve(source, table, 0), _resolve(target, table, 1)]), table.columns
+    if not table.undirected or (straight != UNKNOWN).all():
+        return LinkEnds(straight, ids, np.zeros(len(table), dtype=bool))
+    back = np.stack([_resolve(source, table, 1), _resolve(target, table, 0)])
     turned = (back != UNKNOWN).sum(axis=0) > (straight != UNKNOWN).sum(axis=0)
     ids = tuple(np.where(turned, ids[1 - side], ids[side]) for side in range(2))
-    return Ends(np.where(turned, back, straight), ids, turned)
+    return LinkEnds(np.where(turned, back, straight), ids, turned)
 
 
-def ids_in(table: LinkTable, graphs: Sequence[Graph]) -> tuple[np.ndarray, ...]:
+def resolve_ids(table: LinkTable, graphs: Sequence[Graph]) -> tuple[np.ndarray, ...]:
     """The columns with ids as one of the graphs has them; others in full, as far as the file says what that is."""
-    columns = [column.copy() for column in (table.columns if table.in_full is None else table.in_full)]
+    columns = [column.copy() for column in (table.columns if table.full_ids is None else table.full_ids)]
     for place, ids in enumerate(columns):
         for graph in graphs:
-            found = _find(graph, table, place)
+            found = _resolve(graph, table, place)
             ids[found >= 0] = graph.ids[found[found >= 0]]
     return tuple(columns)
 
@@ -216,20 +216,20 @@ def last_part(id: str) -> str:
     return id[max(map(id.rfind, "/#:")) + 1 :]
 
 
-def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
+def _resolve(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
     """The index of each id, as written, else in full, else of a CURIE's, else by the base of relative IRIs.
 
     UNKNOWN, LEFT_OUT or OBSOLETE if not.
     """
     written = table.columns[column]
-    found = _places(graph, written)
-    if table.in_full is not None:
+    found = _find_ids(graph, written)
+    if table.full_ids is not None:
         rows = np.flatnonzero(found == UNKNOWN)
-        found[rows] = _places(graph, table.in_full[column][rows])
-    for meaning in (_by_prefixes, _by_last_parts):
+        found[rows] = _find_ids(graph, table.full_ids[column][rows])
+    for meaning in (_by_prefixes, _by_last_part):
         if short := [i for i in np.flatnonzero(found == UNKNOWN) if _is_curie(written[i])]:
             meant = meaning(graph)
-            found[short] = _places(graph, np.array([meant(written[i]) for i in short], dtype=object))
+            found[short] = _find_ids(graph, np.array([meant(written[i]) for i in short], dtype=object))
     bases = sorted({file.base for file in graph.files if file.base})
     relative = [partial(_by_base, base=base, sign=sign) for base in bases for sign in ("", "#")]
     ways: list[Callable[[Graph, np.ndarray], np.ndarray]] = [*relative, _by_end] if bases else []
@@ -242,25 +242,25 @@ def _find(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
 def _by_base(graph: Graph, ids: np.ndarray, *, base: str, sign: str) -> np.ndarray:
     """The entities that relative IRIs stand for in a graph whose file has a base of ours."""
     short = [id.removeprefix(NO_BASE) for id in ids]
-    meant = [id if SCHEME.match(end) else resolved(sign + end, base) for id, end in zip(ids, short, strict=True)]
-    return _places(graph, np.array(meant, dtype=object))
+    meant = [id if SCHEME.match(end) else resolve_iri(sign + end, base) for id, end in zip(ids, short, strict=True)]
+    return _find_ids(graph, np.array(meant, dtype=object))
 
 
 def _by_end(graph: Graph, ids: np.ndarray) -> np.ndarray:
     """The entities by the ends of IRIs, where the graph's file names no namespace: links do, if all name the same."""
     ends = [id[id.rfind("#" if "#" in id else "/") + ("#" not in id) :] for id in ids]
-    found = _places(graph, np.array([NO_BASE + end for end in ends], dtype=object))
+    found = _find_ids(graph, np.array([NO_BASE + end for end in ends], dtype=object))
     starts = {id.removesuffix(end) for id, end, place in zip(ids, ends, found, strict=True) if place != UNKNOWN}
     return found if len(starts) == 1 else np.full(len(ids), UNKNOWN)
 
 
 def _by_tables(graph: Graph, ids: np.ndarray) -> np.ndarray:
     """Return the entities by ids without the name of their table, where only one table has such a row."""
-    found = np.stack([_places(graph, name + BETWEEN + ids) for name in graph.kept_apart])
+    found = np.stack([_find_ids(graph, name + TABLE_SEPARATOR + ids) for name in graph.kept_apart])
     return np.where((found >= 0).sum(axis=0) == 1, found.max(axis=0), UNKNOWN)
 
 
-def _places(graph: Graph, ids: np.ndarray) -> np.ndarray:
+def _find_ids(graph: Graph, ids: np.ndarray) -> np.ndarray:
     found = graph.find(ids)
     for why, left_out in ((LEFT_OUT, graph.left_out), (OBSOLETE, graph.obsolete)):
         if len(left_out):
@@ -270,7 +270,7 @@ def _places(graph: Graph, ids: np.ndarray) -> np.ndarray:
 
 
 def _is_curie(text: str) -> bool:
-    return ":" in text[:LONGEST_PREFIX] and "://" not in text
+    return ":" in text[:MAX_PREFIX] and "://" not in text
 
 
 def _by_prefixes(graph: Graph) -> Callable[[str], str]:
@@ -278,7 +278,7 @@ def _by_prefixes(graph: Graph) -> Callable[[str], str]:
     return lambda text: expand(text, graph.prefixes)
 
 
-def _by_last_parts(graph: Graph) -> Callable[[str], str]:
+def _by_last_part(graph: Graph) -> Callable[[str], str]:
     """The same where only the ids tell: `MA:0000072` is the one entity whose id ends with `/MA_0000072`."""
     ids = [str(id) for id in (*graph.ids, *graph.left_out)]
     n = Counter(map(last_part, ids))

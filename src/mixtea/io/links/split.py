@@ -15,10 +15,10 @@ from mixtea.errors import ConfigError, DataError
 SHARES = {"train": 0.2, "valid": 0.1, "test": 0.7}  # as the benchmarks have it
 
 
-def deal(source: np.ndarray, target: np.ndarray, shares: Mapping[str, float], seed: int = 1) -> np.ndarray:
+def assign_splits(source: np.ndarray, target: np.ndarray, shares: Mapping[str, float], seed: int = 1) -> np.ndarray:
     """[p] the name of the part that each link goes to; links that share an entity go together.
 
-    >>> deal(np.array(list("aabcd")), np.array(list("ABCDE")), {"train": 0.4, "test": 0.6}).tolist()
+    >>> assign_splits(np.array(list("aabcd")), np.array(list("ABCDE")), {"train": 0.4, "test": 0.6}).tolist()
     ['train', 'train', 'test', 'test', 'test']
     """
     check_shares(shares)

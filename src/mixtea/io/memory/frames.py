@@ -13,11 +13,11 @@ import pandas as pd
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.builder import Part, triple_part
 from mixtea.io.columns.rows import RowTable
-from mixtea.io.formats.cell_values import WHOLE, column_of_values
-from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers, header_places, is_id_name, too_few
-from mixtea.io.formats.tsv import Table, as_array, without_empty_labels
-from mixtea.io.formats.wide_tables import has_entities, named_part
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, told
+from mixtea.io.formats.cell_values import MAX_EXACT_INTEGER, value_column
+from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers, find_header, is_id_name, too_few_columns
+from mixtea.io.formats.tsv import Table, drop_empty_labels, object_array
+from mixtea.io.formats.wide_tables import columns_to_graph, is_entity_table
+from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, truncate_rows
 from mixtea.messages import is_whole
 
 NO_ID = "Write an id there, or leave the row out"
@@ -32,7 +32,7 @@ class Columns(NamedTuple):
     rows: np.ndarray
 
 
-def table_part(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
+def read_table_object(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
     """What a table says of a graph: triples, or an entity in each row if its columns are called so."""
     if isinstance(thing, np.ndarray):
         thing = _frame_of(thing, path, TRIPLE_HEADERS)
@@ -40,10 +40,10 @@ def table_part(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
         thing = _with_ids_of_index(thing)
         if any(isinstance(name, str) for name in thing.columns):
             names, lines = [str(name) for name in thing.columns], np.arange(1, len(thing) + 1)
-            if has_entities(path, names):
+            if is_entity_table(path, names):
                 cells = [_cells(thing.iloc[:, place]) for place in range(len(names))]
-                columns = [column_of_values(*named, path, lines, problems) for named in zip(names, cells, strict=True)]
-                return named_part(path, columns, lines, problems)
+                columns = [value_column(*named, path, lines, problems) for named in zip(names, cells, strict=True)]
+                return columns_to_graph(path, columns, lines, problems)
         elif len(thing.columns) > len(TRIPLE_HEADERS[0]):
             todo = f"Name them: {_needed(TRIPLE_HEADERS)}; or id and what the others hold, for an entity in each row."
             raise UnreadableError(path, None, "", f"{len(thing.columns)} columns without names", todo)
@@ -77,19 +77,19 @@ def as_table(thing: Any, path: Path, headers: Headers, problems: Problems) -> Ta
     bad = np.zeros(len(found.rows), dtype=bool)
     for name, column, text in zip(found.names, found.values, texts, strict=True):
         here = np.array([one is None for one in text], dtype=bool)
-        for place in told(problems, path, np.flatnonzero(here)):
+        for place in truncate_rows(problems, path, np.flatnonzero(here)):
             what, todo = _why_no_id(column[place], name, thing.index[place] if is_frame else None)
             problems.add(path, int(found.rows[place]), "", what, todo)
         bad |= here
-    columns = tuple(as_array([one or "" for one in text])[~bad] for text in texts)
-    return without_empty_labels(Table(path, columns, found.rows[~bad]), problems)
+    columns = tuple(object_array([one or "" for one in text])[~bad] for text in texts)
+    return drop_empty_labels(Table(path, columns, found.rows[~bad]), problems)
 
 
 def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
     n, names = len(headers[0]), [str(name) for name in frame.columns]
     if len(names) < n:
-        raise too_few(path, names, headers)
-    places = header_places(names, headers) or list(range(n))
+        raise too_few_columns(path, names, headers)
+    places = find_header(names, headers) or list(range(n))
     values = [frame.iloc[:, place].to_numpy(dtype=object).tolist() for place in places]
     return Columns([names[place] for place in places], values, np.arange(1, len(frame) + 1))
 
@@ -105,7 +105,7 @@ def _frame_of(array: np.ndarray, path: Path, headers: Headers) -> pd.DataFrame:
 def _of_rows(rows: Sequence[Any], path: Path, headers: Headers, problems: Problems) -> Columns:
     n = len(headers[0])
     good = np.array([isinstance(row, list | tuple | np.ndarray) and len(row) == n for row in rows], dtype=bool)
-    for place in told(problems, path, np.flatnonzero(~good)).tolist():
+    for place in truncate_rows(problems, path, np.flatnonzero(~good)).tolist():
         row = rows[place]
         what = f"{len(row)} fields:" if isinstance(row, list | tuple | np.ndarray) else f"{type(row).__name__}:"
         problems.add(path, place + 1, str(row), what, f"A row is ({', '.join(headers[0])}).")
@@ -132,7 +132,7 @@ def id_text(value: Any) -> str | None:
         return None
     if isinstance(value, int | np.integer):
         return str(int(value))
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < WHOLE:
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < MAX_EXACT_INTEGER:
         return str(int(value))
     return str(value) if isinstance(value, UUID) else None
 

@@ -15,18 +15,18 @@ import numpy as np
 from mixtea.errors import Problems, shorten
 from mixtea.graph.builder import Part, attribute_part, entity_part, joined, triple_part
 from mixtea.graph.labels import PLAIN
-from mixtea.io.formats.tsv import Table, as_array
+from mixtea.io.formats.tsv import Table, object_array
 from mixtea.io.memory.frames import as_table, id_text
 from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.messages import is_whole
 
 logger = logging.getLogger(__name__)
-RELATION = ("relation", "label", "type", "predicate")  # attributes of an edge that name its relation
-ONLY = "edge"  # the relation of a graph whose edges have no names
+RELATION_ATTRIBUTES = ("relation", "label", "type", "predicate")  # attributes of an edge that name its relation
+DEFAULT_RELATION = "edge"  # the relation of a graph whose edges have no names
 HEADERS = (("head", "relation", "tail"),)
 
 
-def networkx_part(graph: Any, path: Path, problems: Problems) -> Part:
+def read_networkx(graph: Any, path: Path, problems: Problems) -> Part:
     """What the graph says: first its edges, then the attributes of its nodes, then nodes alone."""
     if not graph.is_directed():
         todo = "Give a DiGraph or MultiDiGraph; graph.to_directed() has each edge both ways."
@@ -36,9 +36,9 @@ def networkx_part(graph: Any, path: Path, problems: Problems) -> Part:
     ids = _ids(graph, path, problems)
     parts = [triple_part(as_table(list(_triples(graph, path)), path, HEADERS, problems))] if graph.size() else []
     rows = list(_values(graph, path, problems))
-    columns = tuple(as_array([row[i] for row in rows]) for i in range(3))
+    columns = tuple(object_array([row[i] for row in rows]) for i in range(3))
     parts.append(attribute_part(Table(path, columns, np.arange(len(rows)))))
-    return joined([*parts, entity_part(as_array(ids))])
+    return joined([*parts, entity_part(object_array(ids))])
 
 
 def _ids(graph: Any, path: Path, problems: Problems) -> list[str]:
@@ -64,10 +64,13 @@ def _triples(graph: Any, path: Path) -> Iterator[tuple[Any, str, Any]]:
     edges = list(graph.edges(keys=True, data=True)) if graph.is_multigraph() else list(graph.edges(data=True))
     named = [_relation(edge) for edge in edges]
     if not any(named):
-        named = [ONLY] * len(edges)
+        named = [DEFAULT_RELATION] * len(edges)
     for edge, relation in zip(edges, named, strict=True):
         if not relation:
-            shown, todo = f"{edge[0]} {edge[1]}", f"Give every edge one of {', '.join(RELATION)}, or none of them any."
+            shown, todo = (
+                f"{edge[0]} {edge[1]}",
+                f"Give every edge one of {', '.join(RELATION_ATTRIBUTES)}, or none of them any.",
+            )
             raise UnreadableError(path, None, shown, "an edge without a relation, where others have one:", todo)
         yield edge[0], relation, edge[1]
 
@@ -77,7 +80,7 @@ def _relation(edge: tuple[Any, ...]) -> str | None:
     key, data = edge[2] if len(edge) > 3 else None, edge[-1]
     if isinstance(key, str) and key:
         return key
-    return next((text for name in RELATION if (text := id_text(data.get(name)))), None)
+    return next((text for name in RELATION_ATTRIBUTES if (text := id_text(data.get(name)))), None)
 
 
 def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
@@ -94,7 +97,7 @@ def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, s
                 elif text:
                     yield id_text(node) or "", PLAIN.get(name, str(name)), text
     if left_out:
-        _say_left_out(path, left_out.items())
+        _warn_left_out(path, left_out.items())
 
 
 def _value(value: Any) -> str | None:
@@ -104,6 +107,6 @@ def _value(value: Any) -> str | None:
     return str(value) if isinstance(value, str | Number | Decimal | date) else None
 
 
-def _say_left_out(path: Path, kinds: Iterable[tuple[str, str]]) -> None:
+def _warn_left_out(path: Path, kinds: Iterable[tuple[str, str]]) -> None:
     shown = ", ".join(f"{shorten(name, 40)} ({kind})" for name, kind in list(kinds)[:3])
     logger.warning("%s: attributes of nodes are left out that are neither text nor number: %s", path, shown)

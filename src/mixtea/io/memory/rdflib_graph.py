@@ -19,14 +19,14 @@ from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.messages import is_whole, visible
 
 KIND = "N-Triples"
-MADE_UP = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
+RANDOM_NAME = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
 
 
-def rdflib_part(graph: Any, path: Path, problems: Problems) -> Part:
+def read_rdflib(graph: Any, path: Path, problems: Problems) -> Part:
     """What the graph says, with its prefixes; of a dataset all graphs together."""
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs triples.")
-    with _written(graph, path, problems) as (file, found):
+    with _as_file(graph, path, problems) as (file, found):
         part = rdf_graph(file, KIND, found)
     prefixes = {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
     for prefix, namespace in prefixes.items():
@@ -35,16 +35,16 @@ def rdflib_part(graph: Any, path: Path, problems: Problems) -> Part:
     return replace(part, prefixes=part.prefixes | prefixes)
 
 
-def rdflib_links(graph: Any, path: Path, problems: Problems) -> LinkTable:
+def read_rdflib_links(graph: Any, path: Path, problems: Problems) -> LinkTable:
     """The statements of the graph that two are the same."""
-    with _written(graph, path, problems) as (file, found):
+    with _as_file(graph, path, problems) as (file, found):
         table = FORMATS[KIND].read_links(file, KIND, found)
     warnings = tuple(warning.replace(str(file), str(path)) for warning in table.warnings)
     return replace(table, path=path, warnings=warnings)
 
 
 @contextmanager
-def _written(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path, Problems]]:
+def _as_file(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path, Problems]]:
     """A file of the graph, a statement a line; what is wrong with it becomes a problem of the graph."""
     found = Problems(problems.limit)
 
@@ -115,7 +115,7 @@ def blank_names(statements: Sequence[Sequence[Any]]) -> dict[str, str]:
     import rdflib
 
     ends = {end for subject, _, value in statements for end in (subject, value) if isinstance(end, rdflib.BNode)}
-    known = dict.fromkeys((end for end in ends if MADE_UP.fullmatch(end)), "")
+    known = dict.fromkeys((end for end in ends if RANDOM_NAME.fullmatch(end)), "")
     n_different = 0
     while len(set(known.values())) > n_different:
         n_different = len(set(known.values()))

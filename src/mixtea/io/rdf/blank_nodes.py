@@ -13,18 +13,27 @@ from mixtea.graph.builder import Part, each_once, only_stated
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import OWL
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.rdf.owl import AND, INVERSE, LIST, ON, SUB, TEXTS, said_of, text_of
-from mixtea.io.safe.limits import in_force
-from mixtea.io.safe.problems import beyond
+from mixtea.io.rdf.owl import (
+    AND,
+    INVERSE,
+    LIST,
+    ON_PROPERTY,
+    SUBCLASS,
+    TEXTS,
+    collapsed_predicate,
+    collapsed_text_predicate,
+)
+from mixtea.io.safe.limits import current_limits
+from mixtea.io.safe.problems import limit_exceeded
 
 BLANK = "_:"
 AXIOM = tuple(OWL + word for word in ("annotatedSource", "annotatedProperty", "annotatedTarget"))
-ALONE = "{:,} blank nodes that no entity leads to are left out: without an IRI they cannot be mapped"
+UNREACHED = "{:,} blank nodes that no entity leads to are left out: without an IRI they cannot be mapped"
 UNKNOWN, NONE = -2, -1  # in place of a predicate's number: it has no name; there is none
-FREE_STEPS, PER_EXPANSION = 100_000, 50  # steps that any file may take; of max_expansion, a step a statement
+FREE_STEPS, STATEMENTS_PER_STEP = 100_000, 50  # steps that any file may take; of max_expansion, a step a statement
 
 
-def walked(part: Part, path: Path) -> Part:
+def collapse_blank_nodes(part: Part, path: Path) -> Part:
     """The part without such nodes: `A subClassOf [onProperty p; someValuesFrom C]` becomes (A, p, C).
 
     A node that several statements lead to is walked through from the entities among their subjects only, so that
@@ -42,7 +51,7 @@ def walked(part: Part, path: Path) -> Part:
     for node in walk.subjects:
         walk.state_axiom(node)
     found = only_stated(walk.part_without_nodes())
-    return replace(found, notes=(*found.notes, ALONE.format(n_alone))) if n_alone or not len(found.ids) else found
+    return replace(found, notes=(*found.notes, UNREACHED.format(n_alone))) if n_alone or not len(found.ids) else found
 
 
 def _text_nodes(part: Part) -> np.ndarray:
@@ -67,33 +76,33 @@ class _Walk:
         self.words = [str(word) for word in part.predicates]
         self.number = {word: number for number, word in enumerate(self.words)}
         self.n_leading = np.bincount(part.triples[:, 2], minlength=len(part.ids))
-        self.arcs = _Rows(part.triples[:, 0], hidden)
+        self.arcs = _RowsByEntity(part.triples[:, 0], hidden)
         self.inner = part.triples[self.arcs.rows, 1:]
-        self.texts = _Rows(part.attributes.entity, hidden)
+        self.texts = _RowsByEntity(part.attributes.entity, hidden)
         self.subjects = np.flatnonzero(hidden & (self.arcs.counts() + self.texts.counts() > 0)).tolist()
         self.met = np.zeros(len(part.ids), dtype=bool)
         self.of_text = np.array([self._numbered(text) for text in part.attributes.predicate.texts()], dtype=np.int64)
         self.known: dict[tuple[Callable[..., str | None], int, int, int], int] = {}
         self.triples, self.said = array("q"), array("q")  # (head, predicate, tail); (entity, predicate, row of a text)
         n = len(part.triples) + len(part.attributes)
-        self.steps = max(FREE_STEPS, in_force().max_expansion * n // PER_EXPANSION)
+        self.steps = max(FREE_STEPS, current_limits().max_expansion * n // STATEMENTS_PER_STEP)
 
     def go(self, head: int, said: int, node: int) -> None:
         """State what the node says under the predicate of the statement that leads to it."""
-        said = self._numbered(SUB) if self.words[said] == AND else said
+        said = self._numbered(SUBCLASS) if self.words[said] == AND else said
         waiting = [(node, said, False)]
         while waiting:
             node, said, turned = waiting.pop()
             arcs = self._arcs_of(node)
             on, turned = self._restricted(arcs, turned)
             for inner, value in arcs:
-                now = self._meaning(said_of, said, inner, on)
+                now = self._meaning(collapsed_predicate, said, inner, on)
                 if now >= 0 and not self.hidden[value]:
                     self.triples.extend((value, now, head) if turned else (head, now, value))
                 elif now >= 0 and self.n_leading[value] == 1:
                     waiting.append((value, now, turned))
             for row in self.texts.of(node):
-                now = self._meaning(text_of, said, self._predicate_of(row), on)
+                now = self._meaning(collapsed_text_predicate, said, self._predicate_of(row), on)
                 if now >= 0 and not turned:
                     self.said.extend((head, now, row))
 
@@ -123,12 +132,12 @@ class _Walk:
         self.steps -= 1 + len(arcs)
         if self.steps < 0:
             what = "nodes without a name that are joined to far more entities than there are statements"
-            raise beyond(self.path, None, what, "max_expansion")
+            raise limit_exceeded(self.path, None, what, "max_expansion")
         return arcs
 
     def _restricted(self, arcs: list[tuple[int, int]], turned: bool) -> tuple[int, bool]:
         """The predicate that a node restricts, NONE if it is no restriction, and whether it is meant the other way."""
-        named = self._value(arcs, ON)
+        named = self._value(arcs, ON_PROPERTY)
         if named < 0:
             return NONE, turned
         inverse = bool(self.hidden[named])
@@ -176,7 +185,7 @@ class _Walk:
         return replace(self.part, predicates=words, triples=triples, attributes=attributes)
 
 
-class _Rows:
+class _RowsByEntity:
     """The rows of a column of entities that are about hidden ones, by entity."""
 
     def __init__(self, column: np.ndarray, hidden: np.ndarray) -> None:

@@ -39,9 +39,9 @@ TURTLE_PREFIX = re.compile(rb"@?prefix\s++(base|):\s*+<([^<>\s]++)>", re.IGNOREC
 XML_ONTOLOGY = re.compile(rb"""<owl:Ontology\s++rdf:about\s*+=\s*+["']([^"'&<]++)["']""")
 TURTLE_ONTOLOGY = re.compile(rb"<([^<>\s]++)>\s++(?:a|rdf:type)\s++owl:Ontology\b")
 LEFT_OUT, TYPE, RELATIVE, TAG, INVALID, REPEATED = "left out", "a", "relative", "tag", "invalid", "repeated"
-MOST_TERMS = 1000  # of a line that is looked at
-MOST_LEFT_OUT = 1000  # statements, before as many are asked to be good
-LONGEST_REASON = 200
+MAX_TERMS = 1000  # of a line that is looked at
+MIN_LEFT_OUT = 1000  # statements, before as many are asked to be good
+MAX_REASON = 200
 
 
 class Mending:
@@ -59,7 +59,7 @@ class Mending:
     @cached_property
     def base(self) -> str:
         """What relative IRIs are relative to."""
-        return own_base(head_of(self.path).data, self.kind)
+        return find_base(head_of(self.path).data, self.kind)
 
     @property
     def used_base(self) -> str:
@@ -110,8 +110,8 @@ class Mending:
         if NOT_UTF_8.match(said) or (self.whole and line > self.whole.n):
             wrong.lineno = row + 1
             raise wrong
-        self.add(LEFT_OUT, line if counted else None, visible(said, LONGEST_REASON))
-        if self.counts[LEFT_OUT] > max(self.n_read, MOST_LEFT_OUT):
+        self.add(LEFT_OUT, line if counted else None, visible(said, MAX_REASON))
+        if self.counts[LEFT_OUT] > max(self.n_read, MIN_LEFT_OUT):
             self.refuse()
 
     def add(self, what: str, line: int | None, example: str, n: int = 1) -> None:
@@ -128,7 +128,7 @@ class Mending:
 
     def note(self) -> str:
         """What a user should know of it."""
-        parts = [self._part(what, one, several) for what, (one, several) in SAID.items() if self.counts[what]]
+        parts = [self._part(what, one, several) for what, (one, several) in NOTES.items() if self.counts[what]]
         return f"not quite {self.kind}: {'; '.join(parts)}. With --strict it is an error."
 
     def _part(self, what: str, one: str, several: str) -> str:
@@ -155,9 +155,9 @@ class Mending:
             if found[1] is not None or SCHEME.match(iri):
                 return found[0]
             relative.append(iri)
-            return b"<" + resolved(iri, self.base).encode() + b">"
+            return b"<" + resolve_iri(iri, self.base).encode() + b">"
 
-        text = TOKEN.sub(absolute, text, count=MOST_TERMS)
+        text = TOKEN.sub(absolute, text, count=MAX_TERMS)
         return text, f"<{relative[0]}>" if relative else ""
 
     @staticmethod
@@ -172,7 +172,7 @@ class Mending:
         return found[0].join((text[: found.start()], b" " + text[end:])), tag
 
 
-SAID = {  # of one and of several
+NOTES = {  # of one and of several
     LEFT_OUT: ("of {all} statements is left out", "of {all} statements are left out"),
     TAG: ("language tag is left out, its text kept", "language tags are left out, their texts kept"),
     RELATIVE: (
@@ -185,10 +185,10 @@ SAID = {  # of one and of several
 }
 
 
-def resolved(iri: str, base: str) -> str:
+def resolve_iri(iri: str, base: str) -> str:
     """The IRI that a relative one stands for; one that stands for none stays as it is.
 
-    >>> resolved("#a", "http://e.org/o#"), resolved("a", "http://e.org/o#"), resolved("#a", "urn:x:o")
+    >>> resolve_iri("#a", "http://e.org/o#"), resolved("a", "http://e.org/o#"), resolved("#a", "urn:x:o")
     ('http://e.org/o#a', 'http://e.org/a', 'urn:x:o#a')
     """
     if not iri or iri.startswith("#"):
@@ -199,7 +199,7 @@ def resolved(iri: str, base: str) -> str:
         return iri
 
 
-def own_base(first: bytes, kind: str) -> str:
+def find_base(first: bytes, kind: str) -> str:
     """The namespace that the beginning of a file declares as its own, else the IRI of its ontology, else `NO_BASE`.
 
     It comes from the file's text alone: where the file lies does not matter.

@@ -11,13 +11,13 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mixtea.errors import Problems
 from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending
-from mixtea.io.rdf.sources import Blocks, Made, Start, by_line, numbered, xml_prefixes
-from mixtea.io.safe.limits import MIB, in_force
+from mixtea.io.rdf.sources import Blocks, ProcessLines, RecordedStart, by_line, numbered, xml_prefixes
+from mixtea.io.safe.limits import MIB, current_limits
 from mixtea.io.safe.lines import Lines
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
-from mixtea.io.safe.sandboxed.xml_ids import shown
+from mixtea.io.safe.sandboxed.xml_ids import reveal
 from mixtea.messages import visible
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
-LONGEST = 500
+MAX_MESSAGE = 500
 CORRECT = "Correct it, or let the file's ending say which format it has."
 SAVE_AS_UTF_8 = "Save the file as UTF-8; if its first line names another encoding, let it name this one."
 OTHER_XML = "Convert it to RDF, or to a table with the columns head, relation and tail."
@@ -39,7 +39,7 @@ REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
 PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
 FOR_SCHEMA_ORG = 'Write {"@vocab": "https://schema.org/"} in its place, or convert the file to .nt or .ttl.'
 SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
-HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
+IN_PROCESS = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
 
 class MendableError(UnreadableError):
@@ -67,7 +67,7 @@ class Statements:
         self.line = 0
 
     def __iter__(self) -> Iterator[Quad]:
-        with opened(self.path) as file:
+        with open_input(self.path) as file:
             yield from self._sandboxed(file) if self.kind in SANDBOXED else self._here(file)
         if self.mending:
             self.mending.end()
@@ -78,19 +78,21 @@ class Statements:
         if self.mending:
             self.mending.whole = lines
         try:
-            yield from self._quads(by_line(blocks) if self.by_line else blocks, HERE[self.kind], base_iri=self.base)
+            yield from self._quads(
+                by_line(blocks) if self.by_line else blocks, IN_PROCESS[self.kind], base_iri=self.base
+            )
         except SyntaxError as error:
             self._fail(error.msg, self.line + (error.lineno or 1) - 1, error.offset, mendable=True)
 
     def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
-        start = Start(file)
+        start = RecordedStart(file)
         base = self.base or (NO_BASE if self.kind == "JSON-LD" else None)
         mend = self.mending is not None
         with sandboxed(self.path, self.kind, base, self.by_line, mend).start(start, feed=True) as process:
-            made = Made(self.path, process, numbered=self.by_line)
+            made = ProcessLines(self.path, process, numbered=self.by_line)
             blocks = numbered(made.whole()) if self.by_line else made.whole()
             if mend and self.kind == "RDF/XML":
-                blocks = ((line, shown(block)) for line, block in blocks)
+                blocks = ((line, reveal(block)) for line, block in blocks)
             cut = None
             try:
                 quads = self._quads(blocks, "N_QUADS", lenient=not mend)  # without mending, terms are checked already
@@ -118,7 +120,7 @@ class Statements:
 
         options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
         read: Callable[..., Iterator[Quad]] = ox.parse
-        counted = self.by_line or self.kind in HERE
+        counted = self.by_line or self.kind in IN_PROCESS
         for self.line, block in blocks:
             if self.mending:
                 read = partial(self.mending.quads, self.line, counted=counted)
@@ -173,13 +175,13 @@ class Statements:
             said, todo = "XML of another kind", OTHER_XML
         column = f" (column {place[1]})" if place else ""
         error = MendableError if mendable and not self.mending else UnreadableError
-        raise error(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
+        raise error(self.path, line, "", f"not {self.kind}: {visible(said, MAX_MESSAGE)}{column}", todo) from None
 
 
 def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool = False) -> Process:
     import pyoxigraph
 
-    limits = in_force()
+    limits = current_limits()
     xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
     xml["max_token"] = limits.max_token_mib * MIB
     wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml}
@@ -202,11 +204,11 @@ def read_mending(
         mending = Mending(path, kind, error)
     found = read(Statements(path, kind, by_line=by_line, mending=mending))
     if any(line is None for line, _ in mending.first.values()):
-        mending.first = _places(path, kind, mending)
+        mending.first = _first_lines(path, kind, mending)
     return found, mending
 
 
-def _places(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | None, str]]:
+def _first_lines(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | None, str]]:
     """The first of each kind that was mended, with its line: the file is read by line as far as that takes."""
     again = Mending(path, kind, mending.error)
     for _ in Statements(path, kind, by_line=True, mending=again):

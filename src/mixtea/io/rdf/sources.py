@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import IO
 
 from mixtea.io.safe.lines import TOO_DEEP, Lines
-from mixtea.io.safe.problems import UnreadableError, beyond
+from mixtea.io.safe.problems import UnreadableError, limit_exceeded
 from mixtea.io.safe.sandbox import Process
 
-FIRST_KIB = 64 * 1024
+START_BYTES = 64 * 1024
 XML_PREFIX = re.compile(rb"""\sxmlns(?::([\w.-]+))?\s*=\s*["'](?:&([\w.-]+);)?([^"'&<]*)["']""")
 XML_ENTITY = re.compile(rb"""<!ENTITY\s+([\w.-]+)\s+["']([^"'&<]{1,2000})["']""")
 
@@ -33,7 +33,7 @@ def numbered(blocks: Blocks) -> Blocks:
             yield int(number), statement
 
 
-class Start:
+class RecordedStart:
     """Remembers the beginning of what is read from a file."""
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -41,12 +41,12 @@ class Start:
 
     def read(self, size: int) -> bytes:
         block = self.file.read(size)
-        if len(self.first) < FIRST_KIB:
-            self.first = (self.first + block)[:FIRST_KIB]
+        if len(self.first) < START_BYTES:
+            self.first = (self.first + block)[:START_BYTES]
         return block
 
 
-class Made(Lines):
+class ProcessLines(Lines):
     """The statements that a process makes of a file, as long as they are not out of all proportion to it.
 
     With `numbered` each begins with the number of its line in the file.
@@ -65,14 +65,14 @@ class Made(Lines):
         self.n_bytes += len(block)
         if self.n_bytes > self.limits.bytes_for(self.process.n_fed):
             what = f"{self.process.n_fed:,} bytes become {self.n_bytes:,} and more by their prefixes or entities"
-            raise beyond(self.path, None, what, "max_expansion")
+            raise limit_exceeded(self.path, None, what, "max_expansion")
         return block
 
     def _too_deep(self, number: int) -> UnreadableError:
         self.too_deep = True
         if not self.numbered:
             return super()._too_deep(number)
-        return beyond(self.path, int(self.nesting.start.partition(b"\t")[0]), TOO_DEEP, "max_nesting")
+        return limit_exceeded(self.path, int(self.nesting.start.partition(b"\t")[0]), TOO_DEEP, "max_nesting")
 
 
 def xml_prefixes(start: bytes) -> dict[str, str]:

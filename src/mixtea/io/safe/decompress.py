@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any, Protocol
 
-PIECE = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
-AT_ONCE = 1 << 20
-MOST_IDLE = 1 << 23
-ZSTD_PIECE = (
+PACKED_BYTES = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
+UNPACKED_BYTES = 1 << 20
+MAX_IDLE_BYTES = 1 << 23
+ZSTD_PACKED_BYTES = (
     1 << 10
 )  # of packed bytes at a time: a block of 4 bytes can hold 128 KiB, and all that comes of a piece is held
 
@@ -23,11 +23,11 @@ class NotPackedError(DamagedError):
     """Bytes that were never packed."""
 
 
-class AfterError(DamagedError):
+class TrailingBytesError(DamagedError):
     """Bytes that were never packed, after others that were."""
 
 
-class TooWideError(DamagedError):
+class WindowTooLargeError(DamagedError):
     """Bytes that were packed so that unpacking them needs much memory."""
 
 
@@ -49,7 +49,7 @@ class GzipFrame:
 
     def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
         try:
-            found = self.unpacker.decompress(packed, AT_ONCE)
+            found = self.unpacker.decompress(packed, UNPACKED_BYTES)
         except zlib.error as error:
             said = str(error).rpartition(": ")[2]
             raise (NotPackedError if said == "incorrect header check" else DamagedError)(said) from None
@@ -84,7 +84,7 @@ class Unpacked(io.RawIOBase):
         """Unpack what comes next; False at the end of the file."""
         before = len(self.packed)
         if not before:
-            self.packed = memoryview(self.file.read(PIECE))
+            self.packed = memoryview(self.file.read(PACKED_BYTES))
             before = len(self.packed)
             self.idle += before
         if self.frame is None:
@@ -94,7 +94,7 @@ class Unpacked(io.RawIOBase):
         try:
             found, self.packed = self.frame.unpack(self.packed)
         except NotPackedError as error:
-            raise AfterError(str(error)) if self.n_frames > 1 else error from None
+            raise TrailingBytesError(str(error)) if self.n_frames > 1 else error from None
         if not (before or found or self.frame.ended):
             raise EOFError
         self.unpacked = memoryview(found)
@@ -110,8 +110,8 @@ class Unpacked(io.RawIOBase):
 
     def _not_idle(self) -> bool:
         self.idle = 0 if self.unpacked else self.idle
-        if self.idle > MOST_IDLE:
-            raise DamagedError(f"{MOST_IDLE >> 20} MiB of it hold nothing")
+        if self.idle > MAX_IDLE_BYTES:
+            raise DamagedError(f"{MAX_IDLE_BYTES >> 20} MiB of it hold nothing")
         return True
 
     def close(self) -> None:
@@ -119,7 +119,10 @@ class Unpacked(io.RawIOBase):
         super().close()
 
 
-SAID = {"Unknown frame descriptor": NotPackedError, "Frame requires too much memory for decoding": TooWideError}
+ZSTD_ERRORS = {
+    "Unknown frame descriptor": NotPackedError,
+    "Frame requires too much memory for decoding": WindowTooLargeError,
+}
 
 
 def zstd_frames() -> Callable[[], ZstdFrame]:
@@ -139,11 +142,11 @@ class ZstdFrame:
     def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
         from zstandard import ZstdError
 
-        piece = packed[:ZSTD_PIECE]
+        piece = packed[:ZSTD_PACKED_BYTES]
         try:
             found = self.unpacker.decompress(piece)
         except ZstdError as error:
             said = str(error).rpartition("error: ")[2]
-            raise SAID.get(said, DamagedError)(said) from None
+            raise ZSTD_ERRORS.get(said, DamagedError)(said) from None
         self.ended = self.unpacker.eof
         return found, packed[len(piece) - len(self.unpacker.unused_data) :]

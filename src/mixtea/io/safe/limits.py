@@ -17,7 +17,7 @@ from typing import Any
 from mixtea.fields import Fields, assignments, setting
 
 MIB = 1 << 20
-FREE = 16 * MIB  # what any file may unpack to, however small it is
+FREE_BYTES = 16 * MIB  # what any file may unpack to, however small it is
 ENVIRONMENT = "MIXTEA_LIMITS"  # tells the processes of `mixtea reproduce`
 
 
@@ -32,7 +32,7 @@ class Limits:
     max_gib: float = _limit(64.0, "size of a file, unpacked, in GiB", 2**-20, 2.0**20)
     max_expansion: int = _limit(
         200, "how many times its own size a file may grow, by unpacking or by its prefixes and entities, after the "
-        f"first {FREE // MIB} MiB", 2, 1_000_000)  # fmt: skip
+        f"first {FREE_BYTES // MIB} MiB", 2, 1_000_000)  # fmt: skip
     max_token_mib: int = _limit(
         16, "length of a line, a field, a label or a statement, in MiB; 16 is the most that the parser of RDF takes",
         1, 16)  # fmt: skip
@@ -62,34 +62,34 @@ class Limits:
 
     def bytes_for(self, packed: int) -> int:
         """To how many bytes so many may unpack."""
-        return min(int(self.max_gib * 1024 * MIB), max(FREE, self.max_expansion * packed))
+        return min(int(self.max_gib * 1024 * MIB), max(FREE_BYTES, self.max_expansion * packed))
 
 
-def parsed(texts: Iterable[str]) -> Limits:
+def parse_limits(texts: Iterable[str]) -> Limits:
     """`name=value` of the command line, several of them, as limits.
 
-    >>> parsed(["max_rows=1e6"]).max_rows
+    >>> parse_limits(["max_rows=1e6"]).max_rows
     1000000
     """
     return Limits(**dict(map(_LIMITS.parse, texts)))
 
 
-def way_out(name: str) -> str:
+def advice(name: str) -> str:
     """What to do about a limit that a file exceeds."""
-    highest, now = FIELDS[name].metadata["high"], getattr(in_force(), name)
+    highest, now = FIELDS[name].metadata["high"], getattr(current_limits(), name)
     if now >= highest:
         return f"No more is read (--limit {name}={now:g} is the most): make the file smaller there."
     return f"If the file is right, allow more: --limit {name}=... (now {now:g})."
 
 
-def in_force() -> Limits:
+def current_limits() -> Limits:
     """The limits that hold here: those applied, else those of the process that started this one, else the defaults."""
     told = os.environ.get(ENVIRONMENT, "")
-    return _applied.get() or (parsed(told.split()) if told else DEFAULT)
+    return _applied.get() or (parse_limits(told.split()) if told else DEFAULT)
 
 
 @contextmanager
-def applied(limits: Limits | None) -> Iterator[None]:
+def use_limits(limits: Limits | None) -> Iterator[None]:
     """In the block these limits hold; with None those from outside of it."""
     token = _applied.set(limits or _applied.get())
     try:
@@ -104,7 +104,7 @@ def also_in_new_processes(limits: Limits) -> Iterator[None]:
     before = os.environ.get(ENVIRONMENT)
     os.environ[ENVIRONMENT] = " ".join(assignments(dataclasses.asdict(limits)))
     try:
-        with applied(limits):
+        with use_limits(limits):
             yield
     finally:
         os.environ.pop(ENVIRONMENT)

@@ -6,16 +6,16 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from mixtea.io.safe.encoding import UTF_8, Transcoded
-from mixtea.io.safe.limits import MIB, in_force
-from mixtea.io.safe.open import BLOCK, opened
-from mixtea.io.safe.problems import UnreadableError, beyond
+from mixtea.io.safe.encoding import UTF_8, Transcoder
+from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.safe.open import BLOCK, open_input
+from mixtea.io.safe.problems import UnreadableError, limit_exceeded
 from mixtea.progress import doing
 
-CHUNK = 8 * MIB  # of text that is taken apart at once
+CHUNK_BYTES = 8 * MIB  # of text that is taken apart at once
 TOO_DEEP = "triples in triples in triples"
 NESTS = b"<<("  # opens a triple inside a triple
-BEGINNING = 30  # bytes of a line that is nested, by which it may be known
+MAX_START = 30  # bytes of a line that is nested, by which it may be known
 NESTING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?P<escape>\\?)(?P<end>"?)|<<\(|\)>>', re.DOTALL)
 
 
@@ -26,7 +26,7 @@ class Nesting:
         self.depth, self.deepest, self.literal, self.start = 0, 0, b"", b""
 
     def add(self, piece: bytes) -> None:
-        self.start = self.start or piece[:BEGINNING]
+        self.start = self.start or piece[:MAX_START]
         piece, self.literal = self.literal + piece, b""  # a literal goes on as it had begun
         for found in NESTING.finditer(piece):
             if found[0] == NESTS:
@@ -47,7 +47,7 @@ class Lines:
     """
 
     def __init__(self, path: Path, read_on: Callable[[int], bytes], what: str = "line", *, rdf: bool = False) -> None:
-        self.path, self.read_on, self.what, self.rdf, self.limits = path, read_on, what, rdf, in_force()
+        self.path, self.read_on, self.what, self.rdf, self.limits = path, read_on, what, rdf, current_limits()
         self.n, self.begun = 0, 0  # lines that have ended; bytes of the one that has not
         self.signs, self.pieces, self.nesting = 0, list[bytes](), Nesting()  # of the line that has not ended
 
@@ -102,12 +102,12 @@ class Lines:
 
     def _beyond(self, number: int, what: str, limit: str) -> UnreadableError:
         if self.what == "line":
-            return beyond(self.path, number, what, limit)
-        return beyond(self.path, None, f"{self.what} {number:,} is {what}", limit)
+            return limit_exceeded(self.path, number, what, limit)
+        return limit_exceeded(self.path, None, f"{self.what} {number:,} is {what}", limit)
 
 
 def line_blocks(path: Path, encoding: str = UTF_8) -> Iterator[tuple[int, bytes]]:
     """(the number of its first line, whole lines) for each part of a file, in UTF-8 whatever its encoding is."""
-    with opened(path, utf_16=encoding != UTF_8) as file:
-        read_on = file.read if encoding == UTF_8 else Transcoded(path, file.read, encoding).read
-        yield from Lines(path, read_on).whole(CHUNK)
+    with open_input(path, utf_16=encoding != UTF_8) as file:
+        read_on = file.read if encoding == UTF_8 else Transcoder(path, file.read, encoding).read
+        yield from Lines(path, read_on).whole(CHUNK_BYTES)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import DataError, Problem, Problems
-from mixtea.io.safe.limits import way_out
+from mixtea.io.safe.limits import advice
 from mixtea.messages import visible
 
 HALF_A_CHARACTER, MEND = "half a character in", "No file can hold it: mend the text."
@@ -24,13 +24,13 @@ class UnreadableError(DataError):
         super().__init__(f"{visible(path)}: {str(self.problem).strip()}")
 
 
-def beyond(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
+def limit_exceeded(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
     """The error of a file that exceeds a limit; it names the limit."""
-    return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", way_out(limit))
+    return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", advice(limit))
 
 
 @contextmanager
-def collected(problems: Problems) -> Iterator[None]:
+def collect_unreadable(problems: Problems) -> Iterator[None]:
     """A file that turns out unreadable in the block joins the problems."""
     try:
         yield
@@ -39,7 +39,7 @@ def collected(problems: Problems) -> Iterator[None]:
         problems.found.append(replace(error.problem, counted="row") if by_row else error.problem)
 
 
-def told(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:
+def truncate_rows(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:
     """The first of the rows, to be told one by one; the rest is counted and costs no more than that."""
     kept = rows[: max(problems.limit - problems.kept[path], 0)]
     problems.skipped[path] += len(rows) - len(kept)

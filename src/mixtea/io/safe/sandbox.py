@@ -15,19 +15,19 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.io.safe.open import BLOCK
-from mixtea.io.safe.problems import UnreadableError, beyond
-from mixtea.io.safe.sandboxed.restrict import WRONG
+from mixtea.io.safe.problems import UnreadableError, limit_exceeded
+from mixtea.io.safe.sandboxed.restrict import FILE_ERROR
 
-START = (  # our folder is looked at first, and for our own modules only: it has names that others may have too
+BOOTSTRAP = (  # our folder is looked at first, and for our own modules only: it has names that others may have too
     "import sys; sys.path.insert(0, sys.argv[2]); from importlib import import_module as load\n"
     "module = load(sys.argv[1]); sys.path[:1] = sys.argv[3:-1]; module.main()"
 )
 NO_MEMORY = ("memory allocation of", "bad_alloc", "MemoryError")
 NAME_A_FOLDER = "Make room in the temporary folder, or name one that can be written: TMPDIR=..."
 MAKE_ROOM = "Free memory, or allow more memory and processes (ulimit -v, ulimit -u)."
-AGAIN = "Write the file again, or let its ending say which format it has."
+WRITE_AGAIN = "Write the file again, or let its ending say which format it has."
 
 
 class Process:
@@ -38,11 +38,11 @@ class Process:
 
     def __init__(self, path: Path, script: str, kind: str, wanted: dict[str, Any], libraries: Iterable[Path]) -> None:
         self.path, self.kind, self.n_fed = path, kind, 0
-        limits = in_force()
+        limits = current_limits()
         about = {"mib": limits.max_parser_mib, "seconds": limits.max_stall_seconds, **wanted}
         self.mib = about["mib"]
         folders = [str(Path(__file__).parent), *dict.fromkeys(map(str, libraries))]
-        start = [sys.executable or "python3", "-I", "-S", "-c", START, f"sandboxed.{script}"]
+        start = [sys.executable or "python3", "-I", "-S", "-c", BOOTSTRAP, f"sandboxed.{script}"]
         self.command = [*start, *folders, json.dumps(about)]
         self.error: BaseException | None = None
         self.feeder: Thread | None = None
@@ -99,11 +99,11 @@ class Process:
             raise self.error
         self.said.seek(0)
         said = self.said.read().decode("utf-8", "replace")
-        found = self._found(said) if code in (0, WRONG) else None
+        found = self._found(said) if code in (0, FILE_ERROR) else None
         if found is None:
             raise self._died(code, said)
-        if code == WRONG and "limit" in found:
-            raise beyond(self.path, found.get("line"), found["what"], found["limit"])
+        if code == FILE_ERROR and "limit" in found:
+            raise limit_exceeded(self.path, found.get("line"), found["what"], found["limit"])
         return found
 
     @staticmethod
@@ -116,17 +116,17 @@ class Process:
         return found if isinstance(found, dict) else None
 
     def _died(self, code: int, said: str) -> UnreadableError:
-        limits = in_force()
+        limits = current_limits()
         if code == -getattr(signal, "SIGPROF", 0):
             seconds = f"{limits.max_stall_seconds:g} seconds"
             what = f"parsing it as {self.kind} got nowhere for {seconds}, or takes far longer than its size explains"
-            return beyond(self.path, None, what, "max_stall_seconds")
+            return limit_exceeded(self.path, None, what, "max_stall_seconds")
         if any(sign in said for sign in NO_MEMORY):
             what = f"parsing it as {self.kind} needs more than {self.mib:,} MiB"
-            return beyond(self.path, None, what, "max_parser_mib")
+            return limit_exceeded(self.path, None, what, "max_parser_mib")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         what = f"not {self.kind}: its parser crashed on it ({how}), as on a file that is damaged or nested too deeply"
-        return UnreadableError(self.path, None, "", what, AGAIN)
+        return UnreadableError(self.path, None, "", what, WRITE_AGAIN)
 
     def __enter__(self) -> Process:
         return self

@@ -6,14 +6,18 @@ import errno
 import os
 from typing import IO
 
-HOLES_FROM = 4 << 20  # bytes; smaller files may have any
-FILLED = 16  # at least one byte in so many was written
+MIN_SPARSE_BYTES = 4 << 20  # bytes; smaller files may have any
+MAX_HOLES = 16  # at least one byte in so many was written
 
 
-def is_hollow(file: IO[bytes]) -> bool:
+def is_sparse(file: IO[bytes]) -> bool:
     """Whether an open file is made of holes."""
     found = os.fstat(file.fileno())
-    return found.st_size >= HOLES_FROM and _on_disk(found) < found.st_size // FILLED and not _is_filled(file, found)
+    return (
+        found.st_size >= MIN_SPARSE_BYTES
+        and _on_disk(found) < found.st_size // MAX_HOLES
+        and not _is_filled(file, found)
+    )
 
 
 def _on_disk(found: os.stat_result) -> int:
@@ -28,7 +32,7 @@ def _is_filled(file: IO[bytes], found: os.stat_result) -> bool:
     A file that takes little may be packed by the file system, or not be on the disk yet, and have no hole at all.
     """
     end = written = 0
-    while hasattr(os, "SEEK_DATA") and written < found.st_size // FILLED:
+    while hasattr(os, "SEEK_DATA") and written < found.st_size // MAX_HOLES:
         try:
             begin = os.lseek(file.fileno(), end, os.SEEK_DATA)
             end = os.lseek(file.fileno(), begin, os.SEEK_HOLE)

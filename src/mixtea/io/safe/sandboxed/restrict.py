@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 STATUS = "/proc/self/statm"
-WRONG = 3  # the exit code when the file is at fault
-SHARE = 6 << 20  # bytes, read or written, that are worth as much computing again: a tenth of the usual speed
-SOON = 0.001  # seconds; none would be no limit
+FILE_ERROR = 3  # the exit code when the file is at fault
+BYTES_PER_GRANT = 6 << 20  # bytes, read or written, that are worth as much computing again: a tenth of the usual speed
+MIN_SECONDS = 0.001  # seconds; none would be no limit
 
 
 class WrongError(Exception):
@@ -41,22 +41,22 @@ def restrict(mib: int, seconds: float) -> Callable[[int], None]:
     if os.path.exists(STATUS):  # noqa: PTH110 - pathlib takes its time too
         with open(STATUS) as about:  # noqa: PTH123
             pages = int(about.read().split()[0])
-        limit(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGE_SIZE") + (mib << 20))
-    limit(resource.RLIMIT_CORE, 0)
+        lower_limit(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGE_SIZE") + (mib << 20))
+    lower_limit(resource.RLIMIT_CORE, 0)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
 
     end = time.process_time() + seconds
 
     def go_on(n: int) -> None:
         nonlocal end
-        end += seconds * n / SHARE
-        signal.setitimer(signal.ITIMER_PROF, max(min(seconds, end - time.process_time()), SOON))
+        end += seconds * n / BYTES_PER_GRANT
+        signal.setitimer(signal.ITIMER_PROF, max(min(seconds, end - time.process_time()), MIN_SECONDS))
 
     go_on(0)
     return go_on
 
 
-def limit(what: int, value: int) -> None:
+def lower_limit(what: int, value: int) -> None:
     """Lower a limit of the system; one that is lower already stays."""
     import resource
 
@@ -69,7 +69,7 @@ def run(work: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     try:
         found, code = work(json.loads(sys.argv[-1])), 0
     except WrongError as error:
-        found, code = error.about, WRONG
+        found, code = error.about, FILE_ERROR
     except BrokenPipeError:  # the other process wants no more
         return 0
     sys.stderr.write("\n" + json.dumps(found))  # in a line of its own, whatever a library has written before
@@ -77,7 +77,7 @@ def run(work: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     return code
 
 
-def leave(code: int) -> None:
+def exit_now(code: int) -> None:
     """End at once: nothing that the parser has built need be taken down, which can crash where building did not."""
     sys.stdout.flush()
     os._exit(code)

@@ -6,14 +6,14 @@ from typing import Any
 
 from .parquet_child import compact, work
 from .restrict import WrongError
-from .table_child import LONGEST, begin
+from .table_child import MAX_SHOWN, run_task
 
 ROWS_AT_ONCE = 1 << 10  # of some thousand numbers each
-SHOWN = 5  # names of columns
+MAX_COLUMNS_SHOWN = 5  # names of columns
 NAMES = ("vector", "embedding", "vectors", "embeddings")
 
 
-def vectors(wanted: dict[str, Any]) -> dict[str, Any]:
+def write_vectors(wanted: dict[str, Any]) -> dict[str, Any]:
     """The vectors and whose they are."""
     return work(wanted, write)
 
@@ -34,7 +34,7 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
             parts = [batch.column(names[0]), rows, *(batch.column(name) for name in columns)]
             if is_list:
                 parts = [part.filter(parts[2].is_valid()) for part in parts]
-                dim = length(parts[2], parts[1], dim, wanted["max_columns"])
+                dim = vector_length(parts[2], parts[1], dim, wanted["max_columns"])
             held = [part.cast(kind, safe=False) for part, kind in zip(parts[2:], numbers, strict=True)]
             go_on(now := sum(part.nbytes for part in held))
             size += now
@@ -59,7 +59,7 @@ def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
             floats.append(field.name)
     named = [name for name in lists if name.strip().lower() in NAMES] or lists
     if len(named) > 1 or not (named or floats):
-        which = ", ".join(name[:LONGEST] for name in named[:SHOWN])
+        which = ", ".join(name[:MAX_SHOWN] for name in named[:MAX_COLUMNS_SHOWN])
         todo = (
             "It needs ids, and one column of lists named vector, or a column of numbers with a point for each number."
         )
@@ -67,7 +67,7 @@ def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
     return named or floats, bool(named)
 
 
-def length(lists: Any, rows: Any, dim: int, longest: int) -> int:
+def vector_length(lists: Any, rows: Any, dim: int, longest: int) -> int:
     """How many numbers each vector has, `dim` if that is known; an error names the row that differs."""
     lists.validate(full=True)
     lengths = lists.value_lengths().to_pylist()
@@ -82,4 +82,4 @@ def length(lists: Any, rows: Any, dim: int, longest: int) -> int:
 
 
 def main() -> None:
-    begin(vectors)
+    run_task(write_vectors)

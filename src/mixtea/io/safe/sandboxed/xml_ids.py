@@ -23,10 +23,10 @@ NOT_IN_IRIS = re.compile(r'[\x00-\x20"#<>\\^`{|}\x7f-\x9f\ue000-\uf8ff\ufdd0-\uf
 HIDDEN = 0xE1000  # in front of the number of a character that is hidden; nothing up to 0xEEFFF is assigned
 HIDDEN_BYTES = re.compile(rb"\xf3[\xa1-\xae][\x80-\xbf]{2}")
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
-LONGEST = 100  # characters of an id that are told
+MAX_SHOWN = 100  # characters of an id that are told
 
 
-class Ids:
+class IdHider:
     """Counts ids that are no names or come again, each with the line and value of the first, and hides them."""
 
     def __init__(self) -> None:
@@ -41,9 +41,9 @@ class Ids:
         for name, value in pairs:
             if name in self.names:
                 if not NAME.fullmatch(value):
-                    self.found.setdefault("invalid", [0, line, value[:LONGEST]])[0] += 1
+                    self.found.setdefault("invalid", [0, line, value[:MAX_SHOWN]])[0] += 1
                 if value in self.seen:
-                    self.found.setdefault("repeated", [0, line, value[:LONGEST]])[0] += 1
+                    self.found.setdefault("repeated", [0, line, value[:MAX_SHOWN]])[0] += 1
                 self.seen.add(value)
 
     def hidden(self, block: bytes) -> bytes:
@@ -54,10 +54,10 @@ class Ids:
         return TAG.sub(lambda tag: ID.sub(self._hide, tag[0]) if b":ID" in tag[0] else tag[0], data[:cut])
 
     def _hide(self, found: re.Match[bytes]) -> bytes:
-        return hide(found) if found[2].decode("utf-8", "replace") in self.names else found[0]
+        return hide_id(found) if found[2].decode("utf-8", "replace") in self.names else found[0]
 
 
-def hide(found: re.Match[bytes]) -> bytes:
+def hide_id(found: re.Match[bytes]) -> bytes:
     """The attribute with a value that is a name."""
     value = (found[4] or found[5] or b"").decode("utf-8", "replace")
     for written, meant in ESCAPES:
@@ -69,7 +69,7 @@ def hide(found: re.Match[bytes]) -> bytes:
     return b'%b%b%b"%b"' % (*found.group(1, 2, 3), value.encode())
 
 
-def shown(statements: bytes) -> bytes:
+def reveal(statements: bytes) -> bytes:
     """The statements with what was hidden, but for what could end an IRI or a text."""
     return HIDDEN_BYTES.sub(_show, statements)
 

@@ -8,7 +8,7 @@ import re
 from xml.parsers import expat
 
 from .restrict import WrongError
-from .xml_ids import Ids
+from .xml_ids import IdHider
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
 if TYPE_CHECKING:
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 ENTITY = re.compile(r"&([^;&\s]+);")
 ONLY_UTF_8 = "Only UTF-8 is supported by the RDF/XML parser"
-TOO_MUCH = "amplification"  # how expat calls entities that grow
-LONGEST = 100  # characters of a name that are told
-BY_ENTITIES = 10  # a tenth of the growth that is allowed: they hold namespaces, and come with other text
+EXPAT_AMPLIFICATION = "amplification"  # how expat calls entities that grow
+MAX_SHOWN = 100  # characters of a name that are told
+ENTITY_SHARE = 10  # a tenth of the growth that is allowed: they hold namespaces, and come with other text
 COLUMNS = 10_000  # fewer that are allowed do not lessen the work that attributes and namespaces may make
 STEPS, STEPS_PER_BYTE = 50_000, 0.01  # of this work for each column: with the default a second, and far more than usual
-AFTER = 4096  # bytes after a mistake that the parser still gets, to say in its own words what is wrong
+BYTES_AFTER_ERROR = 4096  # bytes after a mistake that the parser still gets, to say in its own words what is wrong
 
 
 class XmlScan:
     """Feed it the file; raises a WrongError that names the limit which the file exceeds. `ids` sees all attributes."""
 
     def __init__(
-        self, *, max_nesting: int, max_columns: int, max_token: int, max_expansion: int, ids: Ids | None = None
+        self, *, max_nesting: int, max_columns: int, max_token: int, max_expansion: int, ids: IdHider | None = None
     ) -> None:
         self.ids = ids
         self.max_nesting, self.max_columns = max_nesting, max_columns
@@ -55,10 +55,10 @@ class XmlScan:
             raise WrongError(ONLY_UTF_8, line=1) from None
         except expat.ExpatError as error:
             said = expat.ErrorString(error.code)
-            if TOO_MUCH in said:
+            if EXPAT_AMPLIFICATION in said:
                 raise self.beyond("entities that grow by being written out", "max_token_mib") from None
             self.failed = WrongError(f"not well-formed XML ({said})", line=error.lineno)
-            block = block[: max(self.parser.ErrorByteIndex - self.n, 0) + AFTER]
+            block = block[: max(self.parser.ErrorByteIndex - self.n, 0) + BYTES_AFTER_ERROR]
         self.n += len(block)
         if not self.failed and self.n - self.parser.CurrentByteIndex > self.max_token:
             raise self.beyond("a tag, a comment or the like that does not end", "max_token_mib")
@@ -104,7 +104,7 @@ class XmlScan:
         self.sizes[name] = len(value or "") + sum(inside)
         self.declared_size += self.sizes[name]
         if self.declared_size > self.max_token:
-            raise self.beyond(f"the entity {name[:LONGEST]!r} and those before it, written out", "max_token_mib")
+            raise self.beyond(f"the entity {name[:MAX_SHOWN]!r} and those before it, written out", "max_token_mib")
         if len(self.sizes) > self.max_columns:
             raise self.beyond(f"{len(self.sizes):,} entities", "max_columns")
 
@@ -112,7 +112,7 @@ class XmlScan:
         """Add up what the entities in the text come to; those in tags are watched by expat."""
         if data.startswith("&"):
             self.used_size += self.sizes.get(data[1:-1], 0)
-            if self.used_size > max(self.max_token, self.max_expansion * self.parser.CurrentByteIndex // BY_ENTITIES):
+            if self.used_size > max(self.max_token, self.max_expansion * self.parser.CurrentByteIndex // ENTITY_SHARE):
                 raise self.beyond("entities that take the most of the file, written out", "max_expansion")
 
     def beyond(self, what: str, limit: str) -> WrongError:
